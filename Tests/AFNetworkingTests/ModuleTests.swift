@@ -2,7 +2,7 @@ import AFNetworking
 import Testing
 
 @Suite struct ModuleTests {
-  /// `import AFNetworking` alone is enough for a program that names Foundation's and URLSession's types.
+  /// `import AFNetworking` alone is enough for a program that uses the types of Foundation and of URLSession.
   @Test func oneImportIsEnough() {
     let configuration = URLSessionConfiguration.default
     configuration.timeoutIntervalForRequest = TimeInterval(30)

@@ -1,4 +1,4 @@
-/// Does something as it goes.
+/// An object that runs a closure when it is deallocated.
 final class Parting: @unchecked Sendable {
   private let last: () -> Void
 

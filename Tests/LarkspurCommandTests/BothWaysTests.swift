@@ -1,10 +1,10 @@
 import LarkspurTestServer
 import Testing
 
-/// A failure has one exit status, with and without an option that is a session's. The numbers are those that curl 7.88.1
-/// exits with against the peers of these tables.
+/// A failure has the same exit status with and without an option that makes the command use a session. The numbers are
+/// the exit statuses of curl 7.88.1 with the same peers.
 @Suite struct BothWaysTests {
-  /// A peer that fails, and the status that its failure has.
+  /// A peer that fails, and the exit status for its failure.
   struct Peer: Sendable, CustomTestStringConvertible {
     enum End: Sendable { case close, reset, expectClose }
 
@@ -144,7 +144,7 @@ import Testing
     try await check(["http://a.invalid/", "-x", "socks5h://" + server.authority], 97)
   }
 
-  /// RFC 1928 5: one byte tells the length of a name.
+  /// RFC 1928 5: the length of a name is one byte.
   @Test func longNamesBySOCKS() async throws {
     let host = String(repeating: "a.", count: 127) + "a"
     server.defaultScript = [
@@ -166,7 +166,7 @@ import Testing
 
   static let proxyKinds = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-  /// By the option and by the environment, for a name and for an address.
+  /// Every kind of proxy works when given by the option and by the environment, for a name and for an address.
   @Test(arguments: proxyKinds) func kindsOfProxies(kind: String) async throws {
     let tls = try TLSServer()
     let proxy = kind == "https" ? tls.server : server
@@ -204,7 +204,7 @@ import Testing
     #expect(proxy.requests.count == 4)
   }
 
-  /// What is said of a server's certificates counts for a proxy's as well.
+  /// The options about a server's certificates apply to a proxy's certificate, too.
   @Test func certificatesOfProxies() async throws {
     let proxy = try TLSServer()
     proxy.server.defaultScript = [.serveRoutes]
@@ -228,7 +228,7 @@ import Testing
   @Test func proxiesThatAreNotThere() async throws {
     for scheme in ["http", "https"] {
       for kind in Self.proxyKinds {
-        // (Other than curl, the server's name is looked up first where that is done here.)
+        // Unlike curl, the command resolves the server's name first if the kind of proxy needs an address.
         let url = scheme + (kind == "socks4" || kind == "socks5" ? "://127.0.0.1/" : "://a.invalid/")
         try await check([url, "-x", "\(kind)://127.0.0.1:1"], 7)
         try await check([url, "-x", "\(kind)://\(String(repeating: "x", count: 64)):1"], 5)
@@ -258,7 +258,7 @@ import Testing
       server.server.defaultScript = script
       try await check([url] + server.trust, 35)
     }
-    // Behind the handshake an alert breaks off what is under way.
+    // An alert after the handshake breaks the transfer in progress.
     for steps: [TestServer.Step] in [
       [.expectRequest, .sendAlert(80)], [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le"), .sendAlert(80)],
       [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .sendAlert(80)],
@@ -294,7 +294,7 @@ import Testing
     try await check([server.url("/anything"), "-d", "@" + missing], 26)
     try await check([server.url("/hang"), "--max-time", "0.2"], 28)
   }
-  /// Without HTTPS, and without redirections that could lead there, nothing needs the files of certificates.
+  /// Without HTTPS, and without redirections that could lead to HTTPS, the certificate files are not read.
   @Test func filesThatNothingNeeds() async throws {
     for way in [[], ["--metrics"]] {
       let words = ["get", server.url("/bytes/9"), "--cacert", "/nonexistent/file", "--cert", "/nonexistent/file"]

@@ -1,7 +1,7 @@
 import Testing
 import larkspur
 
-/// The reader of ELF files, on bytes in memory.
+/// Tests the parser of ELF files on bytes in memory.
 @Suite struct CheckFileTests {
   private static func findings(_ bytes: [UInt8]) throws(ELFError) -> [Finding] {
     try LinkedFile(ProgramBytes(bytes), path: "/folder/program", name: nil).findings
@@ -45,7 +45,7 @@ import larkspur
 
   @Test(
     arguments: [
-      // What has the libraries as shared ones, or no code of Swift's, cannot hold the module.
+      // A file that links the Swift libraries dynamically, or has no Swift code, cannot contain the module.
       ([], true, true, true), (["libswiftCore.so"], true, true, false), ([], false, true, false),
       ([], true, false, false),
     ] as [([String], Bool, Bool, Bool)])
@@ -54,7 +54,7 @@ import larkspur
     #expect(try Self.findings(image) == (isUnknown ? [.cannotBeTold(file: nil)] : []))
   }
 
-  /// A file may have no section headers at all.
+  /// A file without section headers is parsed.
   @Test func noSections() throws {
     var bytes = ELFImage(libraries: ["libcurl.so.4"]).bytes
     bytes.replaceSubrange(60..<62, with: [0, 0])
@@ -67,7 +67,7 @@ import larkspur
       ([0x7f, 0x45, 0x4c, 0x46], .damaged("header")),
       (patched(4, [1]), .unsupportedMachine), (patched(5, [2]), .unsupportedMachine), (patched(16, [1]), .notLinked),
       (patched(16, [4]), .notLinked),
-      // No program headers, and none that loads anything.
+      // A file without program headers, and a file without a segment to load.
       (patched(56, [0, 0]), .damaged("program headers")), (patched(64, [0]), .damaged("program headers")),
     ] as [([UInt8], ELFError)])
   func otherFiles(bytes: [UInt8], error: ELFError) {
@@ -84,7 +84,7 @@ import larkspur
     return image
   }
 
-  /// Numbers that would be out of the file, or overflow.
+  /// Offsets and sizes outside the file, or that overflow, are errors.
   @Test(arguments: [.max, .max - 7, 1 << 63, 1 << 40, 0x1_0000] as [UInt64])
   func numbersOutOfRange(number: UInt64) {
     let layout = Self.image.layout
@@ -94,11 +94,11 @@ import larkspur
     let dynamicSegment = ELFImage.programHeaders.lowerBound + 56
     let patches: [(Int, [UInt8])] = [
       (32, wide), (40, wide), (dynamicSegment + 8, wide), (dynamicSegment + 32, wide),
-      // The offset of the first library's name, and the address of the names.
+      // The offset of the first library's name, and the address of the string table.
       (layout.dynamic.lowerBound + 8, wide), (layout.dynamic.lowerBound + 3 * 16 + 8, wide),
       (symbolSection + 24, wide), (symbolSection + 32, wide), (symbolSection + 40, narrow), (symbolSection + 56, wide),
       (symbolSection - 64 + 24, wide), (symbolSection - 64 + 32, wide), (layout.symbols.lowerBound + 24, narrow),
-      // The place in memory of what is loaded.
+      // The load address of the segment.
       (ELFImage.programHeaders.lowerBound + 16, ELFImage.integer(number | 1 << 39, 8)),
     ]
     for (offset, bytes) in patches {
@@ -114,7 +114,7 @@ import larkspur
     }
   }
 
-  /// A damaged byte makes an error or another result, and no trap.
+  /// A damaged byte leads to an error or another result, but never to a trap.
   @Test func everyByte() {
     let (bytes, layout) = Self.image.build()
     var results = 0
@@ -130,7 +130,7 @@ import larkspur
     #expect(results > 0)
   }
 
-  /// Random bytes behind a header, and random bytes in a file, make no trap.
+  /// Random bytes after a header, or inside a file, never lead to a trap.
   @Test func randomBytes() {
     var state: UInt64 = 0x9e37_79b9_7f4a_7c15
     func random(below bound: Int) -> Int {

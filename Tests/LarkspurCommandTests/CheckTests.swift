@@ -3,7 +3,7 @@ import LarkspurIO
 import Testing
 import larkspur
 
-/// `larkspur check` as a whole, on files.
+/// Tests the whole of `larkspur check` on files.
 @Suite struct CheckTests {
   private static let foreignModule =
     "/toolchain/linux/FoundationNetworking.swiftmodule/x86_64-unknown-linux-gnu.swiftmodule"
@@ -12,14 +12,14 @@ import larkspur
     try await Command(["check"] + programs).end()
   }
 
-  /// The lines about programs, without their paths, which end in `/`.
+  /// The lines about programs, without the directories of their paths.
   private func lines(_ result: Command.Result) -> [String] {
     result.text.split(separator: "\n").filter { $0.hasPrefix("/") }.map { line in
       String(line[line.index(after: line.lastIndex(of: "/") ?? line.startIndex)...])
     }
   }
 
-  /// The command itself, which has neither.
+  /// The command itself, which contains neither FoundationNetworking nor libcurl.
   @Test func aRealProgram() async throws {
     let bundle = try FilePaths.resolved("/proc/self/exe")
     let command = bundle.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/larkspur"
@@ -83,7 +83,7 @@ import larkspur
     }
   }
 
-  /// Names in the file are made harmless for terminals.
+  /// Control characters in names are escaped before they reach a terminal.
   @Test func namesForTerminals() async throws {
     let folder = try CheckedFolder()
     let path = try folder.write(ELFImage(libraries: ["libcurl\u{1b}[31m\n.so"]).bytes, to: "pro\u{9b}gram")
@@ -94,12 +94,12 @@ import larkspur
   func librariesBeside(tag: UInt64, path: String) async throws {
     let folder = try CheckedFolder()
     let program = ELFImage(libraries: ["libc.so.6", "libOne.so", "libNone.so"], searchPaths: [(tag, path)])
-    // The two need each other.
+    // The two libraries need each other.
     let one = ELFImage(libraries: ["libTwo.so", "libcurl.so.4"], searchPaths: [(29, "$ORIGIN/sub")])
     let two = ELFImage(libraries: ["libOne.so"], searchPaths: [(29, "$ORIGIN/..")], symbols: [("curl_easy_init", true)])
     try folder.write(one.bytes, to: "bin/libOne.so")
     try folder.write(two.bytes, to: "bin/sub/libTwo.so")
-    // What comes with curl is not looked at.
+    // The dependencies of libcurl are not checked.
     try folder.write("text", to: "bin/libcurl.so.4")
     let result = try await check(try folder.write(program.bytes, to: "bin/program"))
     #expect(result.status == 110)
@@ -123,7 +123,7 @@ import larkspur
   private struct Target {
     var name = "Third"
     var modules: [String] = []
-    /// The ages of the modules of Larkspur, of the dependency file and of the driver's record, in seconds.
+    /// The ages in seconds of Larkspur's modules, of the dependency file and of the compiler driver's record.
     var moduleAge = 50.0
     var age = 10.0
     var recordAge: Double?
@@ -185,7 +185,7 @@ import larkspur
     arguments: [
       ("Larkspur", 5.0, nil, old), ("LarkspurBytes", 5, nil, old), ("FoundationNetworking", 5, nil, old),
       ("Other", 5, nil, nothing), ("Larkspur", 10, nil, nothing), ("Larkspur", 50, nil, nothing),
-      // The driver has looked at the target since, or has not.
+      // The driver has checked the target after the module changed, or before.
       ("Larkspur", 5, 4.0, nothing), ("Larkspur", 5, 6, old),
     ] as [(String, Double, Double?, [String])])
   func oldTargets(module: String, moduleAge: Double, recordAge: Double?, expected: [String]) async throws {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder with files and folders in it, which goes with its owner.
+/// A temporary directory for files and subdirectories. Deinitialization removes it.
 final class CheckedFolder {
   let path: String
 
@@ -8,13 +8,16 @@ final class CheckedFolder {
     let name = "larkspur-check-" + String(UInt64.random(in: 0...(.max)), radix: 36)
     let url = FileManager.default.temporaryDirectory.appending(path: name)
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    // `/tmp` can be a link, and the command tells paths without links apart.
+    // `/tmp` can be a symbolic link, and the command compares resolved paths.
     path = url.resolvingSymlinksInPath().path
   }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Writes a file and the folders above it. `age` is how many seconds ago it was modified.
+  /// Writes a file and creates the directories above it.
+  ///
+  /// - Parameter age: The age of the file's modification date, in seconds.
+  /// - Returns: The path of the file.
   @discardableResult func write(_ bytes: [UInt8], to name: String, age: Double = 0) throws -> String {
     let url = URL(filePath: path + "/" + name)
     try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)

@@ -3,7 +3,7 @@ import LarkspurIO
 import Synchronization
 import Testing
 
-// glibc declares these only under `_GNU_SOURCE`, which Swift's view of it is without.
+// glibc declares these functions only under `_GNU_SOURCE`, which its Swift module does not define.
 
 @_silgen_name("pipe2")
 private func pipe2(_ ends: UnsafeMutablePointer<Int32>, _ flags: Int32) -> Int32
@@ -25,11 +25,11 @@ private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_
 
 /// The built command in a process of its own.
 ///
-/// Its output and its errors are read on threads of their own, so that neither can block it, and it is waited for
-/// on a third: a test only ever suspends.
+/// Two threads read its output and its errors, so that neither pipe can block the command, and a third thread waits for
+/// its exit. A test only suspends.
 final class Command: Sendable {
   struct Result: Sendable {
-    /// What it exited with; 128 and the signal's number, negated, if a signal ended it.
+    /// The exit status. If a signal ended the process, minus the sum of 128 and the signal's number.
     var status: Int32
     var output: [UInt8]
     var errors: String
@@ -41,13 +41,13 @@ final class Command: Sendable {
     var number: Int32
   }
 
-  /// What a standard stream is connected to.
+  /// The destination of a standard stream.
   enum Stream {
     /// A pipe that is read to its end.
     case collected
-    /// A pipe that nobody will ever read: it has no reader.
+    /// A pipe whose reading end is closed.
     case broken
-    /// A pipe that nobody reads: it fills.
+    /// A pipe that is never read, so it becomes full.
     case unread
     /// A terminal that is read to its end.
     case terminal
@@ -59,7 +59,8 @@ final class Command: Sendable {
   private let input: Int32
   private let unread: [Int32]
 
-  /// Starts `larkspur` with these arguments. Of this process's environment it gets only what it needs to run.
+  /// Starts `larkspur` with these arguments. The process gets only those environment variables of the test that it
+  /// needs to run.
   init(
     _ arguments: [String], environment added: [String: String] = [:], output: Stream = .collected,
     errors: Stream = .collected
@@ -73,10 +74,10 @@ final class Command: Sendable {
     for (number, end) in [inputEnd, outputEnd, errorEnd].enumerated() {
       posix_spawn_file_actions_adddup2(&actions, end, Int32(number))
     }
-    // What other tests have open would not end for them as long as the command runs.
+    // Closes inherited descriptors: other tests wait for the end of their pipes, which the command would keep open.
     _ = closeFrom(&actions, 3)
 
-    // Swift's own threads block most signals, and a shell's background job ignores some: the command inherits neither.
+    // Resets the signals: Swift's threads block most of them, and a shell's background job ignores some.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -109,13 +110,13 @@ final class Command: Sendable {
     for descriptor in unread { close(descriptor) }
   }
 
-  /// Gives it all of its standard input, and waits for its end.
+  /// Writes all of the standard input, and waits for the process to exit.
   func end(input bytes: [UInt8] = []) async throws -> Result {
     let (input, process, output, errors) = (input, process, output, errors)
     return try await withCheckedThrowingContinuation { continuation in
       do {
         try SystemThread(name: "command") {
-          // A command that reads no input ends early: that is its good right.
+          // A command that does not read its input may exit early, so errors are ignored.
           bytes.withUnsafeBytes { _ = write(input, $0.baseAddress, $0.count) }
           close(input)
           var status: Int32 = 0
@@ -133,7 +134,7 @@ final class Command: Sendable {
 
   func send(signal: Int32) { kill(process, signal) }
 
-  /// Runs it to its end.
+  /// Runs a command to its end.
   static func run(
     _ arguments: String..., input: [UInt8] = [], output: Stream = .collected, errors: Stream = .collected
   ) async throws -> Result {
@@ -142,7 +143,7 @@ final class Command: Sendable {
 
   // MARK: - Pieces
 
-  /// It stands beside the test bundle.
+  /// The path of the command, which lies beside the test bundle.
   private static func path() throws -> String {
     let bundle = try FilePaths.resolved("/proc/self/exe")
     return bundle.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/larkspur"
@@ -150,12 +151,12 @@ final class Command: Sendable {
 
   private static func pipe() throws -> (reader: Int32, writer: Int32) {
     var ends: [Int32] = [-1, -1]
-    // Close-on-exec: another command that starts meanwhile must not hold this one's pipes open.
+    // Close-on-exec, so that another command that starts meanwhile does not keep this pipe open.
     guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SpawnError(number: errno) }
     return (ends[0], ends[1])
   }
 
-  /// The end that the test reads (-1 for none), and the one that the command writes.
+  /// Opens the two ends of a stream: the one that the test reads (-1 for none) and the one that the command writes.
   private static func open(_ stream: Stream) throws -> (reader: Int32, writer: Int32) {
     switch stream {
     case .collected, .unread: return try pipe()
@@ -174,7 +175,7 @@ final class Command: Sendable {
     }
   }
 
-  /// What comes out of a descriptor until its end.
+  /// Reads a descriptor to its end on a thread of its own.
   private final class Collected: Sendable {
     private let content = Mutex<[UInt8]>([])
     private let ended = Latch()
@@ -187,7 +188,7 @@ final class Command: Sendable {
       let thread = try? SystemThread(name: "collect") { [self] in
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while true {
-          // A terminal that nobody has open any more reports EIO in place of an end.
+          // A terminal that no process has open any more reports EIO in place of an end.
           let count = read(descriptor, &buffer, buffer.count)
           guard count > 0 else { break }
           content.withLock { $0 += buffer.prefix(count) }

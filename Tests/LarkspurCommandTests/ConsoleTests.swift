@@ -70,7 +70,7 @@ import larkspur
       line(32 << 20, of: 64 << 20).hasPrefix(
         " 50% [===========>            ]  32.0 MiB of 64.0 MiB  1.0 MiB/s  0:32 left"))
     #expect(line(64 << 20, of: 64 << 20).hasPrefix("100% [========================]  64.0 MiB of 64.0 MiB  1.0 MiB/s "))
-    // Not all of it is not 100 %.
+    // An incomplete transfer never shows 100 %.
     #expect(line((64 << 20) - 1, of: 64 << 20).hasPrefix(" 99% "))
   }
 
@@ -145,7 +145,7 @@ import larkspur
     #expect(ExitStatus(error).rawValue == number)
   }
 
-  /// What breaks in a SOCKS proxy's part is the handshake, to curl as well.
+  /// A failure during a SOCKS proxy's handshake has curl's exit status for the handshake.
   @Test func socksErrors() throws {
     let lost = ProxyError(try Proxy("socks5h://p"), .transport(.connectionLost(.tunnelling, .connectionReset)))
     #expect(ExitStatus(TransportError.proxy(lost)).rawValue == 97)

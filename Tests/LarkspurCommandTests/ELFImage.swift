@@ -1,13 +1,13 @@
-/// A small ELF file, with the parts that `larkspur check` reads.
+/// A small ELF file with the parts that `larkspur check` reads.
 struct ELFImage {
   var libraries: [String] = []
-  /// `DT_RUNPATH` (29) or `DT_RPATH` (15).
+  /// The search paths with their tags: `DT_RUNPATH` (29) or `DT_RPATH` (15).
   var searchPaths: [(tag: UInt64, path: String)] = []
   var symbols: [(name: String, isDefined: Bool)] = []
   var isStripped = false
   var hasSwiftCode = false
 
-  /// Where the parts stand, for tests that damage them.
+  /// The ranges of the parts, for tests that damage them.
   struct Layout {
     var dynamic = 0..<0
     var symbols = 0..<0
@@ -15,7 +15,7 @@ struct ELFImage {
   }
 
   static let programHeaders = 64..<64 + 2 * 56
-  /// The address at which the file is loaded: tables are found by their addresses.
+  /// The load address of the file. Its tables are found by their addresses.
   private static let base: UInt64 = 0x40_0000
 
   var bytes: [UInt8] { build().bytes }
@@ -61,7 +61,7 @@ struct ELFImage {
     return (head + body.dropFirst(head.count), layout)
   }
 
-  /// Names, each with a zero byte behind it, behind an empty one.
+  /// A string table: an empty name, and then the names, each followed by a zero byte.
   private struct Names {
     var bytes: [UInt8] = [0]
     private var offsets: [String: UInt64] = [:]
@@ -76,7 +76,7 @@ struct ELFImage {
     func offset(of name: String) -> UInt64 { offsets[name, default: 0] }
   }
 
-  /// Appends a part at a multiple of eight bytes.
+  /// Appends a part at the next multiple of eight bytes.
   private func append(_ part: [UInt8], to body: inout [UInt8]) -> Range<Int> {
     body += [UInt8](repeating: 0, count: -body.count & 7)
     body += part

@@ -2,7 +2,7 @@ import Glibc
 import LarkspurTestServer
 import Testing
 
-/// How `larkspur get` fails: the status, and words that say what, for which address, and why.
+/// Tests the failures of `larkspur get`: the exit status, and a message with the cause and the address.
 @Suite struct FailureTests {
   let server: TestServer
   private let bodyUnderWay = TestServer.Signal()
@@ -21,7 +21,7 @@ import Testing
     #expect(result.errors == "larkspur: \(server.authority): \(words)\n")
   }
 
-  /// CVE-2023-0833: words that are kept in logs tell no secrets.
+  /// CVE-2023-0833: error messages, which may be logged, contain no passwords.
   @Test(arguments: ["http://me:secret@a:0/", "me:secret@a:0/", "http:me:secret@a:0/?b=http://c"])
   func passwordsAreNotRepeated(url: String) async throws {
     let result = try await Command(["get", url]).end()
@@ -51,7 +51,7 @@ import Testing
         == "larkspur: \"http://example.org:99999/\": the port is not a number from 1 to 65535: \"99999\"\n")
   }
 
-  /// A label of 64 bytes: no name server is even asked.
+  /// A label of 64 bytes is invalid, so the name fails without a query to a name server.
   @Test func unknownHost() async throws {
     let host = String(repeating: "x", count: 64) + ".invalid"
     let result = try await Command.run("get", "http://\(host)/")
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test func refusedConnection() async throws {
-    // A port that no server of another test can be given.
+    // Port 1, which the kernel assigns to no test server.
     let port = 1
     let literal = try await Command.run("get", "127.0.0.1:\(port)")
     #expect(literal.status == 7)
@@ -111,7 +111,7 @@ import Testing
     #expect(result.text == "hello")
   }
 
-  /// The peer's name and its address, where they differ.
+  /// The message has the peer's name and its address if they differ.
   @Test func namedPeer() async throws {
     server.enqueue([.expectRequest, .close])
     let result = try await Command.run("get", "localhost:\(server.port)")
@@ -135,13 +135,13 @@ import Testing
     #expect(result.text == "hello")
   }
 
-  /// A limit for the connection says nothing of what comes after it.
+  /// `--connect-timeout` does not limit the time after the connection is established.
   @Test func slowResponseOnAFastConnection() async throws {
     let result = try await Command.run("get", server.url("/delay/3500"), "--connect-timeout", "3")
     #expect(result.status == 0)
   }
 
-  /// Nobody reads what it writes.
+  /// The time limit also ends a command that is blocked because its output is not read.
   @Test func outputBlockedForTooLong() async throws {
     let result = try await Command.run("get", server.url("/bytes/100000000"), "--max-time", "0.2", output: .unread)
     #expect(result.status == 28)
@@ -168,7 +168,7 @@ import Testing
 
   @Test func signalInTheBody() async throws {
     let directory = try TemporaryDirectory()
-    // More than the kernel's buffers hold: when all of it has left, the command has read a part.
+    // More bytes than the kernel's buffers hold: once all are sent, the command has received a part.
     server.enqueue([
       .expectRequest, .setSendBuffer(bytes: 4096),
       .send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n"), .sendContent(0..<20_000_000),
@@ -179,12 +179,12 @@ import Testing
     command.send(signal: SIGINT)
     let result = try await command.end()
     #expect(result.status == 130)
-    // The line of the progress is left.
+    // The command ends the progress line with a line break.
     #expect(result.errors.utf8.last == UInt8(ascii: "\n"))
     #expect(directory.names.isEmpty)
   }
 
-  /// A command that is blocked in a write hears the signal, too.
+  /// A signal also ends a command that is blocked in a write.
   @Test func signalWhileTheOutputIsBlocked() async throws {
     let command = try Command(["get", server.url("/bytes/100000000")], output: .unread)
     try await server.waitForRequests(1)

@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTestServer
 import Testing
 
-/// What `larkspur get` does with a response.
+/// Tests the output of `larkspur get` for a response.
 @Suite struct OutputTests {
   let server: TestServer
   let directory: TemporaryDirectory
@@ -65,7 +65,7 @@ import Testing
     #expect(try directory.text(of: "file") == "old")
     #expect(directory.names == ["file"])
     #expect(try await get("/status/399", "--fail").status == 0)
-    // As curl: the head without the body.
+    // With `-f` and `-i` the head is written without the body, as curl does.
     let shown = try await get("/status/404", "-f", "-i")
     #expect(shown.status == 22)
     #expect(shown.text.hasPrefix("HTTP/1.1 404 Not Found\r\n") && shown.text.hasSuffix("\r\n\r\n"))
@@ -111,7 +111,7 @@ import Testing
     #expect(try FilePaths.resolved(directory.file("link")) == FilePaths.resolved(directory.file("file")))
   }
 
-  /// Also one to what is not there yet, and that by other links.
+  /// A link to a file that does not exist, also through another link, stays a link, and the file is created.
   @Test func linkToNothingStaysALink() async throws {
     symlink("new", directory.file("link"))
     symlink(directory.file("link"), directory.file("other"))
@@ -137,7 +137,7 @@ import Testing
     #expect(try await get("/bytes/10", "-o", "-").output == TestServer.content(count: 10))
   }
 
-  /// However a transfer fails, the old file stays, and nothing else.
+  /// A failed transfer leaves the old file as it was, and no other file.
   @Test(arguments: ["/lie/100", "/close", "/reset", "/nonsense"])
   func failureKeepsTheOldFile(path: String) async throws {
     server.route("GET", "/nonsense", script: [.send("nonsense\r\n\r\n"), .close])
@@ -154,7 +154,7 @@ import Testing
     #expect(directory.names.isEmpty)
   }
 
-  /// What cannot be written is noticed before the server is bothered.
+  /// An output file that cannot be written is an error before the command connects.
   @Test func fileThatCannotBe() async throws {
     let missing = try await get("/get", "-o", directory.file("missing/file"))
     #expect(missing.status == 23)

@@ -2,7 +2,7 @@ import LarkspurTestServer
 import Testing
 import larkspur
 
-/// `larkspur get` through proxies: the test server plays them, and what is behind them.
+/// Tests `larkspur get` through proxies. The test server plays the proxy and the server behind it.
 @Suite struct ProxyTests {
   let proxy: TestServer
 
@@ -10,7 +10,7 @@ import larkspur
     proxy = try TestServer()
   }
 
-  /// No such host is ever looked up where a proxy is to do it.
+  /// Runs `larkspur get`. The host does not exist, so a lookup by the command would fail.
   private func get(
     _ url: String = "http://a.invalid/anything?x", _ arguments: String..., environment: [String: String] = [:]
   ) async throws -> Command.Result {
@@ -44,7 +44,7 @@ import larkspur
     #expect(proxy.connectionsAccepted == 0)
   }
 
-  // MARK: - Which proxy
+  // MARK: - Choice of the proxy
 
   @Test(arguments: ["http_proxy", "all_proxy", "ALL_PROXY"]) func variables(name: String) async throws {
     let result = try await get(environment: [name: proxy.authority])
@@ -52,7 +52,7 @@ import larkspur
     #expect(targets() == ["http://a.invalid/anything?x"])
   }
 
-  /// A CGI program's client could set it. The server is asked directly.
+  /// `HTTP_PROXY` in capitals is ignored, since a client of a CGI program can set it. The server is connected directly.
   @Test func theVariableThatDoesNotCount() async throws {
     let result = try await get(proxy.url("/anything"), environment: ["HTTP_PROXY": "127.0.0.1:1"])
     #expect(result.status == 0, "\(result.errors)")
@@ -136,7 +136,7 @@ import larkspur
     #expect(variable.errors == "larkspur: all_proxy: the proxy's port is not a number from 1 to 65535\n")
   }
 
-  /// A label of 64 bytes: no name server is even asked.
+  /// A label of 64 bytes is invalid, so the name fails without a query to a name server.
   @Test(arguments: ["http", "socks5h"]) func anUnknownProxy(kind: String) async throws {
     let host = String(repeating: "x", count: 64) + ".invalid"
     let result = try await get("http://a.invalid/", "-x", "\(kind)://\(host):1")
@@ -161,7 +161,7 @@ import larkspur
         + "the proxy refuses: not allowed by its rules\n")
   }
 
-  /// The proxy's page is not the server's, whatever it looks like.
+  /// The body of a proxy's refusal is never written as the server's response.
   @Test func refusedTunnel() async throws {
     proxy.enqueue([
       .expectRequest("CONNECT", "a.invalid:443"),
@@ -175,7 +175,7 @@ import larkspur
         + "the proxy refuses the tunnel with 403 Forbidden\n")
   }
 
-  /// U+009B begins a command to a terminal as well as ESC [ does.
+  /// U+009B starts a control sequence of a terminal, as ESC [ does, so it is escaped.
   @Test func aReasonForTerminals() async throws {
     proxy.enqueue([.expectRequest, .send("HTTP/1.1 403 \u{9b}31m\r\nContent-Length: 0\r\n\r\n"), .close])
     let result = try await get("https://a.invalid/", "-x", proxy.authority)

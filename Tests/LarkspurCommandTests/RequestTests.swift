@@ -1,7 +1,7 @@
 import LarkspurTestServer
 import Testing
 
-/// What `larkspur get` sends.
+/// Tests the requests that `larkspur get` sends.
 @Suite struct RequestTests {
   let server: TestServer
   let directory: TemporaryDirectory
@@ -11,7 +11,9 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  /// The request that the server has seen.
+  /// Runs `larkspur get`.
+  ///
+  /// - Returns: The request that the server received.
   private func request(
     _ arguments: String..., path: String = "/anything", input: [UInt8] = []
   ) async throws -> TestServer.Request {
@@ -120,13 +122,13 @@ import Testing
     #expect(server.requests.last?.fields["Host"] == server.authority)
   }
 
-  /// The name has both addresses almost everywhere, and the server one of them.
+  /// On most systems `localhost` has an IPv4 and an IPv6 address, of which the server listens on one.
   @Test func nameWithSeveralAddresses() async throws {
     #expect(try await Command.run("get", "localhost:\(server.port)/bytes/9").output == TestServer.content(count: 9))
     #expect(server.requests.last?.fields["Host"] == "localhost:\(server.port)")
   }
 
-  /// Whatever would change the request's shape is refused, and nothing is sent.
+  /// Arguments that would change the framing of the request are refused, and nothing is sent.
   @Test(arguments: [
     (["-H", "A: b\r\nC: d"], "the value of A holds a control character"),
     (["-H", "A b: c"], "the field name \"A b\" is not a token"),

@@ -67,7 +67,7 @@ import larkspur
     #expect(credentials.user == Array("a:b".utf8) && credentials.password == Array("c:d".utf8))
   }
 
-  /// A zone says by which of this machine's interfaces, and is nothing to the server.
+  /// The zone of an address selects a local interface and is not sent to the server.
   @Test(arguments: ["[fe80::1%25eth0]", "[fe80::1%eth0]"]) func zones(place: String) throws {
     let url = try RequestURL("https://user@\(place):8443/x?y")
     #expect(url.host == "fe80::1%eth0" && url.authority == "[fe80::1]:8443")
@@ -126,21 +126,21 @@ import larkspur
     #expect(throws: RequestURL.Invalid.malformed(words)) { try RequestURL(text) }
   }
 
-  /// Browsers read a backslash as a slash, and would ask the first host; RFC 3986 knows no backslash. Whichever is
-  /// meant, the second host must not be asked with the first one for a user.
+  /// A backslash in the authority is refused. Browsers read it as a slash and connect to the first host, but RFC 3986
+  /// does not, so the first host could be taken for a user of the second.
   @Test func backslashBeforeAnAt() {
     #expect(throws: RequestURL.Invalid.malformed("a backslash in the authority")) {
       try RequestURL("http://example.org\\@other.org/")
     }
   }
 
-  /// How long a name may be depends on where it goes: to DNS, or to a proxy.
+  /// A URL does not limit the length of a name: the limit depends on whether DNS or a proxy resolves the name.
   @Test(arguments: [253, 254, 255, 256, 5000]) func longHost(count: Int) throws {
     let host = String(repeating: "a.", count: count / 2) + (count % 2 == 0 ? "" : "a")
     #expect(try RequestURL(host).host == host)
   }
 
-  /// RFC 4648 10.
+  /// The test vectors of RFC 4648 10, and one with other bytes.
   @Test(arguments: [
     ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
     ("foobar", "Zm9vYmFy"), ("\u{ff}\u{3e}?", "w78+Pw=="),

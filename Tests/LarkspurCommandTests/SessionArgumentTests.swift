@@ -2,7 +2,7 @@ import LarkspurBytes
 import Testing
 import larkspur
 
-/// The options that `larkspur get` leaves to a session.
+/// Tests the options for which `larkspur get` uses a session.
 @Suite struct SessionArgumentTests {
   private func options(_ words: String...) throws -> GetOptions {
     guard case .get(let options) = try Invocation(parsing: (["get"] + words)[...]) else { throw UsageError("no get") }
@@ -98,7 +98,7 @@ import larkspur
     #expect(try options("x", "-F", "a=b;type").session.parts == [.init("a", .text("b;type"))])
   }
 
-  /// The expected values are what curl 7.88.1 sends.
+  /// The expected values are those that curl 7.88.1 sends.
   @Test(
     arguments: [
       ("n=x;type=text/html;charset=utf-8", .init("n", .text("x"), type: "text/html;charset=utf-8")),
@@ -132,7 +132,7 @@ import larkspur
     #expect(try options("x", "-F", text).session.parts == [part])
   }
 
-  /// A piece that comes before its time is slept off; one that comes late is not.
+  /// A piece that arrives early is followed by a pause; one that arrives late is not.
   @Test func pace() {
     let start = Deadline(nanoseconds: 1_000_000_000)
     var pace = Pace(bytesPerSecondMax: 1000, now: start)

@@ -2,7 +2,7 @@ import Glibc
 import LarkspurTestServer
 import Testing
 
-/// What `larkspur get` does with a response that comes by a session.
+/// Tests the output of `larkspur get` for a response that a session loads.
 @Suite struct SessionOutputTests {
   let server: TestServer
   let directory: TemporaryDirectory
@@ -46,7 +46,7 @@ import Testing
     #expect(result.status == 0, "\(result.errors)")
     #expect(result.output == TestServer.content(count: 100_000))
     #expect(server.requests.last?.fields["Accept-Encoding"] == "gzip, deflate")
-    // curl's number for a coding that it does not know.
+    // curl's exit status for an unknown coding.
     server.route("GET", "/coded") { _ in
       TestServer.Response(fields: ["Content-Encoding": "gzip, rot13"], body: .text("uryyb"))
     }
@@ -101,9 +101,9 @@ import Testing
     #expect(result.errors == "")
   }
 
-  // MARK: - Going on
+  // MARK: - Resuming
 
-  /// What is neither the rest nor an error is not put behind the file's bytes.
+  /// A response that is neither the rest nor an error is not appended to the file.
   @Test(arguments: [203, 204, 302]) func resumeWithOtherAnswers(status: Int) async throws {
     try directory.write("PART", to: "file")
     server.route("GET", "/other") { _ in
@@ -114,7 +114,7 @@ import Testing
     #expect(try directory.text(of: "file") == "PART")
   }
 
-  /// The cookies cannot be written: that is said, and what was loaded stays.
+  /// If the cookies cannot be written, the command reports an error and keeps the loaded file.
   @Test func aJarThatCannotBeWritten() async throws {
     let result = try await get(
       "/bytes/5", "--cookie-jar", directory.file("nowhere/jar"), "-o", directory.file("file"))
@@ -148,7 +148,7 @@ import Testing
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 1000))
   }
 
-  /// What has come stays, so that it can be gone on with.
+  /// Received bytes stay in the file, so that the next command can resume from them.
   @Test func resumeAgain() async throws {
     let result = try await get("/lie/900?bytes=100", "--resume", "-o", directory.file("file"))
     #expect(result.status == 18, "\(result.errors)")
@@ -172,7 +172,7 @@ import Testing
     #expect(try directory.text(of: "file") == "twenty bytes of mine")
   }
 
-  /// An answer that contradicts itself, or is not all of the rest: the file is not complete.
+  /// A response that contradicts itself, or does not have the whole rest, fails the command.
   @Test(arguments: [
     ("bytes 20-29/100", "Content-Length: 10\r\n", 36), ("bytes 20-99/100", "Content-Length: 10\r\n", 36),
     ("bytes 20-29/30", "Content-Encoding: gzip\r\nContent-Length: 10\r\n", 36),
@@ -202,7 +202,7 @@ import Testing
     #expect(try directory.text(of: "file") == "")
   }
 
-  // MARK: - Numbers
+  // MARK: - Metrics
 
   @Test func metrics() async throws {
     let result = try await get("/redirect/1", "-L", "--metrics")
@@ -225,7 +225,7 @@ import Testing
     #expect(lines.contains("< HTTP/1.1 302 Found") && lines.contains("< HTTP/1.1 200 OK"))
   }
 
-  /// The clock belongs to the rate: this only shows that nothing is lost.
+  /// A rate limit loses no bytes. `pace` tests the timing itself.
   @Test func limitedRate() async throws {
     let result = try await get("/bytes/200000", "--limit-rate", "1M")
     #expect(result.status == 0, "\(result.errors)")

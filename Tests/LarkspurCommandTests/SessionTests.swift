@@ -1,7 +1,7 @@
 import LarkspurTestServer
 import Testing
 
-/// What `larkspur get` does by a session.
+/// Tests the requests that `larkspur get` makes with a session.
 @Suite struct SessionTests {
   let server: TestServer
   let directory: TemporaryDirectory
@@ -15,7 +15,7 @@ import Testing
     try await Command(["get", server.url(path)] + arguments).end(input: input)
   }
 
-  // MARK: - What is sent
+  // MARK: - Requests
 
   @Test func json() async throws {
     try directory.write(",2]", to: "data")
@@ -73,7 +73,7 @@ import Testing
     #expect(request.bodyChecksum == TestServer.Checksum(Array(body.utf8)))
   }
 
-  /// curl appends the boundary to any type of `-H`.
+  /// The boundary is appended to any content type that `-H` sets, as curl does.
   @Test(arguments: [
     ("multipart/form-data", "multipart/form-data; boundary="),
     ("multipart/mixed;a=b", "multipart/mixed;a=b; boundary="),
@@ -127,14 +127,14 @@ import Testing
     #expect(server.connectionsAccepted == 0)
   }
 
-  // MARK: - Who asks
+  // MARK: - Credentials
 
   @Test func user() async throws {
     #expect(try await get("/anything", "--user", "user:p@ss").status == 0)
     #expect(server.requests.last?.fields.values("Authorization") == ["Basic dXNlcjpwQHNz"])
   }
 
-  /// The example of RFC 7616 3.9.1, as far as the client's own nonce lets it be one.
+  /// Locks a route with a Digest challenge for the user of the example in RFC 7616 3.9.1.
   private func lock() {
     server.route("GET", "/locked") { request in
       guard let value = request.fields["Authorization"], value.hasPrefix("Digest username=\"Mufasa\"") else {
@@ -161,7 +161,7 @@ import Testing
     #expect(inURL.text == "open")
   }
 
-  /// What is asked for in clear text is not given, and who is not known is not asked twice.
+  /// With `--digest` a Basic challenge is not answered, and a refused answer is not sent again.
   @Test func digestThatIsRefused() async throws {
     lock()
     let stranger = try await get("/locked", "--digest", "--user", "Scar:x", "--fail")
@@ -186,7 +186,8 @@ import Testing
     #expect(other.requests.last?.fields["Authorization"] == nil)
   }
 
-  /// What curl 7.88.1 sends: the user and the password in the URL of a redirection count, for the first server alone.
+  /// The user and password in the URL of a redirection are sent to the original server only. The expected values are
+  /// those that curl 7.88.1 sends.
   @Test(arguments: [
     ("http://a:b@", [], "http://c:d@/anything", "Basic Yzpk"), ("http://a:b@", [], "http:///anything", "Basic YTpi"),
     ("http://", [], "http://c:d@/anything", "Basic Yzpk"),
@@ -268,7 +269,8 @@ import Testing
     #expect(Set(sent.split(separator: "; ")) == ["old=yes", "fresh=1", "passing=2"])
   }
 
-  /// A tab has no place in the format. Line ends of Unicode are a value's own.
+  /// A cookie with a tab is not written, since the format separates its columns with tabs. Unicode line separators stay
+  /// in the value.
   @Test func cookiesThatAreReadAgain() async throws {
     server.route("GET", "/set") { _ in
       var response = TestServer.Response.text("set")
@@ -286,7 +288,7 @@ import Testing
     #expect(try directory.text(of: "jar") == text)
   }
 
-  /// A file is no more to be trusted than a server.
+  /// Cookies of a file are checked by the rules for cookies of a server.
   @Test func cookiesThatNoServerCouldSet() async throws {
     let lines = [
       "127.0.0.1\tFALSE\t/\tFALSE\t0\tgood\t1", "127.0.0.1\tFALSE\t/\tFALSE\t0\tempty",

@@ -1,7 +1,7 @@
 import LarkspurTestServer
 import Testing
 
-/// What `-v` tells.
+/// Tests the output of `-v`.
 @Suite struct StoryTests {
   let server: TestServer
 
@@ -9,7 +9,7 @@ import Testing
     server = try TestServer()
   }
 
-  /// The story with T in place of each time.
+  /// The lines of the output with T in place of each time.
   private func story(_ result: Command.Result) -> [String] {
     result.errors.split(separator: "\n").map { line in
       guard line.hasPrefix("* "), let end = line.firstRange(of: " ms  ") else { return String(line) }
@@ -31,7 +31,7 @@ import Testing
       "> POST /x HTTP/1.1", "> Host: \(server.authority)", "> Accept: */*",
       "> Content-Type: application/x-www-form-urlencoded", "> User-Agent: me", "> Content-Length: 3", ">",
     ]
-    // Each line has CRLF in place of "> ", and the last one has no blank; then three bytes of body.
+    // Each line is sent with CRLF in place of "> ", and the last one has no blank; the body adds three bytes.
     let sent = request.map { $0.utf8.count }.reduce(0, +) + 1 + 3
     #expect(
       lines == [
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func refusedConnection() async throws {
-    // A port that no server of another test can be given.
+    // Port 1, which the kernel assigns to no test server.
     let port = 1
     let lines = story(try await Command.run("get", "-v", "localhost:\(port)"))
     #expect(lines.first == "* T resolving localhost")

@@ -47,7 +47,7 @@ import larkspur
     #expect(try get("--insecure").isInsecure)
     #expect(try get("-kv").isInsecure)
     #expect(try get("--tls-max", "1.2").maximumVersion == .tls12)
-    // The last one counts.
+    // Of a repeated option the last one counts.
     #expect(try get("--tls-max", "1.2", "--tls-max", "1.3").maximumVersion == .tls13)
     #expect(try get("--cacert", "a", "--cacert", "b").roots == "b")
   }
@@ -94,7 +94,7 @@ import larkspur
     #expect(error == UsageError(message, topic: .pins))
   }
 
-  /// Whatever is understood is explained.
+  /// The help explains every option and variable.
   @Test(arguments: [HelpTopic.get, .pins]) func help(topic: HelpTopic) {
     for option in [
       "--cacert FILE", "--cert FILE", "--key FILE", "--pass PHRASE", "--pin sha256/", "--tls-min VERSION",
@@ -104,7 +104,7 @@ import larkspur
     ] {
       #expect(topic.text.contains(option), "\(option)")
     }
-    // In one column, whoever wrote them.
+    // All options start in one column.
     for line in topic.text.split(separator: "\n") where line.drop(while: { $0 == " " }).hasPrefix("-") {
       #expect(line.prefix(6).hasSuffix("  ") || line.prefix(6).hasSuffix(", "), "\(line)")
       #expect(line.dropFirst(6).hasPrefix("--"), "\(line)")

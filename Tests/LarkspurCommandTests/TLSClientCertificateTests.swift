@@ -1,7 +1,7 @@
 import LarkspurTestServer
 import Testing
 
-/// Who `larkspur get` says that it is.
+/// Tests the client certificates that `larkspur get` uses.
 @Suite struct TLSClientCertificateTests {
   let server: TLSServer
   let identity: TestCertificate
@@ -26,7 +26,7 @@ import Testing
     #expect(server.server.handshakes.last?.clientCertificateSubject == "CN=client", sourceLocation: sourceLocation)
   }
 
-  /// A file could not be used: nobody was even asked.
+  /// Expects the error for an unusable file, and no connection.
   private func expectUnusable(
     _ result: Command.Result, _ words: String, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -78,7 +78,7 @@ import Testing
     let words = "could not read \(missing): No such file or directory (ENOENT)"
     expectUnusable(try await get("--cert", missing, "--key", key), words)
     expectUnusable(try await get("--cert", certificate, "--key", missing), words)
-    // No key at all.
+    // The file has no private key.
     expectUnusable(
       try await get("--cert", certificate), "\(certificate): the client certificate or its key cannot be read")
     try directory.write("nonsense", to: "nonsense")

@@ -1,7 +1,7 @@
 import LarkspurTestServer
 import Testing
 
-/// How TLS fails for `larkspur get`, whoever the server is.
+/// Tests the TLS failures of `larkspur get` other than untrusted certificates.
 @Suite struct TLSFailureTests {
   // MARK: - Versions
 
@@ -70,9 +70,9 @@ import Testing
       try await server.get(server.trust + arguments), 28, "TLS: the handshake took too long (\(option))")
   }
 
-  // MARK: - Ends
+  // MARK: - End of the connection
 
-  /// Without close_notify nobody can tell whether the body is complete.
+  /// Without a length and without close_notify the body may be incomplete, so the command fails.
   @Test func bodyThatMayBeCut() async throws {
     let server = try TLSServer()
     server.server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .closeWithoutNotify])

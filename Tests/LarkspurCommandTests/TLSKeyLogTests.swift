@@ -2,7 +2,7 @@ import Glibc
 import LarkspurTestServer
 import Testing
 
-/// `--dangerously-log-keys` and `SSLKEYLOGFILE`.
+/// Tests `--dangerously-log-keys` and `SSLKEYLOGFILE`.
 @Suite struct TLSKeyLogTests {
   private func permissions(of path: String) -> mode_t? {
     var facts = stat()
@@ -29,7 +29,7 @@ import Testing
     #expect(lines.last == "")
     #expect(lines.contains { $0.hasPrefix(label + " ") })
     #expect(lines.dropLast().allSatisfy { $0.wholeMatch(of: /[A-Z0-9_]+ [0-9a-f]{64} [0-9a-f]{64,}/) != nil })
-    // More is appended.
+    // The second command appends to the file.
     let second = try await server.pins(arguments, environment: environment)
     #expect(second.status == 0)
     #expect(second.errors == warning(file))
@@ -58,7 +58,7 @@ import Testing
         == "larkspur: warning: --dangerously-log-keys: SSLKEYLOGFILE names no file; nothing is logged\n")
   }
 
-  /// The secrets of others' connections have been read from such files.
+  /// A file that other users can access is refused, since its secrets decrypt the connections.
   @Test func filesThatAreNotForItsOwnerAlone() async throws {
     let server = try TLSServer()
     let directory = server.directory
@@ -89,7 +89,7 @@ import Testing
     #expect(server.server.connectionsAccepted == 0)
   }
 
-  /// A pipe that nobody reads does not hold the command up.
+  /// A named pipe without a reader is an error and does not block the command.
   @Test func pipeWithoutAReader() async throws {
     let server = try TLSServer()
     #expect(mkfifo(server.directory.file("pipe"), 0o600) == 0)

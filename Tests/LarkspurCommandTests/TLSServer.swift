@@ -4,14 +4,14 @@ import LarkspurTLS
 import LarkspurTestServer
 import Testing
 
-/// A server that speaks TLS, and the files that a command needs to get along with it.
+/// A server with TLS, and the files that a command needs to connect to it.
 final class TLSServer {
   let ca: TestCA
   let certificate: TestCertificate
   let server: TestServer
   let directory: TemporaryDirectory
 
-  /// The root is in `root.pem`. Nil for `ca`: one of its own.
+  /// Starts a server and writes its root to `root.pem`. Without `ca` the server gets an authority of its own.
   init(
     _ request: TestCertificate.Request = .init(), by ca: TestCA? = nil,
     _ change: (inout TestServer.TLS) throws -> Void = { _ in }
@@ -26,27 +26,27 @@ final class TLSServer {
     try directory.write(ca.rootCertificatePEM, to: "root.pem")
   }
 
-  /// That the command trusts `ca` and nobody else.
+  /// The arguments that make the command trust `ca` only.
   var trust: [String] { ["--cacert", directory.file("root.pem")] }
 
-  /// Runs `larkspur get` for `/bytes/9`, trusting nobody but the system's roots unless `arguments` say so.
+  /// Runs `larkspur get` for `/bytes/9`. The command trusts only the system's roots unless `arguments` name others.
   func get(_ arguments: [String], environment: [String: String] = [:]) async throws -> Command.Result {
     try await Command(["get", server.url("/bytes/9")] + arguments, environment: environment).end()
   }
 
-  /// Runs `larkspur pins`, trusting nobody but the system's roots unless `arguments` say so.
+  /// Runs `larkspur pins`. The command trusts only the system's roots unless `arguments` name others.
   func pins(_ arguments: [String], environment: [String: String] = [:]) async throws -> Command.Result {
     try await Command(["pins", server.url()] + arguments, environment: environment).end()
   }
 
-  /// The command has got what it asked for, and has nothing to complain about.
+  /// Expects that the command got its response and printed no error.
   func expectSuccess(_ result: Command.Result, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(result.status == 0, sourceLocation: sourceLocation)
     #expect(result.errors == "", sourceLocation: sourceLocation)
     #expect(result.output == TestServer.content(count: 9), sourceLocation: sourceLocation)
   }
 
-  /// The command has failed with this status and with these words about the server.
+  /// Expects that the command failed with this status and this message about the server.
   func expectFailure(
     _ result: Command.Result, _ status: Int32, _ words: String, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -58,7 +58,7 @@ final class TLSServer {
 extension TestCertificate {
   struct Unreadable: Error {}
 
-  /// The name under which OpenSSL finds a root in a directory: a digest of its subject.
+  /// The file name under which OpenSSL finds a root in a directory, which is a digest of its subject.
   func hashedName() throws -> String {
     try certificateDER.withUnsafeBufferPointer { bytes in
       var next = bytes.baseAddress
@@ -69,7 +69,7 @@ extension TestCertificate {
     }
   }
 
-  /// `sha256/...`, as `--pin` wants it.
+  /// The pin of the certificate's key in the form `sha256/...` of the option `--pin`.
   func pin() throws -> String {
     guard let certificate = Certificate.read(certificateDER)?.first else { throw Unreadable() }
     return certificate.pin.description

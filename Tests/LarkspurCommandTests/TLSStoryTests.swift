@@ -2,9 +2,9 @@ import LarkspurTestServer
 import Testing
 import larkspur
 
-/// What `-v` and `larkspur pins` tell of a server's certificates.
+/// Tests the information about a server's certificates in the output of `-v` and of `larkspur pins`.
 @Suite struct TLSStoryTests {
-  /// What `-v` says of the handshake, with T in place of each time.
+  /// The lines of `-v` about the handshake, with T in place of each time.
   private func story(_ result: Command.Result) -> [String] {
     let lines = result.errors.split(separator: "\n").map { line in
       guard line.hasPrefix("* "), let end = line.firstRange(of: " ms  ") else { return String(line) }
@@ -45,7 +45,7 @@ import larkspur
     #expect(chain[5] == (try server.ca.certificate.pin()))
   }
 
-  /// The dates are the certificate's.
+  /// The validity shown is the certificate's.
   @Test func dates() async throws {
     var request = TestCertificate.Request.authority("Old root")
     (request.notBefore, request.notAfter) = (-400 * 86_400, 400 * 86_400)
@@ -56,7 +56,7 @@ import larkspur
     #expect(years.count == 2 && 2...3 ~= years[1] - years[0])
   }
 
-  /// What is not verified does not pass for verified.
+  /// A chain that was not verified is marked as such.
   @Test func insecureHandshake() async throws {
     let server = try TLSServer()
     let lines = story(try await server.get(["-vk"]))
@@ -80,7 +80,7 @@ import larkspur
   @Test func pins() async throws {
     let root = try TestCA()
     let middle = try root.intermediate()
-    // Beside the chain there is a stranger: it proves nothing, and is not shown.
+    // The server also sends an unrelated certificate, which is not part of the verified chain and is not shown.
     let server = try TLSServer(by: middle) { $0.chainDER += [try TestCA().rootCertificateDER] }
     let result = try await server.pins(server.trust)
     #expect(result.status == 0)
@@ -92,7 +92,7 @@ import larkspur
         \(try root.certificate.pin())  CN=Larkspur test root
 
         """)
-    // No request was made of it.
+    // The command makes the handshake and sends no request.
     #expect(server.server.requestsReceived == 0)
     for line in result.text.split(separator: "\n") {
       server.expectSuccess(try await server.get(server.trust + ["--pin", String(line.prefix { $0 != " " })]))

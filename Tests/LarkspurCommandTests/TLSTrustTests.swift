@@ -1,7 +1,7 @@
 import LarkspurTestServer
 import Testing
 
-/// Whom `larkspur get` trusts.
+/// Tests which servers `larkspur get` trusts.
 @Suite struct TLSTrustTests {
   // MARK: - Roots
 
@@ -10,7 +10,7 @@ import Testing
     server.expectSuccess(try await server.get(server.trust))
     try server.directory.write(server.ca.rootCertificateDER, to: "root.der")
     server.expectSuccess(try await server.get(["--cacert", server.directory.file("root.der")]))
-    // One of several, with words around them.
+    // The file has several roots with comments around them.
     let roots = "# theirs\n" + (try TestCA().rootCertificatePEM) + "# ours\n" + server.ca.rootCertificatePEM
     try server.directory.write(roots, to: "roots.pem")
     server.expectSuccess(try await server.get(["--cacert=" + server.directory.file("roots.pem")]))
@@ -24,12 +24,12 @@ import Testing
     let hashed = try TemporaryDirectory()
     try hashed.write(server.ca.rootCertificatePEM, to: try server.ca.certificate.hashedName())
     server.expectSuccess(try await server.get([], environment: ["SSL_CERT_DIR": hashed.path]))
-    // A file that is missing is no error where there is a directory.
+    // A missing file is no error if there is a directory.
     server.expectSuccess(
       try await server.get([], environment: ["SSL_CERT_DIR": hashed.path, "SSL_CERT_FILE": hashed.file("none")]))
   }
 
-  /// `--cacert` names the roots and no others.
+  /// `--cacert` replaces the roots of the environment.
   @Test func optionsBeatTheEnvironment() async throws {
     let server = try TLSServer()
     try server.directory.write(try TestCA().rootCertificatePEM, to: "other.pem")
@@ -60,7 +60,7 @@ import Testing
 
   private let brokenPEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
-  // MARK: - Certificates that are no good
+  // MARK: - Untrusted certificates
 
   @Test func untrusted() async throws {
     let server = try TLSServer()
@@ -104,7 +104,7 @@ import Testing
       try await new.get(new.trust), 60, "TLS: the certificate is not valid yet (certificate is not yet valid)")
   }
 
-  /// Whatever is wrong is named only in the warning.
+  /// With `--insecure` a faulty certificate causes a warning only.
   @Test func insecure() async throws {
     var request = TestCertificate.Request(names: ["other.example"], ipAddresses: [])
     request.notAfter = -1800
@@ -117,7 +117,7 @@ import Testing
         result.errors == "larkspur: warning: --insecure: the server's certificate is not verified; "
           + "anybody could be answering\n")
     }
-    // Where there is no TLS there is nothing to warn of.
+    // Without TLS there is no warning.
     let plain = try TestServer()
     #expect(try await Command.run("get", "-k", plain.url("/bytes/9")).errors == "")
   }
@@ -141,7 +141,7 @@ import Testing
       try await server.get(server.trust + ["--pin", other]), 90,
       "TLS: no pin of 127.0.0.1 matches; seen: \(leaf), \(root)")
     #expect(server.server.requestsReceived == 0)
-    // A pin does not replace the verification.
+    // A matching pin does not replace the verification of the chain.
     #expect(try await server.get(["--pin", leaf]).status == 60)
   }
 }

@@ -1,7 +1,7 @@
 import Glibc
 import LarkspurIO
 
-/// A directory of a test's own, which goes with it.
+/// A temporary directory for one test. Deinitialization removes it.
 final class TemporaryDirectory {
   let path: String
 
@@ -18,7 +18,7 @@ final class TemporaryDirectory {
 
   func file(_ name: String) -> String { path + "/" + name }
 
-  /// What is in it.
+  /// The names of the directory's entries, sorted.
   var names: [String] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }

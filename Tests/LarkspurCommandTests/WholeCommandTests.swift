@@ -20,7 +20,7 @@ import Testing
     #expect(table.last == "All \(table.count - 2) parts went well.")
     #expect(result.text.contains("1,000 requests, and 1 connection."))
     #expect(result.text.contains("bad response: the connection ended with 1000 bytes of the body missing"))
-    // The key that is pinned in one part is the root's that is seen in the other.
+    // The key that one part pins is the root's key that the other part reports.
     let pinned = result.text.matches(of: /pinned: (sha256\/\S{44})\n/).map { String($0.output.1) }
     #expect(pinned.count == 2 && Set(pinned).count == 2)
     let seen = result.text.matches(of: /seen:   (sha256\/\S{44})\n/).map { String($0.output.1) }

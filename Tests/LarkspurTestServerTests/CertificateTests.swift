@@ -2,9 +2,11 @@ import CLarkspurOpenSSL
 import LarkspurTestServer
 import Testing
 
-/// What OpenSSL, at its strictest, thinks of the certificates.
+/// Tests the certificates of `TestCA` with OpenSSL's strictest verification.
 @Suite struct CertificateTests {
-  /// Nil: it is good. Otherwise OpenSSL's words.
+  /// Verifies a certificate with OpenSSL.
+  ///
+  /// - Returns: OpenSSL's error message, or `nil` if the certificate is valid.
   static func verify(
     _ certificate: TestCertificate, root: [UInt8]? = nil, chain: [[UInt8]]? = nil, name: String? = nil,
     crl: TestCA.RevocationList? = nil, level: Int32 = -1
@@ -79,7 +81,7 @@ import Testing
   }
 }
 
-// MARK: Certificates that are bad in one way each
+// MARK: Certificates with one fault each
 
 extension CertificateTests {
   static let faults: [(String, @Sendable (inout TestCertificate.Request) -> Void, String)] = [
@@ -233,7 +235,7 @@ extension CertificateTests {
     }
     let revoked = try ca.ocspResponse(for: leaf, status: .revoked(), nextUpdate: nil)
     #expect(try Self.status(revoked, of: leaf, ca) == V_OCSP_CERTSTATUS_REVOKED)
-    // About another certificate; signed by another authority.
+    // A response about another certificate, and a response signed by another authority.
     #expect(try Self.status(try ca.ocspResponse(for: try ca.issue()), of: leaf, ca) == -2)
     #expect(try Self.status(try TestCA().ocspResponse(for: leaf), of: leaf, ca) == -1)
     var request = TestCertificate.Request()
@@ -242,7 +244,8 @@ extension CertificateTests {
     #expect(try Self.status(delegated, of: leaf, ca) == V_OCSP_CERTSTATUS_GOOD)
   }
 
-  /// What the response says of the certificate. -1: it is not the authority's; -2: it does not speak of it.
+  /// The status of the certificate in the response: -1 if the authority did not sign the response, -2 if the response
+  /// is not about the certificate.
   private static func status(_ response: [UInt8], of leaf: TestCertificate, _ ca: TestCA) throws -> Int32 {
     let parsed = try response.withUnsafeBufferPointer { bytes in
       var at = bytes.baseAddress

@@ -3,19 +3,21 @@ import LarkspurIO
 import LarkspurTestServer
 import Testing
 
-/// What ciphertext travels on.
+/// A transport for ciphertext.
 protocol Carrier {
   func send(_ bytes: [UInt8]) throws
-  /// Empty at the end.
+  /// Receives up to `count` bytes.
+  ///
+  /// - Returns: The bytes, or an empty array at the end of the stream.
   func receive(atMost count: Int) throws -> [UInt8]
 }
 
-/// A client's side of TLS, as simple as can be.
+/// A minimal TLS client.
 final class ClientTLS {
   struct Options {
-    /// The root (DER) that the server's certificate is to lead to. Nil: any certificate will do.
+    /// The root certificate (DER) of the server's chain, or `nil` to accept any certificate.
     var root: [UInt8]?
-    /// The name to ask for and to verify.
+    /// The server name to send and to verify.
     var name: String? = "localhost"
     var versions = TestServer.TLS.Version.tls1_0...TestServer.TLS.Version.tls1_3
     var ciphers = "ALL:@SECLEVEL=0"
@@ -23,12 +25,12 @@ final class ClientTLS {
     var alpn: [String] = []
     var asksForStaple = false
     var certificate: TestCertificate?
-    /// Taken up again.
+    /// The session to resume.
     var session: OpaquePointer?
   }
 
   struct Failed: Error, CustomStringConvertible {
-    /// OpenSSL's reason.
+    /// OpenSSL's reason for the failure.
     var reason: String
     var description: String { reason }
   }
@@ -37,11 +39,11 @@ final class ClientTLS {
   private let context: OpaquePointer
   private let input: OpaquePointer
   private let output: OpaquePointer
-  /// Ciphertext that has come, in the pieces in which it was received.
+  /// The received ciphertext, in the pieces in which it arrived.
   private(set) var received: [[UInt8]] = []
-  /// How many session tickets have come.
+  /// The number of received session tickets.
   private(set) var ticketCount = 0
-  /// The latest session, to be taken up again.
+  /// The latest session, which another client can resume.
   private(set) var session: OpaquePointer?
 
   init(_ options: Options = Options()) throws {
@@ -112,12 +114,12 @@ final class ClientTLS {
     SSL_CTX_free(context)
   }
 
-  // MARK: What the server has shown
+  // MARK: Results of the handshake
 
   var version: String { String(cString: SSL_get_version(ssl)) }
   var cipher: String { String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(ssl))) }
   var isResumed: Bool { SSL_session_reused(ssl) == 1 }
-  /// Whether close_notify has come.
+  /// Whether close_notify has arrived.
   var hasEnded: Bool { SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 }
 
   var alpn: String? {
@@ -133,7 +135,7 @@ final class ClientTLS {
     return bytes.map { Array(UnsafeBufferPointer(start: $0, count: count)) }
   }
 
-  /// What the server has sent, in its order.
+  /// The certificates that the server has sent, in order.
   var chainDER: [[UInt8]] {
     let chain = SSL_get_peer_cert_chain(ssl)
     return (0..<max(OPENSSL_sk_num(chain), 0)).map { index in
@@ -144,12 +146,12 @@ final class ClientTLS {
     }
   }
 
-  /// How many names the certificate request has. Negative: there was none.
+  /// The number of names in the certificate request, or a negative number if there was no request.
   var acceptableIssuerCount: Int { Int(OPENSSL_sk_num(SSL_get_client_CA_list(ssl))) }
 
   // MARK: Bytes
 
-  /// Sends a ClientHello.
+  /// Sends the ClientHello message.
   func hello(_ socket: some Carrier) throws {
     SSL_do_handshake(ssl)
     try flush(socket)
@@ -177,13 +179,16 @@ final class ClientTLS {
     }
   }
 
-  /// Empty at the end, whether TLS has said so or TCP only.
+  /// Receives plaintext.
+  ///
+  /// - Returns: The bytes, or an empty array at the end, whether by close_notify or by the end of the TCP stream
+  ///   only.
   func receive(_ socket: some Carrier) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 1 << 14)
     while true {
       let result = SSL_read(ssl, &bytes, Int32(bytes.count))
       let reason = failure(result)
-      // The server may have gone.
+      // The server may have closed the connection, so an error of this write is ignored.
       try? flush(socket)
       if result > 0 { return Array(bytes.prefix(Int(result))) }
       if let reason { throw Failed(reason: reason) }

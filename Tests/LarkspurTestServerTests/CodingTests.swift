@@ -16,12 +16,12 @@ import Testing
     let bytes = Array("hello hello hello hello".utf8)
     let gzip = try compressed(bytes, as: .gzip)
     #expect(gzip.prefix(3) == [0x1f, 0x8b, 8])
-    // RFC 1952: the checksum and the length stand at the end, little end first.
+    // RFC 1952: the checksum and the length are at the end, in little-endian order.
     let sum = TestServer.Checksum(bytes).value
     let end = (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) } + [UInt8(bytes.count), 0, 0, 0]
     #expect(Array(gzip.suffix(8)) == end)
     let zlib = try compressed(bytes, as: .zlib)
-    // RFC 1950: the first two bytes are a multiple of 31.
+    // RFC 1950: the first two bytes, as a number, are a multiple of 31.
     #expect((Int(zlib[0]) << 8 | Int(zlib[1])) % 31 == 0)
     let raw = try compressed(bytes, as: .rawDeflate)
     #expect(Array(zlib.dropFirst(2).dropLast(4)) == raw)
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test func stored() throws {
-    // Level 0 stores: the bytes stand in the stream as they are (RFC 1951, section 3.2.4).
+    // Level 0 stores the bytes without compression (RFC 1951 3.2.4).
     var compressor = try Compressor(.rawDeflate, level: 0)
     var output: [UInt8] = []
     let bytes = Array("stored".utf8)

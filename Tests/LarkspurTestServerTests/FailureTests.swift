@@ -9,7 +9,9 @@ import Testing
     server = try TestServer()
   }
 
-  /// Runs the script against what a client sends, after which it ends its side.
+  /// Runs a script against a client that sends `sent` and then ends its side.
+  ///
+  /// - Returns: The failures that the server recorded.
   private func failures(_ script: TestServer.Script, _ sent: String) async throws -> [String] {
     server.enqueue(script)
     let client = try RawClient(server)
@@ -130,14 +132,14 @@ import Testing
     options.headBytesMax = 1000
     let server = try TestServer(options)
     let client = try RawClient(server)
-    // One byte below the limit, the limit, one past it; then without end.
+    // Tests one byte below the limit, the limit and one byte past it, and then a head without an end.
     let start = "GET /get HTTP/1.1\r\nHost: test\r\nX: "
     for (count, status) in [(999, 200), (1000, 200), (1001, 431)] {
       try client.send(start + String(repeating: "x", count: count - start.utf8.count - 4) + "\r\n\r\n")
       #expect(try client.response().status == status)
     }
     let other = try RawClient(server)
-    // The server reads on after its answer, so that the client gets to see it.
+    // The server continues to read after its response, so that the client can receive the response.
     try other.send([UInt8](repeating: UInt8(ascii: "x"), count: 3_000_000))
     #expect(try other.response().status == 431)
   }

@@ -3,7 +3,7 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// Starting, stopping, waiting, and clients that go away.
+/// Tests the start and stop of a server, the functions that wait, and clients that disconnect.
 @Suite(.ownThread) struct LifeTests {
   @Test(arguments: Transport.allCases) func stopEndsEverything(transport: Transport) throws {
     let server = try transport.start()
@@ -17,7 +17,7 @@ import Testing
     server.stop()
     #expect(server.connectionsClosed == server.connectionsAccepted)
     server.stop()
-    // The port may be another server's by now: what counts is that this one takes nobody any more.
+    // Another server may have the port by now, so the test only checks that this one accepts no connection.
     _ = try? RawClient(server)
     #expect(server.connectionsAccepted == clients.count)
   }
@@ -56,7 +56,7 @@ import Testing
     client.halfClose()
     other.halfClose()
     try await server.waitForClosedConnections(2)
-    // What has been is not waited for.
+    // A past event does not suspend the caller.
     try await server.waitForRequests(1)
   }
 
@@ -122,7 +122,7 @@ import Testing
       let client = try RawClient(server)
       try client.send(garbage)
       client.halfClose()
-      // Refused, or over: the server lives on.
+      // The server may refuse the garbage or close the connection; it continues to serve others.
       _ = try client.readToEnd()
     }
     #expect(try transport.client(server).get("/get").status == 200)

@@ -26,7 +26,7 @@ import Testing
   func headHasNoBody(target: String) throws {
     try client.request("HEAD", target)
     _ = try client.response(hasBody: false)
-    // What comes next is the next response: there was no body. The lie is told to the end.
+    // The next response follows directly, since there was no body. `/lie` closes the connection.
     if target != "/lie/5" { #expect(try client.get("/status/200").text == "{\"status\":200}\n") }
   }
 

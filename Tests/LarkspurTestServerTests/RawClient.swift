@@ -2,12 +2,12 @@ import LarkspurIO
 import LarkspurTestServer
 import Testing
 
-/// A client as simple as can be: it blocks, and trusts what it reads.
+/// A minimal HTTP client that blocks and does not validate responses.
 final class RawClient {
   struct Response {
     var head = ""
     var body: [UInt8] = []
-    /// What a chunked body looked like on the wire.
+    /// The chunk lines of a chunked body, as they came over the wire.
     var rawBody = ""
     var trailers = ""
 
@@ -24,14 +24,14 @@ final class RawClient {
 
   private let blocking: BlockingSocket
   var socket: SocketCarrier { SocketCarrier(socket: blocking) }
-  /// Nil: without TLS.
+  /// The TLS client, or `nil` for a connection without TLS.
   let tls: ClientTLS?
   private var buffer: [UInt8] = []
 
-  /// Held, so that the server does not stop before its client is done.
+  /// A reference to the server, so that it does not stop before its client is done.
   private let server: TestServer?
 
-  /// With `tls` it does the handshake.
+  /// Connects to the server, and with `tls` performs the handshake.
   init(_ server: TestServer, holdsServer: Bool = true, tls: ClientTLS? = nil) throws {
     let text = server.authority.hasPrefix("[") ? "::1" : "127.0.0.1"
     let address = try #require(SocketAddress(literal: text, port: UInt16(server.port)))
@@ -45,7 +45,7 @@ final class RawClient {
   func send(_ bytes: [UInt8]) throws {
     if let tls { try tls.send(bytes, socket) } else { try socket.send(bytes) }
   }
-  /// Without a word of TLS.
+  /// Ends the sending side of the TCP connection, without close_notify.
   func halfClose() { blocking.shutDownWriting() }
   func reset() { blocking.resetOnClose() }
 
@@ -54,13 +54,15 @@ final class RawClient {
     try send("\(method) \(target) \(version)\r\nHost: test\r\n\(fields)\r\n")
   }
 
-  /// Sends a request without a body, and reads the answer.
+  /// Sends a request without a body, and reads the response.
   func get(_ target: String, _ fields: String = "") throws -> Response {
     try request("GET", target, fields)
     return try response()
   }
 
-  /// Reads a response; `hasBody` is false after HEAD.
+  /// Reads a response.
+  ///
+  /// - Parameter hasBody: `false` for the response to a HEAD request.
   func response(hasBody: Bool = true) throws -> Response {
     var response = Response(head: try read(upTo: "\r\n\r\n"))
     if !hasBody || response.status < 200 || response.status == 204 || response.status == 304 { return response }
@@ -92,7 +94,7 @@ final class RawClient {
     return Array(buffer.prefix(count))
   }
 
-  /// Everything until the server ends its side.
+  /// Reads until the server ends its side.
   func readToEnd() throws -> [UInt8] {
     defer { buffer = [] }
     while true {

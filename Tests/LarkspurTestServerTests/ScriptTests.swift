@@ -58,13 +58,13 @@ import Testing
 
   @Test(arguments: Transport.allCases) func endsTakeEffectBeforeTheNextStep(transport: Transport) throws {
     let server = try transport.start()
-    // The last step would hold the connection for ever.
+    // The last step would keep the connection open forever.
     server.enqueue([.reset, .wait(.init())], [.close, .wait(.init())])
     let first = try transport.client(server)
     #expect(throws: Errno.connectionReset) { try first.readToEnd() }
     let second = try transport.client(server)
     #expect(try second.readToEnd() == [])
-    // The socket is closed for both directions, so that what comes now is answered by a reset.
+    // The socket is closed in both directions, so the kernel answers further bytes with a reset.
     try second.send("late")
     #expect(throws: (any Error).self) { while true { try second.send("later") } }
   }
@@ -118,7 +118,7 @@ import Testing
     server.enqueue([.hang])
     let client = try transport.client(server)
     let other = try transport.client(server)
-    // The other connection is accepted after the first.
+    // The server accepts this connection after the first one.
     #expect(try other.get("/get").status == 200)
     server.stop()
     #expect((try? client.readToEnd()) ?? [] == [])

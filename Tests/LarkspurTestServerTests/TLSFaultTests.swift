@@ -4,7 +4,7 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// Servers that misbehave beneath HTTP.
+/// Tests servers that misbehave below HTTP.
 @Suite(.ownThread) struct TLSFaultTests {
   let server: TestServer
   private let leaf: TestCertificate
@@ -32,9 +32,9 @@ import Testing
     server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: flight, reached: reached), .send("x")])
     let client = try RawClient(server)
     let tls = try ClientTLS()
-    // On a thread of its own: the test's threads are few, and wait for the signal.
+    // Runs on a thread of its own, since the pool of threads is small and the test waits for the signal.
     let thread = try SystemThread(name: "client") { [socket = client.socket, box = Box(tls)] in
-      // In TLS 1.3 the client is done after one flight; the tickets stall.
+      // In TLS 1.3 the client's handshake is complete after one flight of the server; the tickets stall.
       try? box.value.handshake(socket)
       _ = try? box.value.receive(socket)
     }
@@ -49,7 +49,7 @@ import Testing
     #expect(server.failures.isEmpty)
   }
 
-  /// For what one thread hands to another.
+  /// Passes a value from one thread to another.
   private struct Box: @unchecked Sendable {
     let value: ClientTLS
     init(_ value: ClientTLS) { self.value = value }
@@ -97,7 +97,9 @@ import Testing
     withExtendedLifetime(client) {}
   }
 
-  /// What a client receives of the server's ciphertext until it ends; nil: by a reset.
+  /// Connects to a server that ends the connection early.
+  ///
+  /// - Returns: The number of ciphertext bytes that the client received, or `nil` if the connection was reset.
   private func ciphertext(_ step: TestServer.Step) throws -> Int? {
     server.enqueue([.beforeHandshake, step, .handshake, .send("hello"), .close])
     let tls = try ClientTLS()
@@ -112,12 +114,12 @@ import Testing
 
   @Test func closeAfterSomeBytes() async throws {
     let all = try #require(try ciphertext(.close(afterSending: 100_000)))
-    // Signatures are not always of the same length: the last one is within close_notify in any case.
+    // Signatures vary in length, but the last count lies inside the close_notify record in any case.
     for count in [0, 1, 5, 100, 500, all - 12] {
       #expect(try ciphertext(.close(afterSending: count)) == count)
     }
     #expect(server.failures.isEmpty)
-    // The record of a handshake says what became of it.
+    // The records of the handshakes show which of them failed.
     try await server.waitForClosedConnections(7)
     let handshakes = server.handshakes.sorted { $0.connection < $1.connection }
     #expect(handshakes.map { $0.failure == nil } == [true, false, false, false, false, false, true])
@@ -156,7 +158,7 @@ import Testing
     #expect(try transport.client(server).get("/bytes/3000").body == TestServer.content(count: 3000))
   }
 
-  // MARK: Beneath and before TLS
+  // MARK: Below and before TLS
 
   @Test func plainAnswerToAClientHello() throws {
     server.enqueue([.beforeHandshake, .send("HTTP/1.1 400 Bad Request\r\n\r\n"), .halfClose])
@@ -169,7 +171,7 @@ import Testing
     for (index, alert) in [UInt8](arrayLiteral: 40, 70, 80, 112).enumerated() {
       server.enqueue([.beforeHandshake, .refuseHandshake(alert: alert), .send("x")])
       #expect(throws: ClientTLS.Failed.self) { try connect(server) }
-      // The client knows a little earlier than the records.
+      // The client may learn of the failure before the server has recorded it.
       try await server.waitForHandshakes(index + 1)
     }
     #expect(server.handshakes.map(\.alertsSent) == [40, 70, 80, 112].map { [.init(number: $0)] })
@@ -305,7 +307,7 @@ import Testing
     #expect(server.handshakes[0].alertsReceived == [.init(isFatal: false, number: 100)])
   }
 
-  // MARK: Scripts that ask for what cannot be
+  // MARK: Impossible scripts
 
   @Test func whatCannotBe() async throws {
     let plain = try TestServer()

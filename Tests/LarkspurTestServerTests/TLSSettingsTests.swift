@@ -2,7 +2,7 @@ import CLarkspurOpenSSL
 import LarkspurTestServer
 import Testing
 
-/// What a server's settings do to its handshakes.
+/// Tests the effect of the server's TLS settings on handshakes.
 @Suite struct TLSSettingsTests {
   let ca: TestCA
   let leaf: TestCertificate
@@ -14,7 +14,7 @@ import Testing
     tls = .init(certificate: leaf)
   }
 
-  /// A client of a new server with the settings.
+  /// Connects a client to the server.
   private func connect(
     _ server: TestServer, _ change: (inout ClientTLS.Options) -> Void = { _ in }
   ) throws -> RawClient {
@@ -54,7 +54,7 @@ import Testing
     var tls = tls
     tls.clientCertificate = .required
     let server = try TestServer(tls: tls)
-    // In TLS 1.3 the client is done before the server has looked.
+    // In TLS 1.3 the client's handshake is complete before the server has checked the certificate.
     let client = try connect(server)
     #expect(throws: ClientTLS.Failed.self) { try client.get("/get") }
     client.halfClose()
@@ -85,7 +85,10 @@ import Testing
 
   // MARK: Resumption
 
-  /// Connects twice. Whether the second time was a resumption, and how many tickets came the first time.
+  /// Connects twice.
+  ///
+  /// - Returns: Whether the second connection resumed the session of the first, and the number of tickets that the
+  ///   first one received.
   private func resume(_ tls: TestServer.TLS) throws -> (isResumed: Bool, tickets: Int) {
     let server = try TestServer(tls: tls)
     let first = try connect(server)
@@ -145,7 +148,7 @@ import Testing
     for (alpn, offered, chosen) in cases {
       var tls = tls
       tls.alpn = alpn
-      // A client may refuse what it has not offered: the record tells what it was.
+      // A client may refuse a protocol that it has not offered. The server's record shows the chosen one.
       let server = try TestServer(tls: tls)
       let client = try? connect(server) { $0.alpn = offered }
       _ = try? client?.get("/get")
@@ -210,7 +213,7 @@ import Testing
     for chain in chains {
       let server = try TestServer(tls: .init(chainDER: chain, privateKeyDER: leaf.privateKeyDER))
       let client = try? connect(server) { $0.root = nil }
-      // Reversed, the first certificate has another key than the one that signs.
+      // In a reversed chain the first certificate does not belong to the key that signs.
       #expect((client == nil) == (chain.first != leaf.certificateDER))
       if let client { #expect(client.tls?.chainDER == chain) }
     }

@@ -2,7 +2,7 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// A server that speaks TLS as a good one does.
+/// Tests a server with TLS that behaves well.
 @Suite(.ownThread) struct TLSTests {
   let ca: TestCA
   let leaf: TestCertificate
@@ -110,7 +110,7 @@ import Testing
     plain.halfClose()
     let silent = try RawClient(server)
     silent.halfClose()
-    // OpenSSL has no alert for those who speak HTTP.
+    // OpenSSL sends no alert to a client that speaks HTTP.
     #expect(try plain.readToEnd() == [])
     #expect(try silent.readToEnd() == [])
     try await server.waitForHandshakes(2)

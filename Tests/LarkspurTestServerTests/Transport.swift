@@ -1,6 +1,6 @@
 import LarkspurTestServer
 
-/// What is to hold with and without TLS is tested with and without TLS.
+/// The transports with which a test runs: without TLS, with TLS 1.2 and with TLS 1.3.
 enum Transport: CaseIterable {
   case plain, tls12, tls13
 

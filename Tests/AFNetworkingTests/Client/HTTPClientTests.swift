@@ -47,7 +47,7 @@ import Testing
     let results = Results<AFNetworkReachabilityStatus>()
     #expect(client.networkReachabilityStatus == .unknown || client.networkReachabilityStatus == .reachableViaWiFi)
     client.setReachabilityStatusChangeBlock { results.add($0) }
-    // The server is on this machine.
+    // The server is on this machine, so the loopback interface reaches it.
     while try await results.next() != .reachableViaWiFi {}
     #expect(client.networkReachabilityStatus == .reachableViaWiFi)
   }
@@ -77,7 +77,7 @@ import Testing
     #expect(list.value(forHTTPHeaderField: "Content-Type") == "application/x-plist; charset=utf-8")
   }
 
-  /// Nothing is sent that nobody wanted.
+  /// Parameters that cannot be encoded fail the request, and nothing is sent.
   @Test func whatCannotBeWrittenFails() async throws {
     client.parameterEncoding = .json
     let request = client.request(withMethod: "POST", path: "post", parameters: ["date": Date()])
@@ -234,7 +234,7 @@ import Testing
     #expect(try await results.next() == 200)
   }
 
-  /// CVE-2025-27152.
+  /// CVE-2025-27152: an absolute URL of another server gets no credentials; the other default headers are sent.
   @Test(arguments: ["http://b.example/", "//b.example/", "https://127.0.0.1/"])
   func anotherServerIsNotToldTheCredentials(path: String) {
     client.setAuthorizationHeaderWithUsername("user", password: "pass")

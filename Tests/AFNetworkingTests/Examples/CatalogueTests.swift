@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The examples of the catalogue stand in this folder as well, where they are compiled and run.
+/// Checks that every example of the documentation catalogue is also in this folder, where it is compiled and run.
 @Suite struct CatalogueTests {
   private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
   private static let catalogue = tests.appending(path: "../../../Sources/AFNetworking/AFNetworking.docc")
@@ -12,7 +12,7 @@ import Testing
     }
   }
 
-  /// White space does not count: an example stands within a function here.
+  /// Removes white space: an example is indented here, since it is inside a function.
   private static func dense(_ text: String) -> String { String(text.filter { !$0.isWhitespace }) }
 
   @Test func everyExampleIsCompiled() throws {

@@ -3,7 +3,8 @@ import Dispatch
 import LarkspurTestServer
 import Testing
 
-/// What the catalogue shows. An example is run where it can be: `api.example.com` is nobody.
+/// The examples of the catalogue. Examples that load from `api.example.com`, which does not exist, are compiled only;
+/// the others also run.
 @Suite struct ExampleTests {
   let fixture: ManagerFixture
 

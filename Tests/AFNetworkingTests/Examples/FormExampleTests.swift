@@ -1,7 +1,7 @@
 import AFNetworking
 import Testing
 
-/// The examples of the page on forms.
+/// The examples of the catalogue's page about forms.
 @Suite struct FormExampleTests {
   @Test func aFormWithAFile() {
     let request = AFHTTPRequestSerializer().multipartFormRequest(

@@ -2,7 +2,7 @@ import AFNetworking
 import LarkspurTestServer
 import Testing
 
-/// Blocks that are written on the main actor, as those of an app are: they are called on the main queue.
+/// Blocks written on the main actor, as in an app, run on the main queue.
 @Suite struct ScreenTests {
   @MainActor private final class Screen {
     private(set) var songs: [String] = []

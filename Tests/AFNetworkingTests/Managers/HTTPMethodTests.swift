@@ -2,7 +2,7 @@ import AFNetworking
 import LarkspurTestServer
 import Testing
 
-/// A request of a method, a path and parameters, and what its blocks are told.
+/// Tests the functions that take a method's path and parameters, and the values that their blocks get.
 @Suite struct HTTPMethodTests {
   let fixture: ManagerFixture
   var manager: AFHTTPSessionManager { fixture.manager }
@@ -75,7 +75,7 @@ import Testing
     #expect(told["args", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "DELETE")
   }
 
-  /// Versions 2 and 3 had fewer parameters.
+  /// The functions of versions 2 and 3 have fewer parameters.
   @Test func spellingsOfEarlierVersions() async {
     let first = await told { manager.get("get", parameters: nil, success: $0, failure: $1) }
     let second = await told { manager.get("get", parameters: nil, progress: nil, success: $0, failure: $1) }
@@ -97,7 +97,7 @@ import Testing
     #expect(told["method"] == "OPTIONS" && told["headers", "X-Foo"] == "request value")
   }
 
-  /// A field of the request replaces the serializer's for this request only; the others stay.
+  /// A field given with a request replaces the serializer's field for this request only.
   @Test func fieldsOfOneRequest() async {
     manager.requestSerializer.setValue("foo value", forHTTPHeaderField: "X-Foo")
     manager.requestSerializer.setValue("bar value", forHTTPHeaderField: "X-Bar")
@@ -124,7 +124,7 @@ import Testing
     #expect(empty.error == nil && empty.object == nil && empty.task != nil)
   }
 
-  /// The document of a response that is not acceptable is given along with the error.
+  /// A response with an unacceptable status yields its object together with the error.
   @Test func errorAndObject() async throws {
     let request = try fixture.request("/status/404")
     let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
@@ -132,7 +132,7 @@ import Testing
     #expect((told.response as? HTTPURLResponse)?.statusCode == 404)
   }
 
-  /// Nothing can be sent: the block is told on the completion queue, and there is no task.
+  /// If the parameters cannot be encoded, the failure block runs on the completion queue, and no task is made.
   @Test func parametersThatCannotBeWritten() async throws {
     manager.requestSerializer.setQueryStringSerializationWith { _, _, error in
       error?.pointee = NSError(domain: "Custom", code: -1, userInfo: nil)
@@ -160,7 +160,7 @@ import Testing
 
   private static let key = DispatchSpecificKey<Int>()
 
-  /// Nobody has to be told, and nothing goes wrong by that.
+  /// All blocks may be `nil`.
   @Test func blocksMayBeNil() async throws {
     manager.get("get", parameters: nil, headers: nil, progress: nil, success: nil, failure: nil)
     manager.get("http://[", parameters: nil, headers: nil, progress: nil, success: nil, failure: nil)
@@ -202,7 +202,8 @@ import Testing
 
   // MARK: - Credentials
 
-  /// CVE-2025-27152: what is for the base URL's server is not for whoever a whole URL names. A call may name it itself.
+  /// CVE-2025-27152: the credentials for the server of the base URL are not sent to another server that an absolute URL
+  /// names. A call may set its own credentials for it.
   @Test func anotherServerIsNotToldTheCredentials() async throws {
     let other = try TestServer()
     manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
@@ -231,7 +232,8 @@ import Testing
     #expect(fixture.server.requestsReceived == 1)
   }
 
-  /// The same request as the one before, until the serializer is changed: then the next one shows it.
+  /// A call that equals the previous one makes an equal request until the serializer changes. The next request shows
+  /// the change.
   @Test func requestsThatFollowOneAnother() {
     let serializer = manager.requestSerializer
     func made(_ method: String, _ path: String, _ parameters: Any? = nil) -> URLRequest? {
@@ -255,7 +257,7 @@ import Testing
 
   // MARK: - Serializers
 
-  /// The serializer's own type: its content types can be changed in place.
+  /// `responseSerializer` has the serializer's own type, so its content types can be changed in place.
   @Test func contentTypesInPlace() async {
     manager.responseSerializer.acceptableContentTypes?.insert("text/plain")
     #expect(manager.responseSerializer.acceptableContentTypes?.contains("application/json") == true)

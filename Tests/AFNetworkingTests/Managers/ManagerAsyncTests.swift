@@ -3,17 +3,17 @@ import Dispatch
 import LarkspurTestServer
 import Testing
 
-/// The functions that return when a task is over.
+/// Tests the async functions of a manager.
 @Suite struct ManagerAsyncTests {
   let fixture: ManagerFixture
   var manager: AFHTTPSessionManager { fixture.manager }
 
-  /// No handler is ever called on this queue: the functions need none, as they need no main queue.
+  /// Makes a manager whose completion queue never runs: the async functions need neither this queue nor the main queue.
   init() throws {
     fixture = try ManagerFixture()
     let queue = DispatchQueue(label: "stopped", attributes: .initiallyInactive)
     fixture.manager.completionQueue = queue
-    // A queue that was never activated must not go.
+    // Dispatch traps if an inactive queue is released, so it is kept forever.
     Self.stopped.keep(queue)
   }
 
@@ -105,7 +105,7 @@ import Testing
     #expect(manager.tasks.isEmpty)
   }
 
-  /// A subclass that makes its data tasks in its own way makes these, too.
+  /// A subclass that overrides the creation of data tasks, which the async functions also use.
   private final class Counting: AFHTTPSessionManager, @unchecked Sendable {
     let journal = Journal()
 

@@ -2,7 +2,7 @@ import AFNetworking
 import LarkspurTestServer
 import Testing
 
-/// The blocks that take the place of a delegate.
+/// Tests the blocks that replace delegate methods.
 @Suite struct ManagerBlockTests {
   let fixture: ManagerFixture
   let journal = Journal()
@@ -20,7 +20,7 @@ import Testing
   @Test func redirections() async throws {
     let request = try fixture.request("/elsewhere")
     let task = manager.dataTask(with: request) { [journal] _, _, error in journal.note(error == nil ? "end" : "error") }
-    // It counts from when it is set, also for a task that is there already.
+    // A block also applies to tasks created before it was set.
     manager.setTaskWillPerformHTTPRedirectionBlock { [journal] _, _, response, request in
       journal.note("\((response as? HTTPURLResponse)?.statusCode ?? 0) \(request.url?.path ?? "")")
       return request
@@ -58,7 +58,8 @@ import Testing
     #expect(await load(try fixture.request("/get")).error?.code == NSURLErrorCancelled)
   }
 
-  /// The handler is the download's then, whose destination is the manager's block.
+  /// If a data task becomes a download, its completion handler becomes the download's, and the manager's block chooses
+  /// the destination.
   @Test func aDataTaskMayBecomeADownload() async throws {
     let place = try TemporaryPlace()
     let file = place.file("loaded")
@@ -85,7 +86,7 @@ import Testing
     #expect(journal.lines.last == "10 10")
   }
 
-  /// A stream says nothing of its length; the field does.
+  /// The expected length of a streamed body comes from the `Content-Length` field.
   @Test func theLengthOfAStream() async throws {
     manager.setTaskDidSendBodyDataBlock { [journal] _, _, _, total, expected in journal.note("\(total) \(expected)") }
     _ = await told {
@@ -109,11 +110,11 @@ import Testing
     }
     let told = await told { manager.uploadTask(withStreamedRequest: streamed, completionHandler: $0).resume() }
     #expect(String(decoding: try #require(told.object as? Data), as: UTF8.self).contains("second"))
-    // For the request, and for the one that it leads to.
+    // The block is asked for the request and for the redirected request.
     #expect(journal.lines == ["stream", "stream"])
   }
 
-  /// A form can be sent again without anybody's help.
+  /// A form can be sent again without a block for new body streams.
   @Test func formsAreSentAgain() async throws {
     fixture.server.route("POST", "/elsewhere") { _ in .redirect(to: "/post", status: 307) }
     let told = await told {
@@ -159,7 +160,7 @@ import Testing
     #expect(journal.lines == ["true"])
   }
 
-  /// Some compilers leave the word away.
+  /// The setters without `Block` in their names, which some importers of Objective-C produce.
   @Test func namesWithoutTheWordBlock() async throws {
     let place = try TemporaryPlace()
     let file = place.file("loaded")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Credentials, and whom a manager trusts.
+/// Tests credentials and the trust of servers.
 @Suite struct ManagerChallengeTests {
   private func secret(_ fixture: ManagerFixture) async -> Told {
     await told { fixture.manager.get("secret", parameters: nil, success: $0, failure: $1) }
@@ -55,7 +55,7 @@ import Testing
     #expect(await secret(fixture).error?.code == code)
   }
 
-  /// AFNetworking raises an exception.
+  /// A handler that returns an object of a wrong type fails the task. AFNetworking raises an exception.
   @Test func aHandlerTalksNonsense() async throws {
     let fixture = try ManagerFixture()
     fixture.manager.setAuthenticationChallengeHandler { _, _, _, _ in "yes" }
@@ -93,7 +93,8 @@ import Testing
   @Test func aServerThatNobodyTrusts() async throws {
     let fixture = try secure()
     let error = try #require(await get(fixture.manager).error)
-    // Apple's number, and what a session says: Foundation's constant of that name is another one on Linux.
+    // The code of Apple's systems, which sessions use, too. Foundation's constant of this name has another value on
+    // Linux.
     #expect(error.domain == NSURLErrorDomain && error.code == -1202)
     let thrown = await #expect(throws: URLError.self) { _ = try await fixture.manager.get("get") }
     #expect(thrown?.code == .serverCertificateUntrusted)
@@ -127,7 +128,7 @@ import Testing
     #expect(await get(fixture.manager).error?.code == URLError.Code.serverCertificateUntrusted.rawValue)
   }
 
-  /// The default handling of trust is to ask the policy.
+  /// The default handling of a trust challenge is to ask the security policy.
   @Test func theHandlerLeavesItToThePolicy() async throws {
     let fixture = try secure()
     fixture.manager.setAuthenticationChallengeHandler { _, _, _, _ in
@@ -141,7 +142,7 @@ import Testing
     #expect(await get(fixture.manager).error == nil)
   }
 
-  /// The session's block decides alone.
+  /// If the session's block is set, it decides alone.
   @Test func theSessionsBlock() async throws {
     let fixture = try secure()
     let journal = Journal()
@@ -165,7 +166,7 @@ import Testing
     #expect(empty.userInfo.keys.sorted() == [NSLocalizedDescriptionKey])
   }
 
-  // MARK: - Policies that would pin nothing
+  // MARK: - Policies that cannot pin
 
   @Test(arguments: [AFSSLPinningMode.none, .certificate, .publicKey])
   func policiesOfASecureManager(mode: AFSSLPinningMode) {
@@ -192,7 +193,7 @@ import Testing
         == "A security policy configured with `\(name)` can only be applied on a manager with a secure base URL "
         + "(i.e. https)"
     )
-    // Tasks of whole requests fail as well, and nothing is sent.
+    // Tasks made from complete requests fail, too, and nothing is sent.
     let request = try fixture.request("/get")
     let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
     #expect(told.error == error)

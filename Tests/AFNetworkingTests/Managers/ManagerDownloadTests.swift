@@ -3,7 +3,7 @@ import Dispatch
 import LarkspurTestServer
 import Testing
 
-/// Where downloads land.
+/// Tests the destination of downloads.
 @Suite struct ManagerDownloadTests {
   let fixture: ManagerFixture
   let place: TemporaryPlace
@@ -41,7 +41,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: place.folder.path).isEmpty)
   }
 
-  /// The manager's block comes before the task's, which is asked if it has no word.
+  /// The manager's block takes precedence over the task's destination, which counts if the block returns `nil`.
   @Test func theManagersBlockComesFirst() async throws {
     let (mine, theirs, journal) = (place.file("manager"), place.file("task"), Journal())
     manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in
@@ -59,7 +59,7 @@ import Testing
     #expect(try await load("/bytes/10") { _, _ in theirs }.object as? URL == theirs)
   }
 
-  /// What is there already is not written over: the notification says so, and so does the handler.
+  /// An existing file is not overwritten: the notification and the completion handler report the error.
   @Test func aFileThatCannotBeMoved() async throws {
     let (file, journal) = (place.file("taken"), Journal())
     try Data("mine".utf8).write(to: file)
@@ -78,7 +78,8 @@ import Testing
     withExtendedLifetime(observer) {}
   }
 
-  /// A response that is not acceptable lands all the same, and the error says what is wrong with it.
+  /// The file of an unacceptable response is moved to its destination, and the error says why the response is
+  /// unacceptable.
   @Test func aResponseThatIsNotAcceptable() async throws {
     let file = place.file("loaded")
     let told = try await load("/status/404") { _, _ in file }

@@ -2,7 +2,7 @@ import AFNetworking
 import LarkspurTestServer
 import Testing
 
-/// Sessions that end and begin, archives and copies.
+/// Tests the invalidation and replacement of sessions, and archives, copies and subclasses of managers.
 @Suite struct ManagerLifeTests {
   let fixture: ManagerFixture
   var manager: AFHTTPSessionManager { fixture.manager }
@@ -50,7 +50,7 @@ import Testing
     #expect(manager.tasks.isEmpty)
   }
 
-  /// A task that the program has made with the session itself is the manager's as well.
+  /// A task that the program creates with the session itself is in the manager's lists.
   @Test func tasksOfTheSession() async throws {
     let task = manager.session.dataTask(with: try fixture.url("/get"))
     #expect(manager.tasks == [task])
@@ -61,13 +61,13 @@ import Testing
     #expect(manager.tasks.isEmpty)
   }
 
-  /// Its end is told to who awaits it, and to nobody else.
+  /// An awaited load of the session itself leaves no task in the manager's lists.
   @Test func anAwaitedTaskOfTheSession() async throws {
     _ = try await manager.session.data(from: try fixture.url("/get"))
     #expect(manager.tasks.isEmpty)
   }
 
-  // MARK: - The end of a session
+  // MARK: - Invalidation of a session
 
   @Test func cancellingAndGoingOn() async throws {
     let signal = TestServer.Signal()
@@ -85,7 +85,7 @@ import Testing
     #expect(next.error == nil)
   }
 
-  /// Both sessions count their tasks from one: neither takes the other's handlers.
+  /// Both sessions number their tasks from one, and a task of one does not get the other's completion handler.
   @Test func anOldSessionMayEndInItsTime() async throws {
     let signal = TestServer.Signal()
     fixture.server.route("GET", "/slow", script: [.wait(signal), .respond(.json(["slow": true])), .close])
@@ -103,7 +103,8 @@ import Testing
     await journal.wait(for: "invalid")
   }
 
-  /// AFNetworking ends the process, by an exception of the session's.
+  /// Tasks of an invalidated session fail as cancelled. In AFNetworking the session raises an exception, which ends the
+  /// process.
   @Test func tasksAfterTheEnd() async throws {
     let request = try fixture.request("/get")
     for hasSession in [true, false] {
@@ -137,7 +138,7 @@ import Testing
 
   // MARK: - Archives and copies
 
-  /// What a program's client looks like.
+  /// A manager subclass as programs write it.
   private final class Client: AFHTTPSessionManager, @unchecked Sendable {
     static let shared = Client(baseURL: URL(string: "https://example.com/v1"))
 
@@ -154,7 +155,7 @@ import Testing
     let heard = Journal()
   }
 
-  /// A subclass may override any method, and hears every call.
+  /// A subclass can override the delegate methods, and gets every call.
   @Test func subclasses() async throws {
     #expect(Client.shared.baseURL?.absoluteString == "https://example.com/v1/")
     let client = Client(baseURL: try fixture.url("/"), sessionConfiguration: .ephemeral)

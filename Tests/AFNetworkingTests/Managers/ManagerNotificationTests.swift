@@ -5,7 +5,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// What the managers post.
+/// Tests the notifications that managers post.
 @Suite struct ManagerNotificationTests {
   let fixture: ManagerFixture
   var manager: AFHTTPSessionManager { fixture.manager }
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// Of every kind of task, in a session of either kind.
+  /// Resuming and suspending is notified for every kind of task, in ordinary and background sessions.
   @Test(arguments: Kind.allCases, [false, true])
   func tasksThatRunAndStandStill(kind: Kind, inBackground: Bool) async throws {
     let configuration =
@@ -70,7 +70,8 @@ import Testing
     withExtendedLifetime(observers) {}
   }
 
-  /// The task is over, its handler has returned, and all about it is in the user info.
+  /// The notification of a task's completion follows the task's completion handler and has all values in its
+  /// `userInfo`.
   @Test func tasksThatAreOver() async throws {
     let journal = Journal()
     let info = Mutex<[String]>([])
@@ -137,7 +138,7 @@ import Testing
     withExtendedLifetime(observers) {}
   }
 
-  /// On the main queue a task's notifications come before its handler and after it, however fast it was.
+  /// A task's notifications on the main queue come before and after its completion handler, however fast the task is.
   @Test(arguments: [false, true]) func orderAroundHandlersOnTheMainQueue(isQueueSet: Bool) async throws {
     if isQueueSet { manager.completionQueue = .main }
     let journal = Journal()
@@ -154,9 +155,9 @@ import Testing
     }
   }
 
-  // MARK: - The way to the main thread
+  // MARK: - Delivery on the main queue
 
-  /// An outbox whose clock stands still unless it is moved, and whose blocks wait until they are called.
+  /// An outbox whose clock only the test advances, and whose blocks run only on `serve()`.
   private final class Post: Sendable {
     private struct State {
       var now: UInt64 = 1_000_000_000
@@ -198,7 +199,7 @@ import Testing
       }
     }
 
-    /// The main queue is served.
+    /// Runs the blocks that wait for the main queue.
     func serve() {
       let blocks = world.state.withLock { state in
         defer { state.blocks = [] }
@@ -211,7 +212,7 @@ import Testing
 
     var now: UInt64 { world.state.withLock { $0.now } }
 
-    /// When blocks were wanted since this was asked last. Nil: at once.
+    /// The times at which blocks were requested since the last call; `nil` stands for at once.
     var moments: [UInt64?] {
       world.state.withLock { state in
         defer { state.moments = [] }
@@ -220,7 +221,7 @@ import Testing
     }
   }
 
-  /// Posts that wait go by one block, in order; when too many wait the oldest are lost.
+  /// Waiting notifications are posted in order by one block. Beyond the limit the oldest are dropped.
   @Test func aMainThreadThatDoesNotServeItsQueue() throws {
     let post = try Post(max: 3)
     post.post(3)
@@ -235,7 +236,7 @@ import Testing
     #expect(NotificationOutbox.waitingMax == 4096)
   }
 
-  /// What they keep counts as well, but never the latest.
+  /// The bytes that notifications keep are limited, too, but the latest notification is never dropped.
   @Test func postsThatKeepMuch() throws {
     let post = try Post(max: 100)
     post.post(3, keeping: 40)
@@ -247,7 +248,7 @@ import Testing
     #expect(post.journal.lines == ["2", "3", "5"])
   }
 
-  /// What is posted on the main queue itself needs no block; what was posted before comes before.
+  /// Notifications posted on the main queue need no block, and follow those posted before.
   @Test func postsOfTheMainQueueItself() throws {
     let post = try Post()
     post.post(1)
@@ -265,7 +266,8 @@ import Testing
     #expect(post.moments == [nil])
   }
 
-  /// The main thread is not woken again as soon as it sleeps: what comes within a moment waits for its end.
+  /// The main thread is woken at most once in 5 ms (`pauseNanoseconds`): later notifications wait for the end of this
+  /// pause.
   @Test func postsThatFollowOneAnother() throws {
     #expect(NotificationOutbox.pauseNanoseconds == 5_000_000)
     let post = try Post()
@@ -277,7 +279,8 @@ import Testing
     post.post(2)
     #expect(post.moments == [served + NotificationOutbox.pauseNanoseconds])
     #expect(post.journal.lines == ["1"])
-    // Whoever is on the main queue meanwhile takes them along, and no second block is sent for what comes next.
+    // Work on the main queue posts the waiting notifications at once, and no second block is requested for the next
+    // one.
     post.outbox.within {}
     #expect(post.journal.lines == ["1", "2", "3"])
     post.post(1)

@@ -3,7 +3,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// How far a task is, and what can be done to it by that.
+/// Tests the progress of tasks, and the control of tasks by their progress.
 @Suite struct ManagerProgressTests {
   let fixture: ManagerFixture
   var manager: AFHTTPSessionManager { fixture.manager }
@@ -14,7 +14,7 @@ import Testing
     fixture.manager.responseSerializer = AFHTTPResponseSerializer()
   }
 
-  /// The fractions that a block was told.
+  /// Records the fractions that a progress block gets.
   private final class Fractions: Sendable {
     private let values = Mutex<[Double]>([])
 
@@ -71,7 +71,7 @@ import Testing
     check(fractions)
   }
 
-  /// Nobody knows the length before the end.
+  /// The length is unknown until the end.
   @Test func ofContentOfUnknownLength() async {
     let fractions = Fractions()
     _ = await told {
@@ -112,7 +112,7 @@ import Testing
     #expect(try #require(told.object as? Data).count > body.count)
   }
 
-  /// Whoever asks for the object, before or while the task runs, has its numbers.
+  /// A progress object that the program requests before or during a load follows its task.
   @Test func objectsFollowTheirTask() async throws {
     let request = try fixture.request("/bytes/300000")
     let journal = Journal()
@@ -168,7 +168,7 @@ import Testing
     progress.pause()
     await journal.wait(for: "suspend")
     progress.resume()
-    // Progress objects call their handlers elsewhere, and later.
+    // Progress objects call their handlers later, on another queue.
     await journal.wait { $0.count == 3 }
     signal.fire()
     await journal.wait(for: "end")

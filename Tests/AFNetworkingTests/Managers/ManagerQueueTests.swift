@@ -5,7 +5,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Where handlers are called, and where the work is done.
+/// Tests the queues on which completion handlers run and responses are serialized.
 @Suite struct ManagerQueueTests {
   let fixture: ManagerFixture
   var manager: AFHTTPSessionManager { fixture.manager }
@@ -45,7 +45,7 @@ import Testing
     #expect(name == "completion")
   }
 
-  /// A group is held while a handler runs, and left when it has returned.
+  /// The completion group is entered before a completion handler runs and left after it has returned.
   @Test func theCompletionGroupHoldsTheHandlers() async throws {
     let (group, journal) = (DispatchGroup(), Journal())
     manager.completionQueue = DispatchQueue(label: "completion")
@@ -61,7 +61,7 @@ import Testing
     #expect(journal.lines == ["held", "handler", "group"])
   }
 
-  /// Holds its first response until a second one has been serialized.
+  /// A serializer that blocks its first response until it gets a second one.
   private final class PairSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let count = Mutex(0)
     private let second = DispatchSemaphore(value: 0)
@@ -76,8 +76,8 @@ import Testing
     }
   }
 
-  /// A response that takes its serializer long does not keep others waiting, neither on the session's queue nor on the
-  /// one that serializes.
+  /// Responses are serialized concurrently, so a slow serializer delays neither the session's queue nor other
+  /// responses.
   @Test func responsesAreSerializedAtTheSameTime() async throws {
     manager.responseSerializer = PairSerializer()
     async let first = told { manager.get("slow", parameters: nil, success: $0, failure: $1) }
@@ -86,7 +86,8 @@ import Testing
     #expect(Set(numbers) == [1, 2])
   }
 
-  /// A short document is read where it ends, a longer one elsewhere, and what a program has made always.
+  /// Short JSON documents are parsed inline; longer ones are dispatched, and so are those of a program's own
+  /// serializer.
   @Test func whatIsReadAtOnce() async throws {
     let most = AFURLSessionManager.bytesReadAtOnceMax
     #expect(most == 2048)
@@ -106,7 +107,7 @@ import Testing
     }
   }
 
-  /// The session calls one at a time.
+  /// The session's delegate queue is serial.
   @Test func theOperationQueueIsSerial() async throws {
     #expect(manager.operationQueue.maxConcurrentOperationCount == 1)
     #expect(manager.operationQueue === manager.session.delegateQueue)

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A server, and a manager for it, which goes with the test.
+/// A server and a manager for it. Deinitialization invalidates the manager's session.
 final class ManagerFixture: Sendable {
   let server: TestServer
   let manager: AFHTTPSessionManager
@@ -31,7 +31,8 @@ final class ManagerFixture: Sendable {
   func request(_ path: String) throws -> URLRequest { URLRequest(url: try url(path)) }
 }
 
-/// The main queue is not always the main thread's: where that one serves another thing, threads of Dispatch serve it.
+/// Detects the main queue, which need not run on the main thread: if that thread is busy otherwise, threads of Dispatch
+/// serve the queue.
 enum MainQueue {
   private static let key: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
@@ -41,20 +42,20 @@ enum MainQueue {
 
   static var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
 
-  /// Before anything is called there.
+  /// Marks the main queue. Must run before the first block.
   static func mark() { _ = key }
 }
 
-/// What a block has been told.
+/// The values that a block was called with.
 struct Told: @unchecked Sendable {
   var task: URLSessionTask?
   var response: URLResponse?
   var object: Any?
   var error: NSError?
-  /// Whether it was on the main queue.
+  /// Whether the block ran on the main queue.
   var isOnMain = false
 
-  /// A member of a JSON object, at a path.
+  /// The member of a JSON object at a path.
   subscript(_ path: String...) -> String? {
     var value = object
     for name in path { value = (value as? [String: Any])?[name] }
@@ -62,7 +63,7 @@ struct Told: @unchecked Sendable {
   }
 }
 
-/// Runs something that has a completion handler.
+/// Runs a function that takes a completion handler, and waits for the handler's call.
 func told(
   _ start: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Void
 ) async -> Told {
@@ -74,7 +75,7 @@ func told(
   }
 }
 
-/// Runs something that has blocks for success and failure.
+/// Runs a function that takes blocks for success and failure, and waits for the call of either.
 func told(
   _ start: (
     @escaping (URLSessionDataTask, Any?) -> Void, @escaping (URLSessionDataTask?, any Error) -> Void
@@ -93,7 +94,7 @@ func told(
   }
 }
 
-/// What has happened, in its order, from any thread.
+/// A log of events from any thread, in order.
 final class Journal: Sendable {
   private struct State {
     var lines: [String] = []
@@ -128,7 +129,7 @@ final class Journal: Sendable {
   func wait(for line: String) async { await wait { $0.contains(line) } }
 }
 
-/// Notes the notifications of a name about one object, until it goes.
+/// Observes the notifications of one name about one object, until deinitialization.
 final class Notified: @unchecked Sendable {
   private let token: any NSObjectProtocol
 
@@ -141,7 +142,7 @@ final class Notified: @unchecked Sendable {
   deinit { NotificationCenter.default.removeObserver(token) }
 }
 
-/// A file of this test's own.
+/// A temporary directory for one test. Deinitialization removes it.
 final class TemporaryPlace: Sendable {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("af-managers-" + UUID().uuidString)
 

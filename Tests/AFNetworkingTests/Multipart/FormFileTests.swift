@@ -5,7 +5,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Forms that are written into files.
+/// Tests multipart forms that are written to files.
 @Suite struct FormFileTests {
   let serializer = AFHTTPRequestSerializer()
   let folder: FormFolder
@@ -16,7 +16,9 @@ import Testing
     try serializer.form(block) as URLRequest
   }
 
-  /// What the handler is called with.
+  /// Writes a form to a file.
+  ///
+  /// - Returns: The request without its stream, and the error that the completion handler got.
   private func write(_ request: URLRequest, to url: URL) async -> (URLRequest, error: NSError?) {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// A folder of a test's own, which goes with it.
+/// A temporary directory for one test. Deinitialization removes it.
 final class FormFolder: Sendable {
   let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-form-\(UUID().uuidString)")
 
@@ -20,7 +20,7 @@ final class FormFolder: Sendable {
   }
 }
 
-/// A form as a server reads it, by RFC 2046 and nothing of the sender's.
+/// A form parsed as a server parses it, by RFC 2046 and independently of the sender's code.
 struct ReadForm: Equatable {
   struct Part: Equatable {
     var fields: [String]
@@ -42,7 +42,7 @@ struct ReadForm: Equatable {
     guard let boundary = contentType?.split(separator: "boundary=").last, contentType?.contains("boundary=") == true
     else { throw Unreadable() }
     let delimiter = Array("\r\n--\(boundary)".utf8)
-    // The first delimiter has no line before it.
+    // Adds the line break that precedes every delimiter except the first.
     var rest = (Array("\r\n".utf8) + bytes)[...]
     guard rest.starts(with: delimiter) else { throw Unreadable() }
     rest = rest.dropFirst(delimiter.count)
@@ -64,7 +64,7 @@ struct ReadForm: Equatable {
   }
 }
 
-/// What a stream gives until it ends, in reads of at most so many bytes.
+/// Reads a stream to its end, in reads of at most `size` bytes.
 func readAll(_ stream: InputStream, by size: Int = 64 * 1024) throws -> [UInt8] {
   stream.open()
   defer { stream.close() }
@@ -79,7 +79,7 @@ func readAll(_ stream: InputStream, by size: Int = 64 * 1024) throws -> [UInt8] 
 }
 
 extension AFHTTPRequestSerializer {
-  /// A form of a test's.
+  /// Makes a form request.
   func form(to url: String = "http://example.com", _ block: @escaping (any AFMultipartFormData) -> Void) throws
     -> NSMutableURLRequest
   {
@@ -88,7 +88,7 @@ extension AFHTTPRequestSerializer {
 }
 
 extension NSURLRequest {
-  /// What a server reads of its body.
+  /// Reads the request's body and parses it as a server does.
   func readForm(by size: Int = 64 * 1024) throws -> ReadForm {
     let stream = try #require(httpBodyStream)
     let bytes = try readAll(stream, by: size)
@@ -97,7 +97,7 @@ extension NSURLRequest {
   }
 }
 
-/// A stream of a program's own, which has a few bytes at a time and between them nothing, and says so.
+/// A program's own stream that alternates between a few bytes and none, and reports this in `hasBytesAvailable`.
 final class SlowStream: InputStream, NSCopying {
   private let bytes: [UInt8]
   private var offset = 0

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Media types by extension.
+/// Tests the media types of file extensions.
 @Suite struct MIMETypesTests {
   let folder: FormFolder
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Forms as they are read.
+/// Tests the stream of a form.
 @Suite struct MultipartBodyStreamTests {
   let serializer = AFHTTPRequestSerializer()
   let folder: FormFolder
@@ -103,7 +103,7 @@ import Testing
     #expect(error?.code == URLError.Code.requestBodyStreamExhausted.rawValue)
   }
 
-  /// To open a pipe would wait for whoever writes into it.
+  /// A file that has become a named pipe fails the stream: opening it would wait for a writer.
   @Test func aFileThatHasBecomeAPipeFails() throws {
     let file = try folder.file("log", bytes(100))
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "log") }
@@ -175,7 +175,7 @@ import Testing
 
   // MARK: - Throttling
 
-  /// A stream whose waits are written down.
+  /// A throttled stream whose pauses are recorded.
   private func throttled(_ count: Int, packet: UInt, delay: TimeInterval) throws -> (InputStream, Pauses) {
     let form = MultipartForm()
     form.appendPart(withForm: Data(bytes(count)), name: "a")

@@ -2,12 +2,12 @@ import Foundation
 import TestKit
 import Testing
 
-/// What forms take of the memory, seen in a process of their own.
+/// Tests the memory that forms use, in a process of their own.
 @Suite struct MultipartFootprintTests {
-  /// KiB.
+  /// The limit for the highest resident size of the sending process, in KiB.
   static let residentMax = 64 << 10
 
-  /// Neither the size of a file nor how many are sent at a time counts for much.
+  /// The memory depends little on the size of a file and on the number of forms sent at once.
   @Test(arguments: [(1, 50), (100, 4)])
   func formsFromFilesTakeLittle(count: Int, mebibytes: Int) async throws {
     let process = try SiblingProcess("MultipartFootprint", ["\(count)", "\(mebibytes)"])
@@ -19,7 +19,7 @@ import Testing
 }
 
 extension SiblingProcess {
-  /// As `numbers()`, and no thread of Swift's waits.
+  /// Returns `numbers()` without blocking a thread of Swift's pool.
   fileprivate func numbersLater() async throws -> [Int] {
     try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread { continuation.resume(with: Result { try self.numbers() }) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Forms as they are put together.
+/// Tests the composition of forms.
 @Suite struct MultipartFormTests {
   typealias Part = ReadForm.Part
 
@@ -71,7 +71,7 @@ import Testing
     let request = try serializer.multipartFormRequest(
       withMethod: "POST", urlString: "http://a", parameters: ["a": "\u{FC}"], constructingBodyWith: nil)
     #expect(try request.readForm().parts.map(\.body) == [[0xFC]])
-    // A form without a field that the program has given is another form.
+    // A value that cannot be encoded is an error: a form without the field would not be what the program asked for.
     #expect(throws: (any Error).self) {
       try serializer.multipartFormRequest(
         withMethod: "POST", urlString: "http://a", parameters: ["a": "\u{FC}", "b": "\u{20AC}"],
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  /// WHATWG HTML, multipart form data.
+  /// Names are escaped as the section "multipart form data" of the WHATWG HTML standard says.
   @Test(arguments: [
     ("plain", "plain", "plain"), ("a\"b", "a%22b", "a%22b"), ("a\r\nb", "a%0D%0Ab", "a%0D%0Ab"),
     ("a\nb", "a%0D%0Ab", "a%0Ab"), ("a\rb", "a%0D%0Ab", "a%0Db"), ("a\r", "a%0D%0A", "a%0D"),
@@ -111,7 +111,7 @@ import Testing
     #expect(parts[1].fields[1] == "Content-Type: a/b    body")
   }
 
-  /// CVE-2025-22150: who can guess a boundary can write a part of his own into another.
+  /// CVE-2025-22150: boundaries are random, since a guessed boundary lets a peer's content add parts to a form.
   @Test func boundariesAreNeverTheSame() throws {
     let types = try (0..<100).map { _ in
       try serializer.form { $0.appendPart(withForm: Data(), name: "a") }.value(forHTTPHeaderField: "Content-Type")

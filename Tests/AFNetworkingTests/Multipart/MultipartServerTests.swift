@@ -6,7 +6,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Forms on their way to a server.
+/// Tests the sending of forms to a server.
 @Suite struct MultipartServerTests {
   let server: TestServer
   let folder: FormFolder
@@ -19,7 +19,7 @@ import Testing
     session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
   }
 
-  /// Gives a form as often as it is asked for, as a manager does, and answers challenges.
+  /// A delegate that provides a form as often as it is asked for, as a manager does, and answers challenges.
   final class FormDelegate: NSObject, URLSessionDataDelegate {
     let asked = Mutex(0)
     let sent = Mutex<[(total: Int64, expected: Int64)]>([])
@@ -52,7 +52,7 @@ import Testing
     try AFHTTPRequestSerializer().form(to: server.url(path), block) as URLRequest
   }
 
-  /// As the server has read it.
+  /// Parses the form that the server received.
   private func read(_ request: TestServer.Request) throws -> ReadForm {
     #expect(request.fields["content-length"] == "\(request.bodyCount)")
     #expect(request.fields["transfer-encoding"] == nil)
@@ -101,7 +101,7 @@ import Testing
     #expect(seen.bodyCount == head.utf8.count + pieces * piece.count + tail.utf8.count)
   }
 
-  // MARK: - Once more
+  // MARK: - Repeated sending
 
   @Test(arguments: [307, 308])
   func aRedirectionGetsTheFormAsWell(status: Int) async throws {
@@ -171,7 +171,7 @@ import Testing
     #expect(try read(#require(server.requests.last)).parts.map(\.body) == [content])
   }
 
-  // MARK: - By way of a file
+  // MARK: - Sending from a file
 
   @Test func aFormInAFileIsTheSame() async throws {
     let content = TestServer.content(count: 200_000)
@@ -184,7 +184,7 @@ import Testing
     _ = try await session.upload(for: rest, fromFile: written)
     let seen = try #require(server.requests.last)
     #expect(try read(seen).parts.map(\.body) == [content])
-    // The request itself can still be sent.
+    // The original request can still be sent.
     _ = try await session.data(for: request)
     #expect(try read(#require(server.requests.last)).parts.map(\.body) == [content])
   }

@@ -55,8 +55,8 @@ import Testing
     #expect(try await done.next() == 0)
   }
 
-  /// As when all operations of a queue are cancelled: the last one has nothing to wait for any more, and goes. The others
-  /// are over later, and shall not look for it.
+  /// Cancelling the last operation of a batch, as when a queue cancels all, deallocates it. The other operations finish
+  /// later and must not access it.
   @Test func theLastMayGoFirst() async throws {
     let answer = TestServer.Signal()
     server.route("GET", "/slow", script: [.wait(answer), .send("HTTP/1.1 204 No Content\r\n\r\n")])
@@ -85,7 +85,7 @@ import Testing
     deinit { Self.gone.add(true) }
   }
 
-  /// Nor does it end the process.
+  /// A batch that is never added to a queue is deallocated, and does not end the process.
   @Test func oneThatNobodyRunsGoesAway() async throws {
     do {
       let operation = try OperationKit.operation(Noted.self, server.url("/get"))

@@ -30,7 +30,7 @@ import Testing
     #expect((operation.response as? HTTPURLResponse)?.statusCode == 200)
     #expect(operation.responseData == Data(TestServer.content(0..<100_000)))
     #expect(operation.outputStream == nil)
-    // It does not begin again.
+    // A finished operation does not start again.
     operation.start()
     operation.pause()
     operation.cancel()
@@ -66,7 +66,8 @@ import Testing
     #expect(server.requestsReceived == 1)
   }
 
-  /// Who looks for its dependents holds a lock, in which the last reference to one of them must not go.
+  /// A finished dependent is removed from its dependency at once: Foundation holds a lock while it visits the
+  /// dependents of an operation, and the last reference to one of them must not be released inside.
   @Test(.timeLimit(.minutes(1))) func whoHasFinishedIsForgottenAtOnce() async throws {
     let first = try operation("/hang")
     let second = try operation("/get")
@@ -86,7 +87,7 @@ import Testing
     #expect(server.requestsReceived == 0)
   }
 
-  /// A block that is let go of takes its owner with it, who looks at the operation and cancels it on his way.
+  /// Replacing a block releases the owner that it captured. The owner's `deinit` can read and cancel the operation.
   @Test func ownersGoWithTheirBlocks() async throws {
     let operation = try operation("/get")
     let gone = Mutex(0)
@@ -122,13 +123,13 @@ import Testing
     second.start()
     #expect(!second.isExecuting)
     await first.run()
-    // Of those that depend on it, the one that tells of its end may be ready before.
+    // `run` waits by an operation that depends on `first`, too, and that may become ready before `second`.
     while !second.isReady { await Task.yield() }
     await second.run()
     #expect(server.requestsReceived == 2)
   }
 
-  /// As programs do that do not know that the manager has put it into a queue.
+  /// A program may call `start` on an operation that a queue also starts.
   @Test func startedByHandToo() async throws {
     let queue = OperationQueue()
     for _ in 0..<50 {
@@ -215,7 +216,7 @@ import Testing
   @Test func itGoesAwayWithItsEnd() async throws {
     do {
       let operation = try OperationKit.operation(Noted.self, server.url("/get"))
-      // The block has the operation, until it has been called.
+      // The block keeps the operation alive until it has been called.
       operation.completionBlock = { _ = operation.request }
       await operation.run()
     }
@@ -261,7 +262,8 @@ import Testing
     #expect((operation.error as? URLError)?.code != .cancelled)
   }
 
-  /// A stream is no failed one because it has been closed: it must not be asked for its error.
+  /// An output stream that the program has closed fails the operation. The stream has no error of its own then, so it
+  /// is not asked for one.
   @Test func aStreamThatHasBeenClosedFailsTheOperation() async throws {
     let folder = try FormFolder()
     let operation = try operation("/bytes/1000")
@@ -337,7 +339,7 @@ import Testing
     #expect(server.requestsReceived == 2)
   }
 
-  /// Without a block it is as without a delegate: what HTTP says nothing of is not stored.
+  /// Without a cache block, a response without freshness information is not stored, as without a delegate.
   @Test(arguments: [false, true]) func whatIsStored(hasBlock: Bool) async throws {
     server.route("GET", "/plain") { _ in .text("plain") }
     let operation = try operation("/plain")
@@ -371,7 +373,7 @@ import Testing
     #expect(server.requestsReceived == 4)
   }
 
-  /// Who redirects elsewhere does not say whom the credential is told.
+  /// A credential is not sent to another origin after a redirection.
   @Test func theCredentialIsForItsOriginAlone() async throws {
     let other = try TestServer()
     other.route("GET", "/secret") { _ in .init(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"here\""]) }
@@ -383,7 +385,7 @@ import Testing
     #expect(other.requests.allSatisfy { $0.fields["Authorization"] == nil } && other.requestsReceived == 1)
   }
 
-  /// What one credential has opened stays closed for operations without it.
+  /// A credential of one operation is not used by operations without it.
   @Test func credentialsAreNotShared() async throws {
     guarded()
     let operation = try operation("/secret")

@@ -6,13 +6,14 @@ import Testing
 
 @testable import AFNetworking
 
-/// What the end of the process waits for. The waiting itself is tried on another thread: nobody ends here.
+/// Tests which operations delay the exit of the process. The tests call the waiting function on another thread and do
+/// not exit.
 @Suite(.serialized) struct ExitGraceTests {
   let server: TestServer
 
   init() throws { server = try TestServer() }
 
-  /// Returns when the wait has returned.
+  /// Runs the waiting function on a thread of its own, and suspends until it has returned.
   private func wait(until deadline: DispatchTime) async {
     await withCheckedContinuation { done in
       Thread {
@@ -50,7 +51,7 @@ import Testing
     let calls = Mutex(0)
     let operation = try operation("/hang")
     operation.setShouldExecuteAsBackgroundTaskWithExpirationHandler { calls.withLock { $0 += 1 } }
-    // The first one counts.
+    // Only the first handler counts.
     operation.setShouldExecuteAsBackgroundTaskWithExpirationHandler { Issue.record("there is one already") }
     operation.start()
     try await server.waitForRequests(1)

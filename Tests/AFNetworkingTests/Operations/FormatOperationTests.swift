@@ -4,7 +4,7 @@ import Foundation
 import LarkspurTestServer
 import Testing
 
-/// AFNetworking 1's operations for what responses may contain.
+/// Tests the operations of AFNetworking 1 for the formats of responses.
 @Suite struct FormatOperationTests {
   let server: TestServer
 
@@ -71,7 +71,7 @@ import Testing
     #expect(operation.jsonReadingOptions == .fragmentsAllowed)
     operation.start()
     #expect(try await results.next() == (200, 3))
-    // What is said in words comes with the failure.
+    // The failure block gets the JSON object of the response together with the error.
     serve("application/json", "{\"why\": 1}", status: 400)
     let failures = Results<(Int, Any?)>()
     let failing = AFJSONRequestOperation(
@@ -103,7 +103,7 @@ import Testing
 
   // MARK: - Images
 
-  /// A PNG's signature and its first chunk: 3 columns, 2 rows.
+  /// The signature and the first chunk of a PNG with 3 columns and 2 rows.
   static let image: [UInt8] = [
     0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 3, 0, 0, 0, 2, 8, 2,
     0,
@@ -166,7 +166,7 @@ import Testing
     #expect((wrong.error as NSError).domain == AFNetworkingErrorDomain && wrong.responseXMLParser == nil)
   }
 
-  /// A document does not read files of the machine that it is read on.
+  /// External entities are not resolved, so a document cannot read local files.
   @Test func foreignEntities() async throws {
     let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-entity-\(UUID().uuidString)")
     try Data("secret".utf8).write(to: file)

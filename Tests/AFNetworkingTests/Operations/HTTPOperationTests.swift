@@ -13,7 +13,9 @@ import Testing
     try OperationKit.operation(AFHTTPRequestOperation.self, server.url(path))
   }
 
-  /// Runs it, and returns what its blocks are given.
+  /// Runs an operation.
+  ///
+  /// - Returns: The values that its blocks got.
   private func outcome(
     _ operation: AFHTTPRequestOperation, whileRunning body: () async throws -> Void = {}
   ) async throws -> Result<Any?, any Error> {
@@ -51,7 +53,7 @@ import Testing
     operation.responseSerializer = AFJSONResponseSerializer()
     let object = try await outcome(operation).get() as? [String: Any]
     #expect((object?["args"] as? [String: String]) == ["a": "1"])
-    // Another one looks again.
+    // A new serializer reads the response again.
     operation.responseSerializer = AFPropertyListResponseSerializer()
     #expect(operation.responseObject == nil && operation.error != nil)
     operation.responseSerializer = AFHTTPResponseSerializer()
@@ -84,7 +86,7 @@ import Testing
     }
     #expect(place == 1)
     #expect(isInGroup.withLock { $0 })
-    // It is left when the block has returned.
+    // The group is left after the block has returned.
     await withCheckedContinuation { done in group.notify(queue: OperationKit.queue) { done.resume() } }
   }
 
@@ -92,7 +94,7 @@ import Testing
 
   // MARK: - Pause
 
-  /// The first connection sends the head and some of the content, and no more.
+  /// Makes the first connection send the head and a part of the content, and then nothing more.
   private func sendsPart(of count: Int, part: Int, fields: String) {
     server.enqueue([
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\(fields)\r\n"), .sendContent(0..<part),
@@ -100,7 +102,7 @@ import Testing
     ])
   }
 
-  /// Starts it, and pauses when so much has come.
+  /// Starts an operation and pauses it when `part` bytes have arrived.
   private func pause(_ operation: AFURLConnectionOperation, at part: Int) async throws {
     let results = Results<Int64>()
     operation.setDownloadProgressBlock { _, total, _ in results.add(total) }
@@ -126,7 +128,7 @@ import Testing
     #expect(request.fields["range"] == "bytes=100000-" && request.fields["if-range"] == "\"range-300000\"")
     #expect(operation.request.value(forHTTPHeaderField: "Range") == "bytes=100000-")
     #expect(operation.response.statusCode == 206)
-    // Progress counts from the beginning.
+    // The progress counts from the start of the content.
     let (total, expected) = try await results.next()
     #expect(total > 100_000 && expected == 300_000)
     #expect(server.failures.isEmpty)
@@ -145,7 +147,7 @@ import Testing
     #expect(try Data(contentsOf: file) == Data(TestServer.content(0..<300_000)))
   }
 
-  /// It has changed meanwhile: what is there is no part of it.
+  /// Content that has changed during the pause is loaded from its start, and the part of the old content is discarded.
   @Test(arguments: [true, false]) func changedContentIsLoadedFromItsBeginning(isFile: Bool) async throws {
     server.enqueue([
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"old\"\r\n\r\n"),
@@ -164,7 +166,7 @@ import Testing
     #expect(content == Data(TestServer.content(0..<300_000)))
   }
 
-  /// What is shorter now leaves something of the old content in the file: that is not taken for success.
+  /// New content that is shorter leaves old bytes in the file, so the operation fails.
   @Test func aFileThatStaysTooLongIsAFailure() async throws {
     sendsPart(of: 300_000, part: 100_000, fields: "ETag: \"old\"\r\n")
     let file = try OperationKit.folder().appending(path: "content")
@@ -178,7 +180,7 @@ import Testing
   }
 
   @Test func allOfItHadCome() async throws {
-    // The chunk that ends the content does not come: the operation waits for it.
+    // The server does not send the last chunk, so the operation is still loading.
     server.enqueue([
       .expectRequest,
       .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \"range-1000\"\r\n\r\n3e8\r\n"),
@@ -204,7 +206,7 @@ import Testing
     #expect((operation.error as? URLError)?.code == .badServerResponse)
   }
 
-  /// NSURLConnection's operation knows nothing of ranges.
+  /// `AFURLConnectionOperation` sends no range and starts from the beginning.
   @Test func theBaseClassBeginsAnew() async throws {
     sendsPart(of: 1000, part: 100, fields: "ETag: \"range-1000\"\r\n")
     let operation = try OperationKit.operation(AFURLConnectionOperation.self, server.url("/range/1000"))
@@ -282,7 +284,7 @@ import Testing
     #expect(read.responseObject is [String: Any])
   }
 
-  // MARK: - What the class accepts
+  // MARK: - Acceptable statuses and types of a class
 
   final class Lenient: AFHTTPRequestOperation, @unchecked Sendable {}
   final class Late: AFJSONRequestOperation, @unchecked Sendable {}

@@ -4,9 +4,9 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// What the tests of operations share.
+/// Functions that the tests of operations share.
 enum OperationKit {
-  /// Where operations deliver in tests: the main queue may be busy.
+  /// The completion queue of operations in tests, since the main queue may be busy.
   static let queue = DispatchQueue(label: "operation-tests")
 
   static func request(_ text: String) throws -> URLRequest { URLRequest(url: try #require(URL(string: text))) }
@@ -17,13 +17,14 @@ enum OperationKit {
     return operation
   }
 
-  /// Adds what a batch is to a queue. Foundation does not offer the call to async code, where it could wait for the
-  /// end.
+  /// Adds the operations of a batch to a queue. Foundation does not offer this function to async code, where it could
+  /// block.
   static func add(_ operations: [Any], to queue: OperationQueue = OperationQueue()) {
     queue.addOperations(operations.compactMap { $0 as? Operation }, waitUntilFinished: false)
   }
 
-  /// How many Foundation would look for when an operation finishes. It tells nobody.
+  /// The number of dependents that Foundation would visit when an operation finishes. Foundation has no public property
+  /// for this.
   static func dependents(of operation: Operation) throws -> Int {
     var mirror: Mirror? = Mirror(reflecting: operation)
     while let kind = mirror, kind.subjectType != Operation.self { mirror = kind.superclassMirror }
@@ -39,28 +40,29 @@ enum OperationKit {
 }
 
 extension Operation {
-  /// Returns when it has finished, by way of an operation that depends on it.
+  /// Suspends until the operation has finished, by an operation that depends on it.
   func isOver() async {
     await withCheckedContinuation { continuation in
       let next = BlockOperation { continuation.resume() }
       next.addDependency(self)
       let queue = OperationQueue()
       queue.addOperation(next)
-      // Foundation overlooks a dependency that ends while the operation is being added, and looks once more only for this.
+      // Foundation can miss a dependency that finishes while the operation is being added. Setting `isSuspended` makes
+      // the queue check again.
       queue.isSuspended = false
     }
   }
 }
 
 extension AFURLConnectionOperation {
-  /// Starts it, and returns when it has finished.
+  /// Starts the operation and suspends until it has finished.
   func run() async {
     start()
     await isOver()
   }
 }
 
-/// Values that blocks bring, to be waited for one after another.
+/// Values that blocks deliver, to be awaited one after another.
 final class Results<Value>: @unchecked Sendable {
   private let stream: AsyncStream<Carrier>
   private let continuation: AsyncStream<Carrier>.Continuation

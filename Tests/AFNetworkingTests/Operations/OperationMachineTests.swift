@@ -2,7 +2,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Every way that facts can come in, up to a length: what is decided must be right at each step.
+/// Applies facts in every order up to a length, and checks the decision after each step.
 @Suite struct OperationMachineTests {
   typealias Machine = OperationMachine
 
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// What an observer knows of the loads.
+  /// The machine's state and the loads that its actions have started.
   struct Observed: Hashable {
     var machine = Machine()
     var loads = 0
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  /// Whatever has happened: cancelled, with its load ended and its start called, it is over.
+  /// From every reachable state, an operation that is cancelled, whose load ends and that is started has finished.
   @Test func aCancelledOneEnds() {
     for var state in Self.reachable {
       state = Self.step(state, .cancelled).0
@@ -82,7 +82,8 @@ import Testing
     }
   }
 
-  /// Whatever has happened short of a cancel: resumed, started, and with its loads ended it is over.
+  /// From every reachable state without a cancellation, an operation that is resumed and started, and whose loads end,
+  /// has finished.
   @Test func aResumedOneEnds() {
     for var state in Self.reachable where !state.machine.isCancelled {
       state = Self.step(state, .resumed).0
@@ -116,7 +117,7 @@ import Testing
     #expect(machine.loadEnded() == .finish)
   }
 
-  /// Who pauses a load that has brought everything comes too late.
+  /// Pausing after the load has delivered everything has no effect.
   @Test func whatIsThereIsNotLoadedAgain() {
     var machine = Machine()
     #expect(machine.started(isReady: true) == .load)
@@ -158,7 +159,7 @@ import Testing
     #expect(machine.started(isReady: false) == .finishCancelled)
   }
 
-  /// Its queue does not start it again.
+  /// An operation that is paused before its start does not run when its queue starts it, but when it is resumed.
   @Test func oneThatIsPausedOnItsWayToTheStartBeginsLater() {
     var machine = Machine()
     #expect(machine.paused() == .tellReadiness && machine.started(isReady: true) == .nothing)

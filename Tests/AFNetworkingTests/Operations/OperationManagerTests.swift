@@ -26,7 +26,7 @@ import Testing
     #expect(bare.baseURL?.absoluteString == "http://a.example" && bare.description.contains("a.example"))
   }
 
-  /// What the server says that it was asked.
+  /// The server's echo of the request that an operation sent.
   private func echo(
     _ run: (_ success: @escaping (AFHTTPRequestOperation, Any?) -> Void) -> AFHTTPRequestOperation?
   ) async throws -> [String: Any] {
@@ -81,7 +81,7 @@ import Testing
     #expect(try await results.next().0)
   }
 
-  /// CVE-2025-27152.
+  /// CVE-2025-27152: an absolute URL of another server gets no credentials.
   @Test func anotherServerIsNotToldTheCredentials() async throws {
     let (other, results) = (try TestServer(), Results<Bool>())
     let manager = AFHTTPRequestOperationManager(baseURL: URL(string: server.url()))
@@ -119,7 +119,7 @@ import Testing
     }
     #expect(operation == nil)
     #expect(try await results.next())
-    // Who cannot stand that gets one that was not run.
+    // A failure block whose operation parameter is not optional gets an operation that has not run.
     manager.post("a", parameters: ["date": Date()]) { _, _ in
     } failure: { (operation: AFHTTPRequestOperation, _: any Error) in
       results.add(operation.isReady)

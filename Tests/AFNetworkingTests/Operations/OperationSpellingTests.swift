@@ -3,7 +3,7 @@ import Foundation
 import LarkspurTestServer
 import Testing
 
-/// Programs as tutorials have them: that they compile is the test, and that they run.
+/// Code as tutorials show it: it must compile and run.
 @Suite struct OperationSpellingTests {
   @Test func aDownloadWithProgress() async throws {
     let server = try TestServer()
@@ -93,7 +93,7 @@ import Testing
       success: { operation, JSON in done.add("\((JSON as? [String: Any])?["data"] ?? "")") },
       failure: { operation, error in done.add("\(error)") })
     #expect(try await done.next() == "{\"a\":\"b\"}")
-    // As its header, which says nothing of nil, is imported.
+    // The signatures that an Objective-C header without nullability annotations produces.
     client.getPath(
       "/get", parameters: nil,
       success: { (operation: AFHTTPRequestOperation?, JSON: Any?) in

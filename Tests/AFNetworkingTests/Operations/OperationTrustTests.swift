@@ -13,7 +13,8 @@ import Testing
     server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
   }
 
-  /// The server's root is no root of this machine's: what is pinned has to make it good.
+  /// A policy that pins the authority's root, which is not among the roots of this machine, so only the pin can make
+  /// the server trusted.
   private func pins(_ authority: TestCA) -> AFSecurityPolicy {
     let policy = AFSecurityPolicy(
       pinningMode: .certificate, withPinnedCertificates: [Data(authority.rootCertificateDER)])
@@ -41,7 +42,7 @@ import Testing
     #expect(server.requestsReceived == 1)
   }
 
-  /// A connection that one policy has trusted is there: it must not serve the others.
+  /// An idle connection that one policy has trusted does not serve operations with other policies.
   @Test func connectionsAreNotSharedBetweenPolicies() async throws {
     let lenient = AFSecurityPolicy.default()
     lenient.allowInvalidCertificates = true
@@ -65,7 +66,7 @@ import Testing
     #expect(try await run(nil).error != nil)
   }
 
-  /// Equal policies share a session, and with it the connection.
+  /// Operations with equal policies share a session and its connections.
   @Test func equalPoliciesShareConnections() async throws {
     for _ in 0..<3 { #expect(try await run(pins(authority)).error == nil) }
     #expect(server.connectionsAccepted == 1 && server.requestsReceived == 3)
@@ -80,7 +81,7 @@ import Testing
       #expect(OperationSessions.keptSessions <= OperationSessions.keptSessionsMax)
     }
     #expect(OperationSessions.keptSessions == OperationSessions.keptSessionsMax)
-    // Those that went have closed their connections.
+    // The sessions that were dropped have closed their connections.
     try await server.waitForClosedConnections(3)
   }
 }

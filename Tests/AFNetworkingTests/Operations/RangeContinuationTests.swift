@@ -27,11 +27,11 @@ import Testing
   }
 
   @Test func validators() throws {
-    // RFC 9110 13.1.5: not a weak tag.
+    // RFC 9110 13.1.5: a weak entity tag cannot be used in `If-Range`.
     #expect(try next(["ETag": "W/\"a\"", "Last-Modified": "then"]) == nil)
     let date = try #require(try next(["Last-Modified": "then"]))
     #expect(date.value(forHTTPHeaderField: "If-Range") == "then")
-    // Nobody could say whether the rest belongs to what is there.
+    // Without a validator nothing shows whether the rest belongs to the received part.
     #expect(try next([:]) == nil)
   }
 
@@ -55,13 +55,14 @@ import Testing
     #expect(RangeContinuation.request(URLRequest(url: url), after: nil, count: 5) == nil)
   }
 
-  /// A 200 is all of it, from its first byte on: then the caller's own range says nothing about what is there.
+  /// A 200 response has the content from its first byte, so the caller's own range says nothing about the received
+  /// part.
   @Test func aRangeOfTheCallersThatWasNotHeeded() throws {
     #expect(try next(status: 200) { $0.setValue("bytes=50-", forHTTPHeaderField: "Range") } == nil)
     #expect(try next(status: 200) { $0.setValue("bytes=0-", forHTTPHeaderField: "Range") } != nil)
   }
 
-  /// The answer to a request for what comes behind 100 bytes.
+  /// The decision about a response to a request for the bytes after the first 100.
   private func answer(
     _ status: Int, _ fields: [String: String], known: [String: String] = ["ETag": "\"a\""], knownStatus: Int = 200,
     asking range: String? = nil
@@ -82,7 +83,7 @@ import Testing
     }
     #expect(try rest("bytes 100-199/200", ["ETag": "\"a\"", "Content-Length": "100"]) == .rest(count: 100))
     #expect(try rest("bytes 100-199/*") == .rest(count: 100))
-    // All that is there would be the whole, and the whole is longer.
+    // A 416 response would mean that the received part is everything, but the content is known to be longer.
     #expect(try answer(416, ["Content-Range": "bytes */100"], known: known) == .wrong)
     for range in ["bytes 100-149/200", "bytes 100-149/*", "bytes 100-249/250", "bytes 100-149/150"] {
       #expect(try rest(range) == .wrong, "\(range)")
@@ -117,7 +118,7 @@ import Testing
   }
 }
 
-/// A status, a `Content-Range`, and what they say when 100 bytes are there.
+/// Each row has a status, a `Content-Range`, and the decision if 100 bytes have been received.
 private let rangeAnswers: [(Int, String?, RangeContinuation.Answer)] = [
   (206, "bytes 100-199/200", .rest(count: 100)), (206, "bytes 100-199/*", .rest(count: 100)),
   (206, "bytes 0-199/200", .wrong), (206, "bytes 101-199/200", .wrong), (206, nil, .wrong), (206, "junk", .wrong),

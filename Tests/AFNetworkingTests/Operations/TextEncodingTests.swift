@@ -4,9 +4,10 @@ import Testing
 
 @testable import AFNetworking
 
-/// Text in the character sets that servers name.
+/// Tests text in the character sets that servers name.
 @Suite struct TextEncodingTests {
-  /// Names, bytes and what they say. The bytes are those of other implementations (Python's codecs).
+  /// Each row has the names of an encoding, bytes and their text. The bytes come from another implementation (Python's
+  /// codecs).
   static let rows: [(names: String, bytes: [UInt8], text: String)] = [
     ("utf-8 UTF8", [0xE2, 0x82, 0xAC], "\u{20AC}"), ("us-ascii", [0x61], "a"),
     ("iso-8859-1 latin1 ISO8859-1", [0xE4], "\u{E4}"), ("iso-8859-2", [0xB1], "\u{105}"),
@@ -25,7 +26,7 @@ import Testing
     ("ibm852", [0xA5], "\u{105}"),
     ("macintosh x-mac-roman", [0xDB, 0x8A, 0xA0], "\u{20AC}\u{E4}\u{2020}"), ("x-mac-cyrillic", [0xE0], "\u{430}"),
     ("gb2312 GB_2312-80 gbk gb18030 x-gbk", [0xD6, 0xD0, 0xCE, 0xC4], "\u{4E2D}\u{6587}"),
-    // In GBK only, and what pages call GB2312 all the same.
+    // These characters are in GBK only, but pages use them under the name GB2312.
     ("gb2312 gbk", [0xE9, 0x46], "\u{9555}"), ("gb2312 gbk", [0xA3, 0xA7], "\u{FF07}"),
     ("gb18030", [0x94, 0x39, 0xDA, 0x33], "\u{1F4A9}"), ("hz-gb-2312", Array("~{VPND~}".utf8), "\u{4E2D}\u{6587}"),
     ("big5 Big5-HKSCS", [0xA4, 0xA4, 0xA4, 0xE5], "\u{4E2D}\u{6587}"), ("euc-tw", [0xC4, 0xE3], "\u{4E2D}"),
@@ -44,7 +45,7 @@ import Testing
     for name in names.split(separator: " ") {
       let encoding = try #require(TextEncodingName.encoding(of: String(name)), "\(name)")
       #expect(TextCoding.text(of: Data(bytes), in: encoding) == text, "\(name)")
-      // What can be read can be written, and said.
+      // An encoding that can be read has a name for requests.
       #expect(TextEncodingName.name(of: encoding) != nil, "\(name)")
     }
   }
@@ -63,7 +64,7 @@ import Testing
     #expect(TextCoding.bytes(of: text, in: encoding).map(Array.init) == bytes)
   }
 
-  /// Each character of JIS X 0208's rows, there and back.
+  /// Each character of the rows of JIS X 0208 survives decoding and encoding.
   @Test func japaneseThereAndBack() throws {
     for row in UInt8(0xA1)...0xFE {
       for cell in UInt8(0xA1)...0xFE {
@@ -129,7 +130,7 @@ import Testing
     #expect(AFQueryStringFromParametersWithEncoding(["k": "\u{1F4A9}"], encoding.rawValue) == "")
   }
 
-  /// An encoding without a name cannot be told to a server.
+  /// A request in an encoding that has no name is refused, since the server could not read it.
   @Test func anEncodingWithoutANameIsNotSent() throws {
     let request = try client(.nonLossyASCII).request(withMethod: "POST", path: "p", parameters: ["k": "v"])
     #expect(request.url == nil)

@@ -4,9 +4,10 @@ import Testing
 
 @testable import AFNetworking
 
-/// What needs no network but loopback. A network that comes and goes is tested where there are namespaces.
+/// Tests of reachability that need only the loopback interface. Changes of the network are tested elsewhere, in network
+/// namespaces.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityTests {
-  /// What a manager tells, one after the other.
+  /// The statuses that a manager reports, in order.
   struct Told {
     let statuses: AsyncStream<AFNetworkReachabilityStatus>
 
@@ -20,7 +21,7 @@ import Testing
   }
 
   static func loopback() -> AFNetworkReachabilityManager {
-    // AF_INET, port 80, 127.0.0.1.
+    // A `sockaddr_in` of `AF_INET`, port 80, 127.0.0.1.
     let address: [UInt8] = [2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
     return AFNetworkReachabilityManager(forAddress: address)
   }
@@ -78,7 +79,7 @@ import Testing
     #expect(AFNetworkingReachabilityNotificationStatusItem == "AFNetworkingReachabilityNotificationStatusItem")
   }
 
-  /// Each start tells once, on the queue that the program has set.
+  /// Each call of `startMonitoring` reports the status once, on the queue that the program has set.
   @Test func startsAndQueues() async throws {
     let manager = Self.loopback()
     #expect(manager.callbackQueue.label == DispatchQueue.main.label)
@@ -95,7 +96,7 @@ import Testing
     }
   }
 
-  /// What is on its way when it is stopped is not told.
+  /// A report that is still queued when the manager is stopped is dropped.
   @Test func aStoppedManagerIsSilent() async throws {
     let manager = Self.loopback()
     let queue = DispatchQueue(label: "callbacks", attributes: .initiallyInactive)
@@ -120,11 +121,11 @@ import Testing
       manager.startMonitoring()
       gone = manager
     }
-    // A look that is on its way holds on to it for a moment.
+    // A check in progress keeps the manager alive for a moment.
     while gone != nil { await Task.yield() }
   }
 
-  /// A block that is let go of takes its owner with it, who stops the manager on his way.
+  /// Replacing a block releases the owner that it captured. The owner's `deinit` can stop the manager.
   @Test func anOwnerGoesWithItsBlock() {
     let manager = Self.loopback()
     let calls = Calls()

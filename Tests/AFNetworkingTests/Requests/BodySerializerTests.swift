@@ -2,7 +2,7 @@ import AFNetworking
 import Foundation
 import Testing
 
-/// JSON and property lists in requests.
+/// Tests request bodies in JSON and as property lists.
 @Suite struct BodySerializerTests {
   private func text(_ data: Data?) -> String? { data.map { String(decoding: $0, as: UTF8.self) } }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// The header fields that a serializer starts with.
+/// Tests the header fields of a new serializer.
 @Suite struct DefaultFieldsTests {
   @Test func languagesWeighLessAndLess() {
     #expect(DefaultFields.acceptLanguage([]) == nil)

@@ -1,9 +1,9 @@
 import AFNetworking
 import Testing
 
-/// Code as programs for Apple's systems have it: it compiles, and does the same.
+/// Code as programs for Apple's systems have it: it must compile and do the same.
 @Suite struct ImportedSpellingTests {
-  /// A serializer of a program's own, which overrides what can be overridden.
+  /// A program's own serializer, which overrides the methods that can be overridden.
   private final class TokenSerializer: AFJSONRequestSerializer, @unchecked Sendable {
     override func request(
       withMethod method: String, urlString URLString: String, parameters: Any?, error: NSErrorPointer
@@ -41,7 +41,7 @@ import Testing
     #expect(error?.domain == "Parameters")
   }
 
-  /// `error: nil`, `error: &error`, an `NSErrorPointer` handed on, and `try`.
+  /// The functions accept `error: nil`, `error: &error` and an `NSErrorPointer`, and can be called with `try`.
   @Test func errorsAreTakenInEveryWay() throws {
     let serializer = AFHTTPRequestSerializer.serializer()
     let one = AFHTTPRequestSerializer().request(withMethod: "GET", urlString: "http://a", parameters: nil, error: nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// The rules of queries.
+/// Tests the encoding of parameters as a query.
 @Suite struct QueryStringTests {
   struct Case: @unchecked Sendable, CustomTestStringConvertible {
     var parameters: [String: Any]
@@ -45,7 +45,7 @@ import Testing
   @Test(arguments: cases)
   func parametersAsAQuery(_ row: Case) { #expect(AFQueryStringFromParameters(row.parameters) == row.query) }
 
-  /// As they come out of JSON.
+  /// Numbers as Foundation's JSON parser returns them.
   @Test func largeNumbersOfFoundations() {
     let number = NSNumber(value: Int64(1) << 60)
     #expect(QueryString.text(ofValue: number) == "1152921504606846976")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Parameters and header fields in requests.
+/// Tests the parameters and header fields of requests.
 @Suite struct RequestSerializerTests {
   let serializer = AFHTTPRequestSerializer()
 
@@ -16,7 +16,7 @@ import Testing
 
   private func text(_ data: Data?) -> String? { data.map { String(decoding: $0, as: UTF8.self) } }
 
-  // MARK: - Where parameters go
+  // MARK: - Places of parameters
 
   @Test func aPostHasAForm() throws {
     let result = try #require(
@@ -116,7 +116,7 @@ import Testing
       try serializer.request(withMethod: "GET", urlString: "url", parameters: [String: Any]())
     }
     #expect(thrown == problem)
-    // Without parameters nobody asks it.
+    // The block is not called without parameters.
     _ = try serializer.request(withMethod: "GET", urlString: "url", parameters: nil)
   }
 
@@ -162,7 +162,7 @@ import Testing
     #expect(!set.httpShouldHandleCookies)
     #expect(set.httpShouldUsePipelining)
     #expect(set.networkServiceType == .background)
-    // A request that somebody else has made keeps its own.
+    // A request that the program made keeps its own properties.
     #expect(try serializer.request(bySerializingRequest: request(), withParameters: nil).timeoutInterval == 60)
   }
 

@@ -2,7 +2,7 @@ import AFNetworking
 import Foundation
 import Testing
 
-/// Copies and archives of request serializers.
+/// Tests copies and archives of request serializers.
 @Suite struct SerializerCopyTests {
   private func configured(_ serializer: AFHTTPRequestSerializer) -> AFHTTPRequestSerializer {
     serializer.setValue("own", forHTTPHeaderField: "X-Own")
@@ -78,7 +78,7 @@ import Testing
   }
 }
 
-/// Written as it is for Apple's systems: an initializer of its own, and what `NSCoding` asks for.
+/// A subclass as it is written for Apple's systems, with an initializer of its own and the methods of `NSCoding`.
 private final class SigningSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
   let secret: String
 

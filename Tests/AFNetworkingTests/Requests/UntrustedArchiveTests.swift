@@ -3,7 +3,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Archives that hold something else than they should.
+/// Tests archives with unexpected contents.
 @Suite struct UntrustedArchiveTests {
   private func decoder(_ write: (NSKeyedArchiver) -> Void) throws -> NSKeyedUnarchiver {
     let archiver = NSKeyedArchiver(requiringSecureCoding: true)
@@ -14,7 +14,7 @@ import Testing
     return decoder
   }
 
-  /// What the archives of these classes hold, each value of every wrong kind.
+  /// A wrong value of any kind for any key does not trap.
   @Test func wrongValues() throws {
     let types: [any (NSObject & NSCoding).Type] = [
       AFHTTPRequestSerializer.self, AFJSONRequestSerializer.self, AFPropertyListRequestSerializer.self,
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  /// A number that means nothing does not turn pinning off.
+  /// An unknown pinning mode decodes as `.certificate`, so that pinning stays on.
   @Test(arguments: [Int64.min, -1, 3, .max]) func pinningStays(number: Int64) throws {
     let policy = try AFSecurityPolicy(coder: decoder { $0.encode(number, forKey: "SSLPinningMode") })
     #expect(policy?.sslPinningMode == .certificate)

@@ -18,7 +18,7 @@ import Testing
     let isValid = (try? serializer.validate(response, data: Data("text".utf8))) != nil
     #expect(isValid == isGood)
     let (object, error) = serializer.read(response, "text")
-    // The bytes are there in any case.
+    // The data is returned even with an error.
     #expect(object as? Data == Data("text".utf8))
     #expect((error == nil) == isGood)
   }
@@ -57,7 +57,7 @@ import Testing
     try serializer.validate(try Responses.make(type: "x/y"), data: text)
   }
 
-  /// Where there are no bytes there is nothing whose type could be wrong.
+  /// An empty response has no content whose type could be wrong.
   @Test func emptyResponsesNeedNoType() throws {
     serializer.acceptableContentTypes = ["text/html"]
     for type in [nil, "text/plain"] {
@@ -88,7 +88,7 @@ import Testing
     #expect(serializer.read(nil, nil).object == nil)
   }
 
-  /// Who does not ask for the error gets none, and what stood in the variable stays.
+  /// A caller can pass no error pointer, and the variable stays unchanged on success.
   @Test func errorsThatNobodyWants() throws {
     let response = try Responses.make(404, type: nil)
     #expect(serializer.responseObject(for: response, data: Data(), error: nil) as? Data == Data())
@@ -116,7 +116,7 @@ import Testing
     #expect(AFHTTPResponseSerializer.supportsSecureCoding)
   }
 
-  /// All is acceptable: that is not what a new one has.
+  /// `nil` (everything is acceptable) survives a copy and an archive, although a new serializer has other values.
   @Test func copiesOfNothing() throws {
     serializer.acceptableStatusCodes = nil
     let copy = try #require(serializer.copy() as? AFHTTPResponseSerializer)
@@ -130,7 +130,7 @@ import Testing
     #expect(try Archive.roundTrip(json).acceptableStatusCodes == IndexSet())
   }
 
-  /// A program's own subclass stays what it is.
+  /// A program's subclass keeps its class when copied.
   @Test func subclasses() throws {
     let own = Uppercase()
     own.acceptableContentTypes = ["a/b"]
@@ -142,7 +142,7 @@ import Testing
   }
 }
 
-/// As programs write them.
+/// A serializer as programs write it.
 private final class Uppercase: AFHTTPResponseSerializer, @unchecked Sendable {
   override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard let bytes = super.responseObject(for: response, data: data, error: error) as? Data, !bytes.isEmpty else {

@@ -2,12 +2,12 @@ import AFNetworking
 import Foundation
 import Testing
 
-/// Beginnings of images, written by hand after their formats.
+/// Tests the headers of images, which are written by hand after their formats.
 @Suite struct ImageTests {
   static let png: [UInt8] =
     [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 2, 1, 0, 0, 0, 5, 8, 6]
   static let gif: [UInt8] = Array("GIF89a".utf8) + [3, 0, 0, 1, 0x80, 0, 0]
-  /// APP0, a table, fill bytes, a progressive frame of 600 x 400.
+  /// A JPEG with an APP0 segment, a table, fill bytes and a progressive frame of 600 x 400 pixels.
   static let jpeg: [UInt8] =
     [0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xc4, 0, 3, 9, 0xff, 0xff, 0xff, 0xc2, 0, 11, 8, 1, 0x90, 2, 0x58, 1]
   static let bmp =
@@ -16,7 +16,7 @@ import Testing
   static let riff = Array("RIFF".utf8) + [0, 0, 0, 0] + Array("WEBP".utf8)
   static let lossy =
     riff + Array("VP8 ".utf8) + [0, 0, 0, 0, 0x30, 0, 0, 0x9d, 0x01, 0x2a, 0x40, 0x81, 0x20, 0x40]
-  /// (width - 1) | (height - 1) << 14, of 100 x 50.
+  /// The size of 100 x 50 pixels is stored as (width - 1) | (height - 1) << 14.
   static let lossless = riff + Array("VP8L".utf8) + [0, 0, 0, 0, 0x2f, 0x63, 0x40, 0x0c, 0]
   static let extended = riff + Array("VP8X".utf8) + [10, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 1, 0, 0]
 
@@ -31,11 +31,11 @@ import Testing
     #expect(image.size == CGSize(width: width, height: height) && image.scale == 1)
     #expect(AFImage(data: Data(bytes), scale: 2)?.size == CGSize(width: Double(width) / 2, height: Double(height) / 2))
     #expect(image.data.count == bytes.count + 3 && image.format.mimeType == "image/\(format)")
-    // A slice does not begin at zero.
+    // A slice of `Data` whose indices do not start at 0.
     #expect(AFImage(data: Data([9] + bytes).dropFirst())?.pixelWidth == width)
   }
 
-  /// What is cut before the size says nothing, and nothing is read beyond the end.
+  /// A header that is cut before the size yields no image, and no byte beyond the end is read.
   @Test(arguments: all) func cuts(_ bytes: [UInt8], _ format: AFImage.Format, _ width: Int, _ height: Int) {
     for count in 0..<bytes.count {
       if let image = AFImage(data: Data(bytes.prefix(count))) {
@@ -48,7 +48,7 @@ import Testing
   @Test func others() {
     let bytes: [[UInt8]] = [
       [], Array("II*\0".utf8), Array("<svg/>".utf8), Self.riff + Array("XXXX".utf8) + [UInt8](repeating: 0, count: 30),
-      // No pixels; no frame before the picture; a length that goes nowhere.
+      // An image without pixels, a JPEG without a frame before the scan, and a segment with an invalid length.
       Array("GIF89a".utf8) + [0, 0, 1, 0], [0xff, 0xd8, 0xff, 0xda, 0, 2], [0xff, 0xd8, 0xff, 0xe0, 0, 0, 0, 0],
       Array("BM".utf8) + [UInt8](repeating: 0xff, count: 40),
     ]
@@ -97,7 +97,7 @@ import Testing
     #expect(serializer.read(response, "abc").object as? String == "3 image/png 3.0 false")
     let (object, error) = serializer.read(response, "a!")
     #expect(object == nil && error != nil)
-    // Whoever copies it gets the decoder as well; an archive cannot hold it.
+    // A copy keeps the decoder; an archive cannot hold it.
     #expect((serializer.copy() as? AFImageResponseSerializer)?.imageDecoder is Words)
     #expect(try Archive.roundTrip(serializer).imageDecoder is AFImageHeaderDecoder)
   }

@@ -17,7 +17,7 @@ import Testing
     #expect(object == nil && error?.code == NSURLErrorCannotDecodeContentData)
   }
 
-  /// What is wrong often stands in the body.
+  /// A response with a wrong status also yields its object, which often explains the error.
   @Test func aWrongStatusHasItsObject() throws {
     let (object, error) = serializer.read(try Responses.make(422, type: "application/json"), #"{"why":"x"}"#)
     #expect((object as? [String: Any])?["why"] as? String == "x")
@@ -29,7 +29,7 @@ import Testing
   @Test(arguments: ["{invalid}", "{", #"{"a":1} x"#]) func invalid(_ text: String) throws {
     let (object, error) = serializer.read(try Responses.make(type: "text/json"), text)
     #expect(object == nil && error?.domain == NSCocoaErrorDomain)
-    // The status is wrong as well: that stands beneath.
+    // The status is wrong, too, but the error of the parser takes precedence.
     let late = try #require(serializer.read(try Responses.make(500, type: "text/json"), text).error)
     #expect(late.domain == NSCocoaErrorDomain)
   }

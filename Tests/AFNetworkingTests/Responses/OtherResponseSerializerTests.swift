@@ -20,14 +20,14 @@ import Testing
     #expect(object == nil && error != nil)
   }
 
-  /// A server may send arrays within arrays within arrays.
+  /// Deeply nested arrays from a server are refused and do not overflow the stack.
   @Test func theDeepestPropertyLists() throws {
     let depth = 200_000
     let text =
       "<plist version=\"1.0\">" + String(repeating: "<array>", count: depth)
       + String(repeating: "</array>", count: depth)
       + "</plist>"
-    // Each array has one member, which is the next object; references and offsets take four bytes each.
+    // Each array has the next object as its only member; references and offsets take four bytes each.
     var binary = Data("bplist00".utf8)
     func append(_ number: Int, bytes: Int) {
       for shift in (0..<bytes).reversed() { binary.append(UInt8(truncatingIfNeeded: number >> (shift * 8))) }
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  /// Objects, one behind another, with references of a byte.
+  /// Makes a binary property list of these objects, with references of one byte.
   private func binary(_ objects: [[UInt8]]) -> Data {
     var (bytes, offsets) = (Array("bplist00".utf8), [UInt8]())
     for object in objects {
@@ -62,18 +62,18 @@ import Testing
     return Data(bytes)
   }
 
-  /// Of each array that has the next one twice a million million objects would be made.
+  /// 40 arrays, each with the next one twice, would expand to about 10^12 objects. The list is refused.
   @Test func aPropertyListThatGrows() throws {
     let numbers: ClosedRange<UInt8> = 1...40
     let end: [UInt8] = [0x08]
     let bomb = binary(numbers.map { [0xA2, $0, $0] } + [end])
-    // All that follows, claimed by each array.
+    // Each array claims 200 members.
     let claims = binary(numbers.map { [0xAF, 0x10, 200, $0] } + [end])
     for data in [bomb, claims] {
       let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), data)
       #expect(object == nil && error != nil)
     }
-    // What is shared a few times is no such list.
+    // A few shared objects are permitted.
     let shared = binary([[0xA3, 1, 1, 2], [0xA2, 2, 2], [0x51, 0x61]])
     let (object, _) = serializer.read(try Responses.make(type: "application/x-plist"), shared)
     let all = try #require(object as? [Any])
@@ -123,7 +123,7 @@ import Testing
     #expect(bad.object as? Data == Data("<p>".utf8) && bad.error?.code == NSURLErrorBadServerResponse)
   }
 
-  /// The object of a wrong status has the error of the serializer that made it.
+  /// If a status is wrong, the error comes from the serializer that made the object.
   @Test func theErrorOfTheOneThatCan() throws {
     let (object, error) = serializer.read(try Responses.make(404, type: "text/json"), "{}")
     #expect(object is [String: Any] && error?.code == NSURLErrorBadServerResponse)
@@ -189,7 +189,7 @@ import Testing
     #expect(try Archive.roundTrip(parser).acceptableContentTypes == ["test/type"])
   }
 
-  /// A document does not read files of the machine that it is read on.
+  /// External entities are not resolved, so a document cannot read local files.
   @Test func foreignEntities() throws {
     let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-entity-\(UUID().uuidString)")
     try Data("secret".utf8).write(to: file)
@@ -198,7 +198,7 @@ import Testing
     let (object, _) = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), text)
     #expect((object as? XMLDocument)?.xmlString.contains("secret") != true)
     #expect((object as? XMLDocument)?.rootElement()?.stringValue?.contains("secret") != true)
-    // Those of its own are its own.
+    // Internal entities of the document are resolved.
     let own = #"<!DOCTYPE a [<!ENTITY e "own">]><a>&e; &lt;</a>"#
     let document = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), own).object
     #expect((document as? XMLDocument)?.rootElement()?.stringValue == "own <")

@@ -2,7 +2,7 @@ import AFNetworking
 import Foundation
 import Testing
 
-/// Responses that no server has sent.
+/// Makes responses without a server.
 enum Responses {
   static func make(_ status: Int = 200, type: String?) throws -> HTTPURLResponse {
     let url = try #require(URL(string: "http://a.example/x"))
@@ -13,7 +13,9 @@ enum Responses {
 }
 
 extension AFURLResponseSerialization {
-  /// What it makes of a response, with its error.
+  /// Serializes a response.
+  ///
+  /// - Returns: The object and the error.
   func read(_ response: URLResponse?, _ data: Data?) -> (object: Any?, error: NSError?) {
     var error: NSError?
     let object = responseObject(for: response, data: data, error: &error)
@@ -25,7 +27,7 @@ extension AFURLResponseSerialization {
   }
 }
 
-/// Archives as programs make them.
+/// Archives objects as programs do.
 enum Archive {
   static func roundTrip<Object: NSObject & NSSecureCoding>(_ object: Object) throws -> Object {
     let data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)

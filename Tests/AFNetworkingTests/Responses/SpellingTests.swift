@@ -3,8 +3,8 @@ import AFNetworkingXML
 import Foundation
 import Testing
 
-/// Lines as programs for Apple's systems have them, in the spelling that the importer gives to AFNetworking's headers. That they
-/// compile is most of the test.
+/// Code as programs for Apple's systems have it, with the names that the importer gives to AFNetworking's headers. Most
+/// of the test is that it compiles.
 @Suite struct SpellingTests {
   @Test func responseSerializers() throws {
     let json = AFJSONResponseSerializer()

@@ -6,7 +6,7 @@ import Testing
 @testable import AFNetworking
 
 @Suite(.timeLimit(.minutes(1))) struct TerminalTests {
-  /// Keeps what is written.
+  /// Records the written text.
   final class Screen: @unchecked Sendable {
     private let lock = NSLock()
     private var text = ""
@@ -14,7 +14,7 @@ import Testing
 
     var written: String { lock.withLock { text } }
 
-    /// What a terminal would show: the last thing drawn on each line.
+    /// The lines as a terminal shows them: the last text drawn on each line.
     var lines: [String] {
       written.split(separator: "\n", omittingEmptySubsequences: false).map { line in
         let drawn = line.replacing("\u{1b}[K", with: "")
@@ -36,7 +36,7 @@ import Testing
       for (_, continuation) in ready { continuation.resume() }
     }
 
-    /// Waits until the text has been written.
+    /// Suspends until the text has been written.
     func wait(for words: String) async {
       await withCheckedContinuation { continuation in
         let isThere = lock.withLock {
@@ -60,10 +60,10 @@ import Testing
     #expect(line("", 1, "", 20) == "100% [=============]")
     #expect(line("", 0.999, "", 20).hasPrefix(" 99% [===========>"))
     #expect(line("a.bin", 0.25, "1 B of 4 B", 40) == "a.bin  25% [===>            ] 1 B of 4 B")
-    // A bar has at most 40 columns, and at least 8.
+    // A bar has 8 to 40 columns.
     #expect(line("", 1, "", 200) == "100% [\(String(repeating: "=", count: 40))]")
     #expect(line("", 1, "", 15) == "100% [========]" && line("", 1, "", 14) == "100%")
-    // No room for a bar, and none for the words.
+    // There is no room for a bar, or not even for the text.
     #expect(line("label", 0.5, "10 B of 20 B", 24) == "label  50% 10 B of 20 B")
     #expect(line("label", 0.5, "10 B of 20 B", 8) == "label  5")
     #expect(line("label", 0.5, "", 0) == "" && line("label", 0.5, "", -3) == "")
@@ -111,7 +111,7 @@ import Testing
     await screen.wait(for: "\n")
     #expect(screen.lines.first?.hasPrefix("file 100% [==") == true)
     #expect(screen.lines.first?.hasSuffix("97.7 KiB of 97.7 KiB") == true)
-    // It is over: nothing is drawn any more.
+    // The task has completed, so nothing more is drawn.
     #expect(screen.lines.count == 2 && screen.lines.last == "")
     #expect(bar.progress == 1)
   }
@@ -128,7 +128,7 @@ import Testing
     bar.setProgressWithUploadProgressOf(task, animated: false)
     task.resume()
     await screen.wait(for: "\n")
-    // Where it is no terminal only the end is written.
+    // If the output is not a terminal, only the final line is written.
     #expect(screen.written.hasPrefix("100% [") && screen.written.hasSuffix("2.0 KiB of 2.0 KiB\n"))
     #expect(!screen.written.contains("\r") && !screen.written.contains("\u{1b}"))
   }
@@ -166,7 +166,7 @@ import Testing
     task.cancel()
   }
 
-  /// It is stopped while a picture is drawn.
+  /// After `stopAnimating` has returned, nothing more is drawn, even if a picture was being drawn during the call.
   @Test func nothingIsDrawnBehindTheEnd() async throws {
     let isDrawing = TestServer.Signal()
     let isStopping = Atomic(false)
@@ -176,7 +176,7 @@ import Testing
       if piece != clear {
         isDrawing.fire()
         while !isStopping.load(ordering: .acquiring) { sched_yield() }
-        // Whoever does not wait for the picture overtakes it here.
+        // A `stopAnimating` that did not wait for the drawing would write its text first.
         for _ in 0..<1000 { sched_yield() }
       }
       screen.withLock { $0 += piece }
@@ -220,7 +220,7 @@ import Testing
     #expect(!control.isRefreshing)
   }
 
-  /// A thing that nobody keeps draws no more, and its task goes on.
+  /// A view that is released draws nothing more, and its task continues.
   @Test func nobodyKeepsIt() async throws {
     let server = try TestServer()
     let session = URLSession(configuration: .ephemeral)

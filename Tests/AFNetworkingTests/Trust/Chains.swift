@@ -3,13 +3,14 @@ import Foundation
 import LarkspurTestServer
 import Testing
 
-/// A server's chain: its own certificate, two authorities, and a root that the session trusts; and others beside it.
+/// A server's certificate chain (its own certificate, two intermediate authorities and a root that the session trusts),
+/// and other chains.
 struct Chains {
   let root: TestCA
   let upper: TestCA
   let lower: TestCA
   let leaf: TestCertificate
-  /// Another server's, below another root, which the session trusts as well.
+  /// The root and the certificate of another server. The session trusts this root, too.
   let otherRoot: TestCA
   let otherLeaf: TestCertificate
 
@@ -22,23 +23,23 @@ struct Chains {
     otherLeaf = try otherRoot.issue(.init(names: ["b.example"]))
   }
 
-  /// As a challenge would bring it.
+  /// The server's trust, as a challenge contains it.
   var trust: SecTrust { get throws { try trust(of: leaf.chainDER) } }
 
   var otherTrust: SecTrust { get throws { try trust(of: otherLeaf.chainDER) } }
 
-  /// Of whatever a server sends. The session trusts both roots.
+  /// Makes a trust of any chain that a server might send. The session trusts both roots.
   func trust(of chain: [[UInt8]], host: String = "a.example", date: Date = Date()) throws -> SecTrust {
     let roots = try [root, otherRoot].map { try Self.certificate($0.rootCertificateDER) }
     return try ServerTrust(host: host, chain: try chain.map(Self.certificate), roots: .only(roots), date: date)
   }
 
-  /// From the server's to the root.
+  /// The whole chain, from the server's certificate to the root.
   var all: [[UInt8]] { leaf.chainDER + [leaf.rootDER] }
 
   static func certificate(_ bytes: [UInt8]) throws -> SecCertificate { try #require(TLSCertificate(Data(bytes))) }
 
-  /// A policy that pins these.
+  /// Makes a policy that pins these certificates.
   func policy(_ mode: AFSSLPinningMode, _ pinned: [[UInt8]]) -> AFSecurityPolicy {
     AFSecurityPolicy(pinningMode: mode, withPinnedCertificates: Set(pinned.map { Data($0) }))
   }
@@ -53,7 +54,7 @@ struct Chains {
 }
 
 extension TestCertificate.Request {
-  /// It ended an hour ago.
+  /// The request with a validity that ended an hour ago.
   var expired: Self {
     var request = self
     (request.notBefore, request.notAfter) = (-7200, -3600)

@@ -3,7 +3,8 @@ import Foundation
 import LarkspurTestServer
 import Testing
 
-/// Holes of early versions of AFNetworking, and of those that were like them: none of these servers is the pinned one.
+/// Tests vulnerabilities of early versions of AFNetworking and similar ones: a policy must refuse each of these
+/// servers, none of which is the pinned one.
 @Suite struct OldDefectTests {
   let chains: Chains
 
@@ -13,8 +14,8 @@ import Testing
     (.publicKey, false), (.publicKey, true), (.certificate, false), (.certificate, true),
   ]
 
-  /// Before 2.5.3 the host's name was not compared unless it was asked for: anybody's good certificate was good for all.
-  /// CVE-2015-3996: the default policy asks for the chain and for the name.
+  /// CVE-2015-3996: the default policy checks the chain and the host name. Before version 2.5.3 AFNetworking did not
+  /// compare the name by default, so every host's valid certificate was accepted for every other host.
   @Test func anotherHostsGoodCertificate() throws {
     let trust = try chains.otherTrust
     #expect(trust.isTrusted == false)
@@ -23,9 +24,8 @@ import Testing
     #expect(AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: "b.example"))
   }
 
-  /// In 2.5.1 a chain that nobody trusts was taken where no name was compared.
-  /// AFNetworking 2.5.1 (no CVE, 2015-03): without pins every chain was good.
-  /// CVE-2013-4545: the chain is still looked at when the name is not.
+  /// CVE-2013-4545: the chain is checked even if the host name is not. AFNetworking 2.5.1 (no CVE, 2015-03) accepted
+  /// every chain without pins if no name was compared.
   @Test func aStrangersCertificateWithoutAName() throws {
     let trust = try chains.trust(of: [try Chains.selfSigned(["a.example"]).certificateDER])
     let policy = AFSecurityPolicy.default()
@@ -33,9 +33,8 @@ import Testing
     #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
   }
 
-  /// The pinned certificate is public: anybody can send it along behind another one, in front of it, or alone above a key
-  /// that it has never signed.
-  /// CVE-2016-2402: only a chain that was verified has what is pinned.
+  /// CVE-2016-2402: a pin must match a certificate of the verified chain. The pinned certificate is public, so an
+  /// attacker can send it after its own certificate, before others, or above a key that it has never signed.
   @Test(arguments: cases) func thePinnedCertificateIsSentAlong(_ mode: AFSSLPinningMode, allowsInvalid: Bool) throws {
     let attacker = try TestCA(name: "attacker")
     let impostor = try Chains.selfSigned(["a.example"]).certificateDER
@@ -51,16 +50,16 @@ import Testing
           }
         }
       }
-      // Hashes of keys are no different.
+      // Pins of key hashes behave alike.
       let keys = AFSecurityPolicy(publicKeyPins: [.publicKey(of: try Chains.certificate(pinned))])
       keys.allowInvalidCertificates = allowsInvalid
       #expect(!keys.evaluateServerTrust(try chains.trust(of: [impostor] + chains.all), forDomain: "a.example"))
     }
   }
 
-  /// An issuer's name is only text: this certificate says that a pinned authority has issued it, and another key has signed it.
+  /// A certificate that names a pinned authority as its issuer, but was signed with another key, is refused.
   @Test(arguments: cases) func aForgedIssuer(_ mode: AFSSLPinningMode, allowsInvalid: Bool) throws {
-    // Roots of the same name have the same subject, and keys of their own.
+    // Both roots have equal names, and so equal subjects, but different keys.
     let twin = try TestCA()
     let forged = try twin.issue(.init(names: ["a.example"]))
     #expect(
@@ -74,7 +73,7 @@ import Testing
     }
   }
 
-  /// A server's certificate is no authority, though it is pinned.
+  /// A pinned server certificate is not an authority: a certificate that it has signed is refused.
   @Test(arguments: cases) func aPinnedLeafThatSigns(_ mode: AFSSLPinningMode, allowsInvalid: Bool) throws {
     let signed = try TestCA(chains.leaf).issue(.init(names: ["victim.example"]))
     let policy = chains.policy(mode, [chains.leaf.certificateDER])
@@ -82,7 +81,7 @@ import Testing
     #expect(!policy.evaluateServerTrust(try chains.trust(of: signed.chainDER), forDomain: "victim.example"))
   }
 
-  /// The system's own roots sign for many: a pin on one of them does not let in what another host got from it.
+  /// A pin on an authority does not accept a certificate that the authority issued for another host.
   @Test(arguments: cases) func anotherHostBelowThePinnedAuthority(_ mode: AFSSLPinningMode, allowsInvalid: Bool) throws
   {
     let neighbour = try chains.lower.issue(.init(names: ["neighbour.example"]))

@@ -3,7 +3,7 @@ import Foundation
 import LarkspurTestServer
 import Testing
 
-/// Policies that answer the challenges of a session, as a manager lets them.
+/// Tests policies that answer the challenges of a session, as in a manager.
 @Suite(.timeLimit(.minutes(1))) struct PolicyInSessionTests {
   final class Delegate: NSObject, URLSessionDelegate {
     let policy: AFSecurityPolicy
@@ -21,7 +21,9 @@ import Testing
     }
   }
 
-  /// Nil: it was refused.
+  /// Loads from the server.
+  ///
+  /// - Returns: The status, or `nil` if the policy refused the server.
   func status(_ server: TestServer, _ policy: AFSecurityPolicy, roots: [[UInt8]] = []) async throws -> Int? {
     let configuration = URLSessionConfiguration.ephemeral
     if !roots.isEmpty { configuration.tlsTrustSettings.roots = .only(try roots.map(Chains.certificate)) }
@@ -41,7 +43,7 @@ import Testing
     let certificate = try ca.issue()
     let server = try TestServer(tls: .init(certificate: certificate))
     let roots = [ca.rootCertificateDER]
-    // The system does not know its authority.
+    // The system's roots do not include this authority.
     #expect(try await status(server, .default()) == nil)
     #expect(try await status(server, .default(), roots: roots) == 200)
     for pinned in [certificate.certificateDER, ca.rootCertificateDER] {
@@ -72,7 +74,7 @@ import Testing
     #expect(server.requests.isEmpty)
   }
 
-  /// The certificate is good, and for another host.
+  /// The certificate is valid, but for another host.
   @Test func anotherHost() async throws {
     let ca = try TestCA()
     let server = try TestServer(

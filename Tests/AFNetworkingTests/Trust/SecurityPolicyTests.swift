@@ -3,7 +3,7 @@ import Foundation
 import LarkspurTestServer
 import Testing
 
-/// What AFNetworking's policies answer.
+/// Tests the decisions of `AFSecurityPolicy`.
 @Suite struct SecurityPolicyTests {
   let chains: Chains
 
@@ -34,14 +34,14 @@ import Testing
     #expect(policy.evaluateServerTrust(trust, forDomain: "b.example"))
   }
 
-  /// AFNetworking 2.5.1 (no CVE, 2015-03): without pins one that nobody vouches for was good.
+  /// A self-signed certificate is refused without pins. AFNetworking 2.5.1 accepted it (no CVE, 2015-03).
   @Test func aSelfSignedCertificate() throws {
     let trust = try chains.trust(of: [try Chains.selfSigned(["a.example"]).certificateDER])
     #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: nil))
     #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: "a.example"))
   }
 
-  /// AFNetworking 2.5.1 (no CVE, 2015-03): without pins one that had ended was good.
+  /// An expired certificate is refused without pins. AFNetworking 2.5.1 accepted it (no CVE, 2015-03).
   @Test func anExpiredCertificate() throws {
     let expired = try chains.lower.issue(.init(names: ["a.example"]).expired)
     let trust = try chains.trust(of: expired.chainDER)
@@ -56,7 +56,8 @@ import Testing
     policy.allowInvalidCertificates = true
     let trust = try chains.trust(of: [try Chains.selfSigned(["a.example"]).certificateDER])
     #expect(policy.evaluateServerTrust(trust, forDomain: nil))
-    // A name proves nothing if nobody vouches for it: a pin would have to.
+    // The name of an unverified certificate proves nothing without a pin, so checking the name makes the policy refuse
+    // the server.
     #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
     policy.pinnedCertificates = [try #require(trust.sentChain.first).der]
     #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
@@ -82,7 +83,7 @@ import Testing
     }
   }
 
-  /// Version 2.5 asks for all of them, if it is to.
+  /// `validatesCertificateChain` of version 2.5 requires a pin for each certificate of the chain.
   @Test(arguments: pinningModes) func everyCertificateOfTheChain(_ mode: AFSSLPinningMode) throws {
     #expect(!chains.policy(mode, chains.all).validatesCertificateChain)
     for (pinned, isTrusted) in [
@@ -120,7 +121,7 @@ import Testing
     }
   }
 
-  /// A renewed certificate has the key, and other bytes.
+  /// A renewed certificate has the same key, but other bytes.
   @Test func aRenewedCertificate() throws {
     var request = TestCertificate.Request(names: ["a.example"])
     request.privateKeyDER = chains.leaf.privateKeyDER
@@ -145,7 +146,7 @@ import Testing
     }
     let policy = AFSecurityPolicy(publicKeyPins: [backup])
     #expect(!policy.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
-    // They count beside certificates, and only where keys are compared.
+    // Key hashes count together with certificates, and only in the public-key mode.
     policy.pinnedCertificates = [Data(chains.leaf.certificateDER)]
     #expect(policy.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
     let certificates = chains.policy(.certificate, [chains.otherLeaf.certificateDER])
@@ -166,14 +167,14 @@ import Testing
       policy.allowInvalidCertificates = true
       #expect(policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
       #expect(policy.evaluateServerTrust(trust, forDomain: nil))
-      // Of a pinned key nothing else is asked; a certificate has to be for the host.
+      // A pinned key suffices in the public-key mode; a pinned certificate must also be for the host.
       #expect(policy.evaluateServerTrust(trust, forDomain: "other.com") == (mode == .publicKey))
       policy.validatesDomainName = false
       #expect(policy.evaluateServerTrust(trust, forDomain: "other.com"))
     }
   }
 
-  /// Names as they were written before there was a place for them.
+  /// A certificate with the host in its common name only, as before alternative names existed.
   @Test func aPinnedCertificateWithACommonNameOnly() throws {
     let own = try Chains.selfSigned([]) { request in
       request.commonName = "foobar.com"
@@ -185,7 +186,7 @@ import Testing
     #expect(policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
   }
 
-  /// CVE-2013-4545: the name is still looked at when the chain is not.
+  /// CVE-2013-4545: the host name is checked even if the chain is not.
   @Test func aPinnedCertificateWithoutTheName() throws {
     let own = try Chains.selfSigned(["else.example"])
     let trust = try chains.trust(of: [own.certificateDER])
@@ -194,8 +195,8 @@ import Testing
     #expect(!policy.evaluateServerTrust(trust, forDomain: "foobar.com"))
   }
 
-  /// An authority that the system does not know: what it issues is trusted once it is pinned, also as an intermediate, and
-  /// also where only the server's own certificate is.
+  /// With `allowInvalidCertificates`, a chain of an authority that the system does not know is trusted once the root,
+  /// the intermediate or the server's certificate is pinned.
   @Test(arguments: pinningModes) func anOwnAuthority(_ mode: AFSSLPinningMode) throws {
     let own = try TestCA(name: "own").intermediate()
     let leaf = try own.issue(.init(names: ["a.example"]))
@@ -215,7 +216,7 @@ import Testing
       let keys = chains.policy(.publicKey, [pinned])
       keys.allowInvalidCertificates = true
       #expect(keys.evaluateServerTrust(trust, forDomain: "a.example"))
-      // A pinned certificate has to be valid as well, as in AFNetworking.
+      // A pinned certificate must not be expired, as in AFNetworking.
       let certificates = chains.policy(.certificate, [pinned])
       certificates.allowInvalidCertificates = true
       #expect(!certificates.evaluateServerTrust(trust, forDomain: "a.example"))
@@ -242,7 +243,7 @@ import Testing
     #expect(plain.pinnedCertificates == nil && AFSecurityPolicy.supportsSecureCoding)
   }
 
-  /// What somebody has made of an archive trusts nothing.
+  /// An archive with an unknown pinning mode yields a policy that trusts no server.
   @Test func archivesOfSomethingElse() throws {
     let archiver = NSKeyedArchiver(requiringSecureCoding: true)
     archiver.encode(Int64(99), forKey: "SSLPinningMode")
@@ -270,7 +271,7 @@ import Testing
     #expect(throws: (any Error).self) {
       try AFSecurityPolicy.certificates(inDirectory: folder.appending(path: "missing"))
     }
-    // A folder is a bundle, too.
+    // A directory is a bundle, too.
     let bundle = try #require(Bundle(url: folder))
     let bundled = AFSecurityPolicy.certificates(in: bundle)
     #expect(bundled == [Data(chains.leaf.certificateDER)])
@@ -278,7 +279,7 @@ import Testing
     #expect(policy.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
   }
 
-  /// What it looks at stays as it was, for others to look at.
+  /// An evaluation does not change the trust, which other code may evaluate, too.
   @Test func theTrustIsLeftAlone() throws {
     let trust = try chains.trust
     let policy = chains.policy(.certificate, [chains.otherLeaf.certificateDER])

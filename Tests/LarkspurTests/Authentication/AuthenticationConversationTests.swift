@@ -4,7 +4,8 @@ import Testing
 
 @testable import Larkspur
 
-/// Challenges, the memory of a session and users' credentials, put together.
+/// Tests how `AuthenticationConversation` combines server challenges, the session's `AuthenticationMemory` and the
+/// program's credential storage.
 @Suite struct AuthenticationConversationTests {
   typealias Conversation = AuthenticationConversation
 
@@ -12,7 +13,7 @@ import Testing
   static let user = URLCredential(user: "u", password: "p", persistence: .forSession)
   static let basicValue = "Basic dTpw"
 
-  /// A session's part.
+  /// The session's side of a conversation: a credential storage and the memory that uses it.
   struct Session {
     let storage = URLCredentialStorage()
     let memory: AuthenticationMemory
@@ -26,7 +27,7 @@ import Testing
       return Conversation(with: target, about: request, url: url, memory: memory, storage: storage)
     }
 
-    /// A login that went well.
+    /// Runs one challenge that `credential` answers successfully, so that the session remembers it.
     func logIn(
       _ credential: URLCredential = user, at url: String = "http://a.example/x/y", proxy: Proxy? = nil,
       fields: [String] = basic
@@ -67,11 +68,12 @@ import Testing
     let next = try #require(Self.question(of: conversation.replied(.rejectProtectionSpace)))
     #expect(next.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic && next.space.realm == "b")
     #expect(Self.reason(of: conversation.replied(.rejectProtectionSpace)) == .noCredential)
-    // A late answer has no question.
+    // A reply that arrives after the conversation has ended has no effect.
     guard case .nothing = conversation.replied(.useCredential(Self.user)) else { return #expect(Bool(false)) }
   }
 
-  /// RFC 7617 2 requires a realm. Programs store a credential for a server that names none in these ways.
+  /// A challenge without a realm finds a credential stored with a `nil` realm, an empty realm or the host's name. RFC
+  /// 7617 2 requires a realm, but some servers send none, and programs store credentials for them in these three ways.
   @Test(arguments: [nil, "", "a.example"] as [String?], ["Basic", "basic realm=\"\""])
   func withoutARealm(stored: String?, challenge: String) throws {
     for method in [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodDefault] {
@@ -107,7 +109,7 @@ import Testing
       (.socks5, NSURLProtectionSpaceSOCKSProxy),
     ] {
       let proxy = try Proxy(kind, host: "p.example", port: 3128)
-      // What stands in the URL is for the origin.
+      // The user and password of the URL are meant for the origin, so they are not proposed to a proxy.
       var conversation = try Session().conversation("http://u:p@a.example/", proxy: proxy)
       let question = try #require(Self.question(of: conversation.challenged(Self.basic, canHashBody: true)))
       #expect(question.space.isProxy() && question.space.proxyType == type && question.space.host == "p.example")
@@ -129,7 +131,8 @@ import Testing
     #expect(session.storage.credentials(for: again.space) == ["u": Self.user])
   }
 
-  /// A 401 that nobody answers is the result.
+  /// A 401 response is delivered to the caller if the delegate provides no usable credential, so that the program sees
+  /// why the request failed.
   @Test func answersThatAreNone() throws {
     let none: [Conversation.Reply] = [.useCredential(nil), .performDefaultHandling, .rejectProtectionSpace]
     for reply in none {
@@ -158,7 +161,7 @@ import Testing
     let question = try #require(Self.question(of: conversation.challenged(Self.basic, canHashBody: true)))
     #expect(question.proposed == Self.user)
     #expect(Self.value(of: conversation.replied(.performDefaultHandling)) == Self.basicValue)
-    // Refused: it is not tried again.
+    // The server refused the credential, so the conversation does not send it again.
     _ = conversation.challenged(Self.basic, canHashBody: true)
     #expect(Self.reason(of: conversation.replied(.performDefaultHandling)) == .noCredential)
   }
@@ -171,7 +174,7 @@ import Testing
     #expect(Self.value(of: conversation.replied(.performDefaultHandling)) != nil)
     conversation.accepted(info: [])?()
     #expect(try session.preemptiveValue() != nil)
-    // It stays out of the storage.
+    // The credential of the URL is not written to the storage.
     #expect(session.storage.allCredentials.isEmpty)
   }
 
@@ -182,13 +185,14 @@ import Testing
     try session.logIn()
     #expect(try session.preemptiveValue("http://a.example/x/z") == Self.basicValue)
     #expect(try session.preemptiveValue("http://a.example/") == nil)
-    // One that is refused is forgotten, and its owner is asked.
+    // A remembered credential that the server refuses is forgotten, and the delegate gets a challenge.
     var conversation = try session.conversation()
     #expect(conversation.preemptiveValue() != nil)
     let question = try #require(Self.question(of: conversation.challenged(Self.basic, canHashBody: true)))
     #expect(question.failures == 0)
     #expect(try session.preemptiveValue() == nil)
-    // It is proposed, for the storage has it, but is not sent again by itself.
+    // The storage still has the credential, so the challenge proposes it, but default handling does not send it a
+    // second time.
     #expect(question.proposed?.user != nil)
     #expect(Self.value(of: conversation.replied(.performDefaultHandling)) == nil)
   }
@@ -219,7 +223,8 @@ import Testing
     #expect(try session.preemptiveValue() == nil)
   }
 
-  /// A subclass answers by the task, as Apple documents it, and is told by the task.
+  /// The conversation passes its task to the storage, both to look up and to store a credential, so that a subclass can
+  /// decide by the task, as Apple documents.
   @Test func aStorageThatLooksAtTheTask() throws {
     final class Choosy: URLCredentialStorage, @unchecked Sendable {
       override func getDefaultCredential(
@@ -251,7 +256,7 @@ import Testing
     #expect(storage.credentials(for: question.space)?.keys.sorted() == ["kept"])
   }
 
-  /// Without a storage the session remembers by itself.
+  /// A session without a credential storage remembers a successful credential by itself.
   @Test func noStorage() throws {
     let url = try #require(URL(string: "http://a.example/"))
     let target = try #require(AuthenticationTarget(origin: url))
@@ -264,9 +269,9 @@ import Testing
     #expect(memory.preemptive(to: target, for: request)?.value == Self.basicValue)
   }
 
-  // MARK: - Whose credentials they are
+  // MARK: - Isolation of credentials
 
-  /// CVE-2026-11856: what one origin has said and was told never reaches another.
+  /// CVE-2026-11856: credentials and challenges of one origin never reach another origin.
   @Test(arguments: ["https://a.example/x/y", "http://b.example/x/y", "http://a.example:8080/x/y"])
   func cve202611856(url: String) throws {
     for fields in [Self.basic, ["Digest realm=r, nonce=n"]] {
@@ -280,7 +285,7 @@ import Testing
     }
   }
 
-  /// CVE-2026-8927, CVE-2026-7168, CVE-2026-6253: a proxy's credentials and nonces are for that proxy.
+  /// CVE-2026-8927, CVE-2026-7168, CVE-2026-6253: credentials and nonces of one proxy are never used for another proxy.
   @Test func cve20268927() throws {
     let (one, two) = (try Proxy(.http, host: "one", port: 3128), try Proxy(.http, host: "two", port: 3128))
     for fields in [Self.basic, ["Digest realm=r, nonce=n"]] {
@@ -293,7 +298,7 @@ import Testing
     }
   }
 
-  /// CVE-2026-3783: storages are asked for one space, and nothing is merged.
+  /// CVE-2026-3783: a credential stored for one realm is not proposed for another realm of the same server.
   @Test func cve20263783() throws {
     let session = Session()
     try session.logIn(at: "http://a.example/x/y", fields: ["Basic realm=one"])
@@ -302,7 +307,7 @@ import Testing
     #expect(question.proposed == nil)
   }
 
-  /// CVE-2026-9079: credentials that were taken away are not used any more.
+  /// CVE-2026-9079: a credential that was removed from the storage, or replaced there, is not sent any more.
   @Test func cve20269079() throws {
     let session = Session()
     try session.logIn()
@@ -314,7 +319,8 @@ import Testing
     #expect(try session.preemptiveValue() == nil)
   }
 
-  /// CVE-2016-4642: a proxy's challenge is never answered with what is for the origin.
+  /// CVE-2016-4642: a challenge from a proxy is never answered with the origin's credentials, even if host and port are
+  /// equal.
   @Test func cve20164642() throws {
     let session = Session()
     try session.logIn()

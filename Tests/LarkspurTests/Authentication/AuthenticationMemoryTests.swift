@@ -17,7 +17,8 @@ import Testing
       try #require(AuthenticationOffer.List([field]).offers.first), try #require(credential.passwordCredential))
   }
 
-  /// What nobody has asked for is not even looked up.
+  /// A memory without credentials does not evaluate the target, so a session without authentication does not pay for
+  /// the lookup.
   @Test func aBlankMemoryAsksNothing() throws {
     let memory = AuthenticationMemory(storage: nil)
     var wasAsked = false
@@ -36,7 +37,8 @@ import Testing
     #expect(memory.isBlank)
   }
 
-  /// Requests on many threads that answer one nonce: no count is used twice.
+  /// Eight threads that answer one Digest nonce never use a nonce count twice: a server rejects a repeated count as a
+  /// replay.
   @Test func countsAreUsedOnce() throws {
     let memory = AuthenticationMemory(storage: URLCredentialStorage())
     let user = AuthenticationConversationTests.user
@@ -53,7 +55,7 @@ import Testing
     #expect(all.count == 400 && Set(all).count == 400 && !all.contains("none"))
   }
 
-  /// The limit, and one object past it.
+  /// The memory holds `credentialsMax` credentials; one more evicts the oldest.
   @Test func manyCredentials() throws {
     let memory = AuthenticationMemory(storage: nil)
     let user = AuthenticationConversationTests.user
@@ -70,7 +72,8 @@ import Testing
     #expect(memory.credential(for: answer.offer.space, of: Self.target(AuthenticationMemory.credentialsMax)) === user)
   }
 
-  /// What was taken out of a storage before the session began is none of its business.
+  /// A credential that was removed from the storage before the session began does not make the session forget the same
+  /// credential when it succeeds later.
   @Test func earlierWithdrawals() throws {
     let storage = URLCredentialStorage()
     let user = AuthenticationConversationTests.user
@@ -82,7 +85,7 @@ import Testing
     #expect(memory.preemptive(to: Self.target(), for: Self.request) != nil)
   }
 
-  /// A storage of the user's own may ask the session anything while it is asked.
+  /// A storage subclass can call the session's memory while the memory calls the storage, without a deadlock.
   @Test func aStorageThatCallsBack() throws {
     final class Curious: URLCredentialStorage, @unchecked Sendable {
       let memory = Mutex<AuthenticationMemory?>(nil)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larkspur
 
-/// Responses that others computed.
+/// Compares Digest responses with vectors that other implementations computed.
 @Suite struct DigestResponseTests {
   struct Vector: Decodable {
     var name: String
@@ -64,7 +64,7 @@ import Testing
       #expect(words["qop"] == (vector.qop.isEmpty ? nil : vector.qop), about)
       #expect(words["nc"] == (vector.qop.isEmpty ? nil : vector.nc), about)
       #expect(words["userhash"] == (vector.userhash == true ? "true" : nil), about)
-      // RFC 7616 3.4: these are not quoted.
+      // RFC 7616 3.4: the values of these parameters are not quoted.
       for word in ["qop", "nc", "algorithm", "userhash"] { #expect(!value.contains("\(word)=\""), about) }
     }
   }
@@ -78,15 +78,15 @@ import Testing
     ).authorization(hash: messageHash)
   }
 
-  /// RFC 2069's servers want none of the words that came later.
+  /// A challenge without `qop` gets an answer with the parameters of RFC 2069 only, since old servers know no others.
   @Test func oldServers() throws {
     let value = try #require(Self.value(""))
     for word in ["qop=", "nc=", "cnonce=", "algorithm=", "opaque=", "userhash="] { #expect(!value.contains(word)) }
-    // The server cannot make the session's key without it.
+    // `MD5-sess` needs `cnonce` even without `qop`: the server computes the session key from it.
     #expect(Self.value(", algorithm=MD5-sess")?.contains("cnonce=\"c\"") == true)
   }
 
-  /// Without a quality or with `auth`, a body that cannot be hashed does not matter.
+  /// A body that cannot be hashed makes `auth-int` impossible, but neither `auth` nor a challenge without `qop`.
   @Test func bodies() {
     #expect(Self.value(", qop=\"auth-int\"", body: { _ in nil }) == nil)
     #expect(Self.value(", qop=\"auth-int\"") != nil)
@@ -98,7 +98,7 @@ import Testing
     #expect(Self.value(", charset=UTF-8", user: "J ä%'")?.contains("username*=UTF-8''J%20%C3%A4%25%27, ") == true)
     #expect(Self.value("", user: "ä")?.contains("username=\"ä\"") == true)
     #expect(Self.value(", charset=UTF-8", user: "a\"\\")?.contains("username=\"a\\\"\\\\\"") == true)
-    // A name hides no other field.
+    // A user name with a line break yields no answer, since it could inject a header field.
     #expect(Self.value("", user: "a\r\nX: y") == nil)
     #expect(Self.value(", userhash=true", user: "a\r\nX: y") == nil)
   }

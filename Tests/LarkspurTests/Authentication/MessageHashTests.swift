@@ -6,7 +6,7 @@ import Testing
 @testable import Larkspur
 
 @Suite struct MessageHashTests {
-  /// RFC 1321 A.5 and FIPS 180-4's examples, of "abc".
+  /// Hashes "abc" and compares the result with the examples of RFC 1321 A.5 and FIPS 180-4.
   @Test(arguments: [
     (DigestHash.md5, "900150983cd24fb0d6963f7d28e17f72"),
     (.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),

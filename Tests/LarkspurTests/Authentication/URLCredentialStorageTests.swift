@@ -23,7 +23,7 @@ import Testing
     #expect(storage.credentials(for: Self.space) == ["u": Self.credential("u", "new"), "v": Self.credential("v")])
     #expect(storage.credentials(for: Self.other) == nil)
     #expect(storage.allCredentials.keys.map(\.realm) == ["r"])
-    // Another password, another persistence: another credential.
+    // A credential with another password or another persistence is not equal, so it is not removed.
     storage.remove(Self.credential("u", "old"), for: Self.space)
     storage.remove(Self.credential("u", "new", .permanent), for: Self.space)
     #expect(storage.credentials(for: Self.space)?.count == 2)
@@ -37,7 +37,7 @@ import Testing
   @Test func defaults() {
     let storage = URLCredentialStorage()
     #expect(storage.defaultCredential(for: Self.space) == nil)
-    // The first one is the default until another one is chosen.
+    // The first credential of a space is the default until `setDefaultCredential` chooses another.
     storage.set(Self.credential("u"), for: Self.space)
     storage.set(Self.credential("w"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space) == Self.credential("u"))
@@ -45,13 +45,13 @@ import Testing
     storage.setDefaultCredential(Self.credential("v"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space) == Self.credential("v"))
     #expect(storage.credentials(for: Self.space)?.count == 2)
-    // A new password for the same user.
+    // A new password for the default user also replaces the default credential.
     storage.set(Self.credential("v", "q"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space)?.password == "q")
     storage.remove(Self.credential("v", "q"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space) == nil)
     #expect(storage.credentials(for: Self.space)?.count == 1)
-    // It is not the first one of its space.
+    // The space already has a credential, so a new one does not become the default.
     storage.set(Self.credential("x"), for: Self.space)
     #expect(storage.defaultCredential(for: Self.space) == nil)
   }
@@ -71,7 +71,7 @@ import Testing
     let observer = NotificationCenter.default.addObserver(
       forName: .NSURLCredentialStorageChanged, object: storage, queue: nil
     ) { note in
-      // An observer may call back.
+      // An observer can call the storage while the notification is posted.
       #expect((note.object as? URLCredentialStorage)?.allCredentials != nil)
       count.withLock { $0 += 1 }
     }
@@ -105,12 +105,12 @@ import Testing
     #expect(second.credentials(for: Self.space)?["u"]?.password == "p\u{e4}")
     #expect(second.defaultCredential(for: Self.space) == Self.credential("v", "q", .permanent))
     #expect(second.credentials(for: proxy)?.count == 1)
-    // Nobody else can read it, nor the folders that were made for it.
+    // The file and the directories created for it are accessible to their owner only.
     let modes = try ["a/b/credentials.json", "a/b"].map { name in
       try FileManager.default.attributesOfItem(atPath: folder.file(name))[.posixPermissions] as? NSNumber
     }
     #expect(modes == [0o600, 0o700])
-    // Nothing of the writing is left but the lock.
+    // Writing leaves the file and its lock file behind, and no temporary file.
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("a/b"))
     #expect(names.sorted() == ["credentials.json", "credentials.json.lock"])
   }
@@ -126,14 +126,14 @@ import Testing
     one.remove(Self.credential("u", "p", .permanent), for: Self.space)
     #expect(two.credentials(for: Self.space)?.keys.sorted() == ["only here", "v"])
     #expect(two.withdrawals.load(ordering: .relaxed) > withdrawals)
-    // It becomes one of the session, and leaves the file.
+    // A credential whose persistence changes to the session's leaves the file but stays in this storage.
     two.set(Self.credential("v"), for: Self.space)
     #expect(one.allCredentials.isEmpty)
     try FileManager.default.removeItem(atPath: folder.file("c"))
     #expect(two.credentials(for: Self.space)?.count == 2)
   }
 
-  /// Each has a storage of its own, as processes do.
+  /// Storages that write one file at once, as several processes do, lose no credential.
   @Test func writersDoNotOverwriteEachOther() throws {
     let folder = try AuthenticationFolder()
     let path = folder.file("private/c")
@@ -163,7 +163,7 @@ import Testing
     #expect(Self.storage(folder.file("c")).credentials(for: Self.space)?.count == 1)
   }
 
-  /// What cannot be read may be somebody's all the same.
+  /// A file of an unknown version is not overwritten, since it may belong to a newer release.
   @Test func filesThatAreNotOursToWrite() throws {
     let folder = try AuthenticationFolder()
     let text = "{\"version\":2,\"secrets\":[]}"
@@ -174,7 +174,7 @@ import Testing
     #expect(try String(contentsOfFile: folder.file("c"), encoding: .utf8) == text)
   }
 
-  /// Records that no storage would have written are left out, the others read.
+  /// Records with a persistence that is never written to a file are skipped.
   @Test func strangeRecords() throws {
     let folder = try AuthenticationFolder()
     Self.storage(folder.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
@@ -187,7 +187,7 @@ import Testing
     }
   }
 
-  /// The limit and one byte past it.
+  /// A file of `bytesMax` bytes is read; one with one byte more is not.
   @Test func longFiles() throws {
     let folder = try AuthenticationFolder()
     Self.storage(folder.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
@@ -200,7 +200,7 @@ import Testing
     #expect(Self.storage(folder.file("more")).allCredentials.isEmpty)
   }
 
-  /// Nobody is told, but nothing is lost while the process lives.
+  /// A storage whose file cannot be written reports no error and keeps its credentials until the process exits.
   @Test func aFileThatCannotBeWritten() throws {
     let folder = try AuthenticationFolder()
     try Data().write(to: URL(fileURLWithPath: folder.file("file")))
@@ -230,14 +230,14 @@ import Testing
     #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "general")
     storage.set(Self.credential("u"), for: Self.space)
     #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "u")
-    // Of two, the first.
+    // The first of two credentials is the default.
     storage.set(Self.credential("v"), for: Self.space)
     storage.remove(Self.credential("general"), for: general)
     #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "u")
-    // The only one that is left.
+    // The space has only one credential left, which is proposed although it is not the default.
     storage.remove(Self.credential("u"), for: Self.space)
     #expect(storage.proposedCredential(for: Self.space, task: nil)?.user == "v")
-    // Of two that are not the default, which one is for the user to say.
+    // With two credentials and no default, none is proposed: the program has to choose.
     storage.set(Self.credential("w"), for: Self.space)
     #expect(storage.proposedCredential(for: Self.space, task: nil) == nil)
     storage.setDefaultCredential(Self.credential("w"), for: Self.space)

@@ -15,7 +15,7 @@ import Testing
 
   @Test func composedForm() {
     let credential = URLCredential(user: "e\u{301}", password: "a\u{308}", persistence: .none)
-    // (Texts are equal however they are composed.)
+    // Swift compares strings by canonical equivalence, so the test compares their UTF-8 bytes.
     #expect(credential.passwordCredential.map { Array($0.user.utf8) } == Array("\u{e9}".utf8))
     #expect(credential.passwordCredential.map { Array($0.password.utf8) } == Array("\u{e4}".utf8))
     #expect(credential.user?.utf8.count == 3)
@@ -68,7 +68,7 @@ import Testing
     #expect(credential == URLCredential(identity: identity, certificates: identity.chain, persistence: .permanent))
   }
 
-  /// A log that holds a credential holds no password.
+  /// The description of a credential does not contain its password, so a log does not either.
   @Test func noPasswordInWords() {
     let credential = URLCredential(user: "u", password: "secret", persistence: .forSession)
     #expect(!"\(credential) \(String(reflecting: credential))".contains("secret"))

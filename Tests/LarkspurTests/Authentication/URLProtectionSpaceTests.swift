@@ -23,7 +23,7 @@ import Testing
           + "Proxy-Type:(null)"))
   }
 
-  /// As Foundation shows it.
+  /// The description names the authentication method as Foundation's description does.
   @Test(arguments: [
     (NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPBasic),
     (NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodServerTrust),

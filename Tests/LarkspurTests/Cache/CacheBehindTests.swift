@@ -7,10 +7,10 @@ import Testing
 
 @testable import Larkspur
 
-/// Revalidations, and what a cache writes behind.
+/// Tests revalidations and the writes that a cache delays (`CacheBehind`).
 @Suite struct CacheBehindTests {
   static let a = "http://cache.test/a"
-  /// An interval that is longer than a test.
+  /// A write delay longer than any test, so that writes happen only on `flush`.
   static let never = DispatchTimeInterval.seconds(36_000)
 
   private func cache(
@@ -26,7 +26,9 @@ import Testing
     cache.storeCachedResponse(entry(url, text, ["ETag": "\"e\""]), for: request(url))
   }
 
-  /// Has a 304 with this number confirm what is stored. Returns what the caller gets.
+  /// Revalidates the stored response; the server's answer carries `number` in `X-Number`.
+  ///
+  /// - Returns: The answer to the caller, or `nil` if the cache did not use its stored response.
   @discardableResult private func revalidate(
     _ cache: URLCache, _ number: Int, _ url: String = a, status: Int = 304
   ) async -> CacheAnswer? {
@@ -39,7 +41,7 @@ import Testing
     return answer
   }
 
-  /// The body and the number of the last revalidation, as they are found.
+  /// The stored body and the number of its latest revalidation, as the cache finds them.
   private func found(_ cache: URLCache, _ url: String = a) -> String? {
     cache.cachedResponse(for: request(url)).map { "\($0.text) \(number(of: $0) ?? "-")" }
   }
@@ -53,9 +55,9 @@ import Testing
     cache.core.settle()
   }
 
-  // MARK: - What is written
+  // MARK: - Written bytes
 
-  /// Many revalidations are one write, of a head alone, which is as large for a large body as for a small one.
+  /// Ten revalidations are one write of the head alone, whose size does not depend on the size of the body.
   @Test(arguments: [0, 1 << 22]) func revalidationsAreOneWrite(memory: Int) async {
     var sizes: [Int] = []
     for count in [1, 100_000] {
@@ -74,7 +76,7 @@ import Testing
       #expect(files.placed == [name.fileName, name.headFileName])
       sizes.append(files.bytesWritten - before)
       #expect(found(self.cache(files)) == "\(text) 19", "by the next process")
-      // Nothing is left to be written.
+      // A second flush has nothing to write.
       finish(cache)
       #expect(files.placed.count == 2)
       await revalidate(cache, 20)
@@ -85,7 +87,7 @@ import Testing
     #expect(sizes[0] == sizes[1] && sizes[0] > 0)
   }
 
-  /// The file with the body is neither written nor renamed nor touched.
+  /// A revalidation neither writes, renames nor touches the file of the body.
   @Test func theBodysFileStaysAsItIs() async throws {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)
@@ -105,7 +107,7 @@ import Testing
     #expect(folder.names.isEmpty)
   }
 
-  /// Memory has one body before and after.
+  /// A revalidation in memory does not copy the body.
   @Test func bodiesAreNotCopied() async throws {
     let cache = cache(KillableFiles(), memory: 1 << 20)
     store(String(repeating: "x", count: 10_000), in: cache)
@@ -117,7 +119,7 @@ import Testing
     #expect(address(after.data) == address(before.data) && address(answer.data) == address(before.data))
   }
 
-  /// The end of the interval writes by itself.
+  /// A revalidation is written when the write delay ends, without a call of `flush`.
   @Test func theIntervalEnds() async {
     let files = KillableFiles()
     let cache = cache(files, delay: .milliseconds(1))
@@ -129,7 +131,7 @@ import Testing
     #expect(found(cache) == "x 3")
   }
 
-  /// Heads that wait are bounded: many are written before the interval is over.
+  /// The memory for unwritten heads is bounded by `headsCostMax`: beyond it, heads are written before the delay ends.
   @Test func manyHeads() async {
     let files = KillableFiles()
     let cache = cache(files, disk: 1 << 30)
@@ -152,7 +154,7 @@ import Testing
     folder.names.count { CacheEntryName(headFileName: $0) != nil }
   }
 
-  /// `flush`, the end of a session, and the end of the cache.
+  /// Unwritten heads are written by `flush`, at the end of a session, and when the cache is released.
   @Test(arguments: ["flush", "invalidate", "release"]) func sessionsWriteAtTheirEnd(way: String) async throws {
     let server = try TestServer()
     server.route("GET", "/a") { request in
@@ -182,9 +184,9 @@ import Testing
     #expect(folder.cache().cachedResponse(for: URLRequest(url: url))?.text == "x")
   }
 
-  // MARK: - Two files
+  // MARK: - Body file and head file
 
-  /// Killed at every step of writing a head: the entry is there, with the head before or after.
+  /// A process that is killed at any step of writing a head leaves the entry with its old head or its new one.
   @Test func killedWhileAHeadIsWritten() async {
     for steps in 0..<12 {
       let files = KillableFiles()
@@ -207,7 +209,8 @@ import Testing
     }
   }
 
-  /// Killed at every step of storing another body where there is a head: neither has the other's head.
+  /// A process that is killed at any step of replacing a body that has a separate head never combines the old head with
+  /// the new body, or the reverse.
   @Test func killedWhileAnotherBodyIsStored() async {
     for steps in 0..<30 {
       let files = KillableFiles()
@@ -220,13 +223,14 @@ import Testing
       killed.core.settle()
       files.stepsLeft = .max
       let text = found(cache(files))
-      // A file that cannot be written is removed with what it was to replace, as long as it can be.
+      // A failed write also removes the files that it was to replace, which it cannot do after a kill. So the entry is
+      // either the old one with its head or the new one without.
       #expect(["before 1", "after, and longer -"].contains(text), "\(steps) steps: \(text ?? "-")")
       if steps == 29 { #expect(text == "after, and longer -") }
     }
   }
 
-  /// A head that is of another generation, torn, or without an entry is nothing, and goes.
+  /// A head file of another generation, a torn one and one without an entry are ignored and removed.
   @Test func headsThatAreNotTheEntrys() async throws {
     let files = KillableFiles()
     let first = cache(files)
@@ -237,7 +241,7 @@ import Testing
     let head = try #require(files.files[name.headFileName])
     store("y", in: first)
     #expect(files.files[name.headFileName] == nil && found(first) == "y -")
-    // As if a writer elsewhere had revalidated what was there before.
+    // Restores the old head file, as another process would that revalidated the earlier entry.
     files.put(name.headFileName, head.bytes, changed: 0)
     #expect(found(cache(files)) == "y -" && files.files[name.headFileName] == nil)
     await revalidate(first, 2)
@@ -253,7 +257,7 @@ import Testing
     #expect(cache(files).currentDiskUsage == 0 && files.files.isEmpty)
   }
 
-  /// A 304 to a request about a body that has been replaced since changes nothing.
+  /// A 304 for a body that was replaced after the request was sent does not change the new entry.
   @Test(arguments: [0, 1 << 20]) func aLate304(memory: Int) async {
     let files = KillableFiles()
     let cache = cache(files, memory: memory)
@@ -276,7 +280,7 @@ import Testing
     #expect(found(self.cache(files)) == "y -")
   }
 
-  /// A revalidation makes an entry one of the time at which it came.
+  /// A revalidation gives an entry the time of that revalidation, so `removeCachedResponses(since:)` removes the entry.
   @Test(arguments: [false, true]) func removalsSinceATime(isWritten: Bool) async {
     let clock = HandClock()
     let cache = cache(KillableFiles(), clock: clock)
@@ -291,9 +295,10 @@ import Testing
     #expect(found(cache) == nil && found(cache, Self.a + "2") == "y -")
   }
 
-  // MARK: - Recency
+  // MARK: - Time of last use
 
-  /// A hit on disk writes nothing while it is looked up; when it was is written behind, and not for each hit.
+  /// A hit on disk writes nothing during the lookup. The time of use is written later, and at most once in
+  /// `usedSecondsMax`.
   @Test func usesAreWrittenBehind() {
     let files = KillableFiles()
     let clock = HandClock()
@@ -316,7 +321,7 @@ import Testing
     #expect(files.usesNoted == 2 && files.files[name]?.used == clock.now.timeIntervalSince1970)
   }
 
-  /// What was used goes last, whether that is on the disk yet or not.
+  /// Eviction takes the least recently used entry, even if its time of use is not written yet.
   @Test func usesCountAtOnce() {
     let files = KillableFiles()
     let clock = HandClock()
@@ -327,7 +332,7 @@ import Testing
     }
     #expect(found(cache, Self.a + "0") != nil)
     clock.advance(seconds: 1)
-    // The list is read again, by which the first is the oldest.
+    // Reading the usage lists the files again; their dates alone would make entry 0 the oldest.
     #expect(cache.currentDiskUsage > 3000)
     store(String(repeating: "x", count: 1000), in: cache, Self.a + "3")
     #expect(found(cache, Self.a + "0") != nil && found(cache, Self.a + "1") == nil)
@@ -335,8 +340,9 @@ import Testing
 
   // MARK: - Model
 
-  /// Random scripts, and beside them the body that was stored last and the number of its last revalidation. The cache
-  /// finds just that; the next process finds that body, with a number that it has had.
+  /// Compares the cache under random scripts with a model: the body stored last and the number of its last
+  /// revalidation. The cache finds exactly these. A cache opened after a kill finds the body with the number flushed
+  /// last.
   @Test func model() async {
     var seeds = SeededGenerator(for: "cache behind model")
     for _ in 0..<40 {
@@ -364,7 +370,7 @@ import Testing
           model = model.mapValues { ($0.text, $0.number, $0.number) }
         case 7: _ = cache.currentDiskUsage
         case 8:
-          // Killed: what was not flushed is not there.
+          // Simulates a kill: unflushed writes are lost.
           cache.core.settle()
           cache.core.state.withLock { $0.behind = CacheBehind() }
           cache = self.cache(files, memory: memory)

@@ -14,8 +14,8 @@ import Testing
     URLCache(core: CacheCore(memoryCapacity: memory, diskCapacity: disk, disk: files.disk))
   }
 
-  /// Every step of storing, replacing and removing is once the last that is done. Whoever comes after finds what was
-  /// there before or what was to be there, whole, and his own storing works.
+  /// A process that is killed at any step of storing, replacing or removing an entry leaves the old entry or the new
+  /// state, whole, and a later process can store again.
   @Test func killedAtEveryStep() throws {
     for steps in 0..<30 {
       for isRemoval in [false, true] {
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  /// What a slow disk has still to write is bounded: what comes beyond is not kept on it.
+  /// The queue of writes for a slow disk is bounded by `pendingCostMax`: entries beyond it are not kept on the disk.
   @Test func aDiskThatCannotKeepUp() {
     let files = KillableFiles()
     let cache = cache(files, disk: 1 << 30)
@@ -60,13 +60,13 @@ import Testing
     cache.core.settle()
     let written = files.files.values.count { $0.bytes.count > 1 << 20 }
     #expect(written > 8 && written <= CacheCore.pendingCostMax >> 20)
-    // It has caught up.
+    // The queue is empty again, so new entries are written.
     cache.storeCachedResponse(entry(Self.a, large), for: request(Self.a))
     #expect(cache.cachedResponse(for: request(Self.a))?.text == large)
     #expect(cache.cachedResponse(for: request("\(Self.a)39")) == nil)
   }
 
-  /// The list of files is not read more often the more there are.
+  /// The number of directory listings does not grow in proportion to the number of stored entries.
   @Test func manyFiles() {
     let files = KillableFiles()
     let cache = cache(files, disk: 1 << 30)
@@ -79,7 +79,8 @@ import Testing
     #expect(files.files.count == 2_000 && files.lists < 26)
   }
 
-  /// What a writer left that was killed goes when it is old, and not before: another may be writing it now.
+  /// A temporary file of a killed writer is removed once it is older than `orphanSecondsMax`. A younger one stays,
+  /// since another process may be writing it.
   @Test func orphans() {
     let files = KillableFiles()
     let now = Date().timeIntervalSince1970
@@ -90,7 +91,7 @@ import Testing
     #expect(files.files.keys.sorted() == ["9-2.part"])
   }
 
-  /// The process has had its number before.
+  /// A temporary name that exists already (a former process had the same process number) is skipped.
   @Test func takenTemporaryNames() {
     let files = KillableFiles()
     let now = Date().timeIntervalSince1970
@@ -101,11 +102,12 @@ import Testing
     files.put("1-9.part", [1], changed: now)
     for number in 10...16 { files.put("1-\(number).part", [1], changed: now) }
     cache.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
-    // Eight in a row are one too many: nothing is stored, and what is there is not passed off as the new one.
+    // Eight taken names in a row are more than the cache tries. The new entry is not stored, and the old entry is not
+    // returned in its place.
     #expect(cache.cachedResponse(for: request(Self.a)) == nil)
   }
 
-  /// Files that are torn, that are another key's, or that are gone are misses, and cost nothing more.
+  /// A torn file, a file of another key and a missing file are misses and do not count towards the disk usage.
   @Test func filesThatAreNotWhatTheyWere() throws {
     let files = KillableFiles()
     let first = cache(files)
@@ -124,7 +126,7 @@ import Testing
     #expect(last.cachedResponse(for: request(Self.a)) == nil)
   }
 
-  /// The folder may be another cache's: what has no room on disk does nothing there.
+  /// A cache with no disk capacity neither reads nor changes the files of its directory, which another cache may own.
   @Test func filesOfOthers() {
     let folder = CacheFolder()
     let owner = folder.cache()
@@ -136,14 +138,14 @@ import Testing
     guest.removeCachedResponses(since: .distantPast)
     guest.removeAllCachedResponses()
     #expect(folder.names.count == 1 && owner.cachedResponse(for: request(Self.a))?.text == "x")
-    // With room there it is a cache of that folder.
+    // With a disk capacity, the second cache uses the directory.
     guest.diskCapacity = 1 << 20
     #expect(guest.cachedResponse(for: request(Self.a))?.text == "x")
     guest.removeAllCachedResponses()
     #expect(folder.names.isEmpty)
   }
 
-  /// What does not fit any more goes, also of what nobody has looked at yet.
+  /// Setting the disk capacity to zero removes the entries on disk, even if the cache has not listed them yet.
   @Test func aCapacityThatIsTakenAway() {
     let folder = CacheFolder()
     folder.cache().storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
@@ -163,7 +165,7 @@ import Testing
     #expect(folder.names.count == 1)
   }
 
-  /// A disk that fails is an empty one.
+  /// A cache whose disk fails works like a cache with an empty disk.
   @Test func brokenDisks() {
     let files = KillableFiles()
     files.stepsLeft = 0
@@ -178,8 +180,8 @@ import Testing
     #expect(none.cachedResponse(for: request(Self.a)) == nil && none.currentDiskUsage == 0)
   }
 
-  /// Random scripts on two processes' caches over one set of files, and beside them what was stored last. What is
-  /// found is that, or nothing.
+  /// Compares two caches over one set of files, under random scripts, with the entries stored last. A lookup finds that
+  /// entry or nothing.
   @Test func model() {
     var seeds = SeededGenerator(for: "cache disk model")
     for _ in 0..<60 {
@@ -200,7 +202,7 @@ import Testing
           caches[which].storeCachedResponse(entry(url, text), for: request(url))
           model[url] = text
         case 5:
-          // Whoever knows of nothing has nothing to remove: let it look.
+          // A cache removes only entries that it has listed, so make it list the files.
           if isShared { _ = caches[which].currentDiskUsage }
           caches[which].removeCachedResponse(for: request(url))
           model[url] = nil
@@ -213,10 +215,10 @@ import Testing
         default:
           let found = caches[which].cachedResponse(for: request(url))?.text
           #expect(found == nil || found == model[url], "seed \(seed), step \(step)")
-          // What fits is found, by its own cache at least.
+          // A cache that does not share its files finds every entry that fits.
           if capacity == 1 << 20, !isShared { #expect(found == model[url], "seed \(seed), step \(step)") }
         }
-        // A cache finds what it has stored while that is still being written; another one does not.
+        // Waits for the writes: a cache finds an entry while it is being written, but another cache does not.
         if isShared || Bool.random(using: &generator) {
           for cache in caches { cache.core.settle() }
         }
@@ -224,8 +226,8 @@ import Testing
     }
   }
 
-  /// The list is read again and again while others are stored and removed: nothing that was stored is missing meanwhile,
-  /// and nothing that was removed comes back.
+  /// Listing the files while other tasks store and remove entries neither hides a stored entry nor restores a removed
+  /// one.
   @Test func looksWhileItWrites() async {
     let files = KillableFiles()
     for memory in [0, 1 << 20] {
@@ -260,7 +262,8 @@ import Testing
     #expect(second.cachedResponse(for: request(Self.a)) == nil)
     first.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     first.core.settle()
-    // Until it looks again, the second does not know; looking is what the usage does, and what time does.
+    // The second cache learns of the entry when it lists the files: on a call of `currentDiskUsage`, or after
+    // `scanSeconds`.
     #expect(second.currentDiskUsage == first.currentDiskUsage)
     #expect(second.cachedResponse(for: request(Self.a))?.text == "x")
     second.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
@@ -271,7 +274,7 @@ import Testing
     #expect(first.cachedResponse(for: request(Self.a)) == nil)
   }
 
-  /// Time makes a cache look again at what others have stored.
+  /// A cache lists the files again after `scanSeconds`, and so finds entries that other caches stored.
   @Test func timeShowsWhatOthersStore() {
     let folder = CacheFolder()
     let first = folder.cache()
@@ -285,13 +288,14 @@ import Testing
     first.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     first.core.settle()
     #expect(!isKnown(after: 1))
-    // The clock goes on meanwhile, which is none of this test's.
+    // Adds 1,000 s to the interval, since the real clock runs during the test.
     _ = isKnown(after: Double(CacheCore.scanSeconds) + 1000)
     second.core.settle()
     #expect(isKnown(after: 0))
   }
 
-  /// Threads that store, look up and remove, with budgets that make them all evict.
+  /// Concurrent stores, lookups and removals, with budgets that force evictions, never return a wrong body or exceed
+  /// the budgets.
   @Test func manyThreads() async {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 4000, disk: 8000)

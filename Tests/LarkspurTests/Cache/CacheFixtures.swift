@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import Larkspur
 
-/// A folder that is removed when its test is done, and its caches have written what they had to.
+/// A temporary directory for caches. Deinitialization waits for the caches' writes and removes the directory.
 final class CacheFolder {
   let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-cache-\(UUID().uuidString)")
   private var caches: [URLCache] = []
@@ -15,7 +15,7 @@ final class CacheFolder {
     try? FileManager.default.removeItem(at: url)
   }
 
-  /// Where the cache has its files.
+  /// The directory of the cache's files.
   var path: String { url.path + "/URLCache" }
 
   var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
@@ -27,7 +27,7 @@ final class CacheFolder {
   }
 }
 
-/// Files in memory, of a machine that stops dead after so many steps: then nothing is done any more.
+/// Files in memory that fail every operation after a given number of steps, as if the process had been killed.
 final class KillableFiles: CacheFiles {
   struct File {
     var bytes: [UInt8]
@@ -50,7 +50,7 @@ final class KillableFiles: CacheFiles {
 
   var files: [String: File] { state.withLock { $0.files } }
 
-  /// How many steps are still done.
+  /// The number of steps that still succeed.
   var stepsLeft: Int {
     get { state.withLock { $0.stepsLeft } }
     set { state.withLock { $0.stepsLeft = newValue } }
@@ -69,16 +69,16 @@ final class KillableFiles: CacheFiles {
     return try result.get()
   }
 
-  /// How often the list was read.
+  /// The number of directory listings.
   var lists: Int { state.withLock { $0.lists } }
 
-  /// The names of the files that were completed, in their order.
+  /// The names of the files that were completed, in order.
   var placed: [String] { state.withLock { $0.placed } }
 
-  /// Bytes of all files that were written.
+  /// The bytes written to all files.
   var bytesWritten: Int { state.withLock { $0.bytesWritten } }
 
-  /// How often the time of a file's use alone was set.
+  /// The number of writes that set a file's time of use and nothing else.
   var usesNoted: Int { state.withLock { $0.usesNoted } }
 
   func list() throws(Errno) -> [Folder.Facts] {
@@ -104,7 +104,7 @@ final class KillableFiles: CacheFiles {
     }
     let all = head + [UInt8](body)
     state.withLock { $0.bytesWritten += all.count }
-    // In three pieces, none of which ends where the head does.
+    // Writes three pieces, none of which ends where the head does.
     let piece = all.count / 3 + 1
     for start in stride(from: 0, to: all.count, by: piece) {
       try step { files -> Result<Void, Errno> in
@@ -139,20 +139,20 @@ final class KillableFiles: CacheFiles {
     }
   }
 
-  /// As if a writer elsewhere had done it.
+  /// Adds a file, as another process would.
   func put(_ name: String, _ bytes: [UInt8], changed: Double) {
     state.withLock { $0.files[name] = File(bytes: bytes, used: changed, changed: changed) }
   }
 }
 
 extension URLCache {
-  /// The plan, when the disk has been looked at if it has to be.
+  /// Waits for the plan, which may need a lookup on disk.
   func plan(
     for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
   ) async -> CachePlan {
     let question = Question<CachePlan>()
     plan(for: request, fields: fields, policy: policy, now: now) { question.answer($0) }
-    // There always is one.
+    // The plan is never `nil`: `plan` always calls its completion.
     return await question.wait() ?? .fail(.resourceUnavailable)
   }
 }

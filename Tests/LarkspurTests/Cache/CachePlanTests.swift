@@ -4,12 +4,14 @@ import Testing
 
 @testable import Larkspur
 
-/// Plans and what follows from them, as a session's task goes through them.
+/// Tests the plans of the cache, and the steps that a session's task takes for each of them.
 @Suite struct CachePlanTests {
   static let url = "http://cache.test/a"
   static let start = Date(timeIntervalSince1970: 1_800_000_000)
 
-  /// What a task got in the end, in few words: where from, status, body.
+  /// Performs one load against the cache.
+  ///
+  /// - Returns: A short text with the source, status and body that the caller gets.
   private func load(
     _ cache: URLCache, _ fields: [String: String] = [:], url: String = Self.url, method: String = "GET",
     policy: URLRequest.CachePolicy = .useProtocolCachePolicy, after seconds: Double = 0,
@@ -64,12 +66,13 @@ import Testing
         await load(cache, policy: .reloadIgnoringLocalAndRemoteCacheData, answer: Self.fresh)
           == "net 200 one stored +Cache-Control +Pragma")
       #expect(await load(cache) == "cache 200 one")
-      // The fields of the caller and the cache's do not meet: each is there once.
+      // `only-if-cached` from the request is not joined with the fields that a policy adds: each field occurs once.
       #expect(await load(cache, ["Cache-Control": "only-if-cached"], url: Self.url + "?b") == "cache 504 ")
     }
   }
 
-  /// Nothing says that it may be used again: only who takes anything keeps it.
+  /// A response without any freshness information is stored and reused only under a policy that accepts any stored
+  /// response.
   @Test func responsesWithoutAWord() async {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)
@@ -89,10 +92,10 @@ import Testing
     #expect(await load(cache, after: 600) == "cache 200 one")
     cache.core.flush()
     cache.core.settle()
-    // On disk as in memory.
+    // The disk has the head of the revalidation, too.
     let found = try #require(folder.cache().cachedResponse(for: request(Self.url)))
     #expect((found.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X") == "new" && found.text == "one")
-    // A 304 that is about something else ends with the caller.
+    // A 304 with a validator that does not match the stored entry is answered from the entry, which is then removed.
     let wrong = (status: 304, fields: ["ETag": "\"x\""], body: "")
     #expect(await load(cache, after: 1e6, answer: wrong) == "valid 200 one +If-None-Match")
     #expect(await load(cache, after: 1e6) == "no answer")
@@ -156,7 +159,7 @@ import Testing
       #expect(await load(cache, ["Range": "bytes=1-2"]) == "cache 206 12")
       #expect(await load(cache) == "no answer")
       #expect(await load(cache, ["Range": "bytes=3-4"]) == "no answer")
-      // Too short for what it says: it is not kept.
+      // The body is shorter than `Content-Range` says, so it is not kept.
       #expect(await part("4-5", "4") == "net 206 4 stored")
       #expect(await load(cache, ["Range": "bytes=3-4"]) == "no answer")
       #expect(await part("2-6", "23456") == "net 206 23456 stored")
@@ -164,7 +167,7 @@ import Testing
       #expect(await part("7-9", "789") == "net 206 789 stored")
       #expect(await load(cache) == "cache 200 0123456789")
       #expect(await load(cache, ["Range": "bytes=-2"]) == "cache 206 89")
-      // A new representation takes the place of the old one.
+      // A part of a new representation replaces all stored parts of the old one.
       #expect(await load(cache, ["Range": "bytes=0-1"], policy: .reloadIgnoringLocalCacheData) == "no answer")
       let fields = ["Cache-Control": "max-age=60", "ETag": "\"f\"", "Content-Range": "bytes 0-1/10"]
       _ = await load(
@@ -175,7 +178,7 @@ import Testing
     }
   }
 
-  /// Data of a part starts at 0, as programs take it to.
+  /// `Data` cut out of a stored body starts at index 0, since many programs assume it.
   @Test func partsStartAtZero() async throws {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)
@@ -204,7 +207,7 @@ import Testing
     #expect(await load(cache, after: 62) == "cache 200 one", "what the caller learned, the cache has learned")
   }
 
-  /// A body of the largest size is stored, and one byte more is not.
+  /// A body of the largest permitted size is stored, and one that is one byte longer is not.
   @Test func sizes() async throws {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 0, disk: 100_000)
@@ -231,7 +234,7 @@ import Testing
     #expect(try await storing(nil) == nil, "there is no room for anything")
   }
 
-  /// The delegate may change what is stored, or where.
+  /// The delegate can change the data and the storage policy of a response before it is stored.
   @Test func whatTheDelegateMakesOfIt() async throws {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)
@@ -284,7 +287,7 @@ import Testing
     #expect(await load(cache, after: 120) == "cache 200 one")
   }
 
-  /// Users of one process who have credentials of their own do not see each other's answers.
+  /// Requests with different credentials in one process do not get each other's responses.
   @Test func credentials() async {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)
@@ -294,7 +297,7 @@ import Testing
     #expect(await load(cache) == "no answer")
   }
 
-  /// A subclass that keeps its responses elsewhere.
+  /// A subclass that keeps its responses in a dictionary of its own.
   private final class Elsewhere: URLCache, @unchecked Sendable {
     nonisolated(unsafe) var kept: [URL: CachedURLResponse] = [:]
     override func cachedResponse(for request: URLRequest) -> CachedURLResponse? { request.url.flatMap { kept[$0] } }
@@ -318,7 +321,7 @@ import Testing
     #expect(cache.kept.isEmpty)
   }
 
-  /// What has no URL, or one that is none, is loaded as if there were no cache.
+  /// A request without a URL, or with one that has no cache key, is loaded as if there were no cache.
   @Test func requestsWithoutKeys() async {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)
@@ -336,7 +339,7 @@ import Testing
     #expect(cache.currentMemoryUsage == 0)
   }
 
-  /// A plan for a cache that is known to be empty is made at once.
+  /// A cache that is known to hold nothing for a key makes the plan synchronously.
   @Test func emptyCachesAnswerAtOnce() async {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)

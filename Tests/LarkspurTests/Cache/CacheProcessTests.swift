@@ -6,9 +6,9 @@ import Testing
 
 @testable import Larkspur
 
-/// Caches of processes that share a folder, and may be killed.
+/// Tests caches of several processes that share a directory and may be killed.
 @Suite(.serialized, .ownThread) struct CacheProcessTests {
-  /// The number that a body starts with, if the rest of it is what belongs to that number.
+  /// The number at the start of a body, or `nil` if the rest of the body does not belong to this number.
   private func serial(of body: Data) -> Int? {
     guard let colon = body.firstIndex(of: UInt8(ascii: ":")),
       let number = Int(String(decoding: body[..<colon], as: UTF8.self)),
@@ -35,14 +35,15 @@ import Testing
       writer.kill()
       let cache = folder.cache(disk: 4 << 20)
       let found = try numbers(cache, "r\(round)")
-      // What was said to be on the disk is there, or what was stored after it.
+      // The cache has an entry that the writer reported as written, or a later one.
       #expect(found.contains { $0 >= last }, "\(found) \(last)")
       #expect(found.count == min(8, (found.max() ?? 0) + 1), "what was replaced when it was killed is there as well")
       #expect(cache.currentDiskUsage <= 4 << 20)
     }
   }
 
-  /// Who ends of himself waits until it is written: a program that loads one thing would never find it again.
+  /// A process that exits normally first finishes its cache writes. Otherwise a program that loads one response and
+  /// exits would never find it again.
   @Test func endedAfterALoad() throws {
     let server = try TestServer()
     server.route("GET", "/a") { _ in
@@ -57,7 +58,7 @@ import Testing
     }
   }
 
-  /// Answers with a body, or with a 304 to a request that names its tag; both have a number that grows.
+  /// A server that answers with a body, or with 304 if the request has its tag. Each answer has a larger number.
   private func numberingServer() throws -> TestServer {
     let server = try TestServer()
     let count = Atomic(0)
@@ -77,7 +78,8 @@ import Testing
     return response?.value(forHTTPHeaderField: "X-Number").flatMap { Int($0) }
   }
 
-  /// Killed at any moment of its revalidations, a process leaves the whole body, with a head that was on the disk or a later one.
+  /// A process that is killed during revalidations leaves the whole body, with the head last reported as written or a
+  /// later one.
   @Test func killedWhileItRevalidates() throws {
     let server = try numberingServer()
     let url = server.url("/a")
@@ -94,7 +96,7 @@ import Testing
     #expect(folder.names.count { $0.hasSuffix(".entry") } == 1)
   }
 
-  /// A process that ends of itself writes the head that it has waited to write.
+  /// A process that exits normally writes the head whose write was delayed.
   @Test func endedAfterARevalidation() throws {
     let server = try numberingServer()
     let url = server.url("/a")

@@ -8,13 +8,13 @@ import Testing
 
 @testable import Larkspur
 
-/// The conformance suite through a session: its origin is a server on a socket, its client `URLSession.data(for:)`.
-/// Time is a number: the cache and the server read it from one clock, and a pause moves it.
+/// Runs the conformance suite of HTTP caches through a session: the origin is a server on a socket, the client is
+/// `URLSession.data(for:)`. Cache and server read one simulated clock, which a pause advances.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct CacheSessionTests {
-  /// What fails, each for a reason.
+  /// The required tests that fail, each with its reason.
   static let deviations = [
-    // A transfer coding that nobody knows: where such a message ends is anybody's guess (RFC 9112 6.1), and the client does
-    // not guess. Of the played task, which has no connection, the same test passes.
+    // The end of a message with an unknown transfer coding cannot be determined (RFC 9112 6.1), so the client refuses
+    // the response. `PlayedTask`, which has no connection, passes this test.
     "headers-store-Transfer-Encoding": "the response is refused"
   ]
 
@@ -40,7 +40,7 @@ import Testing
   }
 }
 
-/// A clock that goes only when it is told to.
+/// A clock that only `advance(seconds:)` moves.
 final class HandClock: Sendable {
   private let time: Mutex<Date>
 
@@ -52,7 +52,7 @@ final class HandClock: Sendable {
 }
 
 extension URLCache {
-  /// A cache in memory whose time is that of `clock`.
+  /// Creates a cache without a disk that reads the time from `clock`.
   static func inMemory(_ clock: HandClock, capacity: Int = 4 << 20) -> URLCache {
     let nowhere = CacheDisk(isInUse: true) { (_) throws(Errno) in throw .noSuchFile }
     return URLCache(
@@ -60,7 +60,7 @@ extension URLCache {
   }
 }
 
-/// The suite's origin behind a socket: one path below `/test` for each test.
+/// The suite's origin behind a socket, with one path below `/test` for each test.
 final class CacheSuiteServer: Sendable {
   let server: TestServer
   let clock: HandClock
@@ -93,13 +93,13 @@ final class CacheSuiteServer: Sendable {
 
   func seen(_ id: String) -> [CacheSuiteOrigin.Seen] { origins.all.withLock { $0[id]?.seen ?? [] } }
 
-  /// From now on the test's connections are cut where an answer should be.
+  /// Resets the connections of a test from now on, in place of an answer.
   func cut(_ id: String) { server.route("*", "/test/\(id)", script: [.reset]) }
 }
 
-/// A session with a cache of its own.
+/// A session with its own cache.
 struct SessionClient: CacheSuiteClient {
-  /// The suite looks at redirections itself.
+  /// Refuses redirections: the suite checks the redirection responses themselves.
   private final class Delegate: NSObject, URLSessionTaskDelegate {
     func urlSession(
       _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -142,7 +142,7 @@ struct SessionClient: CacheSuiteClient {
     for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
     if let policy = mode.flatMap({ PlayedTask.policies[$0] }) { request.cachePolicy = policy }
     let (data, response) = try await session.data(for: request, delegate: delegate)
-    // What goes on behind the caller's back is to be over before time goes on.
+    // Waits for background revalidations and writes before the clock advances.
     while !(await session.allTasks).isEmpty { await Task.yield() }
     cache.core.settle()
     let http = try #require(response as? HTTPURLResponse)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What a session stores, and who has a say in it.
+/// Tests which responses a session stores, and how the delegate influences this.
 @Suite struct CacheStoringTests {
   // MARK: - willCacheResponse
 
@@ -20,7 +20,7 @@ import Testing
     #expect(world.cache.currentMemoryUsage == 0)
   }
 
-  /// Of what HTTP says nothing the delegate decides, and without one it is not kept: the cache would be full of it.
+  /// A response without freshness information is stored if the delegate adds such information.
   @Test func theDelegateSaysHowLongItIsFresh() async throws {
     let delegate = StoringDelegate { proposed in
       guard let url = proposed.response.url,
@@ -35,7 +35,7 @@ import Testing
     #expect(delegate.proposed.withLock { $0 } == ["v1"] && world.requests == 1)
   }
 
-  /// As on Darwin: to return what is proposed is to have it stored, though HTTP says nothing of how long it is fresh.
+  /// A response without freshness information is stored if the delegate returns the proposal unchanged, as on Darwin.
   @Test func theDelegateReturnsTheProposal() async throws {
     let delegate = StoringDelegate { $0 }
     let world = try CacheWorld(delegate: delegate)
@@ -51,7 +51,7 @@ import Testing
     #expect(world.requests == 2)
   }
 
-  /// What may not be stored at all is not stored for a delegate either.
+  /// A response that HTTP forbids to store is not stored, even if the delegate returns the proposal.
   @Test(arguments: [("Cache-Control", "no-store"), ("Vary", "*")])
   func theDelegateReturnsWhatMayNotBeStored(name: String, value: String) async throws {
     let delegate = StoringDelegate { $0 }
@@ -76,7 +76,8 @@ import Testing
     #expect(world.session.core.mayDecideStoring == false)
   }
 
-  /// What is not HTTP's is an answer for those who take any.
+  /// A stored `URLResponse` that is not an HTTP response is served under the policies that accept any stored response,
+  /// and not under the protocol's policy.
   @Test func aPlainResponse() async throws {
     let world = try CacheWorld()
     let url = try world.url("/a")
@@ -105,12 +106,12 @@ import Testing
     let stored = world.cache.cachedResponse(for: URLRequest(url: try world.url("/a")))
     #expect(stored?.userInfo?["by"] as? String == "me")
     #expect(stored?.storagePolicy == .allowedInMemoryOnly)
-    // What is out of the cache is not offered to it again.
+    // A response that came from the cache is not proposed to the delegate again.
     #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
     #expect(delegate.proposed.withLock { $0.count } == 1)
   }
 
-  /// Nobody is asked about what is not stored in any case, and nothing is stored of a body that was cut short.
+  /// The delegate gets no proposal for a response that cannot be stored, or for a body that was cut short.
   @Test func whatIsNotProposed() async throws {
     let delegate = StoringDelegate { $0 }
     let world = try CacheWorld(capacity: 1 << 20, delegate: delegate)
@@ -150,12 +151,12 @@ import Testing
     #expect(await delegate.run(session.dataTask(with: url)) == nil)
     #expect((cache.cachedResponse(for: URLRequest(url: url)) != nil) == isInMemory)
     cache.core.settle()
-    // Another one sees the disk only.
+    // A second cache on the directory sees the disk only.
     let other = folder.cache(memory: 1 << 20)
     #expect(other.cachedResponse(for: URLRequest(url: url))?.text == (isOnDisk ? "hello" : nil))
   }
 
-  /// What one session has stored on the disk is another's later.
+  /// A session finds the responses that an earlier session stored on disk.
   @Test func anotherSessionFindsItOnDisk() async throws {
     let folder = CacheFolder()
     let server = try TestServer()
@@ -191,7 +192,8 @@ import Testing
       let lines = Int.random(in: 1...20, using: &generator)
       let last = try #require(writer.read(lines: lines).flatMap { Int($0) })
       writer.kill()
-      // What was said to be on the disk is there; of what came after, whatever is there is whole.
+      // Entries that the process reported as written are there. Later entries may be missing, but the ones found are
+      // whole.
       let cache = folder.cache(disk: 1 << 30)
       for number in 0..<last + 40 {
         let url = try #require(URL(string: server.url("/store/\(number)")))

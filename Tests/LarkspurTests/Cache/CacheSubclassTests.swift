@@ -4,9 +4,9 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A program's own cache: sessions ask its members that take a task.
+/// Tests a program's own cache class: sessions call its methods that take a task.
 @Suite(.timeLimit(.minutes(1))) struct CacheSubclassTests {
-  /// Keeps what it is given by tasks, and what it is given by requests apart.
+  /// A cache that keeps the responses stored by task apart from those stored by request.
   private final class Elsewhere: URLCache, @unchecked Sendable {
     struct Kept {
       var ofTasks: [URL: CachedURLResponse] = [:]
@@ -22,7 +22,7 @@ import Testing
         dataTask.currentRequest?.url.flatMap { kept.ofTasks[$0] ?? kept.ofRequests[$0] }
       }
       completionHandler(found)
-      // Once too often.
+      // Calls the completion a second time, which the session has to ignore.
       completionHandler(nil)
     }
 
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  /// Never says whether it has anything.
+  /// A cache that never calls the completion.
   private final class Silent: URLCache, @unchecked Sendable {
     let isAsked = Mutex(false)
 
@@ -67,7 +67,8 @@ import Testing
     return URLSession(configuration: configuration)
   }
 
-  /// A task's own response is its task's. A redirection is its request's: the task is on its way to another.
+  /// The final response is stored by the task. A redirection is stored by its request, since the task is already
+  /// loading the next one.
   @Test func byTask() async throws {
     let server = try TestServer()
     server.route("GET", "/moved") { _ in
@@ -88,7 +89,7 @@ import Testing
       while cache.kept.withLock({ $0.ofTasks.isEmpty || $0.ofRequests.isEmpty }) { await Task.yield() }
     }
     #expect(server.requestsReceived == 2)
-    // The first answer counts.
+    // Only the first call of the completion counts.
     #expect(await cache.cachedResponse(for: session.dataTask(with: here))?.data == Data("x".utf8))
     let kept = cache.kept.withLock {
       ($0.ofTasks.keys.sorted { $0.path < $1.path }, Array($0.ofRequests.keys), $0.fields)

@@ -1,8 +1,8 @@
 import Foundation
 import TestKit
 
-/// The public conformance suite of HTTP caches: tests of requests, what their origin answers, and what the client
-/// should see.
+/// The public conformance suite of HTTP caches: for each test the requests, the origin's answers, and the results that
+/// the client should see.
 struct CacheSuite: Decodable {
   var name: String
   var id: String
@@ -20,7 +20,7 @@ struct CacheSuite: Decodable {
 
     var isRequired: Bool { (kind ?? "required") == "required" }
 
-    /// A client's own cache is what the suite calls a browser's.
+    /// Whether the test applies to private caches, for which the suite uses the word browser.
     var isForPrivateCaches: Bool { browser_skip != true && cdn_only != true }
   }
 
@@ -66,7 +66,7 @@ struct CacheSuite: Decodable {
       func value<T: Decodable>(_ key: CodingKeys, as type: T.Type = T.self) throws -> T? {
         try values.decodeIfPresent(T.self, forKey: key)
       }
-      /// Null is something else than nothing.
+      /// Decodes a value and distinguishes JSON `null` from a missing key.
       func nullable(_ key: CodingKeys) throws -> Value? {
         values.contains(key) ? try values.decode(Value.self, forKey: key) : nil
       }

@@ -1,18 +1,18 @@
 import Foundation
 import LarkspurHTTP
 
-/// The suite's origin server for one test: it answers by the test's script, and remembers what it was asked. Pure, so
-/// that it may stand behind a function call or behind a socket.
+/// The suite's origin server for one test: answers by the test's script and records the requests. Does no I/O, so it
+/// can serve a function call or a socket.
 struct CacheSuiteOrigin: Sendable {
   struct Answer: Sendable {
     var status: Int
     var fields: CacheFields
     var body: Data
-    /// The connection is cut instead.
+    /// Whether the connection is cut in place of this answer.
     var isDisconnect = false
   }
 
-  /// What it was asked, and what of its answer the client is expected to show.
+  /// A recorded request, and the response fields that the client is expected to show.
   struct Seen: Sendable {
     var number: Int
     var method: String
@@ -23,7 +23,7 @@ struct CacheSuiteOrigin: Sendable {
   let id: String
   private(set) var requests: [CacheSuite.Request]
   private(set) var seen: [Seen] = []
-  /// The fields of the answers as they were sent: of dates only then the text is known.
+  /// The fields of each answer as they were sent. The text of a date is known only then.
   private var sent: [Int: CacheFields] = [:]
 
   init(id: String, requests: [CacheSuite.Request]) {
@@ -31,9 +31,12 @@ struct CacheSuiteOrigin: Sendable {
     self.requests = requests
   }
 
+  /// Answers a request by the script and records it.
+  ///
   /// - Parameters:
-  ///   - path: Of the request, with its query.
+  ///   - path: The path of the request, with its query.
   ///   - now: Seconds since 1970.
+  /// - Returns: The answer, or `nil` if the script has no request of this number.
   mutating func answer(method: String, path: String, fields: CacheFields, now: Double) -> Answer? {
     let count = seen.count + 1
     let clientNumber = fields.firstValue(named: "Req-Num").flatMap(Int.init)
@@ -42,7 +45,7 @@ struct CacheSuiteOrigin: Sendable {
     let script = requests[number - 1]
     var status = script.status
     if script.expected_type?.hasSuffix("validated") == true {
-      // An answer that was never asked for counts as it is written down.
+      // If the previous answer was never sent, its fields in the script count.
       let script = requests.indices.contains(number - 2) ? requests[number - 2].response_headers ?? [] : []
       let before =
         sent[number - 1]
@@ -73,7 +76,7 @@ struct CacheSuiteOrigin: Sendable {
     if !answered.contains(named: "Content-Type") { answered.append(("Content-Type", "text/plain")) }
     seen.append(Seen(number: number, method: method, fields: fields, shownFields: shown))
     answered.append(("Request-Numbers", seen.map { "\($0.number)" }.joined(separator: " ")))
-    // What the suite's HTTP library adds.
+    // The suite's HTTP library adds these fields.
     if !answered.contains(named: "Date") { answered.append(("Date", HTTPDate.format(now))) }
     var body = Data()
     if status != 204, status != 304 {
@@ -87,7 +90,8 @@ struct CacheSuiteOrigin: Sendable {
       isDisconnect: script.disconnect == true)
   }
 
-  /// A date is given as seconds from now, a place as one below the test's URL.
+  /// Converts a scripted field value: a number in a date field means seconds from now, and a location may be relative
+  /// to the test's URL.
   static func fixed(
     _ name: String, _ value: CacheSuite.Value, script: CacheSuite.Request, base: String?, serverNow: Double?
   ) -> String {

@@ -1,17 +1,19 @@
 import Foundation
 import LarkspurHTTP
 
-/// What the suite's client asks of whatever has the cache in it. The origin is behind it.
+/// A client with a cache, as the suite's runner uses it. The origin is behind the client.
 protocol CacheSuiteClient {
+  /// Loads one request of the test.
+  ///
   /// - Parameter mode: The cache mode of the Fetch standard, if the test has one.
   mutating func fetch(
     method: String, path: String, fields: CacheFields, body: String?, mode: String?
   ) async throws -> CacheSuiteResponse
 
-  /// Lets time pass.
+  /// Advances the time.
   mutating func pause(seconds: Int) async
 
-  /// What the origin was asked.
+  /// The requests that reached the origin.
   mutating func seen() async -> [CacheSuiteOrigin.Seen]
 }
 
@@ -26,11 +28,11 @@ struct CacheSuiteResponse: Sendable {
   }
 }
 
-/// The client rules of the suite: the steps of a test, and its checks.
+/// Runs a test of the suite by the suite's client rules: its steps and its checks.
 struct CacheSuiteRunner {
   enum Outcome: Equatable {
     case pass
-    /// The test could not get as far as what it is about.
+    /// The test failed before it reached the behaviour under test.
     case setup(String)
     case fail(String)
   }
@@ -88,7 +90,8 @@ struct CacheSuiteRunner {
         method: script.request_method ?? "GET", path: path, fields: fields, body: script.request_body,
         mode: script.cache)
     } catch {
-      // A proxy would make a response of this, and the test asks that it is none out of the cache.
+      // The suite lets a proxy turn a cut connection into a response. A client fails instead, which passes if the test
+      // expects no stored response.
       if script.disconnect == true, script.expected_status?.isNull == true { return nil }
       throw error
     }
@@ -165,7 +168,7 @@ struct CacheSuiteRunner {
     }
   }
 
-  // MARK: - What the origin saw
+  // MARK: - Requests at the origin
 
   private func check(_ seen: [CacheSuiteOrigin.Seen], _ responses: [CacheSuiteResponse?]) throws {
     var place = 0

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Larkspur
 
-/// The conformance suite against the cache and a task that is played here: what a session does with a plan, without a
-/// session and without a network. Time is a number.
+/// Runs the conformance suite against the cache with a simulated task (`PlayedTask`) that follows plans as a session
+/// does, without a session and a network. Time is a number.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct CacheSuiteTests {
-  /// What a private cache of ours does otherwise than the suite would have it, each for a reason.
+  /// The required tests that fail in our private cache, each with its reason.
   static let deviations: [String: String] = [:]
 
   struct Line {
@@ -26,7 +26,8 @@ import Testing
         memoryCapacity: onDisk ? 0 : 4 << 20, diskCapacity: onDisk ? 20 << 20 : 0, directory: directory)
       var client = PlayedTask(cache: cache, origin: CacheSuiteOrigin(id: id, requests: test.requests))
       lines.append(Line(test: test, outcome: await CacheSuiteRunner(test: test, id: id).run(&client)))
-      // By the suite's clock whatever is being written is old: a cache clears away what the next one has begun.
+      // Waits for the writes: by the suite's clock, every file being written is old, and the next cache would remove it
+      // as an orphan.
       cache.core.settle()
     }
     return lines
@@ -60,7 +61,7 @@ import Testing
   }
 }
 
-/// What a session's task does, as far as a cache sees it.
+/// A simulated session task, as far as a cache sees it.
 struct PlayedTask: CacheSuiteClient {
   struct NoAnswer: Error {}
 
@@ -68,7 +69,7 @@ struct PlayedTask: CacheSuiteClient {
   var origin: CacheSuiteOrigin
   var now = Date(timeIntervalSince1970: 1_800_000_000.25)
 
-  /// What comes nearest to the cache modes of the Fetch standard.
+  /// The cache policies that are nearest to the cache modes of the Fetch standard.
   static let policies: [String: URLRequest.CachePolicy] = [
     "no-store": .reloadIgnoringLocalCacheData, "reload": .reloadIgnoringLocalAndRemoteCacheData,
     "no-cache": .reloadRevalidatingCacheData, "force-cache": .returnCacheDataElseLoad,

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// A session with a cache in memory, a server, and a clock that both go by.
+/// A session with a cache in memory, a server, and the clock of the cache.
 final class CacheWorld: Sendable {
   let server: TestServer
   let clock: HandClock
@@ -59,13 +59,13 @@ final class CacheWorld: Sendable {
     return loaded
   }
 
-  /// What goes on behind the caller's back is over.
+  /// Waits until all tasks, background revalidations and cache writes have ended.
   func settle() async {
     while !session.core.tasks.isEmpty || session.core.isRefreshing { await Task.yield() }
     cache.core.settle()
   }
 
-  /// Answers GET with the number of the answer, `v1`, `v2` and so on, and with 304 who has the latest already.
+  /// Answers GET with the number of the answer (`v1`, `v2`, ...), or with 304 if the request's validator matches.
   func serve(_ path: String, _ fields: TestServer.Fields, status: Int = 200) {
     let counter = Counter()
     server.route("GET", path) { request in
@@ -83,12 +83,12 @@ final class CacheWorld: Sendable {
     func next() -> Int { count.add(1, ordering: .relaxed).newValue }
   }
 
-  /// How many requests the server has seen, and the latest of them.
+  /// The number of requests that the server received.
   var requests: Int { server.requestsReceived }
   var latest: TestServer.Request? { server.requests.last }
 }
 
-/// Answers the delegate's questions about storing, and says when a task is over.
+/// A delegate that answers `willCacheResponse` and reports when a task completes.
 final class StoringDelegate: NSObject, URLSessionDataDelegate {
   private let answer: @Sendable (CachedURLResponse) -> CachedURLResponse?
   let proposed = Mutex<[String]>([])
@@ -96,7 +96,9 @@ final class StoringDelegate: NSObject, URLSessionDataDelegate {
 
   init(_ answer: @escaping @Sendable (CachedURLResponse) -> CachedURLResponse?) { self.answer = answer }
 
-  /// Runs a task to its end.
+  /// Runs a task to its completion.
+  ///
+  /// - Returns: The task's error, or `nil` if it succeeded.
   func run(_ task: URLSessionTask) async -> (any Error)? {
     await withCheckedContinuation { continuation in
       waiting.withLock { $0 = continuation }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What a session does with its cache, from the caller to the server and back.
+/// Tests a session with a cache, from the caller to the server and back.
 @Suite struct CacheTaskTests {
   private let world: CacheWorld
 
@@ -13,20 +13,20 @@ import Testing
 
   // MARK: - Conditions
 
-  /// The caller asks, and hears what the server says.
+  /// If the request carries its own condition, the caller gets the server's answer, including a 304.
   @Test func aConditionOfTheCallers() async throws {
     world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "no-cache"])
     let answer = try await world.load("/a", ["If-None-Match": "\"tag\""])
     #expect(answer == .init(304, ""))
     #expect(world.latest?.fields["If-None-Match"] == "\"tag\"")
     #expect(try await world.load("/a") == .init(200, "v1"))
-    // Even now that something is stored, which has to be validated.
+    // The caller still gets the 304 when the cache holds an entry that needs validation.
     #expect(try await world.load("/a", ["If-None-Match": "\"tag\""]) == .init(304, ""))
     #expect(try await world.load("/a", ["If-None-Match": "\"other\""]) == .init(200, "v2"))
     #expect(world.requests == 4)
   }
 
-  /// The cache asks, and the caller does not notice.
+  /// The cache adds a condition of its own, and the caller gets the stored body in place of the 304.
   @Test func aConditionOfTheCaches() async throws {
     world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
     #expect(try await world.load("/a") == .init(200, "v1"))
@@ -34,7 +34,7 @@ import Testing
     #expect(try await world.load("/a") == .init(200, "v1"))
     #expect(world.latest?.fields["If-None-Match"] == "\"tag\"")
     #expect(world.requests == 2)
-    // It is fresh again.
+    // The 304 made the entry fresh again.
     #expect(try await world.load("/a") == .init(200, "v1"))
     #expect(world.requests == 2)
   }
@@ -48,7 +48,7 @@ import Testing
     #expect(head == .init(200, ""))
     #expect(head.fields["cache-control"] == "max-age=10")
     #expect(world.requests == 1)
-    // But not GET from HEAD.
+    // GET is not answered from a stored HEAD response.
     world.serve("/b", ["Cache-Control": "max-age=10"])
     #expect(try await world.load("/b", method: "HEAD").status == 200)
     #expect(try await world.load("/b").status == 200)
@@ -68,7 +68,7 @@ import Testing
     #expect(try await world.load("/b") == .init(200, next))
   }
 
-  /// The place is named with bytes that no URL has, and with others that are encoded already.
+  /// `Content-Location` with characters that a URL does not allow invalidates the URL in its encoded form.
   @Test func anInvalidReferenceInvalidates() async throws {
     world.serve("/a%20%5B1%5D", ["Cache-Control": "max-age=10"])
     world.server.route("POST", "/b") { _ in TestServer.Response(fields: ["Content-Location": "/a%20[1]"]) }
@@ -93,7 +93,7 @@ import Testing
     #expect(try await world.load("/any") == .init(200, "v2"))
   }
 
-  /// Two users of one program, by their sessions' own fields.
+  /// Two sessions with different credentials share a cache and do not get each other's responses.
   @Test(arguments: ["Authorization", "Cookie"]) func usersOfOneCache(name: String) async throws {
     world.serve("/a", ["Cache-Control": "max-age=10", "Vary": "Authorization, Cookie"])
     let other = try CacheWorld(cache: world.cache, clock: world.clock) { $0.httpAdditionalHeaders = [name: "other"] }
@@ -103,7 +103,7 @@ import Testing
     #expect(try await world.load("/a") == .init(200, "v1"))
   }
 
-  /// Two servers that are asked for one host are two.
+  /// Two servers that get requests with one `Host` value have separate entries.
   @Test func oneHostOfTwoServers() async throws {
     let other = try CacheWorld(cache: world.cache, clock: world.clock)
     world.serve("/a", ["Cache-Control": "max-age=10"])
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  /// The target is what `Host` says.
+  /// The `Host` field of a request is part of the cache key.
   @Test func hosts() async throws {
     world.serve("/a", ["Cache-Control": "max-age=10"])
     #expect(try await world.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
@@ -130,7 +130,7 @@ import Testing
     #expect(try await world.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
   }
 
-  /// Who asks for codings has what was sent; who does not has the content.
+  /// A request that sets `Accept-Encoding` itself gets the coded bytes; one that does not gets the decoded content.
   @Test func codedForOneAndNotForTheOther() async throws {
     let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAAAA8vPBgBH3dx5AgAAAA=="))
     world.server.route("GET", "/a") { _ in
@@ -210,11 +210,11 @@ import Testing
   }
 
   enum Ending: Sendable, CustomTestStringConvertible {
-    /// Out of the cache: nothing was sent.
+    /// The response came from the cache; nothing was sent.
     case stored
-    /// The server was asked whether it still holds.
+    /// The server was asked to validate the stored response.
     case validated
-    /// The server was asked as if there were nothing.
+    /// The server got a request without a condition.
     case loaded
     case failed
 
@@ -228,7 +228,8 @@ import Testing
     var stale: Ending
   }
 
-  /// Every value; `reloadIgnoringCacheData` is another name of the second.
+  /// Tests every cache policy against an empty cache, a fresh entry and a stale entry. `reloadIgnoringCacheData` is
+  /// another name of `reloadIgnoringLocalCacheData`.
   @Test(arguments: [
     PolicyCase(policy: .useProtocolCachePolicy, none: .loaded, fresh: .stored, stale: .validated),
     PolicyCase(policy: .reloadIgnoringLocalCacheData, none: .loaded, fresh: .loaded, stale: .loaded),
@@ -244,7 +245,7 @@ import Testing
         let world = try CacheWorld { if isOfSession { $0.requestCachePolicy = row.policy } }
         world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
         if let age {
-          // Of a request's own policies only those of another kind than the standard one count before the session's.
+          // Stores an entry. A request's policy overrides the session's only if it is not `useProtocolCachePolicy`.
           #expect(try await world.load("/a", policy: .reloadIgnoringLocalCacheData) == .init(200, "v1"))
           world.clock.advance(seconds: age)
         }
@@ -282,7 +283,7 @@ import Testing
     #expect(world.requests == 2)
     #expect(try await world.load("/from") == .init(200, "v2"))
     #expect(world.server.requests.map(\.path) == ["/from", "/to", "/to"])
-    // The delegate is asked about it all the same.
+    // The delegate decides about a redirection from the cache, too.
     #expect(try await world.load("/from", delegate: Refusing()).status == 301)
     #expect(world.requests == 3)
   }
@@ -294,7 +295,7 @@ import Testing
     ) { completionHandler(nil) }
   }
 
-  /// Its content is stored too, decoded; and nothing of one whose content is cut short.
+  /// A redirection is stored with its decoded content; a redirection whose content is cut short is not stored.
   @Test(arguments: [false, true]) func aRedirectionWithContent(isCutShort: Bool) async throws {
     let hello = try #require(Data(base64Encoded: "H4sIAAAAAAAC/8tIzcnJBwCGphA2BQAAAA=="))
     let body = Array(isCutShort ? hello.dropLast(9) : hello)
@@ -313,13 +314,13 @@ import Testing
     }
   }
 
-  // MARK: - What is stale
+  // MARK: - Stale responses
 
   @Test func staleWhileRevalidate() async throws {
     world.serve("/a", ["Cache-Control": "max-age=10, stale-while-revalidate=60"])
     #expect(try await world.load("/a") == .init(200, "v1"))
     world.clock.advance(seconds: 20)
-    // At once, and a new one is fetched for the next caller.
+    // The stale response is delivered at once, and a background revalidation fetches a new one for the next caller.
     #expect(try await world.load("/a") == .init(200, "v1"))
     #expect(world.requests == 2)
     #expect(try await world.load("/a") == .init(200, "v2"))
@@ -329,7 +330,8 @@ import Testing
     #expect(world.requests == 3)
   }
 
-  /// Its delegate knows the tasks that the program has made. What is fetched behind its back is none of them.
+  /// A background revalidation calls no delegate method and is not in the session's list of tasks, since the program
+  /// did not create it.
   @Test func nobodyHearsOfTheRevalidation() async throws {
     let recorder = SessionRecorder()
     let world = try CacheWorld(delegate: recorder)
@@ -353,7 +355,7 @@ import Testing
     await recorder.waitForEnds(2)
     try await arrived.wait()
     #expect(await world.session.allTasks.isEmpty)
-    // Nor does it happen twice at a time.
+    // A second background revalidation does not start while one runs.
     let third = world.session.dataTask(with: url)
     third.resume()
     await recorder.waitForEnds(3)
@@ -365,12 +367,12 @@ import Testing
     let known = [first, second, third].map(\.taskIdentifier)
     #expect(recorder.events.filter { if case .created = $0 { true } else { false } } == known.map { .created($0) })
     #expect(recorder.metrics.count == 3)
-    // A redirection that nobody was asked about has not been followed.
+    // The background revalidation did not follow the redirection, since the delegate was not asked.
     #expect(!recorder.events.contains { if case .redirected = $0 { true } else { false } })
     #expect(world.requests == 2)
   }
 
-  /// One that has come to nothing is no reason not to try again.
+  /// After a background revalidation has failed, the next request starts another.
   @Test func aRevalidationThatFailed() async throws {
     let fields: TestServer.Fields = ["Cache-Control": "max-age=10, stale-while-revalidate=60"]
     world.serve("/a", fields)
@@ -402,9 +404,9 @@ import Testing
     }
   }
 
-  // MARK: - One after another
+  // MARK: - Order of operations
 
-  /// What becomes of a response is known to whoever asks after it, though the cache may take its time for it.
+  /// A lookup waits for the stores that precede it, even if the cache is slow.
   @Test func partsOneAfterAnother() async throws {
     world.server.route("GET", "/a") { request in
       let isFirst = request.fields["Range"] == "bytes=0-4"
@@ -449,7 +451,8 @@ import Testing
     #expect(world.requests == 2)
   }
 
-  /// RFC 9111 4.4: what was asked for before may be as old as what is removed.
+  /// RFC 9111 4.4: a response to a request sent before an invalidation is not stored, since it may be as old as the
+  /// removed entry.
   @Test func anAnswerThatWasOnItsWay() async throws {
     let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
     let fields: TestServer.Fields = ["Cache-Control": "max-age=100"]
@@ -470,7 +473,7 @@ import Testing
     #expect(world.requests == 3)
   }
 
-  /// The same where the head has come before, and its body after.
+  /// A response whose head arrived before an invalidation, and whose body arrived after it, is not stored.
   @Test(arguments: [true, false]) func anAnswerThatWasHalfThere(isInvalidated: Bool) async throws {
     let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 3\r\n\r\no"
@@ -490,7 +493,7 @@ import Testing
     #expect((world.cache.cachedResponse(for: put) == nil) == isInvalidated)
   }
 
-  /// What is removed while it is still to be put together stays so.
+  /// A removal also covers a part that is still waiting to be combined with others.
   @Test func aPartAndARemoval() async throws {
     let url = try world.url("/a")
     world.server.route("GET", "/a") { _ in
@@ -510,7 +513,7 @@ import Testing
     #expect(world.cache.currentMemoryUsage == 0)
   }
 
-  /// More keys than are remembered: then nothing is stored that was asked for before.
+  /// The cache remembers `invalidatedMax` invalidated keys. Beyond that, no response to an earlier request is stored.
   @Test func manyInvalidations() throws {
     let start = world.clock.now.timeIntervalSince1970
     func stored(_ key: String, requested seconds: Double) -> Bool {
@@ -522,7 +525,7 @@ import Testing
     }
     for index in 0...CacheCore.invalidatedMax { world.cache.core.invalidate("k\(index)", now: start + Double(index)) }
     let last = Double(CacheCore.invalidatedMax)
-    // The clock has been set back since: nobody knows.
+    // The clock was set back behind the invalidations, so their order is unknown, and the response is stored.
     #expect(stored("k5", requested: 10))
     world.clock.advance(seconds: last)
     #expect(!stored("k5", requested: 10) && !stored("other", requested: 10))

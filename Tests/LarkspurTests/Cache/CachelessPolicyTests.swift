@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// Cache policies where there is no cache: in a session without one, and of downloads.
+/// Tests the cache policies of loads without a cache: in a session that has none, and of downloads.
 @Suite(.timeLimit(.minutes(1))) struct CachelessPolicyTests {
   private let server: TestServer
   private let session: URLSession
@@ -38,7 +38,8 @@ import Testing
     own.setValue("max-age=5", forHTTPHeaderField: "Cache-Control")
     _ = try await session.data(for: own)
     #expect(server.requests.last?.fields.values("Cache-Control") == ["max-age=5"])
-    // Caches of HTTP/1.0 do not know the other one.
+    // Caches of HTTP/1.0 do not know `Cache-Control`, so `Pragma` is sent although the request has its own
+    // `Cache-Control`.
     #expect(server.requests.last?.fields["Pragma"] == "no-cache")
     _ = try await session.data(for: try request(.reloadIgnoringLocalCacheData))
     #expect(server.requests.last?.fields["Cache-Control"] == nil)

@@ -67,7 +67,7 @@ import Testing
     #expect(cache.cachedResponse(for: request(Self.a)) == nil)
   }
 
-  /// What a program says is so on the disk when its call returns: it may end there and then.
+  /// A store or removal is on the disk when its call returns, since the process may end right after it.
   @Test func anotherCacheSeesItAtOnce() {
     let folder = CacheFolder()
     let cache = folder.cache(memory: 1 << 20)
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  /// As they are in a dictionary that was read from JSON.
+  /// `userInfo` can hold `NSNumber` values, as in a dictionary read from JSON.
   @Test func userInfoOfFoundationsNumbers() throws {
     let info: [AnyHashable: Any] = [
       "one": NSNumber(value: 1), "large": NSNumber(value: Int64.max), "point": NSNumber(value: 2.5),
@@ -95,7 +95,7 @@ import Testing
     #expect(found["point"] as? Double == 2.5 && found["flag"] as? Bool == true)
   }
 
-  /// What cannot be written down is not, and the rest is.
+  /// A `userInfo` that is not a property list is left out, and the response is stored without it.
   @Test func userInfoThatIsNoPropertyList() throws {
     let folder = CacheFolder()
     let cache = folder.cache()
@@ -115,7 +115,7 @@ import Testing
     #expect(cache.cachedResponse(for: request(Self.a))?.text == "x" && cache.currentDiskUsage == 0)
     cache.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
     #expect(cache.currentDiskUsage > 0)
-    // The file would come back as soon as the memory is gone.
+    // Storing in memory only also removes the file, which would otherwise reappear once the memory entry is evicted.
     cache.storeCachedResponse(entry(Self.a, "z", policy: .allowedInMemoryOnly), for: request(Self.a))
     #expect(cache.currentDiskUsage == 0 && folder.cache().cachedResponse(for: request(Self.a)) == nil)
   }
@@ -129,7 +129,7 @@ import Testing
       cache.storeCachedResponse(entry("http://cache.test/\(name)", body), for: request("http://cache.test/\(name)"))
     }
     #expect(cache.currentMemoryUsage == one * 3)
-    // `a` is used, and so `b` goes.
+    // The lookup makes `a` the most recently used entry, so `b` is evicted.
     #expect(cache.cachedResponse(for: request(Self.a)) != nil)
     cache.storeCachedResponse(entry("http://cache.test/d", body), for: request("http://cache.test/d"))
     #expect(cache.currentMemoryUsage == one * 3 && cache.cachedResponse(for: request(Self.b)) == nil)
@@ -188,7 +188,7 @@ import Testing
     #expect(cache.currentDiskUsage == 0 && cache.currentMemoryUsage == 0)
   }
 
-  /// Nobody else may look, and no name tells what was asked for.
+  /// Directory and files are accessible to their owner only, and no file name reveals the requested URL.
   @Test func filesArePrivate() throws {
     let folder = CacheFolder()
     let cache = folder.cache()
@@ -204,7 +204,7 @@ import Testing
       name.utf8.count == 71 && name.hasSuffix(".entry") && name.allSatisfy { $0.isHexDigit || "-.entry".contains($0) })
   }
 
-  /// The user's name tells two responses apart; the password is nowhere on the disk.
+  /// The user name of a URL is part of the cache key; the password is not written to the disk.
   @Test func passwordsAreNotWritten() throws {
     let folder = CacheFolder()
     let cache = folder.cache()
@@ -218,7 +218,7 @@ import Testing
       file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
   }
 
-  /// A link where the folder should be leads to somebody else's files.
+  /// A symbolic link in place of the cache's directory is not followed, since it could lead to foreign files.
   @Test func aLinkIsNoFolder() throws {
     let folder = CacheFolder()
     let other = CacheFolder()
@@ -231,7 +231,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: other.url.path).isEmpty)
   }
 
-  /// Files of others in the folder are left alone, and none of them is an entry.
+  /// Foreign files in the directory are neither removed nor taken for entries.
   @Test func otherFilesStay() throws {
     let folder = CacheFolder()
     let cache = folder.cache()
@@ -277,7 +277,7 @@ import Testing
       #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "2"]))?.text == "two")
       #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "3"])) == nil)
       #expect(cache.cachedResponse(for: request(Self.a)) != nil, "a session would add the field")
-      // The limit, and one more.
+      // Stores `variantsMax` variants, and one more.
       for index in 3...CacheCore.variantsMax { store("\(index)", "\(index)") }
       cache.core.settle()
       #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "1"]))?.text == "one")
@@ -287,7 +287,7 @@ import Testing
       let found = (1...17).compactMap { cache.cachedResponse(for: request(Self.a, ["Foo": "\($0)"]))?.text }
       #expect(found.count == CacheCore.variantsMax && found.last == "17")
       #expect(folder.names.count == CacheCore.variantsMax)
-      // One that no field chose stands for all, and for none when there are fields again.
+      // A response without `Vary` replaces all variants, and is itself replaced when a response with `Vary` comes.
       cache.storeCachedResponse(entry(Self.a, "all"), for: request(Self.a))
       #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "2"]))?.text == "all")
       cache.core.settle()
@@ -308,7 +308,7 @@ import Testing
   }
 }
 
-/// Members of the class that belong to the process.
+/// Tests the static members of `URLCache`.
 @Suite(.serialized) struct SharedURLCacheTests {
   @Test func sharedCanBeSet() {
     let before = URLCache.shared

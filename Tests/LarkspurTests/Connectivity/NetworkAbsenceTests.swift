@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// Which failures a task with `waitsForConnectivity` waits after.
+/// Tests which failures make a task with `waitsForConnectivity` wait.
 @Suite struct NetworkAbsenceTests {
   let here = SocketAddress.loopback(port: 80)
   let there = SocketAddress.ipv4(0xc633_6401, port: 80)
@@ -41,7 +41,7 @@ import Testing
     #expect(!NetworkAbsence.noWay([there, here]).holds(monitor))
   }
 
-  /// Apple: background sessions always wait.
+  /// Background sessions always wait for connectivity, as Apple documents.
   @Test func whoWaits() {
     func waits(_ configuration: URLSessionConfiguration) -> Bool {
       SessionCore(configuration, delegate: nil, queue: nil).waitsForConnectivity

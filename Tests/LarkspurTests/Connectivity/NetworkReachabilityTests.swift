@@ -7,7 +7,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What needs no network but loopback.
+/// Tests of reachability that need only the loopback interface.
 @Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityTests {
   @Test func targets() throws {
     #expect(ReachabilityTarget(host: "127.0.0.1") == .address(.ipv4(0x7f00_0001, port: 0)))
@@ -28,7 +28,7 @@ import Testing
         .address(.ipv6(high: 0xfe80 << 48, low: 1, scope: 7, port: 80))
       ),
       (own(10) + zeros(26), .anywhere),
-      // Too short, of another family, nothing.
+      // Addresses that are too short, of another family, or empty.
       (own(10) + zeros(14), nil), (own(2) + zeros(10), nil), (own(1) + zeros(108), nil), ([], nil),
     ]
     for (bytes, target) in cases {
@@ -66,7 +66,8 @@ import Testing
     #expect(all == [1, 2, 4, 8, 16, 32, 60, 60, 60])
   }
 
-  /// Each observer is told once, and not again while nothing changes; who has cancelled hears nothing.
+  /// An observer gets one call, and no further one while nothing changes. A watch that ended before it began makes no
+  /// call.
   @Test func observers() async {
     let reachability = NetworkReachability(host: "127.0.0.1")
     let (stream, continuation) = AsyncStream.makeStream(of: NetworkReachability.Path.self)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Larkspur
 
-/// What responses set, and how often it is written.
+/// Tests when cookies set by responses are written to the file: repeated values must not cause repeated writes.
 @Suite struct CookieBehindTests {
-  /// A storage in a folder, with the number of its writes.
+  /// A storage in a temporary directory that counts its writes.
   private final class Kept: Sendable {
     let folder: TemporaryFolder
     let storage: HTTPCookieStorage
@@ -30,7 +30,7 @@ import Testing
       storage = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path) { if $0 == .created { counter.add() } })
     }
 
-    /// How often the file was written.
+    /// The number of times the file was written.
     var writes: Int { counter.value }
 
     func receive(_ fields: String..., after seconds: Double = 0) throws {
@@ -39,7 +39,7 @@ import Testing
         setCookieFields: fields, from: url, mainDocument: nil, now: Date(timeIntervalSinceNow: seconds))
     }
 
-    /// Another process's view.
+    /// The cookies that another process would read from the file.
     var others: [HTTPCookie] { HTTPCookieStorage(disk: CookieDisk(path: folder.url.path)).cookies ?? [] }
   }
 
@@ -68,7 +68,8 @@ import Testing
     #expect(kept.others.first { $0.name == "a" }?.value == "49")
   }
 
-  /// The expiry is right in memory at once, and on the disk when it would be far off.
+  /// A moved expiry applies in memory at once. It is written only when the expiry on disk would be wrong by too large a
+  /// share of the remaining lifetime.
   @Test func movingExpiry() throws {
     let kept = try Kept()
     try kept.receive("a=1; Max-Age=1000")
@@ -84,7 +85,7 @@ import Testing
     #expect(try #require(kept.others.first?.expiresDate) > first + 140)
   }
 
-  /// What another process has removed, and a server has set again since, comes back with the next write.
+  /// A cookie that another process removed, and a server set again, returns to the file with the next write.
   @Test func setAgainAfterARemoval() throws {
     let kept = try Kept()
     try kept.receive("a=1; Max-Age=1000")
@@ -100,7 +101,7 @@ import Testing
     #expect(Set(kept.others.map(\.name)) == ["a", "b"])
   }
 
-  /// Of a file that this storage wrote last nothing is taken over; of one that another has written, everything.
+  /// A write merges the file's cookies if another process wrote the file since, and does not read them otherwise.
   @Test func othersAreSeenWithAWrite() throws {
     let kept = try Kept()
     try kept.receive("a=1; Max-Age=1000")
@@ -128,7 +129,7 @@ import Testing
     #expect(kept.others.map(\.name) == ["a"] && kept.writes == 1)
   }
 
-  /// Observers hear of changes, and of nothing else.
+  /// Observers are notified of each change and of nothing else.
   @Test func notifications() async throws {
     let kept = try Kept()
     let seen = Atomic(0)

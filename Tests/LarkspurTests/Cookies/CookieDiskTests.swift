@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larkspur
 
-/// Cookies in a file.
+/// Tests the cookie file.
 @Suite struct CookieDiskTests {
   static func cookie(_ name: String, _ value: String = "1", lifetime: TimeInterval? = 3600) throws -> HTTPCookie {
     var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: value, .domain: "a.com", .path: "/"]
@@ -22,7 +22,8 @@ import Testing
     try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
   }
 
-  /// A process that another test is starting has our lock until it runs its own program.
+  /// Writes the storage, and repeats while the file is locked: a process that another test has forked holds a copy of
+  /// the lock until it executes its own program.
   static func write(_ storage: HTTPCookieStorage) -> HTTPCookieStorage.Written {
     while true {
       let written = storage.write()
@@ -42,11 +43,11 @@ import Testing
     let other = HTTPCookieStorage(disk: CookieDisk(path: path))
     #expect(Self.names(other) == ["a=1"])
     #expect(Self.names(storage) == ["a=1", "session=1"])
-    // What replaces a persistent cookie by one of the session removes it from the file.
+    // A session cookie that replaces a persistent cookie removes it from the file.
     other.setCookie(try Self.cookie("a", "2", lifetime: nil))
     #expect(Self.write(other) == .done)
     #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: path))) == [])
-    // Only if there is something to be written is anything written.
+    // A change that concerns session cookies only does not rewrite the file.
     let before = try FileManager.default.attributesOfItem(atPath: path + "/cookies")[.systemFileNumber] as? Int
     other.setCookie(try Self.cookie("session2", lifetime: nil))
     #expect(Self.write(other) == .done)
@@ -72,7 +73,7 @@ import Testing
     other.setCookie(try Self.cookie("b"))
     #expect(Self.write(other) == .done)
     #expect(Self.names(other) == ["a=1", "b=1"])
-    // The first has changed nothing since: it does not know yet, and writes nothing.
+    // The first storage has no changes of its own, so it writes nothing and does not learn of the other's cookie.
     #expect(Self.write(one) == .done)
     #expect(Self.names(one) == ["a=1"])
     one.setCookie(try Self.cookie("c"))
@@ -81,7 +82,7 @@ import Testing
     #expect(Self.write(other) == .done)
     #expect(Self.write(one) == .done)
     #expect(Self.names(one) == ["b=2", "c=1"])
-    // What changed last counts, whoever writes last.
+    // The cookie changed last wins, not the storage that writes last.
     one.setCookie(try Self.cookie("b", "old"))
     other.setCookie(try Self.cookie("b", "new"))
     #expect(Self.write(other) == .done)
@@ -114,7 +115,7 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: folder.path("cookies"))) == text)
   }
 
-  /// CVE-2022-32207: nobody else may read the file, and no link leads us to another.
+  /// CVE-2022-32207: symbolic links in place of the file, its temporary file or its directory are not followed.
   @Test func linksAreNotFollowed() throws {
     let folder = try TemporaryFolder()
     let target = folder.path("target")
@@ -141,7 +142,7 @@ import Testing
     storage.setCookie(try Self.cookie("a"))
     #expect(Self.write(storage) == .failed)
     #expect(Self.names(storage) == ["a=1"])
-    // It is tried again with what has changed.
+    // The next write tries the failed changes again.
     try FileManager.default.removeItem(atPath: folder.path("file"))
     #expect(Self.write(storage) == .done)
     #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.path("file/x")))) == ["a=1"])
@@ -149,7 +150,7 @@ import Testing
 
   struct Killed: Error {}
 
-  /// The process ends after a step of a write; what it wrote and did not sync may be lost in part.
+  /// A process that is killed after any step of a write leaves a readable file. Unsynced bytes may be lost in part.
   @Test(arguments: CookieDisk.Step.allCases) func killedAfterAStep(step: CookieDisk.Step) throws {
     let folder = try TemporaryFolder()
     var generator = SeededGenerator(for: "cookies killed after \(step)")
@@ -157,7 +158,7 @@ import Testing
     before.setCookie(try Self.cookie("a", "old"))
     #expect(Self.write(before) == .done)
     let disk = CookieDisk(path: folder.url.path) { if $0 == step { throw Killed() } }
-    // The step may come in its write at the end as well.
+    // The failing step may also occur in the write of the storage's deinitialization.
     var storage: HTTPCookieStorage? = HTTPCookieStorage(disk: disk)
     storage?.setCookie(try Self.cookie("a", "new"))
     storage?.setCookie(try Self.cookie("b", "new"))
@@ -176,7 +177,8 @@ import Testing
     #expect(left == ["cookies", "cookies.lock"])
   }
 
-  /// Whoever finds nothing left to write is not told that it is on the disk before it is.
+  /// A write that starts while another of the same storage is under way returns `.busy`, so that its caller does not
+  /// take the cookies for written.
   @Test func aWriteThatIsUnderWay() throws {
     let folder = try TemporaryFolder()
     let own = Mutex<HTTPCookieStorage?>(nil)
@@ -194,7 +196,7 @@ import Testing
     #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))) == ["a=1"])
   }
 
-  /// A write that finds another one under way does nothing.
+  /// A write that finds the file locked by another storage does nothing and returns `.busy`.
   @Test func aLockedFile() throws {
     let folder = try TemporaryFolder()
     let other = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))

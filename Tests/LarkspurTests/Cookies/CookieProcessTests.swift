@@ -6,9 +6,9 @@ import Testing
 
 @testable import Larkspur
 
-/// Cookies in a file that processes write, which may be killed.
+/// Tests cookie files that several processes write, some of which are killed.
 @Suite(.serialized, .ownThread) struct CookieProcessTests {
-  /// A process of `CookieWriter`, which stands beside the tests.
+  /// A process of a helper program, which lies beside the test executable.
   struct Writer {
     let process = Process()
     private let output = Pipe()
@@ -18,7 +18,7 @@ import Testing
     ) throws {
       let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
       var folder = program.deletingLastPathComponent()
-      // Under `swift test` the program is not the test bundle.
+      // Under `swift test` the running program is not the test bundle.
       if !FileManager.default.fileExists(atPath: folder.appending(path: name).path) {
         folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
       }
@@ -29,7 +29,9 @@ import Testing
       try process.run()
     }
 
-    /// The last of so many numbers that were printed. Nil: the process ended before.
+    /// Reads `lines` printed numbers.
+    ///
+    /// - Returns: The last of them, or `nil` if the process ended before.
     func read(lines: Int) -> Int? {
       var text = Data()
       while text.count(where: { $0 == 10 }) < lines {
@@ -45,7 +47,9 @@ import Testing
       process.waitUntilExit()
     }
 
-    /// Its exit status.
+    /// Waits for the process to exit.
+    ///
+    /// - Returns: The exit status.
     func finish() -> Int32 {
       _ = output.fileHandleForReading.readDataToEndOfFile()
       process.waitUntilExit()
@@ -66,7 +70,8 @@ import Testing
         Issue.record("the file is damaged")
         return
       }
-      // Both were written together, and what was said to be on the disk is there; so is all that came before.
+      // The two cookies of a write are in the file together, with the number last reported as written or a later one.
+      // The cookies of earlier rounds are there, too.
       let pair = cookies.filter { $0.name.hasPrefix("r\(round)-") }.compactMap { Int($0.value) }
       try #require(pair.count == 2 && pair[0] == pair[1] && pair[0] >= last, "\(pair) \(last)")
       #expect(cookies.count == 2 * (round + 1))
@@ -79,11 +84,11 @@ import Testing
     for writer in writers { #expect(writer.finish() == 0) }
     let cookies = CookieDisk(path: folder.url.path).read()
     #expect(cookies.map(\.name).sorted() == (0..<3).flatMap { ["w\($0)-a", "w\($0)-b"] })
-    // The last number is left to the end of each process.
+    // The last number is written by each process's exit.
     #expect(Set(cookies.map(\.value)) == ["59"])
   }
 
-  /// The program's own storage, in the folder that the environment names.
+  /// The shared storage of a program uses the directory that `XDG_DATA_HOME` names.
   @Test func theSharedStorage() throws {
     let folder = try TemporaryFolder()
     for name in ["first", "second"] {

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A program's own storage: sessions ask its members that take a task.
+/// Tests a program's own cookie storage: sessions call its methods that take a task.
 @Suite struct CookieSubclassTests {
   private final class Elsewhere: HTTPCookieStorage, @unchecked Sendable {
     private let prefix: String
@@ -28,14 +28,14 @@ import Testing
     }
   }
 
-  /// Adds to what the storage itself does.
+  /// A storage that filters cookies and then stores them with the inherited method.
   private final class Screening: HTTPCookieStorage, @unchecked Sendable {
     override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
       super.storeCookies(cookies.filter { $0.name != "spy" }, for: task)
     }
   }
 
-  /// Chooses by the member for a URL.
+  /// A storage that overrides `cookies(for:)`.
   private final class Choosing: HTTPCookieStorage, @unchecked Sendable {
     override func cookies(for url: URL) -> [HTTPCookie]? {
       let own = HTTPCookie(properties: [.name: "own", .value: "3", .domain: url.host ?? "", .path: "/"])
@@ -66,7 +66,7 @@ import Testing
     return try await server.waitForRequests(2).last
   }
 
-  /// The session's policy holds for it as well.
+  /// The session's accept policy also applies to a storage subclass.
   @Test func othersSitesCookies() async throws {
     let server = try TestServer()
     server.route("GET", "/set") { _ in .init(fields: ["Set-Cookie": "good=1"]) }
@@ -102,7 +102,7 @@ import Testing
 
   private final class Plain: HTTPCookieStorage, @unchecked Sendable {}
 
-  /// A subclass that changes nothing changes nothing: what a server may set is the same.
+  /// A subclass that overrides nothing accepts the same cookies as the base class.
   @Test func theSameRules() async throws {
     let fields = [
       "comma=y, a=b", "nopath=1", "secure=1; Secure", "__Host-x=1", "none=1; SameSite=None",

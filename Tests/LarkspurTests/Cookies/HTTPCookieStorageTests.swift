@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// `HTTPCookieStorage` in memory, by its public members and by those of the session.
+/// Tests `HTTPCookieStorage` in memory, by its public members and by those that sessions use.
 @Suite struct HTTPCookieStorageTests {
   static let list = PublicSuffixTable(list: Array("com\nco.uk\norg\n".utf8))
 
@@ -40,7 +40,7 @@ import Testing
     #expect(storage.cookies == [second])
     storage.setCookie(try Self.cookie("b", "", [.domain: ".a.com", .expires: Date.distantPast]))
     #expect(storage.cookies == [])
-    // Also one that would have gone with the session.
+    // An expiry in the past also removes a session cookie.
     storage.setCookie(try Self.cookie("b", "", [.discard: "TRUE"]))
     storage.setCookie(try Self.cookie("b", "", [.discard: "TRUE", .expires: Date(timeIntervalSince1970: 5)]))
     #expect(storage.cookies == [])
@@ -102,7 +102,8 @@ import Testing
       storage.store(setCookieFields: ["b=1"], from: url, mainDocument: document, now: Date())
       #expect(storage.cookies?.count == (isKept ? 2 : 0), "\(policy) \(String(describing: document))")
     }
-    // Two owners under one public suffix; a storage that keeps nothing, in a session that would.
+    // Two owners under one public suffix are different sites. A storage that accepts no cookies overrides a session
+    // that does.
     let storage = Self.storage()
     let document = try Self.url("http://b.co.uk/")
     storage.store(
@@ -129,7 +130,8 @@ import Testing
     #expect(storage.cookies == [cookie])
   }
 
-  /// RFC 6265bis 5.7.
+  /// RFC 6265bis 5.7: cookies whose names start with `__Secure-` or `__Host-` must have the attributes that the prefix
+  /// promises.
   @Test func promisesOfNames() throws {
     let storage = Self.storage()
     let url = try Self.url("https://www.a.com/")
@@ -169,14 +171,14 @@ import Testing
     #expect(field(url, other, true) == "a=1; b=2; c=3")
     #expect(field(url, other, false) == "a=1; b=2")
     #expect(field(url, try Self.url("https://x.a.com/"), false) == "a=1; b=2; c=3")
-    // By TLS and in the clear are two sites.
+    // One host with TLS and without TLS is two sites.
     #expect(field(url, try Self.url("http://www.a.com/"), false) == "a=1; b=2")
     storage.removeCookies(since: .distantPast)
     #expect(storage.occupancy.load(ordering: .relaxed) == HTTPCookieStorage.Occupancy.empty.rawValue)
     #expect(field(url, nil, true) == nil)
   }
 
-  /// CVE-2022-32205: a response of cookies alone.
+  /// CVE-2022-32205: the number of cookies that one response can set is bounded by `perResponseMax`.
   @Test func cookiesOfOneResponse() throws {
     let most = CookieLimits().perResponseMax
     var limits = CookieLimits()
@@ -188,7 +190,7 @@ import Testing
     #expect(storage.cookies?.last?.name == "n\(most - 1)")
   }
 
-  /// CVE-2024-53990: what one session is told is not known to another.
+  /// CVE-2024-53990: separate storages do not share cookies.
   @Test func storagesAreApart() throws {
     let one = HTTPCookieStorage()
     let other = HTTPCookieStorage()
@@ -219,7 +221,7 @@ import Testing
     #expect(seen.withLock { $0 } == [cookies])
     storage.deleteCookie(try Self.cookie("a"))
     #expect(seen.withLock { $0 } == [cookies, cookies])
-    // Nothing changes.
+    // Calls that change nothing post no notification.
     storage.deleteCookie(try Self.cookie("a"))
     storage.removeCookies(since: .distantPast)
     storage.cookieAcceptPolicy = .always
@@ -246,7 +248,7 @@ import Testing
     #expect(waiting.withLock { $0 == nil })
   }
 
-  /// It goes with the session, and before that at its end.
+  /// A cookie with both `discard` and an expiry is not written to the file, and expires at its time.
   @Test func discardedAndWithAnEnd() throws {
     let storage = Self.storage()
     let url = try Self.url("http://www.a.com/")
@@ -262,7 +264,7 @@ import Testing
     #expect(field(Date(timeIntervalSinceNow: 2_000)) == nil)
   }
 
-  // MARK: The list of the system
+  // MARK: The system's public suffix list
 
   @Test func publicSuffixLists() throws {
     #expect(PublicSuffixes.table(from: ["/nowhere"]).isEmpty)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-/// `HTTPCookie`: what Apple's documents say of it.
+/// Tests `HTTPCookie` against Apple's documentation.
 @Suite struct HTTPCookieTests {
   typealias Properties = [HTTPCookiePropertyKey: Any]
 
@@ -40,12 +40,12 @@ import Testing
     #expect(HTTPCookie(properties: properties)?.domain == "xn--bcher-kva.de")
     properties[.originURL] = "no host"
     #expect(HTTPCookie(properties: properties) == nil)
-    // The domain goes before it.
+    // The domain takes precedence over the origin URL.
     #expect(Self.cookie([.originURL: "http://other.com/"])?.domain == "example.com")
     #expect(Self.cookie([.domain: ".Example.com"])?.domain == ".example.com")
   }
 
-  /// CVE-2022-3918: nothing may end a field's line.
+  /// CVE-2022-3918: control characters, which could end a field line, make no cookie.
   @Test(arguments: ["\r\nX: y", "\n", "\r", "\0", "\u{7f}"]) func controlCharacters(text: String) {
     for key: HTTPCookiePropertyKey in [.name, .value, .path, .domain] {
       #expect(Self.cookie([key: "/a\(text)b"]) == nil)
@@ -62,14 +62,15 @@ import Testing
     #expect(Self.cookie([.expires: "never"])?.isSessionOnly == true)
     let discarded = try #require(Self.cookie([.expires: date, .discard: "TRUE"]))
     #expect(discarded.isSessionOnly && discarded.expiresDate == date)
-    // The age is for version 1.
+    // `maximumAge` counts for version 1 only.
     #expect(Self.cookie([.maximumAge: "60"])?.expiresDate == nil)
     let start = Date()
     let aged = try #require(Self.cookie([.version: "1", .maximumAge: "60"])?.expiresDate)
     #expect(aged >= start.addingTimeInterval(60) && aged <= Date().addingTimeInterval(60))
     #expect(Self.cookie([.version: "1"])?.isSessionOnly == true)
     #expect(Self.cookie([.version: "1", .maximumAge: "60", .discard: "FALSE"])?.isSessionOnly == false)
-    // A date is for version 0: Apple's documents have version 1 discarded if it has no age and nothing else is said.
+    // `expires` counts for version 0. By Apple's documentation, a cookie of version 1 without `maximumAge` is discarded
+    // unless `discard` says otherwise.
     #expect(Self.cookie([.version: "1", .expires: date])?.isSessionOnly == true)
     #expect(Self.cookie([.version: "1", .expires: date, .discard: "FALSE"])?.isSessionOnly == false)
   }
@@ -97,11 +98,11 @@ import Testing
     #expect(cookie.version == 1 && cookie.comment == "why" && cookie.portList == [80, 8080] && cookie.isSecure)
     #expect(cookie.commentURL?.absoluteString == "http://example.com/why")
     #expect(cookie.sameSitePolicy == .sameSiteLax)
-    // Version 0 keeps them, as Foundation does, but knows one port.
+    // A cookie of version 0 keeps one port and no comment.
     var old = more
     old[.version] = "0"
     let plain = try #require(Self.cookie(old))
-    // As in a field: version 0 knows neither.
+    // RFC 6265 knows neither a comment nor a list of ports.
     #expect(plain.comment == nil && plain.portList == [80] && plain.commentURL == nil)
     let storage = HTTPCookieStorage()
     storage.setCookie(plain)
@@ -131,7 +132,7 @@ import Testing
     for cookie in cookies {
       let cookie = try #require(cookie)
       var properties = try #require(cookie.properties)
-      // An age counts from now.
+      // `maximumAge` counts from the creation of a cookie, so it would change the expiry.
       if cookie.version == 1 { properties[.maximumAge] = nil }
       let other = try #require(HTTPCookie(properties: properties))
       #expect(other == cookie && other.hash == cookie.hash)
@@ -180,7 +181,7 @@ import Testing
     }
   }
 
-  /// Dates that no calendar has: a cookie can be described and kept all the same.
+  /// Dates outside the calendar are clamped or dropped, and the cookie can be described and stored.
   @Test func datesThatAreNone() throws {
     let past = Date.distantPast.timeIntervalSinceReferenceDate
     let rows: [(Double, Double?)] = [
@@ -200,7 +201,7 @@ import Testing
         let storage = HTTPCookieStorage()
         storage.setCookie(cookie)
         #expect(storage.cookies?.count == (shown == nil || (shown ?? 0) > 1e9 ? 1 : 0))
-        // Nothing is after what is no date.
+        // No date lies after one that is not a number, so nothing is removed.
         storage.removeCookies(since: Date(timeIntervalSinceReferenceDate: .nan))
         #expect(storage.cookies?.count == (shown == nil || (shown ?? 0) > 1e9 ? 1 : 0))
       }
@@ -242,7 +243,7 @@ import Testing
     #expect(HTTPCookie.requestHeaderFields(with: []) == [:])
   }
 
-  /// What makes a cookie makes the same one again, whatever the server has said.
+  /// A cookie created from the properties of another is equal to it, whatever attributes the server sent.
   @Test(arguments: ["b=2; Secure; SameSite=None", "b=2; SameSite=Lax", "b=2; SameSite=x", "b=2; Max-Age=100; HttpOnly"])
   func thereAndBack(field: String) throws {
     let url = try #require(URL(string: "http://a.example/"))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of a test's own, which goes with it.
+/// A temporary directory for one test. Deinitialization removes it.
 final class TemporaryFolder: Sendable {
   let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(UUID().uuidString)")
 

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A delegate that writes down what it hears of one download, and does something when so many bytes are there.
+/// A delegate that records the events of one download and calls a closure after each write.
 final class DownloadRecorder: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate {
   enum Event: Hashable, Sendable {
     case wrote(Int64, total: Int64, of: Int64)
@@ -42,7 +42,7 @@ final class DownloadRecorder: NSObject, URLSessionDownloadDelegate, URLSessionDa
   var error: URLError? { record.withLock { $0.error } }
   var location: URL? { record.withLock { $0.location } }
 
-  /// Returns when the task has ended.
+  /// Suspends until the task has completed.
   func waitForEnd() async {
     await withCheckedContinuation { continuation in
       let isOver = record.withLock { record in
@@ -53,7 +53,7 @@ final class DownloadRecorder: NSObject, URLSessionDownloadDelegate, URLSessionDa
     }
   }
 
-  /// Returns when the session has let go of everything.
+  /// Suspends until the session has been invalidated.
   func waitForInvalidation() async {
     await withCheckedContinuation { continuation in
       let isInvalid = record.withLock { record in
@@ -118,7 +118,7 @@ final class DownloadRecorder: NSObject, URLSessionDownloadDelegate, URLSessionDa
 }
 
 extension URLSession {
-  /// An ephemeral session with that delegate.
+  /// Creates an ephemeral session with `delegate`.
   static func with(_ delegate: any URLSessionDelegate) -> URLSession {
     URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
   }

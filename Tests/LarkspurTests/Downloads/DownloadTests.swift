@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// Downloads that need not stop.
+/// Tests downloads that are not interrupted.
 @Suite struct DownloadTests {
   let server: TestServer
 
@@ -115,7 +115,7 @@ import Testing
       guard total == 100_000 else { return }
       task.suspend()
       goOn.fire()
-      // On another thread, whenever that comes to run.
+      // Resumes on another thread, at an unpredictable moment.
       Thread.detachNewThread { task.resume() }
     }
     try URLSession.with(recorder).downloadTask(with: url("/x")).resume()

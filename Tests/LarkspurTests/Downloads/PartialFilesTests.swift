@@ -63,7 +63,7 @@ import Testing
     let path = files.path + "/" + data.fileName
     let secret = folder.path("secret")
     try Data("01234".utf8).write(to: URL(filePath: secret))
-    // A link, another name for a file, a file of another size.
+    // A symbolic link, a hard link to another file and a file of another size are not opened.
     try FileManager.default.removeItem(atPath: path)
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: secret)
     #expect(files.open(data) == nil)
@@ -90,7 +90,7 @@ import Testing
     data.fileName = name
     #expect(files.open(data) == nil)
     #expect(!files.giveOut(data, to: DownloadFile.freshURL()))
-    // Signed with our own key, it would be refused all the same.
+    // Resume data with such a file name is refused even if its signature is right.
     let key = try #require(files.key(isCreating: false))
     let encoded = try #require(data.encoded(key: key))
     #expect(throws: ResumeData.Refusal.unreadable) { try ResumeData.decoded(encoded, key: { key }) }

@@ -4,7 +4,8 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// Answers that say two things about how much of the resource they have: never is a short file taken for the whole.
+/// Tests responses that contradict themselves about their share of the resource: a partial file must never be taken for
+/// the whole one.
 @Suite struct ResumeContradictionTests {
   let server: TestServer
 
@@ -18,7 +19,7 @@ import Testing
 
   private var whole: Data { Data(TestServer.content(count: Self.total)) }
 
-  /// Resume data of a download that broke off after its first part.
+  /// Resume data of a download whose connection closed after the first part.
   private func data() async throws -> Data {
     server.enqueue([
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: \(Self.total)\r\n\(Self.tag)\r\n"),
@@ -45,7 +46,7 @@ import Testing
     return recorder
   }
 
-  /// A script that answers with `head` and the content's bytes from `sent`: in one chunk, if there is no length.
+  /// A script that answers with `head` and the content's bytes `sent`, in one chunk if `head` has no `Content-Length`.
   private func script(_ head: String, _ sent: Range<Int>) -> TestServer.Script {
     guard !head.contains("Content-Length") else {
       return [.expectRequest, .send("HTTP/1.1 \(head)\r\n"), .sendContent(sent), .close]
@@ -57,7 +58,7 @@ import Testing
     ]
   }
 
-  /// The head is enough to know: the download starts anew.
+  /// The head reveals the contradiction, so the download starts anew without a range.
   @Test(
     arguments: [
       "200 OK\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\nContent-Length: 2000\r\n",
@@ -82,17 +83,18 @@ import Testing
     #expect(server.requests.last?.fields["range"] == nil)
   }
 
-  /// Only the end of the body tells: the download fails.
+  /// Only the end of the body reveals the contradiction, so the download fails.
   @Test(arguments: ["", "Content-Range: bytes 0-2999/3000\r\n"]) func aShortWholeFails(range: String) async throws {
     let data = try await data()
     server.enqueue(script("200 OK\r\n\(Self.tag)\(range)", Self.part..<Self.total))
     let recorder = await resume(data)
     #expect(recorder.error?.code == .networkConnectionLost && recorder.content == nil)
-    // What came may be a tail: nothing may go on from it.
+    // The received bytes may be the tail of the resource, so no download can resume from them.
     #expect(recorder.error?.downloadTaskResumeData == nil)
   }
 
-  /// The body is not the range that the head names. What was there before is kept, and the next try goes on from that.
+  /// A body longer than the range in its head fails the download. The earlier part is kept, and the next attempt
+  /// resumes from it.
   @Test func aPartThatIsTooLongIsNotKept() async throws {
     let data = try await data()
     let head = "206 Partial Content\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\n"
@@ -121,7 +123,7 @@ import Testing
     #expect(recorder.error == nil && recorder.content == Data(TestServer.content(count: 500)))
   }
 
-  /// The server does so even if no range is asked for.
+  /// A server that sends a tail even without a requested range makes the download fail.
   @Test(
     arguments: [
       "200 OK\r\n\(Self.tag)Content-Range: bytes 1000-2999/3000\r\n", "206 Partial Content\r\n\(Self.tag)",
@@ -138,7 +140,7 @@ import Testing
     #expect(recorder.error?.downloadTaskResumeData == nil)
   }
 
-  // MARK: - Downloads that do not go on
+  // MARK: - Downloads without resume data
 
   @Test(
     arguments: [
@@ -153,7 +155,7 @@ import Testing
     }
   }
 
-  /// It says more than it has to, and nothing wrong.
+  /// A redundant but consistent or meaningless `Content-Range` on a complete body is accepted.
   @Test(
     arguments: [
       ("200 OK", "bytes 0-2999/3000"), ("206 Partial Content", "bytes 0-2999/3000"), ("200 OK", "items 0-9/300"),
@@ -173,7 +175,8 @@ import Testing
     #expect(recorder.error?.code == .networkConnectionLost && recorder.content == nil)
   }
 
-  /// A range of the program's own is its affair, and so is what a data task gets: the response says what that is.
+  /// A range that the program requests itself is delivered as it comes, and so is any response of a data task: the
+  /// program can read the range in the response.
   @Test func whatTheProgramAsksForItGets() async throws {
     let head = "206 Partial Content\r\nContent-Range: bytes 1000-2999/3000\r\nContent-Length: 2000\r\n"
     server.enqueue(script(head, Self.part..<Self.total))

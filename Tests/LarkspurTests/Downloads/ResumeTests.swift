@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// Downloads that stop and go on.
+/// Tests downloads that are interrupted and resumed.
 @Suite struct ResumeTests {
   let server: TestServer
 
@@ -22,7 +22,9 @@ import Testing
     return "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\(lines)\r\n"
   }
 
-  /// Lets a download break off after its first part, and returns what it can go on from.
+  /// Interrupts a download after its first part.
+  ///
+  /// - Returns: The download's error, which may carry resume data.
   private func broken(
     _ fields: TestServer.Fields = ["ETag": Self.tag], request: URLRequest? = nil, end: TestServer.Step = .close
   ) async throws -> URLError {
@@ -39,7 +41,9 @@ import Testing
     try #require(try await broken(fields).downloadTaskResumeData)
   }
 
-  /// Goes on, and returns what the delegate heard.
+  /// Resumes a download and waits for its end.
+  ///
+  /// - Returns: The recorded delegate events.
   private func resume(_ data: Data) async -> DownloadRecorder {
     let recorder = DownloadRecorder()
     let session = URLSession.with(recorder)
@@ -58,9 +62,10 @@ import Testing
     return response
   }
 
-  // MARK: - Going on
+  // MARK: - Resuming
 
-  /// Nothing has been taken from it.
+  /// Cancelling a resumed download before it starts returns the original resume data, since its partial file is
+  /// untouched.
   @Test(.timeLimit(.minutes(1))) func whoCancelsBeforeItBeginsKeepsTheData() async throws {
     let data = try await data()
     let session = URLSession(configuration: .ephemeral)
@@ -147,7 +152,7 @@ import Testing
     try await here.wait()
     let data = await task.cancelByProducingResumeData()
     #expect(data != nil)
-    // Once is enough: afterwards the task is over.
+    // The first call ended the task, so the second returns nothing.
     await recorder.waitForEnd()
     let again = await task.cancelByProducingResumeData()
     #expect(again == nil)
@@ -155,7 +160,7 @@ import Testing
 
   @Test func whatFailsAgainGoesOnAgain() async throws {
     let data = try await data()
-    // Before anything has come of the rest, the same data is as good as before.
+    // The connection closes before any byte of the rest arrives, so the resume data stays unchanged.
     server.enqueue([.expectRequest, .close])
     let first = await resume(data)
     #expect(first.error?.code == .networkConnectionLost)
@@ -193,11 +198,11 @@ import Testing
     server.enqueue(.init(steps + [.hang]))
     let recorder = await resume(data)
     #expect(recorder.error?.code == .badServerResponse)
-    // The first one, which broke off, and as many as the limit and one more.
+    // The interrupted download's request, and one more request than the limit of 100.
     #expect(server.requestsReceived == 1 + 101)
   }
 
-  /// A 206 whose framing does not tell its length: its range does.
+  /// Makes a chunked 206 response: its `Content-Range` tells its length, since its framing does not.
   private func chunkedPart(_ range: Range<Int>, _ sent: Range<Int>) -> [TestServer.Step] {
     let bytes = Data(TestServer.content(count: Self.total))[sent]
     let head =
@@ -213,14 +218,14 @@ import Testing
     server.enqueue(.init(chunkedPart(100_000..<300_000, 100_000..<150_000) + [.close]))
     let recorder = await resume(data)
     #expect(recorder.error?.code == .networkConnectionLost && recorder.content == nil)
-    // What has come counts, and no more.
+    // The download resumes after the bytes that arrived.
     let next = try #require(recorder.error?.downloadTaskResumeData)
     server.enqueue(.init(chunkedPart(150_000..<300_000, 150_000..<300_000) + [.close]))
     #expect(await resume(next).content == whole)
     #expect(server.requests.last?.fields["range"] == "bytes=150000-")
   }
 
-  /// Nor may the rest of it be filled up.
+  /// A response shorter than its range fails the download: no further request fills the gap.
   @Test func aPartThatIsShorterThanItsRangeIsNotFilledUp() async throws {
     let data = try await data()
     server.enqueue(.init(chunkedPart(100_000..<200_000, 100_000..<110_000) + [.close]))
@@ -235,7 +240,7 @@ import Testing
     #expect(recorder.error?.code == .badServerResponse && recorder.content == nil)
   }
 
-  /// Where nobody says how long the whole is, the next answer tells that there is no more.
+  /// If the total length is unknown, the download requests further parts until a response shows that there are none.
   @Test func aPartOfAWholeWithoutLength() async throws {
     server.enqueue([
       .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \(Self.tag)\r\n\r\n186a0\r\n"),
@@ -268,7 +273,7 @@ import Testing
     #expect(recorder.events.suffix(2) == [.finished, .completed(nil)])
   }
 
-  /// What had come of the old one does not count.
+  /// Bytes of the old version do not count towards the progress of the new one.
   @Test func aResourceThatChangesOnTheWay() async throws {
     let data = try await data()
     let short = partial(Self.part..<Self.part + 1_000, of: "\(Self.total)", ["ETag": Self.tag])
@@ -312,7 +317,7 @@ import Testing
   }
 
   @Test func whatIsCompleteIsConfirmed() async throws {
-    // The length is not known, and the connection is lost where the last chunk would be.
+    // The length is unknown, and the connection closes in place of the last chunk.
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \(Self.tag)\r\n\r\na\r\n0123456789\r\n"
     server.enqueue([.expectRequest, .send(chunked), .close])
     let first = DownloadRecorder()
@@ -341,14 +346,14 @@ import Testing
     let data = try await data()
     server.enqueue([.expectRequest, .respond(partial(Self.part..<Self.total, of: "300000")), .close])
     #expect(await resume(data).content == whole)
-    // It is gone: the download begins again.
+    // The partial file is gone, so the download starts anew.
     server.enqueue([.serveRoutes])
     server.route("GET", "/file") { _ in .content(count: Self.total) }
     #expect(await resume(data).content == whole)
     #expect(server.requests.last?.fields["range"] == nil)
   }
 
-  // MARK: - What cannot go on
+  // MARK: - Downloads that cannot be resumed
 
   @Test(
     arguments: [

@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// `URLError.failureURLPeerTrust`: the certificates that a handshake has failed with.
+/// Tests `URLError.failureURLPeerTrust`: the certificates of the server whose handshake failed.
 @Suite(.timeLimit(.minutes(1))) struct PeerTrustTests {
   private final class Delegate: NSObject, URLSessionTaskDelegate {
     private let disposition: URLSession.AuthChallengeDisposition
@@ -38,7 +38,7 @@ import Testing
     #expect(trust === (error as NSError).userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? SecTrust)
     #expect(SecTrustGetCertificateAtIndex(trust, 0)?.der == Data(certificate.certificateDER))
     #expect(trust.host == "127.0.0.1" && !trust.isTrusted && error.failingURL?.port == Int(server.port))
-    // By other roots it is good, and the error stays what it was.
+    // With the right root the trust evaluates as good; the error stays unchanged.
     SecTrustSetAnchorCertificates(trust, [try #require(TLSCertificate(Data(ca.rootCertificateDER)))] as CFArray)
     #expect(SecTrustEvaluateWithError(trust, nil))
     let isDefault = disposition == nil || disposition == .performDefaultHandling
@@ -55,7 +55,7 @@ import Testing
       try #require(PinnedHost("127.0.0.1", pins: [.publicKeySHA256(Data(count: 32))]))
     ]
     let error = try await failure(server, configuration)
-    // The chain is good; what failed is the pin.
+    // The chain is trusted; only the pin failed to match.
     #expect(error.code == .serverCertificateUntrusted && error.failureURLPeerTrust?.isTrusted == true)
   }
 

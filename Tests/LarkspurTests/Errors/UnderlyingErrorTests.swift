@@ -7,7 +7,8 @@ import Testing
 
 @testable import Larkspur
 
-/// What is beneath an error: what the kernel said, and else the network library's own, as on Darwin.
+/// Tests the underlying error of a `URLError`: the kernel's error if there is one, otherwise an error of the CFNetwork
+/// domain, as on Darwin.
 @Suite struct UnderlyingErrorTests {
   private func underlying(_ error: TransportError) -> NSError? {
     URLError(error, url: nil).userInfo[NSUnderlyingErrorKey] as? NSError
@@ -36,7 +37,7 @@ import Testing
     #expect(underlying?.domain == NSPOSIXErrorDomain && underlying?.code == Int(Errno.noBufferSpace.rawValue))
   }
 
-  /// One code stands for several errors of the transport. Beneath it they are told apart.
+  /// `transportError` distinguishes transport errors that map to one `URLError` code.
   @Test func theTransports() {
     let errors: [TransportError] = [
       .badResponse(.chunkSizeInvalid), .connectionLost(.receivingBody, .connectionReset), .tls(TLSError(.wrongHost)),

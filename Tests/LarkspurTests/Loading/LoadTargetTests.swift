@@ -28,7 +28,7 @@ import Testing
     #expect(try LoadTarget.of(try #require(URL(string: "http://a.example\(path)")), after: last).path == sent)
   }
 
-  /// What is read with the target before in mind is what is read without it.
+  /// A target parsed with the previous one as a shortcut equals a target parsed without it.
   @Test func afterAnother() throws {
     let texts = [
       "http://u:p@a.example:81/x?y#z", "http://u:p@a.example:81", "http://u:p@a.example:81/",
@@ -47,8 +47,8 @@ import Testing
     }
   }
 
-  /// CVE-2017-14063, CVE-2020-8169: whom we connect to is whom cookies and credentials are looked up for, however a URL says
-  /// it, and a password is no part of that.
+  /// CVE-2017-14063, CVE-2020-8169: the host of the connection is the host used for cookies and credentials, however
+  /// the URL is written, and a password is never part of it.
   @Test(arguments: [
     ("http://evil.example?@good.example/", "evil.example", "/?@good.example/"),
     ("http://evil.example#@good.example/", "evil.example", "/"),
@@ -65,7 +65,7 @@ import Testing
   @Test func addresses() throws {
     let address = try target("http://[FE80::1%25eth0]:81/")
     #expect(address.host == "fe80::1%eth0" && address.authority == "[fe80::1]:81")
-    // The kernel tells `Eth0` from `eth0`.
+    // Interface names are case-sensitive: the kernel distinguishes `Eth0` from `eth0`.
     #expect(try target("http://[FE80::1%25Eth0]/").host == "fe80::1%Eth0")
     #expect(try target("http://[fe80::1%25]/").host == "fe80::1%25")
   }
@@ -76,8 +76,8 @@ import Testing
     #expect(try target("http://ex%61mple.org/").host == "example.org")
   }
 
-  /// Else the host of those who decode it would be another than that of those who do not.
-  /// CVE-2022-27780: a slash that is encoded stands in no host.
+  /// A host with an encoded delimiter is refused, since decoding and non-decoding code would see different hosts.
+  /// CVE-2022-27780: an encoded slash in a host.
   @Test(arguments: [
     "http://a.example%2F.b.example/", "http://a.example%40b.example/", "http://a.example%3A81/",
     "http://a.example%00/", "http://a%20b.example/", "http://a.example%23/", "http://a.example%5C.b/",

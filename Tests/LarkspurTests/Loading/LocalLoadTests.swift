@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-/// URLs that need no server.
+/// Tests URLs that need no server.
 @Suite struct LocalLoadTests {
   private let session = URLSession(configuration: .ephemeral)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What Foundation's own functions do with URLs of servers.
+/// Tests Foundation's own functions (`Data(contentsOf:)`, `String(contentsOf:)`) with URLs of servers.
 @Suite(.ownThread, .timeLimit(.minutes(2))) struct RemoteContentsTests {
   let server: TestServer
 

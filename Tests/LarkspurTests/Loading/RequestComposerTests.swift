@@ -31,7 +31,7 @@ import Testing
   ]
 
   private static let url = URL(string: "http://a.example/path")
-  /// The same object each time: what is sent to it may be known.
+  /// One shared object, so that a cached head for it can apply.
   private static let target = try? LoadTarget.of(#require(url), after: nil)
 
   private func head(
@@ -49,7 +49,7 @@ import Testing
     return String(decoding: head.bytes, as: UTF8.self)
   }
 
-  /// Where the body ends follows from the body, whatever the configuration says.
+  /// Framing fields of the configuration are not sent: the body alone determines the framing.
   @Test func framingOfTheConfigurationIsNotSent() throws {
     let composer = RequestComposer(additional: ["content-length": "9", "Transfer-Encoding": "chunked", "X-All": 1])
     let text = try #require(try head(composer, [:], RequestComposer.Extras()))
@@ -57,9 +57,8 @@ import Testing
     #expect(!text.lowercased().contains("content-length") && !text.lowercased().contains("transfer-encoding"))
   }
 
-  /// What is sent does not depend on the requests before: not on the same one, twice, and not on another one. Nor does it
-  /// on whether fields are known.
-  /// CVE-2015-3236: credentials of the request before went along with the next one.
+  /// The head of a request does not depend on earlier requests, nor on cached field bytes. CVE-2015-3236: credentials
+  /// of an earlier request were sent with a later one.
   @Test(arguments: configurations.indices) func afterOthers(configuration: Int) throws {
     let additional = Self.configurations[configuration]
     for fields in Self.fields {
@@ -76,7 +75,8 @@ import Testing
     }
   }
 
-  /// What the cache adds, and what is for proxies, does not tell answers apart; nor does the host that the URL names.
+  /// The fields by which the cache selects a variant are those that are sent, without the cache's own conditions,
+  /// fields for proxies and the URL's host.
   @Test(arguments: configurations.indices) func theCacheChoosesByWhatIsSent(configuration: Int) throws {
     let composer = RequestComposer(additional: Self.configurations[configuration])
     for fields in Self.fields {
@@ -105,8 +105,8 @@ import Testing
       ])
   }
 
-  /// A proxy gets what the program says for proxies, unless something else has been found for it; nobody else does.
-  /// CVE-2023-32681: what goes through a tunnel does not have it.
+  /// `Proxy-Authorization` is sent to a forwarding proxy only, and credentials that the session found take precedence.
+  /// CVE-2023-32681: the field was sent to the origin through a tunnel.
   @Test(arguments: [
     ([:], ["proxy-authorization": "all"], "all"),
     (["Proxy-Authorization": "own"], ["Proxy-Authorization": "all"], "own"),
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  /// A head that is known is for its target, its method, and a request that has nothing of its own.
+  /// A cached head is used only for its target and method, and only for a request without fields of its own.
   @Test func aKnownHeadIsForOneTarget() throws {
     let (composer, known) = (RequestComposer(additional: nil), KnownFields())
     let other = try LoadTarget(try #require(URL(string: "http://a.example/other")))
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  /// A configuration's host is that of what was meant.
+  /// The `Host` of the configuration is not sent once the request has left its original origin.
   @Test func aHostOfTheConfigurations() throws {
     let composer = RequestComposer(additional: ["Host": "all.example"])
     let texts = try [[:], ["Host": "own.example"]].map { try head(composer, $0, .init()) ?? "" }
@@ -162,7 +162,7 @@ import Testing
     #expect(elsewhere.contains("\r\nHost: a.example\r\n") && !elsewhere.contains("all.example"))
   }
 
-  /// Unless the program says what it takes, a part is asked for as it is.
+  /// A request with `Range` asks for the `identity` coding, unless the program sets `Accept-Encoding`.
   @Test(arguments: [
     ([:], [:], "gzip, deflate"), (["range": "bytes=5-"], [:], "identity"),
     (["Range": "bytes=5-", "Accept-Encoding": "gzip"], [:], "gzip"),
@@ -186,7 +186,8 @@ import Testing
     #expect(RequestComposer.acceptLanguage(["en-001", "en", "de"]) == "en, de;q=0.8")
   }
 
-  /// What cannot be decoded is not asked for, where the session decodes; a program that asks itself decodes itself.
+  /// Codings that the session cannot decode are removed from the configuration's `Accept-Encoding`. A request's own
+  /// field is sent unchanged, since the program then decodes itself.
   @Test(arguments: [
     ("br;q=1.0, gzip;q=0.9, deflate;q=0.8", "gzip;q=0.9, deflate;q=0.8"), ("gzip", "gzip"), ("br", "identity"),
     ("zstd, *", "identity"), ("GZIP , br", "GZIP"),

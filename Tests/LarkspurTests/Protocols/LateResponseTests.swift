@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// A protocol that sends content, and then the response that it belongs to.
+/// Tests a protocol that delivers content before the response that it belongs to.
 @Suite struct LateResponseTests {
   private func script() throws -> ScriptedProtocol.Script {
     try ScriptedProtocol.script {
@@ -40,7 +40,7 @@ import Testing
       }
       #expect(text(data) == "content" && status(response) == 404 && error == nil)
     }
-    // The beginning of the content has not been collected.
+    // The first content arrived before the response, so the body is incomplete for the cache, which stores nothing.
     #expect(cache.cachedResponse(for: URLRequest(url: script.url)) == nil)
   }
 
@@ -112,7 +112,8 @@ import Testing
     #expect(count == 7)
   }
 
-  /// A protocol that sends more without a response has none: a reader is not kept waiting, nor the memory filled.
+  /// A reader of bytes gets a substitute response once a protocol has sent more content than is buffered without one,
+  /// so the reader does not wait and memory stays bounded.
   @Test func aReaderOfBytesDoesNotWaitForever() async throws {
     let piece = String(repeating: "x", count: 64 * 1024)
     let script = try ScriptedProtocol.script {

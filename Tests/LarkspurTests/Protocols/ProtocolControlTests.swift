@@ -3,9 +3,9 @@ import Larkspur
 import Synchronization
 import Testing
 
-/// Cancelling, suspending, challenges, the cache: what happens around a load by a protocol.
+/// Tests cancellation, suspension, challenges and the cache of loads by a protocol class.
 @Suite struct ProtocolControlTests {
-  // MARK: - The task's control
+  // MARK: - Control of the task
 
   @Test func cancellingStopsTheProtocolOnce() async throws {
     let script = try ScriptedProtocol.script { $0.respond() }
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  /// Its class may block as well.
+  /// A class whose `canInit` blocks does not delay the cancellation of the task.
   @Test func aClassThatThinksForLongHoldsNoTaskUp() async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [Thinker.self]
@@ -110,7 +110,7 @@ import Testing
     await script.wait(for: "stop")
   }
 
-  // MARK: - Which class
+  // MARK: - Choice of the class
 
   @Test func registeredClassesComeAfterTheConfigurations() async throws {
     class Registered: URLProtocol {
@@ -128,7 +128,7 @@ import Testing
     final class Second: Registered { override class var name: String { "second" } }
     final class Own: Registered {
       override class var name: String { "own" }
-      // The task is asked about before the request.
+      // `canInit(with:)` for the task is called in place of the one for the request.
       override class func canInit(with task: URLSessionTask) -> Bool { task.currentRequest?.url?.host == "own" }
     }
     let url = try #require(URL(string: "registered://any"))
@@ -140,7 +140,7 @@ import Testing
     #expect(!URLProtocol.registerClass(NSObject.self))
     #expect(URLProtocol.registerClass(First.self))
     #expect(URLProtocol.registerClass(Second.self))
-    // Once more is not twice, and it is the last one again.
+    // Registering a class again does not add it twice, but moves it to the end, which is asked first.
     #expect(URLProtocol.registerClass(First.self))
     #expect(try await load(url) == "first")
     #expect(URLProtocol.registerClass(Second.self))
@@ -174,7 +174,7 @@ import Testing
 
   // MARK: - Challenges
 
-  /// Writes down what it is answered, and lets the protocol end.
+  /// Records the answer to a challenge as the content of the load, and finishes the load.
   private final class Sender: NSObject, URLAuthenticationChallengeSender {
     private let one: ScriptedProtocol
 
@@ -247,7 +247,7 @@ import Testing
       open.withLock { $0 = challenge }
       one.client?.urlProtocol(one, didReceive: challenge)
     }
-    // The delegate never answers.
+    // The delegate never answers the challenge.
     let delegate = RecordingDelegate(credential: { _ in nil }, heard: { script.note($0) })
     script.session(delegate).dataTask(with: script.url).resume()
     await script.wait(for: "challenge")

@@ -4,7 +4,8 @@ import Synchronization
 import TestKit
 import Testing
 
-/// Protocols that call their clients in any order, from any thread, while the program does what it likes.
+/// Tests protocols that call their clients in random order from several threads, while the program suspends, resumes
+/// and cancels the task.
 @Suite struct ProtocolModelTests {
   private enum Call: CaseIterable {
     case respond, load, redirect, challenge, withdraw, cachedIsValid, finish, fail
@@ -70,7 +71,7 @@ import Testing
           for (number, call) in plan.enumerated() { Self.perform(call, number, on: one, sender) }
         }
       }
-      // So that it ends at all.
+      // Finishes the load after the random calls, so that the task completes in any case.
       group.notify(queue: .global()) { one.finish() }
     }
     let delegate = RecordingDelegate(redirection: { refuses ? nil : $0 })
@@ -87,7 +88,7 @@ import Testing
     }
     for _ in userCalls { task.resume() }
     await delegate.wait()
-    // What has been started is stopped; what begins after this look is none of the round's.
+    // Every started load is stopped. Loads that start after this count do not matter.
     let starts = script.events.count { $0 == "start" }
     await script.wait(for: "stop", count: starts)
     #expect(script.events.count { $0 == "stop" } <= script.events.count { $0 == "start" })
@@ -104,7 +105,7 @@ import Testing
     #expect(events.count { $0.hasPrefix("metrics") } == 1, about)
     #expect(events.dropLast().last?.hasPrefix("metrics") == true, about)
     #expect(events.count { $0.hasPrefix("response") } <= 1, about)
-    // A protocol may tell of no response at all, or of one that comes after content; behind the end there is none.
+    // A protocol may deliver no response, or one after content; none follows the metrics.
     if let metrics = events.firstIndex(where: { $0.hasPrefix("metrics") }) {
       #expect(!events[metrics...].contains { $0.hasPrefix("response") || $0.hasPrefix("data") }, about)
     }

@@ -2,9 +2,9 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A protocol that does what a test tells it to. Each script has a host of its own, so tests do not meet.
+/// A protocol that runs a test's script. Each script has a host of its own, so that tests do not interfere.
 final class ScriptedProtocol: URLProtocol, @unchecked Sendable {
-  /// What happens to the objects of one script.
+  /// The script, and the events of the protocol objects made for it.
   final class Script: Sendable {
     let url: URL
     fileprivate let start: @Sendable (ScriptedProtocol) -> Void
@@ -38,7 +38,7 @@ final class ScriptedProtocol: URLProtocol, @unchecked Sendable {
       for waiting in due { waiting.continuation.resume() }
     }
 
-    /// Returns when the event has happened so often.
+    /// Suspends until `event` has occurred `count` times.
     func wait(for event: String, count: Int = 1) async {
       await withCheckedContinuation { continuation in
         waiter.withLock { $0.append((count, event, continuation)) }
@@ -46,7 +46,7 @@ final class ScriptedProtocol: URLProtocol, @unchecked Sendable {
       }
     }
 
-    /// The session's part of the test.
+    /// Creates an ephemeral configuration with this protocol.
     func configuration() -> URLSessionConfiguration {
       let configuration = URLSessionConfiguration.ephemeral
       configuration.protocolClasses = [ScriptedProtocol.self]
@@ -86,7 +86,7 @@ final class ScriptedProtocol: URLProtocol, @unchecked Sendable {
 
   override func stopLoading() { Self.script(for: request)?.note("stop") }
 
-  // MARK: - What scripts say
+  // MARK: - Calls for scripts
 
   func respond(
     _ status: Int = 200, _ fields: [String: String] = [:], policy: URLCache.StoragePolicy = .notAllowed
@@ -112,7 +112,7 @@ final class ScriptedProtocol: URLProtocol, @unchecked Sendable {
   }
 }
 
-/// Writes down what a session tells.
+/// A delegate that records the calls of a session.
 final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
   private let log = Mutex<[String]>([])
   private let end = Mutex<(error: (any Error)?, isOver: Bool, waiter: CheckedContinuation<Void, Never>?)>(
@@ -147,7 +147,7 @@ final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownl
     heard(event)
   }
 
-  /// Returns when a task is over.
+  /// Suspends until a task has completed.
   func wait() async {
     await withCheckedContinuation { continuation in
       let isOver = end.withLock { end -> Bool in

@@ -4,13 +4,13 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// Loading by a program's own protocol: what most people's mocks do.
+/// Tests loads by a program's own protocol, as mocks use them.
 @Suite struct URLProtocolTests {
   private struct OwnError: Error, Equatable { var number: Int }
 
   private func text(_ data: Data?) -> String { String(decoding: data ?? Data(), as: UTF8.self) }
 
-  // MARK: - What comes
+  // MARK: - Delivery
 
   @Test func anAsyncCallGetsWhatTheProtocolSays() async throws {
     let script = try ScriptedProtocol.script {
@@ -59,7 +59,8 @@ import Testing
       delegate.events == ["response 200", "data 0", "data 1", "data 2", "data 3", "data 4", "metrics 1", "end"])
   }
 
-  /// As in Foundation: nobody is shown a response that the protocol has not told of.
+  /// A protocol may deliver no response. Neither the completion handler nor the delegate gets one then, as in
+  /// Foundation.
   @Test(arguments: ["", "hello"]) func aProtocolMayTellOfNoResponse(content: String) async throws {
     let script = try ScriptedProtocol.script {
       if !content.isEmpty { $0.load(content) }
@@ -82,7 +83,7 @@ import Testing
       }.resume()
     }
     #expect(file == Data(content.utf8))
-    // An async function has to return one.
+    // An async function must return a response, so one is made.
     let (loaded, made) = try await session.data(from: script.url)
     #expect(text(loaded) == content && made.url == script.url)
   }
@@ -196,7 +197,7 @@ import Testing
     #expect(error?.localizedDescription.contains("startLoading") == true)
   }
 
-  // MARK: - Odd orders
+  // MARK: - Unusual orders
 
   @Test func withoutAResponseOneIsMade() async throws {
     let script = try ScriptedProtocol.script {
@@ -314,7 +315,7 @@ import Testing
     #expect(script.events.count { $0 == "start" } == 21)
   }
 
-  /// What is a `URLError` on Darwin is one here, and what is none stays what it is.
+  /// An error of `NSURLErrorDomain` arrives as a `URLError`, as on Darwin; other errors arrive unchanged.
   @Test func errorsOfTheDomain() async throws {
     for domain in [NSURLErrorDomain, NSPOSIXErrorDomain] {
       let script = try ScriptedProtocol.script { one in
@@ -336,7 +337,7 @@ import Testing
       one.request.httpBodyStream?.open()
       let count = one.request.httpBodyStream?.read(&bytes, maxLength: 100) ?? 0
       let text = String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
-      // Data is there as data, too.
+      // A body given as `Data` is also in `httpBody`.
       #expect(one.request.httpBody.map { $0 == Data(text.utf8) } ?? ["file", "stream"].contains(text))
       seen.withLock { $0.append(text) }
       one.respond()
@@ -412,7 +413,7 @@ import Testing
   }
 }
 
-/// Loads by a session in which it is itself, and marks what it has seen.
+/// A protocol that loads by a session in which it is registered itself, and marks each request that it has handled.
 private final class PassingProtocol: URLProtocol, @unchecked Sendable {
   private static let key = "seen"
   private let inner = Mutex<URLSessionDataTask?>(nil)

@@ -9,7 +9,7 @@ import Testing
     arguments: [
       ("http://bücher.example/", "xn--bcher-kva.example"), ("http://BÜCHER.Example/", "xn--bcher-kva.example"),
       ("http://b%C3%BCcher.example/", "xn--bcher-kva.example"), ("http://EXAMPLE.Com:80/", "example.com"),
-      // CVE-2016-8625: by IDNA2008, and not the `strasse` of IDNA2003, which is another host.
+      // CVE-2016-8625: IDNA2008 applies. IDNA2003 would make `strasse`, which is another host.
       ("http://ex%41mple.com/", "example.com"), ("http://straße.example/", "xn--strae-oqa.example"),
       ("http://例え.テスト/", "xn--r8jz45g.xn--zckzah"), ("http://a。example/", "a.example"),
       ("http://u:p@bücher.example/", "xn--bcher-kva.example"), ("http://[::1]:8080/", "::1"),
@@ -21,7 +21,7 @@ import Testing
     #expect(url.asciiHost == host)
   }
 
-  /// What decoding lets through is refused as a name.
+  /// A host with characters that percent-decoding reveals is refused as a host name.
   @Test(arguments: ["http://a%2Fb/", "http://a%00b/", "http://a%20b/", "http://a%40b/"]) func refused(text: String)
     throws
   {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Larkspur
 
-/// Foundation takes every URL that is made of a peer's text as it is, without encoding a part of it once more.
+/// Every URL made of a peer's text is accepted by Foundation unchanged, without a second percent-encoding.
 @Suite struct PeerTextTests {
-  /// Each byte at each place.
+  /// Tests every byte value at each marked position.
   @Test(arguments: [
     "http://us*er:pass@host/", "http://user:pa*ss@host/", "http://h*ost/", "http://host*/", "http://*host/",
     "http://[::*1]/", "http://[fe80::1%25z*]/", "http://[fe80::1%z*]/", "http://[::1]*/", "http://host:*/",
@@ -31,7 +31,7 @@ import Testing
       } else {
         #expect(url != nil, "\(template) with \(byte)")
       }
-      // Read once more it stays what it is.
+      // Parsing the result again does not change it.
       if let again = url?.absoluteString {
         #expect(URL(peerText: Array(again.utf8), at: base, inheritsFragment: true)?.absoluteString == again)
       }

@@ -26,7 +26,7 @@ import Testing
     let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
     let bytes = try await bytes(of: body)
     var received: [UInt8] = []
-    // Also those that take nothing, and those that take more than a piece.
+    // Includes iterators that take nothing, and iterators that take more bytes than one received piece has.
     for count in [1, 0, 2, 60_000, 0, 1, 70_000, 3] {
       var iterator = bytes.makeAsyncIterator()
       for _ in 0..<count { received.append(try #require(try await iterator.next())) }

@@ -4,9 +4,10 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A delegate may answer in async functions: as on Darwin, where they are the same methods.
+/// A delegate can implement the methods that have a completion handler as async functions, as on Darwin, where both are
+/// one Objective-C method.
 @Suite struct AsyncDelegateTests {
-  /// Has its words in async functions only, and waits before each answer.
+  /// A delegate with async methods only, which suspends before each answer.
   private final class AsyncDelegate: NSObject, URLSessionDataDelegate {
     let asked = Mutex<[String]>([])
     let redirected: URLRequest?
@@ -147,7 +148,7 @@ import Testing
     let url = try #require(URL(string: server.url("/moved")))
     let (data, _) = try await URLSession(configuration: .ephemeral).data(from: url, delegate: delegate)
     #expect(String(decoding: data, as: UTF8.self) == "hello")
-    // It is told of these as well, and nobody waits for what an async form does then.
+    // The async method without a decision was also called, and the load does not wait for it to return.
     let heard = delegate.asked.withLock { $0 }
     #expect(heard.first == "redirection 302 /there" && heard.contains("hello"))
   }
@@ -179,16 +180,16 @@ import Testing
     #expect(heard == ["stream", "response", "streamed", "end"])
   }
 
-  // MARK: - Who is asked
+  // MARK: - Choice of the delegate
 
-  /// Has nothing to say.
+  /// A delegate that implements no method.
   private final class Silent: NSObject, URLSessionDataDelegate {}
 
   @Test func theSessionsDelegateIsAskedIfTheTasksHasNeitherForm() async throws {
     let server = try server()
     let delegate = AsyncDelegate()
     let session = session(delegate)
-    // The second time it is known that there is no such function.
+    // In the second round the session already knows that the class has no such method.
     for _ in 0..<2 {
       let url = try #require(URL(string: server.url("/moved")))
       let (data, _) = try await session.data(from: url, delegate: Silent())
@@ -208,7 +209,7 @@ import Testing
     }
   }
 
-  /// Has both forms, which Darwin does not let anybody have.
+  /// A delegate that implements both forms of one method, which Darwin does not allow.
   private final class Both: NSObject, URLSessionTaskDelegate {
     let asked = Mutex<[String]>([])
 

@@ -6,7 +6,7 @@ import Testing
 @Suite struct AsyncLinesTests {
   private func lines(of body: [UInt8]) async throws -> [String] {
     let server = try TestServer()
-    // A byte in a chunk: no line may depend on what comes together.
+    // Sends chunks of one byte: the lines must not depend on how the bytes arrive.
     server.route("GET", "/lines") { _ in
       TestServer.Response(body: .bytes(body), framing: .chunked(chunkBytesMax: 1))
     }
@@ -53,7 +53,7 @@ import Testing
     server.route("GET", "/poem") { _ in .text("one\ntwo\n", status: 404) }
     let url = try #require(URL(string: server.url("/poem")))
     for round in 0..<2 {
-      // Nothing is loaded before it is asked for.
+      // Nothing is loaded before the first element is requested.
       let sequence = url.lines
       #expect(server.requestsReceived == round)
       var lines: [String] = []
@@ -72,7 +72,7 @@ import Testing
     #expect(try await rest(behind: absent.resourceBytes) == [])
   }
 
-  /// What comes behind the error that it throws.
+  /// The elements that an iterator returns after it has thrown an error.
   private func rest<Some: AsyncSequence>(behind sequence: Some) async throws -> [Some.Element] {
     var iterator = sequence.makeAsyncIterator()
     var hasThrown = false
@@ -87,7 +87,8 @@ import Testing
     return rest
   }
 
-  /// Whoever has thrown is over (`AsyncIteratorProtocol`): a loop that catches and goes on comes to an end.
+  /// An iterator that has thrown returns `nil` from then on, as `AsyncIteratorProtocol` requires, so a loop that
+  /// catches the error and continues ends.
   @Test func behindAnError() async throws {
     let server = try TestServer()
     server.defaultScript = [

@@ -22,7 +22,7 @@ import Testing
     #expect(try await scalars(Array(text.utf8)) == text)
   }
 
-  /// What is no UTF-8 becomes what it becomes in a string.
+  /// Invalid UTF-8 is repaired as `String(decoding:as:)` repairs it.
   @Test(
     arguments: [
       [0x80], [0xC0, 0xAF], [0xC2], [0xC2, 0x41], [0xE0, 0x9F, 0x80], [0xE2, 0x82], [0xE2, 0x82, 0xE2, 0x82, 0xAC],

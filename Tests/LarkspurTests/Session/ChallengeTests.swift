@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @Suite struct ChallengeTests {
-  /// Answers every challenge in one way, and writes down what it was asked.
+  /// The disposition and credential with which a delegate answers a challenge.
   typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
 
   final class Delegate: NSObject, URLSessionDataDelegate {
@@ -38,7 +38,7 @@ import Testing
     return server
   }
 
-  /// A redirection that is not loaded is one all the same.
+  /// A redirection served from the cache does not carry the credential to another origin either.
   @Test func aCredentialDoesNotGoAlongByTheCache() async throws {
     let (server, other) = (try TestServer(), try TestServer())
     other.route("GET", "/there") { _ in .text("there") }
@@ -64,12 +64,13 @@ import Testing
       #expect(String(decoding: data, as: UTF8.self) == "there")
       session.finishTasksAndInvalidate()
     }
-    // The second time the redirection is the cache's.
+    // In the second round the redirection comes from the cache.
     #expect(server.requests.map { $0.fields["authorization"] != nil } == [false, true, false])
     #expect(other.requests.allSatisfy { $0.fields["authorization"] == nil })
   }
 
-  /// With Digest each request says it in other words.
+  /// A response that only one user may read is served from the cache to the same credential again, and to no other.
+  /// Digest makes a different `Authorization` field for each request, so the cache cannot compare the fields.
   @Test func whatOneMayReadIsServedAgainToWhomItWasFor() async throws {
     let server = try TestServer()
     server.route("GET", "/secret") { request in
@@ -127,7 +128,7 @@ import Testing
     #expect(String(decoding: data, as: UTF8.self) == "come in")
   }
 
-  /// The proxy's credential for a tunnel: from the storage, or from the delegate.
+  /// The credential for a proxy's tunnel comes from the storage or from the delegate.
   @Test(arguments: [true, false]) func aTunnelsCredential(isStored: Bool) async throws {
     let ca = try TestCA()
     let proxy = try TestServer(tls: TestServer.TLS(certificate: try ca.issue()))
@@ -155,7 +156,7 @@ import Testing
     #expect(Array(data) == TestServer.content(count: 9))
     #expect(proxy.requests.map { $0.fields["Proxy-Authorization"] } == [nil, "Basic dXNlcjpwYXNz", nil])
 
-    // The next tunnel is a talk of its own, and brings along what the proxy has taken.
+    // The next tunnel sends the credential that the proxy has accepted, without a challenge.
     await session.flush()
     proxy.enqueue([
       .beforeHandshake, .expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake,
@@ -202,7 +203,7 @@ import Testing
     #expect(delegate.asked.withLock { $0.map(\.method) } == [NSURLAuthenticationMethodServerTrust])
   }
 
-  /// A connection knows whom to ask while there is somebody who waits for it, and not for longer: a task may be large.
+  /// A connection refers to a task only while the task waits for it, since a task may hold much memory.
   @Test(.timeLimit(.minutes(1))) func aConnectionKeepsNoTaskThatIsOver() async throws {
     final class Seen: @unchecked Sendable { weak var task: URLSessionTask? }
     let server = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))

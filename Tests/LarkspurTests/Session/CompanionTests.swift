@@ -5,7 +5,8 @@ import Testing
 
 @testable import Larkspur
 
-/// What the delegate hears that an async call has been given: more than it decides, and all of it before the call returns.
+/// Tests the delegate of one async call: the calls that it gets besides the decisions, all of them before the async
+/// call returns.
 @Suite(.timeLimit(.minutes(2))) struct CompanionTests {
   let server: TestServer
   let session = URLSession(configuration: .ephemeral)
@@ -22,7 +23,7 @@ import Testing
       completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
       heard.withLock { $0.append("response \((response as? HTTPURLResponse)?.statusCode ?? 0)") }
-      // Nobody asks.
+      // The session ignores this method for an async call, so the disposition has no effect.
       completionHandler(.cancel)
     }
 
@@ -80,7 +81,7 @@ import Testing
     try FileManager.default.removeItem(at: file)
   }
 
-  /// A session's delegate does not hear of calls that are somebody else's.
+  /// The session's delegate does not get the calls about content of an async call, only the metrics.
   @Test func theSessionsDelegate() async throws {
     let companion = Companion()
     let session = URLSession(configuration: .ephemeral, delegate: companion, delegateQueue: nil)
@@ -89,7 +90,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// One that is slower than the network holds nothing up, and hears of more at a time.
+  /// Updates for a slow delegate are combined into one, so that the network does not wait for the delegate.
   @Test func whatIsUntold() {
     let untold = CoalescedUpdates<ReceivedBytes>()
     func add(_ text: String, _ total: Int64) -> Bool {
@@ -107,7 +108,7 @@ import Testing
     #expect(add("f", 6))
   }
 
-  /// A cancelled call's delegate may be somebody's who has gone.
+  /// The delegate of a cancelled call gets no further content, since the object that it works for may be gone.
   @Test func nothingComesBehindTheCancellation() async throws {
     let (isThere, mayGoOn, hasSent) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     server.enqueue([
@@ -141,7 +142,8 @@ import Testing
     ) { isAsked.fire() }
   }
 
-  /// Its time does not run while the delegate is asked; but who looks after it has the redirection to see.
+  /// The request's timeout does not run while the delegate decides about a redirection, and `response` is the
+  /// redirection meanwhile.
   @Test func aRedirectionThatNobodyAnswers() async throws {
     server.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": "/there"]) }
     let silent = Silent()

@@ -3,11 +3,14 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// What a configuration says of its session's connections, and what belongs to it alone.
+/// Tests the settings of a configuration for its session's connections, and the stores that belong to one
+/// configuration.
 @Suite(.timeLimit(.minutes(1))) struct ConfigurationTests {
   typealias Version = TestServer.TLS.Version
 
-  /// Nil: the handshake fails.
+  /// Loads from a server that offers the TLS versions `served`.
+  ///
+  /// - Returns: The negotiated version, or `nil` if the handshake failed.
   private func negotiated(
     _ served: ClosedRange<Version>, _ change: (URLSessionConfiguration) -> Void
   ) async throws -> tls_protocol_version_t? {
@@ -46,7 +49,7 @@ import Testing
     #expect(try await negotiated(.tls1_3 ... .tls1_3, notAbove) == nil)
   }
 
-  /// The proxy looks the name up.
+  /// A SOCKS proxy of the dictionary gets the host name and resolves it.
   @Test func aSOCKSProxyOfTheDictionary() async throws {
     let proxy = try TestServer()
     proxy.enqueue([
@@ -85,7 +88,7 @@ import Testing
       return (response as? HTTPURLResponse)?.statusCode
     }
     #expect(try await status(one) == 200)
-    // Of a configuration's own all sessions have what one of them has stored.
+    // Sessions of one configuration share its stores.
     #expect(try await status(one) == 200)
     #expect(server.requests.last?.fields["cookie"] == "a=b")
     #expect(try await status(other) == 401)

@@ -4,9 +4,10 @@ import Testing
 
 @testable import Larkspur
 
-/// Who is asked about a connection whose task is over before it is there: it will serve somebody else.
+/// Tests which delegate answers the challenge of a connection whose task ended before the connection was ready: the
+/// connection will serve other tasks.
 @Suite(.timeLimit(.minutes(1))) struct ConnectionChallengeTests {
-  /// Counts what it is asked.
+  /// Counts the challenges of a delegate.
   private class Counter: NSObject, @unchecked Sendable {
     private let count = Mutex(0)
     var asked: Int { count.withLock { $0 } }
@@ -47,7 +48,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Only a task's delegate has a word, the session's or its own: the next task's counts.
+  /// If only a task's delegate can answer, the challenge waits for the next task that requests the connection.
   @Test(arguments: [true, false]) func theNextTasksDelegateIsWaitedFor(isSessions: Bool) async throws {
     let delegate = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: isSessions ? delegate : nil, delegateQueue: nil)
@@ -66,7 +67,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Ends the first task that it is asked for, and refuses for that reason.
+  /// A delegate that ends the first task that it is asked about, and refuses the challenge for that reason.
   private final class Ending: Counter, URLSessionTaskDelegate, @unchecked Sendable {
     func urlSession(
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
@@ -106,7 +107,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// A task's delegate lives as long as the program and its tasks hold it. Afterwards no other delegate takes its place.
+  /// The router does not keep a task's delegate alive. Once the delegate is gone, no other delegate answers in its
+  /// place.
   @Test func aDeciderThatIsGoneIsNotReplaced() async throws {
     let ofSession = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: ofSession, delegateQueue: nil)

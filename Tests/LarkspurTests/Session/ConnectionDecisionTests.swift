@@ -4,10 +4,10 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A connection that the delegate of one task has decided about serves the tasks of that very delegate. Every other task is asked
-/// itself, or gets the default handling, whatever was decided before or at the same time.
+/// A connection that a task's delegate has decided about serves the tasks of this delegate only. For every other task
+/// its own delegate is asked, or the default handling applies, whatever was decided earlier or at the same time.
 @Suite(.timeLimit(.minutes(2))) struct ConnectionDecisionTests {
-  /// What a task's own delegate says, if the task has one.
+  /// The answer of a task's own delegate, if the task has one.
   enum Voice: CaseIterable {
     case absent
     /// A delegate without a method for challenges.
@@ -17,7 +17,7 @@ import Testing
     case standard
   }
 
-  /// What the session's delegate says.
+  /// The answer of the session's delegate.
   enum SessionVoice: CaseIterable {
     case absent
     case silent
@@ -121,7 +121,7 @@ import Testing
     }
   }
 
-  /// An authority that no client trusts.
+  /// A server with a certificate of an authority that no client trusts.
   private static func server() throws -> TestServer {
     try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
   }
@@ -137,7 +137,7 @@ import Testing
       for _ in 0..<2 {
         #expect(await Self.outcome(of: session, url, second) == Self.expected(comes, in: ofSession), "\(comes)")
       }
-      // And the first one again: its own connection serves it, or it is asked as before.
+      // For the first delegate again: its own connection serves the task, or the delegate is asked as before.
       #expect(await Self.outcome(of: session, url, first) == Self.expected(decided, in: ofSession))
       if ofSession != .trustingConnections, ofSession != .refusingConnections {
         for case let delegate? in [first as? OfTask, second as? OfTask] { #expect(delegate.asked > 0) }
@@ -182,7 +182,7 @@ import Testing
     let server = try TestServer(tls: TestServer.TLS(certificate: try ca.issue()))
     let url = try #require(URL(string: server.url("/get")))
     let session = URLSession(configuration: try Self.trusting(ca))
-    // That the class has no such method shows when it is asked for the first time.
+    // The session learns that the class lacks the method when it asks for the first time.
     #expect(await Self.outcome(of: session, url, Silent()) == .response)
     #expect(await Self.outcome(of: session, url, nil) == .response)
     let connections = server.connectionsAccepted
@@ -213,7 +213,7 @@ import Testing
     }
   }
 
-  /// The subject of the certificate that the server was shown on the connection of the answer.
+  /// The subject of the client certificate on the connection that served the response.
   private static func seen(
     by server: TestServer, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
   ) async throws -> String {
@@ -253,7 +253,7 @@ import Testing
           #expect(try await Self.seen(by: server, session, delegate) == name)
         }
       }
-      // New connections, which may take up the sessions of the old ones.
+      // The next round has new connections, which may resume the TLS sessions of the old ones.
       await session.flush()
     }
     session.invalidateAndCancel()

@@ -50,7 +50,7 @@ import Testing
     #expect(seen.fields["content-type"] == "application/x-www-form-urlencoded")
   }
 
-  /// RFC 9112 6.3: the transfer coding has the last word.
+  /// RFC 9112 6.3: `Transfer-Encoding` overrides `Content-Length`.
   @Test func aLengthBesideAChunkedContentSaysNothing() async throws {
     server.enqueue([
       .expectRequest,
@@ -61,7 +61,7 @@ import Testing
     #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length") == "3")
   }
 
-  /// Elsewhere too nothing answers there.
+  /// Port 0 fails like a port without a server.
   @Test func noServerHasPortZero() async throws {
     let url = try #require(URL(string: "http://127.0.0.1:0/"))
     let error = await #expect(throws: URLError.self) { try await session.data(from: url) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What a program sees of the queue that its delegate is called on, and what it may do to it.
+/// Tests the queue of delegate calls as a program sees it, and what the program may do with it.
 @Suite(.timeLimit(.minutes(1))) struct DelegateQueueTests {
   let server: TestServer
 
@@ -13,7 +13,7 @@ import Testing
 
   private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
 
-  /// Apple: without a queue, the session makes a serial operation queue, and makes all calls on it.
+  /// Without a given queue, a session creates a serial operation queue and makes all calls on it, as Apple documents.
   @Test func theSessionsOwnQueueIsTheCurrentOne() async throws {
     let elsewhere = Mutex(0)
     let queue = Mutex<OperationQueue?>(nil)
@@ -33,7 +33,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Nobody has to have asked for the queue before, and every call but those of content is an operation.
+  /// The call of a completion handler is an operation of the queue even if the program has not read `delegateQueue`
+  /// before.
   @Test(arguments: [true, false]) func theFirstCallIsAnOperation(hasDelegate: Bool) async throws {
     let recorder = SessionRecorder()
     let session = URLSession(
@@ -49,7 +50,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// A delegate may ask for the queue in the very call that brings content.
+  /// A delegate can read `delegateQueue` for the first time in the call that delivers content.
   @Test func theFirstPieceIsAnOperation() async throws {
     let elsewhere = Mutex(0)
     let recorder = SessionRecorder()
@@ -64,7 +65,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// The calls from before come before those that are operations.
+  /// Calls submitted before the first use of the operation queue run before the later ones, which are operations.
   @Test func whoAsksForTheQueueChangesNoOrder() async {
     let queue = DelegateQueue(nil)
     let gate = DispatchSemaphore(value: 0)
@@ -79,7 +80,7 @@ import Testing
     #expect(order.withLock { $0 } == Array(0..<10))
   }
 
-  /// A program may keep the queue, and give it to another session.
+  /// A program can keep a session's queue and pass it to another session.
   @Test func aQueueOutlivesItsSession() async throws {
     weak var session: URLSession?
     let queue: OperationQueue
@@ -115,7 +116,8 @@ import Testing
     while !isCalled.withLock({ $0 }) { await Task.yield() }
   }
 
-  /// A call that a program has cancelled is not made; its task ends all the same, and so does the session.
+  /// If the program cancels the operation of a delegate call, that call is dropped, and the task and the session
+  /// complete anyway.
   @Test(arguments: ["/bytes/100", "/redirect/1"])
   func operationsThatAreCancelledKeepNobodyWaiting(path: String) async throws {
     let queue = OperationQueue()
@@ -134,7 +136,7 @@ import Testing
     #expect(recorder.events.last == .invalid)
   }
 
-  /// Whoever waits is told in the end, or needs no telling.
+  /// If the program cancels all operations, async calls that depend on the queue return nevertheless.
   @Test func operationsThatAreCancelledLeaveNobodyWaiting() async throws {
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = 1
@@ -147,7 +149,7 @@ import Testing
       { await session.reset() },
       { await session.flush() },
       { #expect(await download.cancelByProducingResumeData() == nil) },
-      // Now it is over.
+      // The download has been cancelled by the previous call.
       { #expect(await download.cancelByProducingResumeData() == nil) },
     ]
     for wait in waits {
@@ -160,7 +162,7 @@ import Testing
     }
   }
 
-  /// A session that makes no more tasks tells a reader so, whatever becomes of its queue.
+  /// `bytes(from:)` of an invalidated session throws at once, even if its queue is suspended.
   @Test func aReaderIsRefusedAtOnce() async throws {
     let url = try url("/get")
     let queue = OperationQueue()
@@ -171,7 +173,7 @@ import Testing
     #expect(error?.code == .cancelled && queue.operationCount == 0)
   }
 
-  /// The last call alone.
+  /// If the program cancels the operation of a completion handler, the handler is not called, and the task completes.
   @Test func aHandlerThatIsCancelledIsNotCalled() async throws {
     let queue = OperationQueue()
     queue.isSuspended = true

@@ -4,12 +4,13 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A delegate may pass its calls on to another one. What that one has no method for is still answered by the first.
+/// A delegate can forward its calls to another delegate. If the other has no such method, the answer of the first
+/// counts.
 @Suite struct ForwardingDelegateTests {
-  /// Has nothing to say.
+  /// A delegate that implements no method.
   private final class Silent: NSObject, URLSessionDataDelegate {}
 
-  /// Passes everything on to a delegate that has nothing to say, and answers for itself.
+  /// Forwards every call to a delegate that implements no method, and answers itself.
   private final class Forwarder: NSObject, URLSessionDataDelegate {
     private let other: any URLSessionDataDelegate = Silent()
     private let heard = Mutex<[String]>([])
@@ -62,7 +63,7 @@ import Testing
       completionHandler(disposition)
     }
 
-    /// Answers twice: the first answer counts.
+    /// Answers twice, of which the first answer counts.
     func urlSession(
       _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
       completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void

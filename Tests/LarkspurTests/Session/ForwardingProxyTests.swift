@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// Plain HTTP through a proxy that makes the requests itself: its connections serve all origins.
+/// Tests plain HTTP through a forwarding proxy, whose connections serve requests to all origins.
 @Suite struct ForwardingProxyTests {
   let proxy: TestServer
 
@@ -18,7 +18,7 @@ import Testing
     return URLSession(configuration: configuration)
   }
 
-  /// Answers this many requests on one connection with what was asked for.
+  /// A script that answers `count` requests on one connection.
   private func answers(_ count: Int) -> TestServer.Script {
     TestServer.Script(
       (0..<count).flatMap { _ -> [TestServer.Step] in [.expectRequest, .respond(.text("from afar"))] } + [.hang])
@@ -46,7 +46,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// The proxy is the host that the limit counts for.
+  /// `httpMaximumConnectionsPerHost` limits the connections to the proxy, not to the origins.
   @Test func theLimitCountsForTheProxy() async throws {
     proxy.enqueue(answers(Self.targets.count))
     let session = session { $0.httpMaximumConnectionsPerHost = 1 }
@@ -62,8 +62,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// What one origin is told by the session goes to no other one over the same connection, and each request has the proxy's own
-  /// credentials.
+  /// Credentials of one origin are not sent to another over the shared connection, and each request carries the proxy's
+  /// own credentials.
   @Test func credentialsStayWithTheirOrigins() async throws {
     proxy.enqueue(answers(3))
     let session = session {
@@ -82,8 +82,9 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Nothing is pipelined, whoever asks for it: what an origin sends beyond its answer would be taken for another one's. Here the
-  /// requests wait for one another, and each answer brings a surplus one.
+  /// Requests through a proxy are not pipelined, even if the program asks for pipelining: bytes that an origin sends
+  /// after its response would be taken for another origin's response. Here the requests wait for each other, and every
+  /// response is followed by an extra one.
   @Test(arguments: [true, false]) func surplusAnswers(isConfigurations: Bool) async throws {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
     let lures = (0..<2).map { _ in
@@ -97,7 +98,7 @@ import Testing
       $0.httpMaximumConnectionsPerHost = 1
       $0.httpShouldUsePipelining = isConfigurations
     }
-    // A connection that has been kept alive once would be trusted with more.
+    // Pipelining would need a connection that has been kept alive once.
     _ = try await session.data(from: #require(URL(string: "http://a.example/")))
     try await withThrowingTaskGroup(of: Data.self) { group in
       for host in ["a", "b", "c"] {
@@ -112,7 +113,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// RFC 9112 6.1: the proxy reads the framing, whatever the origins speak.
+  /// RFC 9112 6.1: the proxy's HTTP version decides whether a chunked body can be sent, since the proxy parses the
+  /// framing.
   @Test func theProxysVersionCounts() async throws {
     proxy.enqueue([.expectRequest, .send("HTTP/1.0 204 X\r\n\r\n"), .close], answers(1))
     let session = session()

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 
-/// Servers and proxies with which no request comes to its beginning.
+/// Servers and proxies that fail before the request is sent: in the handshake or in the tunnel.
 extension HostileServer {
   // MARK: - Handshakes
 

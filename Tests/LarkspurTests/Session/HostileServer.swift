@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// A server that means no good, or is broken, and the one right end of a request to it.
+/// A malicious or broken server, and the only correct result of a request to it.
 struct HostileServer: Sendable, CustomTestStringConvertible {
   enum End: Hashable, Sendable {
     case response(status: Int, body: String)
@@ -13,24 +13,24 @@ struct HostileServer: Sendable, CustomTestStringConvertible {
   enum Way: Sendable {
     case data
     case download
-    /// So many bytes are sent along.
+    /// Uploads this number of bytes.
     case upload(Int)
     case head
   }
 
-  /// For servers that are waited for in vain. Long enough for a connection, whatever else the machine does: the next
-  /// request is to meet the next script.
+  /// The timeout in seconds for servers that never answer. Long enough to connect on a busy machine, since the next
+  /// request must meet the next script.
   static let patience = 2.0
 
   let name: String
   var way = Way.data
-  /// With a user and a password in the URL.
+  /// Whether the URL has a user and a password.
   var hasUser = false
   var timeout = 60.0
   let end: End
-  /// What happens on the first connections, one after another. Those behind them behave.
+  /// The scripts of the first connections, in order. Later connections behave well.
   let scripts: [TestServer.Script]
-  /// What all others are answered. Nil: they are answered well.
+  /// The response on all other connections, or `nil` for a good response.
   var always: String?
 
   var testDescription: String { name }
@@ -47,7 +47,7 @@ struct HostileServer: Sendable, CustomTestStringConvertible {
     self.scripts = scripts.map { TestServer.Script($0) }
   }
 
-  /// Sends this when it has been asked.
+  /// A script that sends `text` after it has received a request.
   static func answering(_ text: String, then steps: TestServer.Step...) -> [TestServer.Step] {
     [.expectRequest, .send(latin1: text)] + steps
   }
@@ -120,7 +120,7 @@ extension HostileServer {
     HostileServer(
       "closes in the body of a download", .download, ends: .failure(.networkConnectionLost),
       answering(ok + "Content-Length: 5\r\n\r\ngood", then: .close)),
-    // CVE-2025-13836: the room for a body has a limit, whatever length a server says.
+    // CVE-2025-13836: the memory reserved for a body is bounded, whatever length the server announces.
     HostileServer(
       "a length beyond all bodies", ends: .failure(.networkConnectionLost),
       answering(ok + "Content-Length: 9223372036854775807\r\n\r\ngood", then: .close)),
@@ -243,7 +243,7 @@ extension HostileServer {
 
   // MARK: - The next request
 
-  /// Whatever this one says, the next request hears nothing of it.
+  /// A server whose extra bytes must not affect the next request.
   private static func poisoned(_ name: String, _ text: String, then steps: TestServer.Step...) -> HostileServer {
     HostileServer(name, ends: isGood, [.expectRequest, .send(latin1: text)] + steps)
   }
@@ -310,7 +310,7 @@ extension HostileServer {
     HostileServer(
       "with a body without an end", ends: isGood,
       answering(redirecting("/good", "\r\n"), then: .repeat([.send(String(repeating: "x", count: 4096))]))),
-    // CVE-2026-21441: nobody undoes the coding of what nobody reads.
+    // CVE-2026-21441: the body of a redirection is not decoded, since no program reads it.
     HostileServer(
       "with a coded body that is none", ends: isGood,
       answering(
@@ -320,7 +320,7 @@ extension HostileServer {
       answering(redirecting("/good", "Content-Length: 10\r\n\r\nbad"), then: .close)),
   ]
 
-  // MARK: - Demands
+  // MARK: - Challenges
 
   static let demands: [HostileServer] = [
     HostileServer(

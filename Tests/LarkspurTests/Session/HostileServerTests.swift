@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// Whatever a server does, a request has one end, and the requests behind it are answered as if nothing had been.
+/// Whatever a server does, a request has exactly one result, and the requests after it succeed.
 @Suite(.timeLimit(.minutes(1))) struct HostileServerTests {
   @Test(arguments: HostileServer.all) func oneEnd(of hostile: HostileServer) async throws {
     let server = try TestServer()
@@ -21,7 +21,7 @@ import Testing
     #expect((response as? HTTPURLResponse)?.statusCode == 200)
   }
 
-  /// No secret is at stake yet: the server has not said who it is.
+  /// A failed handshake fails the request, and the server never completes one.
   @Test(arguments: HostileServer.handshakes) func noHandshake(with hostile: HostileServer) async throws {
     let server = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
     for script in hostile.scripts { server.enqueue(script) }
@@ -32,8 +32,8 @@ import Testing
     #expect(server.handshakes.allSatisfy { $0.failure != nil })
   }
 
-  /// Nothing that a proxy says is the origin's answer.
-  /// CVE-2016-4643, CVE-2016-4644: a refused CONNECT gives the origin's request no body, and no cookies.
+  /// A proxy's response is never taken for the origin's. CVE-2016-4643, CVE-2016-4644: a response that refuses CONNECT
+  /// delivers neither a body nor cookies to the origin's request.
   @Test(arguments: HostileServer.proxies) func noTunnel(through hostile: HostileServer) async throws {
     let server = try TestServer()
     for script in hostile.scripts { server.enqueue(script) }

@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// A task in numbers, as its delegate gets them.
+/// Tests the metrics of a task that the delegate receives.
 @Suite(.timeLimit(.minutes(1))) struct MetricsTests {
   let server: TestServer
   let recorder = SessionRecorder()
@@ -16,7 +16,9 @@ import Testing
     return URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
   }
 
-  /// Loads it, and returns the task's metrics.
+  /// Loads a URL and ignores a failure.
+  ///
+  /// - Returns: The task's metrics.
   private func load(_ text: String, with session: URLSession, body: Data? = nil) async throws -> URLSessionTaskMetrics {
     var request = URLRequest(url: try #require(URL(string: text)))
     request.httpBody = body
@@ -43,7 +45,7 @@ import Testing
     #expect(zip(all, all.dropFirst()).allSatisfy { $0 <= $1 }, "\(all.map(\.timeIntervalSinceReferenceDate))")
   }
 
-  /// The task's time begins when it is made, its request's when it is resumed.
+  /// The task's interval begins at its creation, the fetch when the task is resumed.
   @Test func aTaskThatWaitsToBeResumed() async throws {
     let recorder = SessionRecorder()
     let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
@@ -192,14 +194,14 @@ import Testing
     let metrics = try await load(server.url("/x"), with: session)
     let one = try #require(metrics.transactionMetrics.first)
     #expect(one.response == nil && one.requestStartDate != nil && one.responseEndDate == nil)
-    // A port that no server of a test's is given.
+    // Port 1, which the kernel assigns to no test server.
     let other = try await load("http://127.0.0.1:1/", with: session)
     #expect(other.transactionMetrics.first?.requestStartDate == nil)
     #expect(other.transactionMetrics.first?.connectStartDate != nil)
     session.invalidateAndCancel()
   }
 
-  /// Connections that were opened for those who have given up serve others, whose times begin later.
+  /// A connection dialled for a cancelled task serves another one, whose metrics contain no earlier times.
   @Test func connectionsThatWereOpenedForOthers() async throws {
     let session = session { $0.httpMaximumConnectionsPerHost = 2 }
     for _ in 0..<50 {

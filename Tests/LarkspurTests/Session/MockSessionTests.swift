@@ -3,7 +3,7 @@ import Larkspur
 import Synchronization
 import Testing
 
-/// Programs' tests put subclasses of their own in place of a session and its tasks.
+/// Programs can subclass sessions, tasks, requests and responses for their tests.
 @Suite struct MockSessionTests {
   private final class MockTask: URLSessionDataTask, @unchecked Sendable {
     private let whenResumed: @Sendable () -> Void
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  /// Nobody sets the method of a request that does not change.
+  /// A subclass of the immutable request that overrides the getter of `httpMethod`.
   private final class Immutable: NSURLRequest {
     override var httpMethod: String? { "ZAP" }
   }
@@ -75,7 +75,7 @@ import Testing
     #expect(read == response)
   }
 
-  /// Programs' tests make responses whose status and fields are as a test wants them.
+  /// A response whose status and fields a test can set.
   private final class MockResponse: HTTPURLResponse, @unchecked Sendable {
     private let mockStatus = Mutex(0)
     private let mockFields = Mutex<[String: String]>([:])
@@ -149,7 +149,7 @@ import Testing
   }
 }
 
-/// What a program asks of whatever loads for it, in the forms that Darwin documents.
+/// A program's own protocol for loading, with the signatures that Darwin documents.
 private protocol Loading: Sendable {
   func data(for request: URLRequest) async throws -> (Data, URLResponse)
   func data(from url: URL) async throws -> (Data, URLResponse)

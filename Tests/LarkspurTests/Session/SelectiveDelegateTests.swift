@@ -4,7 +4,8 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// What a session asks a delegate before it calls, and what it does instead.
+/// Tests `URLSessionSelectiveDelegate`: the session asks the delegate which calls it wants, and handles the others
+/// itself.
 @Suite struct SelectiveDelegateTests {
   private final class Chooser: NSObject, URLSessionSelectiveDelegate, URLSessionDataDelegate {
     struct State {
@@ -15,9 +16,9 @@ import Testing
     let state: Mutex<State>
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
     let endedOnQueue = Atomic(false)
-    /// Called within `didResume`.
+    /// A closure that runs inside `didResume`.
     let whenResumed: (@Sendable (URLSessionTask) -> Void)?
-    /// Set before the first task.
+    /// The queue that the calls are expected on. Set before the first task.
     private let observed = Mutex<OperationQueue?>(nil)
     var queue: OperationQueue? {
       get { observed.withLock { $0 } }
@@ -173,7 +174,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// The queue is passed by for the last calls, unless it is wanted or has been used before.
+  /// The last calls are made outside the queue, unless the delegate wants them there or an earlier call has used the
+  /// queue.
   private static let ways: [(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool)] = [
     ([], false), ([.endOnQueue], true), ([.response], true),
   ]
@@ -192,7 +194,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Each change of state once, whatever is called twice.
+  /// Each change of state is reported once, even if `resume` or `suspend` is called repeatedly.
   @Test func resumingAndSuspendingIsTold() async throws {
     let server = try server()
     let signal = TestServer.Signal()
@@ -218,12 +220,13 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// What runs may end, and its delegate would hear of the end first: so it does not run before the delegate has heard.
+  /// A task starts only after `didResume` has returned. Otherwise it could complete before its delegate learns that it
+  /// runs.
   @Test func aTaskRunsWhenItsDelegateHasHeardOfIt() async throws {
     let server = try server()
     let states = Mutex<[URLSessionTask.State]>([])
     let delegate = Chooser(wanting: []) { task in
-      // A second call changes nothing.
+      // A second call of `resume` has no effect.
       task.resume()
       states.withLock { $0.append(task.state) }
     }
@@ -267,7 +270,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Of any delegate: what comes is kept, and given at once.
+  /// With `prefersIncrementalDelivery` set to `false`, any delegate gets the content in one call.
   @Test func contentThatIsNotDeliveredAsItComesIsDeliveredWhole() async throws {
     let server = try server()
     let delegate = Chooser(wanting: [.response, .redirection, .pieces, .sentBody])

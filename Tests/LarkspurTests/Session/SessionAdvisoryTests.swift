@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// What others' defects have taught about sessions as a whole.
+/// Tests security advisories of other HTTP clients that concern a session as a whole.
 @Suite(.timeLimit(.minutes(1))) struct SessionAdvisoryTests {
   let server: TestServer
 
@@ -91,7 +91,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// The URL itself is in the error, under its key: a program may need it. People read the words.
+  /// The error's description, which people read, contains no secret. The URL is still in `userInfo`, since a program
+  /// may need it.
   @Test("CVE-2023-0833: an error tells a secret")
   func errorsTellNoSecrets() async throws {
     server.route("GET", "/away") { _ in

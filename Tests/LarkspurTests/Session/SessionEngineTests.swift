@@ -5,7 +5,8 @@ import Testing
 @testable import Larkspur
 
 @Suite struct SessionEngineTests {
-  /// What one answer says of the proxy, such as its version, counts for all origins.
+  /// Origins behind a forwarding proxy share an endpoint, since facts about the proxy, such as its HTTP version, hold
+  /// for all of them.
   @Test func originsBehindAForwardingProxyShareAnEndpoint() async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "proxy.example", "HTTPPort": 3128]
@@ -32,7 +33,8 @@ import Testing
 
   private final class SilentDelegate: NSObject, URLSessionDataDelegate {}
 
-  /// What is forgotten is what nobody has gone to for long: its idle connections would not be found any more.
+  /// The cache of resolved routes drops those that have not been used for long, and keeps a route in use: without the
+  /// route, its idle connections would not be found any more.
   @Test func waysThatAreGoneAreKept() async throws {
     let session = URLSession(configuration: .ephemeral)
     let engine = try SessionEngine(session.configuration)

@@ -3,9 +3,10 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// What sessions hold of the machine. Each check is a program of its own: other tests would be in its figures.
+/// Tests the memory and descriptors that sessions hold. Each check runs in a process of its own, so that other tests do
+/// not affect the figures.
 @Suite(.serialized, .timeLimit(.minutes(5)), .ownThread) struct SessionFootprintTests {
-  /// The program's words end up in the failure.
+  /// Runs one check of the helper program; its output becomes part of the failure message.
   private func run(_ name: String, _ count: Int) async throws {
     let server = try TestServer()
     let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
@@ -24,7 +25,7 @@ import Testing
         continuation.resume()
       }
     }
-    // A few lines, which fit into the pipe.
+    // The output has a few lines only, which fit into the pipe's buffer.
     let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     #expect(process.terminationStatus == 0, "\(name): \(words)")
   }
@@ -33,6 +34,6 @@ import Testing
 
   @Test func aSlowDelegate() async throws { try await run("delegate", 512 << 20) }
 
-  /// A reader of single bytes is slow by itself.
+  /// A reader of single bytes is slower than the server.
   @Test func aSlowReader() async throws { try await run("bytes", 12 << 20) }
 }

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A session's beginning and end, and what it keeps.
+/// Tests the creation and invalidation of sessions, and the references that they hold.
 @Suite(.timeLimit(.minutes(2))) struct SessionLifeTests {
   let server: TestServer
 
@@ -27,7 +27,8 @@ import Testing
     let events = recorder.events
     #expect(events.count { $0 == .invalid } == 1 && events.last == .invalid)
     for task in tasks { #expect(events.contains(.completed(task.taskIdentifier, nil))) }
-    // The session lets go of its delegate when the last call has returned: what is next in the queue sees that.
+    // The session releases its delegate when the last call has returned, so the next operation of the queue finds
+    // `nil`.
     let delegate = await withCheckedContinuation { continuation in
       session.delegateQueue.addOperation { continuation.resume(returning: session.delegate) }
     }
@@ -43,11 +44,12 @@ import Testing
     await recorder.waitForInvalidation()
     let events = recorder.events
     #expect(events.last == .invalid)
-    // The one that was never resumed is cancelled as well.
+    // The task that was never resumed is cancelled, too.
     for task in tasks { #expect(events.contains(.completed(task.taskIdentifier, .cancelled))) }
   }
 
-  /// Whom the delegate works for may be gone by then.
+  /// A queued delegate call is dropped after a cancellation, since the object that the delegate works for may be gone
+  /// by then.
   @Test(arguments: ["/bytes/100", "/redirect/1"])
   func aCallThatWaitsForItsTurnIsNotMadeAfterACancellation(path: String) async throws {
     let queue = OperationQueue()
@@ -57,7 +59,7 @@ import Testing
     if path.hasPrefix("/redirect") { queue.isSuspended = true }
     let task = session(recorder, queue: queue).dataTask(with: try url(path))
     task.resume()
-    // The call of the content, or of the redirection, is in the queue.
+    // Waits until the call for the content, or for the redirection, is in the queue.
     while !(queue.isSuspended && queue.operations.contains { !$0.isExecuting && !$0.isFinished }) { await Task.yield() }
     task.cancel()
     queue.isSuspended = false
@@ -98,7 +100,8 @@ import Testing
     #expect(server.connectionsAccepted == 0)
   }
 
-  /// Who cancels a task that has not begun hears of it by way of the loop: what is put into the queue first comes first.
+  /// A cancelled task that was never resumed completes by way of the loop, so an operation that the program adds to the
+  /// queue right after `cancel` runs first.
   @Test func theEndOfATaskThatHasNotBegun() async throws {
     let recorder = SessionRecorder()
     let session = session(recorder)
@@ -130,7 +133,7 @@ import Testing
     #expect(URLSession.shared.delegate == nil)
   }
 
-  /// Nobody holds on to a session that is over, nor to its delegate, nor to its tasks.
+  /// An invalidated session, its delegate and its tasks are deallocated.
   @Test(arguments: [true, false]) func everythingIsLetGo(cancels: Bool) async throws {
     weak var session: URLSession?
     weak var recorder: SessionRecorder?
@@ -145,7 +148,7 @@ import Testing
       if cancels { strongSession.invalidateAndCancel() } else { strongSession.finishTasksAndInvalidate() }
       await strongRecorder.waitForInvalidation()
     }
-    // The last call is on its way back: the queue and the loop let go a moment later.
+    // The last call is still returning: the queue and the loop release their references a moment later.
     while session != nil || recorder != nil || task != nil { await Task.yield() }
   }
 
@@ -160,7 +163,7 @@ import Testing
     try await server.waitForClosedConnections(1)
   }
 
-  /// A reader that stops reading, and is gone: its task ends, and so does the session.
+  /// Releasing an unfinished byte sequence ends its task, so the session can end, too.
   @Test func readersThatGoAway() async throws {
     let recorder = SessionRecorder()
     let session = session(recorder)
@@ -182,7 +185,7 @@ import Testing
     await #expect(throws: URLError.self) { for try await _ in bytes {} }
   }
 
-  /// What goes with a task may call that task while it goes.
+  /// A delegate that is deallocated with its task can call the task from its `deinit`.
   @Test func delegatesThatCallTheirTaskWhenTheyGo() async throws {
     final class Last: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
       var task: URLSessionTask?
@@ -211,7 +214,7 @@ import Testing
     }
   }
 
-  /// A delegate may do with a new task what it likes, before anybody else can.
+  /// A delegate can cancel a new task in `didCreateTask`, before any other code can use it.
   @Test func tasksThatAreCancelledWhenTheyAreMade() async throws {
     final class Canceller: SessionRecorder, @unchecked Sendable {
       override func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
@@ -232,7 +235,8 @@ import Testing
     #expect(server.connectionsAccepted == 0)
   }
 
-  /// Delegates, sessions and tasks that are let go of at every point of a load.
+  /// Cancelling and invalidating at every point of a load leaves each task with one completion, as the last of its
+  /// calls.
   @Test func cancelStorms() async throws {
     for round in 0..<300 {
       let recorder = SessionRecorder()
@@ -262,7 +266,7 @@ import Testing
     }
   }
 
-  /// What comes too late has an end like any other.
+  /// A task that is created while its session is finishing fails like any other cancelled task.
   @Test func aTaskOfASessionThatIsClosing() async throws {
     let recorder = SessionRecorder()
     let session = session(recorder)
@@ -286,7 +290,8 @@ import Testing
     #expect(error?.code == .cancelled && error?.failingURL == url)
   }
 
-  /// Whoever awaits a result does not depend on a queue that comes to nothing: a program's main thread may wait for him.
+  /// An awaited result does not depend on the delegate queue: the queue may be suspended, or be the main queue, whose
+  /// thread waits for the result.
   @Test func aQueueThatIsSuspended() async throws {
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = 1

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// What a session passes on to those that it works with: the request's wishes, the task, the cause of a failure.
+/// Tests what a session passes on to its collaborators: the request's settings, the task, the cause of a failure.
 @Suite(.timeLimit(.minutes(1))) struct SessionMannersTests {
   private let server: TestServer
 
@@ -12,7 +12,7 @@ import Testing
 
   private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
 
-  /// A storage that answers by the task.
+  /// A storage that records the tasks that it is asked for.
   private final class ByTask: URLCredentialStorage, @unchecked Sendable {
     let tasks = Mutex<[Int]>([])
 
@@ -39,7 +39,7 @@ import Testing
     #expect(storage.tasks.withLock { $0 } == [1])
   }
 
-  /// The server answers neither before it has both.
+  /// A request can ask for pipelining, as its configuration can. The server answers only after it has both requests.
   @Test(arguments: [true, false]) func aRequestMayAskForPipelining(isConfigurations: Bool) async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = 1
@@ -49,7 +49,7 @@ import Testing
     server.enqueue([
       .expectRequest, .send(answer), .expectRequest, .expectRequest, .send(answer), .send(answer), .hang,
     ])
-    // Only a connection that has been kept alive once is trusted with more.
+    // Only a connection that has been kept alive once is used for pipelining.
     _ = try await session.data(from: url("/get"))
     let request = try {
       var request = URLRequest(url: try url("/get"))
@@ -62,7 +62,7 @@ import Testing
     #expect(server.connectionsAccepted == 1)
   }
 
-  /// A part of another site's document may neither bring along nor leave such cookies.
+  /// A request for a part of another site's document neither sends nor stores `SameSite` cookies.
   @Test(arguments: ["Strict", "Lax"]) func cookiesOfPartsOfOthersDocuments(kind: String) async throws {
     server.route("GET", "/set") { _ in TestServer.Response(fields: ["Set-Cookie": "a=b; SameSite=\(kind)"]) }
     let configuration = URLSessionConfiguration.ephemeral
@@ -79,7 +79,7 @@ import Testing
     #expect(server.requests.last?.fields["cookie"] == nil)
   }
 
-  /// The cause is that of the connection to the proxy.
+  /// The underlying error is the one of the connection to the proxy.
   @Test func aProxyThatIsNotThere() async throws {
     let gone = try TestServer()
     let port = Int(gone.port)
@@ -98,7 +98,7 @@ import Testing
     #expect(error?.userInfo["_kCFStreamErrorCodeKey"] as? Int == 111)
   }
 
-  /// Whoever reads an error wants to know which of a host's servers it was.
+  /// An error names the address of the peer, so that its reader knows which of a host's servers failed.
   @Test func errorsNameThePeer() async throws {
     let secure = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
@@ -117,7 +117,7 @@ import Testing
       server.enqueue(script)
       let session = URLSession(configuration: .ephemeral)
       let url = try #require(URL(string: server.url("/").replacing("localhost", with: "127.0.0.1")))
-      // Longer than a machine that is busy takes for anything that does not end by the time.
+      // A timeout of 3 s is longer than a busy machine takes to connect.
       let request = URLRequest(url: url, timeoutInterval: code == .timedOut ? 3 : 60)
       let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
       #expect(error?.code == code)
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  /// Apple: what the program sets overrides the storage's cookies.
+  /// A `Cookie` field that the program sets overrides the stored cookies, as Apple documents.
   @Test func theRequestsOwnCookies() async throws {
     let configuration = URLSessionConfiguration.ephemeral
     let session = URLSession(configuration: configuration)
@@ -137,7 +137,7 @@ import Testing
     request.setValue("own=1", forHTTPHeaderField: "cookie")
     _ = try await session.data(for: request)
     #expect(server.requests.last?.fields["Cookie"] == "own=1")
-    // A redirection may have set others.
+    // After a redirection the stored cookies apply, since the redirection may have set new ones.
     server.route("GET", "/login") { _ in
       TestServer.Response(status: 302, fields: ["Location": "/set", "Set-Cookie": "stored=1"])
     }
@@ -170,7 +170,7 @@ import Testing
     ) { sent.withLock { $0 = [bytesSent, totalBytesSent, totalBytesExpectedToSend] } }
   }
 
-  /// The bytes of the body that the delegate has put in are counted.
+  /// The counts of sent bytes cover the body that the delegate put into the redirected request.
   @Test(arguments: ["GET", "POST"]) func aBodyOfTheDelegates(method: String) async throws {
     let delegate = PuttingDelegate()
     let session = URLSession(configuration: .ephemeral)
@@ -185,7 +185,7 @@ import Testing
     #expect(delegate.sent.withLock { $0 } == [100, 100, 100])
   }
 
-  /// What a task's own delegate has no word for is the session's.
+  /// If a task's own delegate lacks a method, the session's delegate gets the call.
   @Test func progressThatTheTasksDelegateDoesNotHear() async throws {
     final class Deaf: NSObject, URLSessionTaskDelegate {}
     let delegate = PuttingDelegate()

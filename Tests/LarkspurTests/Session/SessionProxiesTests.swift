@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What the proxies of a configuration's dictionary are.
+/// Tests how the proxies of a configuration's dictionary are parsed.
 @Suite struct SessionProxiesTests {
   private static let kinds = ["HTTP", "HTTPS", "SOCKS"]
 
@@ -36,14 +36,14 @@ import Testing
     "99999", "-1", "+80", "", " 80", "0", "0x50", "http", Date(), [80], NSNull(),
   ]
 
-  /// A proxy at another port than the one that is named is another proxy.
+  /// An invalid port is an error, not replaced by the default port: the proxy there would be another one.
   @Test(arguments: kinds, badValues.indices) func badPorts(kind: String, index: Int) {
     #expect(throws: Proxy.Invalid.portInvalid, "\(Self.badValues[index])") {
       try SessionProxies.settings([kind + "Enable": 1, kind + "Proxy": "p", kind + "Port": Self.badValues[index]])
     }
   }
 
-  /// What is switched off is not looked at.
+  /// The settings of a proxy that is not enabled are not validated.
   @Test(arguments: kinds) func aProxyThatIsOff(kind: String) throws {
     for enabled in [0, false, nil] as [(any Sendable)?] {
       var dictionary: [AnyHashable: Any] = [kind + "Proxy": "p", kind + "Port": -1]
@@ -74,7 +74,7 @@ import Testing
 
   // MARK: - Kinds
 
-  /// The kinds and default ports of the environment's variables.
+  /// The kinds of proxies and their default ports are those of the environment variables.
   @Test(arguments: kinds, Proxy.Kind.allCases) func kindsBeforeTheHost(key: String, kind: Proxy.Kind) throws {
     for place in ["p", "[fe80::1%lo]"] {
       let expected = try Proxy("\(kind.rawValue)://\(place)")
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  /// The load fails before it has connected to anything.
+  /// A load with an invalid proxy port fails before it connects.
   @Test(arguments: [99999, -1]) func theLoadFails(port: Int) async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": port]

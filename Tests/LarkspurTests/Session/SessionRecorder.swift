@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A delegate that writes down what it hears, and does what a test tells it to.
+/// A delegate that records its calls and runs closures that a test sets.
 class SessionRecorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
   enum Event: Hashable, Sendable {
     case created(Int)
@@ -32,7 +32,7 @@ class SessionRecorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDeleg
   }
 
   private let state = Mutex(State())
-  /// Called with each piece, on the delegate queue.
+  /// A closure that runs with each piece of content, on the delegate queue.
   var onData: @Sendable (URLSessionDataTask, Data) -> Void = { _, _ in }
   var onResponse: @Sendable (URLSessionDataTask) -> Void = { _ in }
 
@@ -60,7 +60,7 @@ class SessionRecorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDeleg
     }
   }
 
-  /// Returns when so many tasks have ended.
+  /// Suspends until `count` tasks have completed.
   func waitForEnds(_ count: Int = 1) async {
     await wait { events in events.count { $0.isEnd } >= count }
   }

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// What a session is told at its beginning, and what it tells.
+/// Tests a session's configuration, its list of tasks, its queue and its delegate calls.
 @Suite(.timeLimit(.minutes(2))) struct SessionTests {
   let server: TestServer
 
@@ -32,7 +32,7 @@ import Testing
     for _ in 0..<2 { _ = try await session.data(from: try url("/set")) }
     #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["a"])
     #expect(server.requests.last?.fields["cookie"] == nil)
-    // Which are kept is for the policy to say.
+    // The accept policy decides which cookies are stored.
     #expect(configuration.httpCookieAcceptPolicy == .onlyFromMainDocumentDomain)
     configuration.httpCookieStorage?.removeCookies(since: .distantPast)
     configuration.httpCookieAcceptPolicy = .never
@@ -69,7 +69,7 @@ import Testing
     #expect(other.requests.last?.fields["x-other"] == "goes along")
   }
 
-  /// Apple: background sessions have no cache, and follow redirections without a question.
+  /// Background sessions have no cache and follow redirections without asking the delegate, as Apple documents.
   @Test func backgroundSessionsAskLess() async throws {
     let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
     #expect(configuration.identifier == "transfers" && configuration.urlCache == nil)
@@ -100,7 +100,7 @@ import Testing
     #expect(await session.allTasks.isEmpty)
     let other = session.dataTask(with: url)
     for task in [data, upload, download, other] { task.resume() }
-    // One that stands still is under way all the same; one that was cancelled is not.
+    // A suspended task is listed; a cancelled one is not.
     data.suspend()
     other.cancel()
     #expect(Set(await session.allTasks.map(\.taskIdentifier)) == Set([data, upload, download].map(\.taskIdentifier)))
@@ -118,7 +118,7 @@ import Testing
     let url = try url("/get")
     let listed = await withCheckedContinuation { continuation in
       let task = session.dataTask(with: url) { _, _, _ in
-        // The list comes while this handler is still running.
+        // The list arrives while this completion handler is still running.
         let hasCome = DispatchSemaphore(value: 0)
         let count = Atomic(-1)
         session.getAllTasks { tasks in
@@ -142,7 +142,7 @@ import Testing
     #expect(server.connectionsAccepted == 2)
   }
 
-  /// The connection of a load that was under way serves that, and nothing after it.
+  /// A connection that is in use during `flush` finishes its load and then closes.
   @Test(.timeLimit(.minutes(1))) func flushingDuringALoad() async throws {
     let session = URLSession(configuration: .ephemeral)
     let (isAsked, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
@@ -188,7 +188,7 @@ import Testing
     #expect(server.requests.last?.fields["cookie"] == nil)
   }
 
-  /// Completion handlers, delegates and lists of tasks come on the queue that was given, whatever its kind.
+  /// Completion handlers, delegate calls and lists of tasks run on the given queue, whether serial or concurrent.
   @Test(arguments: [1, 8]) func theQueueThatWasGiven(width: Int) async throws {
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = width
@@ -228,7 +228,7 @@ import Testing
     #expect(session.delegateQueue === session.delegateQueue)
   }
 
-  /// What a task's own delegate does not implement, the session's hears.
+  /// The task's own delegate gets a call if it implements the method; otherwise the session's delegate does.
   @Test func aTasksDelegateComesFirst() async throws {
     final class Own: NSObject, URLSessionDataDelegate {
       let count = Mutex(0)
@@ -247,7 +247,7 @@ import Testing
     #expect(own.count.withLock { $0 } > 0)
     #expect(
       recorder.events == [.created(id), .redirected(id), .response(id, status: 200), .metrics(id), .completed(id, nil)])
-    // It is let go of when the call has returned.
+    // The task releases its delegate after the last call has returned.
     while task.delegate != nil { await Task.yield() }
     session.invalidateAndCancel()
   }
@@ -270,7 +270,7 @@ import Testing
       task.priority = priority
       task.resume()
     }
-    // The last one to wait has been asked for when its neighbours on the loop have.
+    // This load completes on the loop after the earlier tasks have queued their requests.
     _ = try await session.data(from: try #require(URL(string: "data:,x")))
     goesOn.fire()
     await recorder.waitForEnds(7)
@@ -285,7 +285,7 @@ import Testing
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = most
     let session = URLSession(configuration: configuration)
-    // As many as may be are under way before one is over.
+    // The permitted number of requests arrives before any of them is answered.
     let goesOn = TestServer.Signal()
     server.route("GET", "/held") { _ in
       TestServer.Response(

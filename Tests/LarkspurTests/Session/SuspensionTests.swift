@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A suspended task stops the server, and loses nothing.
+/// Suspending a task stops the transfer without losing bytes.
 @Suite(.timeLimit(.minutes(2))) struct SuspensionTests {
   static let bytes = 64 << 20
 
@@ -20,7 +20,7 @@ import Testing
     URLSession(configuration: .ephemeral, delegate: delegate ? recorder : nil, delegateQueue: nil)
   }
 
-  /// Suspends and resumes a task from two threads until it is over. Each suspension has its resumption.
+  /// Suspends and resumes a task from two threads until `stop` is called. Each suspension is matched by a resumption.
   private final class Shaker: Sendable {
     private let isOver = Mutex(false)
 
@@ -41,7 +41,7 @@ import Testing
     func stop() { isOver.withLock { $0 = true } }
   }
 
-  /// What has come, in its order.
+  /// The checksum and count of the received bytes.
   private final class Received: Sendable {
     private let state = Mutex((sum: TestServer.Checksum(), count: 0))
 
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  /// However often it is suspended on its way.
+  /// An upload arrives whole, however often it is suspended on its way.
   @Test func anUploadArrivesWhole() async throws {
     let count = 4 << 20
     server.route("PUT", "/content") { request in
@@ -78,7 +78,7 @@ import Testing
     #expect(answer == Data("true".utf8))
   }
 
-  /// While it is suspended the server may read as much as it likes.
+  /// A suspended upload sends nothing, even if the server reads.
   @Test func aSuspendedUploadSendsNothing() async throws {
     let mayRead = TestServer.Signal()
     server.enqueue([.wait(mayRead), .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .hang])
@@ -89,7 +89,7 @@ import Testing
     task.resume()
     while task.countOfBytesSent == 0 { await Task.yield() }
     task.suspend()
-    // What comes behind the suspension on the loop is done after it.
+    // The loop runs the suspension before this load.
     let get = try url("/get")
     _ = try await session.data(from: get)
     let sent = task.countOfBytesSent
@@ -160,7 +160,7 @@ import Testing
     #expect(TestServer.Checksum(all) == TestServer.contentChecksum(count: count) && all.count == count)
   }
 
-  /// What has been written stays far behind what there is.
+  /// While a task is suspended, the server can write only as much as the buffers between both ends hold.
   @Test func readingStops() async throws {
     let written = Mutex(0)
     let total = 512 << 20
@@ -183,7 +183,7 @@ import Testing
     let task = session.dataTask(with: try url("/large"))
     task.resume()
     try await isSuspended.wait()
-    // Meanwhile another task on the same loop could have it all.
+    // Another task on the same loop, which would have given the first one time to receive everything.
     _ = try await session.data(from: try url("/bytes/\(Self.bytes)"))
     #expect(written.withLock { $0 } < 32 << 20)
     #expect(!recorder.events.contains(.data(task.taskIdentifier)))
@@ -202,7 +202,7 @@ import Testing
     task.resume()
     await recorder.waitForEnds()
     #expect(task.state == .completed)
-    // Of no effect any more.
+    // Both calls have no effect after completion.
     task.suspend()
     task.resume()
     #expect(task.state == .completed)
@@ -219,7 +219,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Whoever suspends a task at the moment of its beginning is heard.
+  /// A suspension on another thread while the task is starting takes effect and loses nothing.
   @Test func suspendedWhileItBegins() async throws {
     let session = session()
     for _ in 0..<200 {
@@ -232,7 +232,7 @@ import Testing
         }
         task.resume()
       }
-      // It waits for this, if it has not been over before it was suspended.
+      // The task completes only after this call, unless it had completed before the suspension.
       task.resume()
       await recorder.waitForEnds(before + 1)
       #expect(task.error == nil)

@@ -3,7 +3,7 @@ import Larkspur
 import Synchronization
 import Testing
 
-/// The first call of all goes to the task's own delegate, if it has the method, as every other call does.
+/// `didCreateTask` goes to the task's own delegate if it implements the method, as every other call does.
 @Suite struct TaskCreationTests {
   private final class Creations: NSObject, URLSessionTaskDelegate {
     let tasks = Mutex<[URLSessionTask]>([])
@@ -13,7 +13,7 @@ import Testing
     }
   }
 
-  /// Has nothing to say.
+  /// A delegate that implements no method.
   private final class Silent: NSObject, URLSessionTaskDelegate {}
 
   private func isCreation(_ event: SessionRecorder.Event) -> Bool {

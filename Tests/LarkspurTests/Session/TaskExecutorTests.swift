@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// Callers that run on the session's loop.
+/// Tests callers that prefer the session's loop as their executor.
 @Suite(.timeLimit(.minutes(2))) struct TaskExecutorTests {
   let server: TestServer
   let session = URLSession(configuration: .ephemeral)
@@ -24,7 +24,7 @@ import Testing
 
   private var isOnMain: Bool { DispatchQueue.getSpecific(key: Self.mark) == true }
 
-  /// However the load ends, and whatever its executor.
+  /// A main-actor caller resumes on the main actor, however the load ends and whichever executor it prefers.
   @MainActor @Test(arguments: [false, true]) func anActorsCallerComesBackToIt(prefersLoop: Bool) async throws {
     #expect(isOnMain)
     let (url, closed) = (try url("/bytes/10"), try #require(URL(string: "http://127.0.0.1:1/")))
@@ -45,7 +45,8 @@ import Testing
     }
   }
 
-  /// So many that the loop sleeps, looks for answers in place of that, and sleeps again: whatever it does, others are heard.
+  /// A long series of loads with occasional slow ones, so that the loop parks and wakes repeatedly. Callers elsewhere
+  /// get their responses throughout.
   @Test func oneAfterAnother() async throws {
     let (url, slow) = (try url("/bytes/10"), try url("/delay/10"))
     try await withTaskExecutorPreference(session.taskExecutor) {
@@ -118,7 +119,7 @@ import Testing
     #expect(error?.code == .cancelled)
   }
 
-  /// What is in the cache needs no waiting. Other loads have their turn all the same.
+  /// Loads from the cache complete without waiting, and still leave the loop time for other loads.
   @Test func loadsWithoutWaitingLeaveRoomForOthers() async throws {
     server.route("GET", "/kept") { _ in
       TestServer.Response(fields: ["Cache-Control": "max-age=1000"], body: .text("kept"))
@@ -134,7 +135,7 @@ import Testing
     #expect(server.requests.filter { $0.target == "/kept" }.count == 1)
   }
 
-  /// Each loop's callers want the others' loads at the same time.
+  /// Callers on each loop load by the sessions of all other loops at the same time, and resume on their own loop.
   @Test func loadsOfOtherLoopsComeBack() async throws {
     let url = try url("/bytes/10")
     let sessions = (0..<4).map { _ in URLSession(configuration: .ephemeral) }
@@ -155,7 +156,7 @@ import Testing
     #expect(count == 4 * 20 * 4 * 10)
   }
 
-  /// What begins there, and does not prefer it, is not carried on there.
+  /// A task that starts on the loop without preferring it resumes elsewhere.
   @Test func whoOnlyBeginsThereGoesElsewhere() async throws {
     let url = try url("/bytes/10")
     let call = await withTaskExecutorPreference(session.taskExecutor) {

@@ -5,8 +5,8 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// What a task's times count, and what they do not. Where a test waits for a time to be up, that is the outcome; where
-/// it must not be up, the whole takes longer than it, and a machine has seconds for each part.
+/// Tests which times count towards a task's timeouts. A test that expects a timeout just waits for it. A test that
+/// expects none takes longer in total than the timeout, and has seconds to spare in each part.
 @Suite(.timeLimit(.minutes(2))) struct TimeoutTests {
   let server: TestServer
 
@@ -46,7 +46,8 @@ import Testing
     #expect(await code { _ = try await session.data(for: request) } == .timedOut)
   }
 
-  /// Zero, or less, says nothing: the request's leaves it to the configuration, and that one's to the default.
+  /// A timeout of zero or less is unset: the request's falls back to the configuration's, and the configuration's to
+  /// the default.
   @Test(arguments: [0, -1.0]) func noTime(none: TimeInterval) async throws {
     let (free, load) = (session(request: none, resource: none), try request("/get", timeout: none))
     #expect(await code { _ = try await free.data(for: load) } == nil)
@@ -55,7 +56,7 @@ import Testing
     #expect(await code { _ = try await bound.data(for: stalled) } == .timedOut)
   }
 
-  /// The connection goes with the task.
+  /// A timeout closes the connection of the task.
   @Test func whatHasTimedOutIsClosed() async throws {
     server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
     let recorder = SessionRecorder()
@@ -152,7 +153,7 @@ import Testing
     #expect(count == 300_000)
   }
 
-  /// The server takes the body slowly, and says nothing meanwhile.
+  /// Sending counts as progress, even if the server reads slowly and does not answer meanwhile.
   @Test func sendingIsProgress() async throws {
     let count = 16 << 20
     server.enqueue([
@@ -189,7 +190,8 @@ import Testing
     #expect(server.requestsReceived == 1)
   }
 
-  /// A listener whose queue is full: the kernel leaves what comes without an answer.
+  /// A connection attempt that is never answered times out: the listener's queue is full, so the kernel ignores further
+  /// attempts.
   @Test func aBlackHole() async throws {
     let hole = try BlackHole()
     let session = session()
@@ -199,7 +201,7 @@ import Testing
   }
 }
 
-/// A port that takes no connection and refuses none.
+/// A port that neither accepts nor refuses connections.
 private final class BlackHole {
   let port: UInt16
   private var descriptors: [Int32] = []
@@ -221,7 +223,7 @@ private final class BlackHole {
     }
     port = UInt16(bigEndian: address.sin_port)
     guard hasBound else { throw Failure() }
-    // Those that fit into the queue, and a few that do not.
+    // More connections than the queue holds.
     for _ in 0..<8 {
       let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
       descriptors.append(descriptor)

@@ -4,13 +4,13 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// Packets are marked as the request says what they are for.
+/// Tests the traffic class (`IP_TOS`) that follows from a request's network service type.
 @Suite(.serialized) struct TrafficClassTests {
   let server: TestServer
 
   init() throws { server = try TestServer() }
 
-  /// The marks of this process's connections to the server, as the kernel has them.
+  /// The traffic classes of this process's connections to the server, as the kernel reports them.
   private func marks() -> [Int32] {
     var marks: [Int32] = []
     for descriptor in Int32(0)..<1024 {

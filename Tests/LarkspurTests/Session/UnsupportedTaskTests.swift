@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// Kinds of tasks that are declared only: everything says so, and nothing waits for ever.
+/// Tests the kinds of tasks that are declared without an implementation: every call fails, and none waits forever.
 @Suite struct UnsupportedTaskTests {
   private let session = URLSession(configuration: .ephemeral)
 
@@ -39,7 +39,7 @@ import Testing
       task.write(Data([1]), timeout: 1) { continuation.resume(returning: $0) }
     }
     #expect((other as? URLError)?.code == .unsupportedURL)
-    // They only ask for something to come, and so there is nobody to be told of an error.
+    // These functions have no result and no completion, so they cannot report an error.
     task.startSecureConnection()
     task.stopSecureConnection()
     #expect(task.state == .suspended && task.error == nil)
@@ -57,7 +57,7 @@ import Testing
     task.cancel()
   }
 
-  /// As at a server that knows nothing of the draft.
+  /// An upload produces no resume data, as with a server without support for resumable uploads.
   @Test func uploadsGiveNoResumeData() async throws {
     let server = try TestServer()
     let (arrived, hold) = (TestServer.Signal(), TestServer.Signal())
@@ -74,7 +74,7 @@ import Testing
     await recorder.waitForInvalidation()
     #expect(recorder.events.contains(.completed(task.taskIdentifier, .cancelled)))
     #expect((task.error as? URLError)?.uploadTaskResumeData == nil)
-    // Nor does one that is over, and one of nobody's.
+    // A completed task and a task without a session produce none either.
     #expect(await task.cancelByProducingResumeData() == nil)
     #expect(await URLSessionUploadTask().cancelByProducingResumeData() == nil)
     hold.fire()

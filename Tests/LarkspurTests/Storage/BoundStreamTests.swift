@@ -4,9 +4,10 @@ import Testing
 
 @testable import Larkspur
 
-/// `Stream.getBoundStreams`, without a session.
+/// Tests `Stream.getBoundStreams` without a session.
 @Suite(.timeLimit(.minutes(1))) struct BoundStreamTests {
-  /// Streams are told by Foundation not to be sendable; these are for any thread.
+  /// A pair of bound streams. Unchecked `Sendable`, since Foundation declares streams as not sendable, although these
+  /// can be used on any thread.
   struct Pair: @unchecked Sendable {
     let input: InputStream
     let output: OutputStream
@@ -23,7 +24,9 @@ import Testing
 
     func write(_ bytes: [UInt8]) -> Int { output.write(bytes, maxLength: bytes.count) }
 
-    /// Writes all of it, and returns whether that was possible.
+    /// Writes all bytes.
+    ///
+    /// - Returns: Whether all of them were written.
     func writeAll(_ bytes: [UInt8]) -> Bool {
       var rest = bytes[...]
       while !rest.isEmpty {
@@ -34,7 +37,9 @@ import Testing
       return true
     }
 
-    /// Nil: an error.
+    /// Reads up to `max` bytes.
+    ///
+    /// - Returns: The bytes, or `nil` on an error.
     func read(_ max: Int) -> [UInt8]? {
       var bytes = [UInt8](repeating: 0, count: max)
       let count = input.read(&bytes, maxLength: max)
@@ -42,7 +47,7 @@ import Testing
     }
   }
 
-  /// Runs what may block on a thread by itself.
+  /// Runs a closure that may block on a thread of its own.
   static func onAThread<T: Sendable>(_ body: @escaping @Sendable () -> T) async -> T {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread { continuation.resume(returning: body()) }
@@ -53,7 +58,7 @@ import Testing
     let pair = try Pair(4)
     #expect(!pair.input.hasBytesAvailable && pair.output.hasSpaceAvailable)
     #expect(pair.write([1, 2, 3]) == 3 && pair.input.hasBytesAvailable)
-    // So much as fits.
+    // Writes only the byte that fits.
     #expect(pair.write([4, 5, 6]) == 1 && !pair.output.hasSpaceAvailable)
     #expect(pair.read(2) == [1, 2] && pair.output.hasSpaceAvailable)
     #expect(pair.write([5, 6, 7]) == 2)
@@ -74,7 +79,7 @@ import Testing
     #expect(pair.read(1) == nil && pair.write([1]) == -1)
     #expect(!pair.input.hasBytesAvailable && !pair.output.hasSpaceAvailable)
     pair.output.open()
-    // A reader that opens later finds what has been written.
+    // A reader that opens later finds the bytes written before.
     #expect(pair.write([1, 2]) == 2 && !pair.input.hasBytesAvailable)
     pair.output.close()
     pair.output.open()
@@ -90,7 +95,7 @@ import Testing
 
   @Test func nothingIsAskedFor() throws {
     let pair = try Pair(1)
-    // Neither waits.
+    // Calls with a length of zero or less return at once.
     #expect(pair.output.write([], maxLength: 0) == 0 && pair.read(0) == [])
     #expect(pair.write([1]) == 1)
     #expect(pair.output.write([1], maxLength: 0) == 0 && pair.read(0) == [])
@@ -175,7 +180,7 @@ import Testing
     #expect(await written && read == Array(bytes[..<count]))
   }
 
-  /// Many threads at both ends: no byte is lost, and none comes twice.
+  /// Many threads at both ends neither lose nor duplicate a byte.
   @Test func manyThreads() async throws {
     let pair = try Pair(16)
     let counts = await withTaskGroup(of: [Int].self) { group in
@@ -207,7 +212,7 @@ import Testing
 
   // MARK: - Run loops
 
-  /// Writes or reads when it is told that it may, as programs for Darwin do.
+  /// A delegate that writes or reads when an event permits it, as programs for Darwin do.
   private final class Events: NSObject, StreamDelegate {
     var seen: [Stream.Event] = []
     var rest: ArraySlice<UInt8> = []
@@ -237,7 +242,7 @@ import Testing
       }
     }
 
-    /// As programs wait for their streams on Darwin: `run` returns behind each event.
+    /// Runs the run loop as programs for Darwin do: `run(mode:before:)` returns after each event.
     func run() { while !isOver, RunLoop.current.run(mode: .default, before: .distantFuture) {} }
   }
 
@@ -300,7 +305,7 @@ import Testing
     #expect(await seen == [Stream.Event.openCompleted.rawValue, Stream.Event.errorOccurred.rawValue])
   }
 
-  /// A stream that is taken from a run loop, or closed, does not keep that running.
+  /// A stream that is removed from a run loop, or closed, does not keep the run loop waiting.
   @Test(arguments: [true, false]) func aRunLoopIsLeft(byClosing: Bool) async throws {
     let pair = try Pair(1)
     let events = await Self.onAThread { () -> Int in
@@ -320,7 +325,7 @@ import Testing
     #expect(pair.input.property(forKey: .fileCurrentOffsetKey) == nil)
     #expect(pair.output.property(forKey: .dataWrittenToMemoryStreamKey) == nil)
     #expect(!pair.output.setProperty(1 as NSNumber, forKey: .fileCurrentOffsetKey))
-    // What `OutputStream` requires has no reader.
+    // A stream made by an initializer of `OutputStream` has no reader.
     let lonely = BoundOutputStream(toMemory: ())
     lonely.open()
     #expect(lonely.write([1], maxLength: 1) == -1 && lonely.streamStatus == .error)

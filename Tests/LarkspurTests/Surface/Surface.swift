@@ -1,22 +1,22 @@
-/// What a program can use of a module, in a form in which two modules can be compared.
+/// The public declarations of a module, in a form in which two modules can be compared.
 struct Surface {
   struct Declaration {
     var path: String
     var kind: String
     var isOpen: Bool
     var isDeprecated: Bool
-    /// Without what makes no difference to a caller.
+    /// The declaration without the parts that make no difference to a caller.
     var text: String
     var textWithoutDefaults: String
     var hasDefaults: Bool
-    /// Of a property: whether it can be set.
+    /// Whether a property can be set.
     var isSettable: Bool
   }
 
   private(set) var declarations: [String: [Declaration]] = [:]
-  /// By a type's path: what it conforms to and inherits from.
+  /// The protocols and the superclass of each type, by the type's path.
   private(set) var conformances: [String: Set<String>] = [:]
-  /// By a protocol's path: the requirements, and those of them that have a default implementation.
+  /// The requirements of each protocol, by its path. `defaults` has those with a default implementation.
   private(set) var requirements: [String: Set<String>] = [:]
   private(set) var defaults: Set<String> = []
   private var superclasses: [String: String] = [:]
@@ -35,7 +35,7 @@ struct Surface {
       case "inheritsFrom":
         superclasses[source] = target
         conformances[source, default: []].insert(target)
-      // Of every type that does not say otherwise.
+      // Every type conforms to these unless its declaration says otherwise.
       case "conformsTo" where ["Swift.Copyable", "Swift.Escapable"].contains(target): break
       case "conformsTo": conformances[source, default: []].insert(target)
       case "requirementOf": requirements[target, default: []].insert(source)
@@ -45,7 +45,7 @@ struct Surface {
     }
   }
 
-  /// What is called so in a type, or in the class that it inherits from.
+  /// The declarations of a path in its type, or in the superclass of that type.
   private func declarations(of path: String) -> [Declaration] {
     if let found = declarations[path] { return found }
     guard let dot = path[..<(path.firstIndex(of: "(") ?? path.endIndex)].lastIndex(of: "."),
@@ -57,7 +57,7 @@ struct Surface {
   private static func declaration(_ symbol: SymbolGraph.Symbol) -> Declaration {
     var text = ""
     for fragment in symbol.declarationFragments {
-      // What a parameter is called inside, and what the compiler finds out by itself.
+      // Skips internal parameter names, and keywords such as `override` that make no difference to a caller.
       if fragment.kind == "internalParam" {
         if text.last == " " { text.removeLast() }
         continue
@@ -68,7 +68,7 @@ struct Surface {
       text += fragment.spelling
     }
     text = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    // A class's own and a static member are called alike; whether it can be overridden is `isOpen`.
+    // Callers use a class member and a static member alike; `isOpen` says whether a member can be overridden.
     for (word, other) in [("class var", "static var"), ("class func", "static func"), ("any ", "")] {
       text.replace(word, with: other)
     }
@@ -86,7 +86,7 @@ struct Surface {
       isSettable: isSettable)
   }
 
-  /// Two names of one type.
+  /// Alternative names of one type.
   private static let aliases = [
     ("URLRequest.CachePolicy", "NSURLRequest.CachePolicy"), ("NSNSURLRequest", "NSURLRequest"),
     ("URLRequest.NetworkServiceType", "NSURLRequest.NetworkServiceType"), ("NSNSURLRequest", "NSURLRequest"),
@@ -107,7 +107,7 @@ struct Surface {
 
   // MARK: - Comparison
 
-  /// What a program that compiles with `theirs` would miss here, one line for each thing, by its path.
+  /// The differences that could break a program that compiles with `theirs`, one for each declaration, with its path.
   func gaps(to theirs: Surface) -> [(path: String, words: String)] {
     var gaps: [(path: String, words: String)] = []
     for (path, wanted) in theirs.declarations.sorted(by: { $0.key < $1.key }) {
@@ -125,7 +125,9 @@ struct Surface {
     return gaps + caseGaps(to: theirs) + conformanceGaps(to: theirs) + requirementGaps(to: theirs)
   }
 
-  /// Nil: whoever uses `theirs` can use `ours`.
+  /// Compares two declarations.
+  ///
+  /// - Returns: The first difference that could break a caller, or `nil` if there is none.
   private static func objection(_ ours: Declaration, to theirs: Declaration) -> String? {
     if ours.kind != theirs.kind { return "is a \(ours.kind) and no \(theirs.kind)" }
     let isEqual =
@@ -137,7 +139,7 @@ struct Surface {
     return nil
   }
 
-  /// With a case more than there, switches that are complete there are not so here.
+  /// Additional enumeration cases, which make complete `switch` statements of a program incomplete.
   private func caseGaps(to theirs: Surface) -> [(path: String, words: String)] {
     let enumerations = Set(theirs.cases.map { $0.enumeration })
     let known = Set(theirs.cases.map { $0.path })
@@ -158,7 +160,7 @@ struct Surface {
       for name in wanted.subtracting(ours).sorted() where declarations[path] != nil {
         gaps.append((path, "does not conform to or inherit from \(name)"))
       }
-      // A subclass of a class for any thread has to say again that it is one: that must not be new to it.
+      // A subclass of a `Sendable` class must restate its conformance, so the conformance must not be new.
       if !wanted.contains("Swift.Sendable"), ours.contains("Swift.Sendable") {
         gaps.append((path, "is Sendable"))
       }
@@ -166,7 +168,7 @@ struct Surface {
     return gaps
   }
 
-  /// A conforming type that compiles with `theirs` has to compile here.
+  /// Differences in requirements that could break a program's conforming type.
   private func requirementGaps(to theirs: Surface) -> [(path: String, words: String)] {
     var gaps: [(path: String, words: String)] = []
     for (name, wanted) in theirs.requirements.sorted(by: { $0.key < $1.key }) {

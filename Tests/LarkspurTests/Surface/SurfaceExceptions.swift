@@ -1,4 +1,4 @@
-/// Where Larkspur differs from FoundationNetworking, by the path of the declaration, and why.
+/// The deliberate differences from FoundationNetworking: the path of each declaration, with the reason.
 let surfaceExceptions: [String: String] = [
   "URLSession.ResponseDisposition.becomeStream": "as on Darwin; what delegates answer is switched over by sessions only"
 ]

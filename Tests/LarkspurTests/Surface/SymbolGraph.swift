@@ -49,7 +49,9 @@ struct SymbolGraph: Decodable {
     var description: String
   }
 
-  /// - Parameter folders: Where modules, and the module maps of C targets, are searched for.
+  /// Runs `swift-symbolgraph-extract` for a module.
+  ///
+  /// - Parameter folders: The directories of modules and of the C targets' module maps.
   static func extract(_ module: String, folders: [String]) throws -> SymbolGraph {
     let output = FileManager.default.temporaryDirectory.appending(path: "larkspur-surface-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: output, withIntermediateDirectories: true)
@@ -69,7 +71,7 @@ struct SymbolGraph: Decodable {
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw Failed(description: "\(module): \(words.suffix(2000))") }
     var graph = SymbolGraph(symbols: [], relationships: [])
-    // What a module adds to another one's types is in a file of its own.
+    // A module's extensions of another module's types are in files of their own.
     for name in try FileManager.default.contentsOfDirectory(atPath: output.path).sorted()
     where name == "\(module).symbols.json" || name.hasPrefix("\(module)@") {
       let part = try JSONDecoder().decode(Self.self, from: Data(contentsOf: output.appending(path: name)))
@@ -88,12 +90,12 @@ struct SymbolGraph: Decodable {
     #endif
   }
 
-  /// Where the build has put modules, and where module maps are.
+  /// The directories with the built modules and the module maps.
   static func folders() throws -> [String] {
     let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     var folders = [program.deletingLastPathComponent().appending(path: "Modules").path]
     var root = URL(filePath: #filePath)
-    // This file, its room, its target, Tests.
+    // Removes this file's name, its folder, its target and `Tests`.
     for _ in 0..<4 { root.deleteLastPathComponent() }
     let sources = root.appending(path: "Sources")
     let names = FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String } ?? []

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Larkspur
 
-/// Awaited loads have no task until somebody wants to see it. What is seen then is the load: it shows how it stands, and may be
-/// cancelled and suspended.
+/// An awaited load has a `URLSessionTask` only once the program asks for the session's tasks. The task then shows the
+/// state of the load, and can cancel and suspend it.
 @Suite(.timeLimit(.minutes(2))) struct AwaitedLoadTests {
   let server: TestServer
   let session: URLSession
@@ -26,7 +26,8 @@ import Testing
 
   private typealias Load = Task<(Data, URLResponse), any Error>
 
-  /// A load whose request the server has got, over a connection that has served before: it is answered when `mayAnswer` has fired.
+  /// Starts a load whose request has reached the server over a reused connection. The server answers it after
+  /// `mayAnswer` has fired.
   private func begin(onLoop: Bool, answer: TestServer.Script, _ mayAnswer: TestServer.Signal) async throws -> Load {
     let hasCome = TestServer.Signal()
     server.enqueue(
@@ -65,7 +66,7 @@ import Testing
     #expect(await session.allTasks.isEmpty)
   }
 
-  /// The same where more has to be waited for than an answer.
+  /// The task stays the same object while the body of the response is still arriving.
   @Test(arguments: [true, false]) func itsTaskStaysTheSame(onLoop: Bool) async throws {
     let (mayAnswer, isHalf, mayEnd) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     let load = try await begin(
@@ -102,7 +103,7 @@ import Testing
     task.suspend()
     mayAnswer.fire()
     server.enqueue([.expectRequest, .send(Self.answer("other")), .hang])
-    // Another load comes and goes meanwhile.
+    // Another load completes meanwhile.
     #expect(try await session.data(for: request()).0 == Data("other".utf8))
     #expect(task.state == .suspended && task.countOfBytesReceived == 0)
     task.resume()
@@ -110,7 +111,7 @@ import Testing
     #expect(task.state == .completed)
   }
 
-  /// Of loads whose tasks nobody has seen, and of those that somebody has.
+  /// Invalidating a session cancels its awaited loads, with or without a task object.
   @Test(arguments: [true, false], [true, false]) func theSessionCancelsThem(onLoop: Bool, isSeen: Bool) async throws {
     let mayAnswer = TestServer.Signal()
     let load = try await begin(onLoop: onLoop, answer: [.hang], mayAnswer)
@@ -136,7 +137,7 @@ import Testing
     #expect(await session.allTasks.isEmpty)
   }
 
-  /// Whoever looks at them, cancels or suspends them meanwhile: each ends once, and none is left.
+  /// Listing, cancelling and suspending many loads at random leaves each with one result, and no load behind.
   @Test func manyAreSeen() async throws {
     server.route("GET", "/") { _ in .text("ok") }
     let (session, request) = (session, try request())

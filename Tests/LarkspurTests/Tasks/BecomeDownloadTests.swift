@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Testing
 
 @Suite struct BecomeDownloadTests {
-  /// Has a word for the response, and for nothing else.
+  /// A delegate that implements only the method for the response.
   private final class Chooser: NSObject, URLSessionDataDelegate {
     func urlSession(
       _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
@@ -12,7 +12,10 @@ import Testing
     ) { completionHandler(.becomeDownload) }
   }
 
-  /// What the session's delegate hears. `watch` is called before the task, which has a delegate of its own, is resumed.
+  /// Runs a data task that has a delegate of its own and becomes a download.
+  ///
+  /// - Parameter watch: A closure that gets the task before it is resumed.
+  /// - Returns: The calls of the session's delegate.
   private func events(_ watch: (URLSessionDataTask) -> Void) async throws -> [String] {
     let server = try TestServer()
     server.route("GET", "/hello") { _ in .text("hello") }
@@ -32,7 +35,7 @@ import Testing
     #expect(try await events { _ in } == ["download", "file hello", "metrics 1", "end"])
   }
 
-  /// Who watches the first task sees the second one's end.
+  /// The progress of the data task also shows the end of the download task that replaces it.
   @Test(.timeLimit(.minutes(1))) func theProgressGoesAlong() async throws {
     var progress: Progress?
     _ = try await events { progress = $0.progress }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @Suite struct BytesEndTests {
-  /// Says when its session is over.
+  /// A delegate that signals the end of its session.
   private final class Delegate: NSObject, URLSessionDelegate {
     let isOver = TestServer.Signal()
 
@@ -25,7 +25,7 @@ import Testing
     #expect(bytes.task.state == .completed)
   }
 
-  /// A million chunks are no million calls: what has come together is handed over together.
+  /// Many small chunks do not cause as many delegate calls: chunks received together are delivered together.
   @Test(.timeLimit(.minutes(1))) func smallChunks() async throws {
     let server = try TestServer()
     let chunks = String(repeating: "1\r\na\r\n", count: 10_000)
@@ -39,7 +39,7 @@ import Testing
     session.dataTask(with: url).resume()
     await recorder.waitForEnds()
     #expect(received.load(ordering: .relaxed) == 10_000)
-    // (The kernel decides in how many pieces 60,000 bytes come.)
+    // The kernel decides in how many pieces the 60,000 bytes arrive.
     #expect(recorder.events.count { if case .data = $0 { true } else { false } } < 1_000)
     var count = 0
     for try await _ in try await session.bytes(from: url).0 { count += 1 }
@@ -47,7 +47,7 @@ import Testing
     session.downloadTask(with: url).resume()
     await recorder.waitForEnds(2)
     #expect(recorder.events.count { if case .wrote = $0 { true } else { false } } < 1_000)
-    // What comes in front of the break is not lost.
+    // Content received before a framing error is delivered.
     server.defaultScript = [.expectRequest, .send(head + "1\r\na\r\n1\r\nb\r\nnonsense\r\n"), .close]
     received.store(0, ordering: .relaxed)
     session.dataTask(with: url).resume()
@@ -56,10 +56,10 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Also what was decoded before something came that cannot be.
+  /// Content decoded before a coding error is delivered.
   @Test(.timeLimit(.minutes(1))) func contentInFrontOfGarbage() async throws {
     let server = try TestServer()
-    // A block of two bytes as they are, and one of a kind that there is not (RFC 1951 3.2.3).
+    // A stored block of two bytes, and a block of the reserved type (RFC 1951 3.2.3).
     let coded: [UInt8] = [0x78, 0x01, 0, 2, 0, 0xfd, 0xff, UInt8(ascii: "o"), UInt8(ascii: "k"), 0x07, 0xff]
     let head = "HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: \(coded.count)\r\n\r\n"
     server.defaultScript = [.expectRequest, .send(Array(head.utf8) + coded), .close]
@@ -75,7 +75,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Each of two readers gets some of the pieces, and both hear of the end.
+  /// Two readers of one sequence share its bytes, and both reach the end or get the error.
   @Test(.timeLimit(.minutes(1)), arguments: [true, false]) func twoMayRead(isCancelled: Bool) async throws {
     let server = try TestServer()
     let gate = TestServer.Signal()
@@ -98,7 +98,7 @@ import Testing
       }
     }
     try await hasRead.wait()
-    // By now both wait, or are about to.
+    // Both readers are now waiting, or about to wait.
     if isCancelled { bytes.task.cancel() } else { gate.fire() }
     let (first, second) = (await readers[0].value, await readers[1].value)
     #expect(first + second == (isCancelled ? 2 : 4))

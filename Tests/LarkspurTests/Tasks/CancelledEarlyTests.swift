@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// Tasks that are cancelled before they have ever been resumed.
+/// Tests tasks that are cancelled before they are resumed for the first time.
 @Suite(.timeLimit(.minutes(1))) struct CancelledEarlyTests {
   private let url = URL(string: "http://127.0.0.1:9/")
 
@@ -13,7 +13,8 @@ import Testing
     return session
   }
 
-  /// What is said on the delegate queue before `resume` comes first: who the task is for, say.
+  /// A task cancelled before its first `resume` reports its completion on `resume` (or after `unbegunEndDelay`, here an
+  /// hour), so operations that the program added to the delegate queue before `resume` run first.
   @Test func theEndIsToldWhenTheyAreResumed() async throws {
     let recorder = SessionRecorder()
     let session = session(recorder, waits: true)
@@ -33,7 +34,7 @@ import Testing
     #expect(recorder.events.count { $0.isEnd } == 50)
   }
 
-  /// A delegate that hears of the first `resume` may cancel the task in that call: it ends with it.
+  /// A task that its delegate cancels in `didResume` completes as cancelled.
   @Test func cancelledInDidResume() async throws {
     let recorder = Refuser()
     let session = session(recorder, waits: true)

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @Suite struct ConcurrentQueueTests {
-  /// Stays in its first call until it is let go.
+  /// A delegate that blocks in its first call until `gate` is signalled.
   private final class Delegate: NSObject, URLSessionDataDelegate {
     let events = Mutex<[String]>([])
     let isSending = TestServer.Signal()
@@ -41,7 +41,7 @@ import Testing
     session.uploadTask(with: request, from: Data("body".utf8)).resume()
     try await delegate.isSending.wait()
     _ = try await server.waitForRequests(1)
-    // The loop has gone round meanwhile, and would have told of the response.
+    // These loads make the loop run several ticks, in which the response would have been delivered.
     let url = try #require(URL(string: server.url("/get")))
     for _ in 0..<3 { _ = try await session.data(from: url) }
     #expect(delegate.events.withLock { $0.isEmpty })

@@ -5,10 +5,10 @@ import Synchronization
 import TestKit
 import Testing
 
-/// The order of a task's calls, whatever the server does and whatever the program does meanwhile.
+/// Tests the order of a task's delegate calls, whatever the server and the program do.
 ///
-/// A round is one task of one session. The server follows a random script, the program a random list of calls, some of
-/// them from within the delegate's. What was called is then read as a sentence of the documented grammar.
+/// A round is one task of one session. The server follows a random script, and the program makes random calls, some of
+/// them inside delegate methods. The recorded calls are then checked against the documented order.
 @Suite struct DelegateOrderTests {
   @Test(.timeLimit(.minutes(3))) func callsComeInTheDocumentedOrder() async throws {
     var dice = SeededGenerator(for: "delegate order")
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// The check has to be able to fail.
+  /// The check reports missing, repeated and swapped calls.
   @Test func aWrongOrderIsSeen() {
     var dice = SeededGenerator(seed: 1)
     var round = OrderRound(&dice)
@@ -35,7 +35,7 @@ import Testing
     for index in good.indices {
       var fewer = good
       fewer.remove(at: index)
-      // Without redirections there is one response less to hear of, and the server's word is not to be seen in the log.
+      // The log does not show how many redirections the server has sent, so the check cannot notice a missing one.
       if good[index] != "redirect" { #expect(!round.problems(of: fewer).isEmpty, "\(fewer)") }
       #expect(!round.problems(of: good + [good[index]]).isEmpty)
       guard index > 0 else { continue }

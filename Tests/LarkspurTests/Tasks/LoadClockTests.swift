@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-/// A task's two times, on a clock that only the test moves.
+/// Tests the idle and the total timeout of a task on a clock that only the test advances.
 @Suite struct LoadClockTests {
   let world: ScriptedWorld
   let clocks: LoadClocks
@@ -15,7 +15,7 @@ import Testing
     clocks = LoadClocks(on: world.loop)
   }
 
-  /// A clock that runs, and how often it has expired.
+  /// Starts a clock and counts its expiries.
   private func start(idle: Duration?, total: Duration?) -> (clock: Load, expiries: Shared<Int>) {
     let clock = Load(idle: idle, total: total, clocks)
     world.turn()
@@ -78,7 +78,7 @@ import Testing
     clock.resumeClock()
     world.advance(by: .seconds(1_000))
     clock.resumeClock()
-    // The idle time begins anew, the whole goes on from 9 seconds.
+    // The idle time starts anew; the total time continues at 9 s.
     world.advance(by: .milliseconds(9_999))
     #expect(expiries.value == 0)
     clock.progressed()
@@ -131,7 +131,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// One timer serves all. Each is told when its own time is up, and only then.
+  /// One timer of the loop serves all clocks. Each clock expires at its own time only.
   @Test func manyClocks() {
     var all: [(clock: Load, expiries: Shared<Int>)] = []
     for seconds in [30, 10, 20, 40, 10] { all.append(start(idle: .seconds(seconds), total: nil)) }
@@ -151,11 +151,11 @@ import Testing
     #expect(kept.expiries.value == 0)
     for (clock, _) in all { clock.stopClock() }
     kept.clock.stopClock()
-    // Nothing is left that could be up.
+    // No timer is left.
     #expect(world.leftovers == [])
   }
 
-  /// The first whose time is up ends the others: they hear nothing.
+  /// The first clock to expire can stop the other one, which then does not expire.
   @Test func whoIsToldMayStopTheOthers() {
     let (first, second) = (start(idle: .nanoseconds(1), total: nil), start(idle: .nanoseconds(1), total: nil))
     first.clock.expired = { second.clock.stopClock() }

@@ -4,13 +4,15 @@ import LarkspurTestServer
 import Synchronization
 
 extension OrderRound {
-  /// What was called, in its order.
+  /// Runs the round.
+  ///
+  /// - Returns: The delegate calls, in order.
   func run() async throws -> [String] {
     let server = try TestServer()
     defer { server.stop() }
     var signals: [TestServer.Signal] = []
     server.enqueue(script(&signals))
-    // A request that is sent again finds nobody.
+    // A retried request finds a server that resets its connection.
     server.defaultScript = TestServer.Script([.reset])
     let queue = isConcurrent ? OperationQueue() : nil
     let delegate = OrderDelegate(self)
@@ -38,7 +40,7 @@ extension OrderRound {
     }
     for _ in signals { letServerGoOn() }
     session.finishTasksAndInvalidate()
-    // As often as it may have been suspended, whichever task it is by now.
+    // Resumes the current task as often as it may have been suspended.
     while !delegate.state.withLock({ $0.isInvalid }) {
       delegate.current?.resume()
       await Task.yield()
@@ -62,7 +64,7 @@ extension OrderRound {
   }
 }
 
-/// Writes down all calls, and does now and then what a program might do within them.
+/// A delegate that records all calls, and in some of them makes the calls that the round prescribes.
 final class OrderDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
   struct State {
     var log: [String] = []
@@ -76,7 +78,7 @@ final class OrderDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
 
   init(_ round: OrderRound) { self.round = round }
 
-  /// The task, or the one that goes on in its place.
+  /// The task, or the download task that has replaced it.
   var current: URLSessionTask? { state.withLock { $0.task } }
 
   func note(_ event: String, _ session: URLSession? = nil) {
@@ -96,7 +98,7 @@ final class OrderDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     }
   }
 
-  /// A delegate may answer within the call or later.
+  /// Runs a completion inside the delegate call or later, as the round prescribes.
   private func answer(_ call: @escaping @Sendable () -> Void) {
     if round.answersLate { DispatchQueue.global().async(execute: call) } else { call() }
   }
@@ -174,7 +176,8 @@ final class OrderDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
   }
 }
 
-/// A delegate of the task's own that comes late, and has a word for a few things only: each call goes to one of the two.
+/// A delegate of the task that is set late and implements a few methods only. Each call goes to one of the two
+/// delegates.
 final class LateDelegate: NSObject, URLSessionDataDelegate {
   private let other: OrderDelegate
 

@@ -3,17 +3,17 @@ import Larkspur
 import LarkspurTestServer
 import TestKit
 
-/// What a server, a program and a delegate do in one round, and what may come of it.
+/// The random behaviour of a server, a program and a delegate in one round, and the rules for the resulting calls.
 struct OrderRound: Sendable, CustomStringConvertible {
   enum Kind: CaseIterable { case data, download, upload, streamedUpload }
 
-  /// How the server ends.
+  /// The end of the server's response.
   enum End: CaseIterable { case whole, cut, reset }
 
-  /// What the program does from outside.
+  /// The program's calls outside delegate methods.
   enum Call: CaseIterable { case suspend, resume, cancel, finish, invalidate, setDelegate, letServerGoOn, yield }
 
-  /// What the delegate does from within a call.
+  /// The delegate's calls inside its methods.
   enum Deed: CaseIterable { case nothing, cancel, suspendForAWhile, setDelegate, invalidate }
 
   var kind: Kind
@@ -23,10 +23,10 @@ struct OrderRound: Sendable, CustomStringConvertible {
   var pieces: [String]
   var isChunked: Bool
   var end: End
-  /// Before which of the server's steps it waits for the program.
+  /// The steps before which the server waits for the program.
   var waits: [Bool]
   var calls: [Call]
-  /// At which of the delegate's calls something is done.
+  /// The numbers of the delegate calls in which a deed happens.
   var deeds: [Int: Deed]
   var disposition: URLSession.ResponseDisposition
   var answersLate: Bool
@@ -52,7 +52,7 @@ struct OrderRound: Sendable, CustomStringConvertible {
     isConcurrent = Int.random(in: 0..<3, using: &dice) == 0
   }
 
-  /// What ends everything is not to happen in every round.
+  /// Makes the calls that end the task or the session rare, so that they do not end every round.
   private static func rarely(_ calls: [Call], _ dice: inout SeededGenerator) -> Call {
     let call = calls.randomElement(using: &dice) ?? .yield
     switch call {
@@ -67,7 +67,7 @@ struct OrderRound: Sendable, CustomStringConvertible {
       + "disposition \(disposition.rawValue) late \(answersLate) concurrent \(isConcurrent)"
   }
 
-  /// The whole of what the server has.
+  /// The whole body of the response.
   var body: String { pieces.joined() }
 
   // MARK: - The server
@@ -104,9 +104,9 @@ struct OrderRound: Sendable, CustomStringConvertible {
     return TestServer.Script(steps)
   }
 
-  // MARK: - The grammar
+  // MARK: - The order of calls
 
-  /// What is wrong with the calls. Empty: nothing.
+  /// The violations of the documented order, or an empty array.
   func problems(of log: [String]) -> [String] {
     var problems: [String] = []
     func check(_ isGood: Bool, _ problem: String) { if !isGood { problems.append(problem) } }

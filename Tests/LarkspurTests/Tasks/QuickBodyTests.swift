@@ -6,8 +6,8 @@ import Testing
 
 @testable import Larkspur
 
-/// Awaited loads with a little body over a connection that is there already: as quick as those without, but nothing is sent
-/// twice that must not be.
+/// Awaited loads with a small body over an idle connection take the fast path, which needs no Swift task, and follow
+/// the rules for repeating requests.
 @Suite(.timeLimit(.minutes(2))) struct QuickBodyTests {
   let server: TestServer
   let session: URLSession
@@ -33,7 +33,7 @@ import Testing
   }
 
   private static let ok = answer("200 OK", "", "ok")
-  /// Twice: after one answer it is not known yet whether the server keeps the connection.
+  /// Two responses: after one, the client does not know yet whether the server keeps the connection open.
   private static let first: TestServer.Script = [.expectRequest] + ok + [.expectRequest] + ok
 
   private func openConnection() async throws {
@@ -46,13 +46,13 @@ import Testing
     var code: URLError.Code?
   }
 
-  /// What comes of a request that is quick until `script` answers it.
+  /// Loads a request that takes the fast path until `script` answers it.
   private func load(
     _ request: URLRequest, isUpload: Bool = false, answeredBy script: TestServer.Script
   ) async throws -> Outcome {
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
     server.enqueue(Self.first + [.expectRequest, .fire(hasCome), .wait(mayAnswer)] + script)
-    // For who comes once more.
+    // The server for a repeated request.
     server.enqueue([.expectRequest] + Self.ok + [.hang])
     try await openConnection()
     let (session, bytes) = (session, request.httpBody?.count)
@@ -104,7 +104,8 @@ import Testing
     #expect(server.requests.last?.fields["Cookie"] == "a=b")
   }
 
-  /// All connections are others', and the one that comes free is not used until it goes on.
+  /// A load that is cancelled or suspended while it waits for a connection does not take the one that becomes idle.
+  /// After `resume` the suspended load gets a connection.
   @Test(arguments: [true, false]) func itWaitsForAConnection(andIsCancelled isCancelled: Bool) async throws {
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
     server.enqueue(
@@ -148,13 +149,13 @@ import Testing
     #expect(try await load(post(), answeredBy: script).text == "ok")
   }
 
-  /// The server may have acted on it (RFC 9110 9.2.2).
+  /// A lost POST is not repeated, since the server may have acted on it (RFC 9110 9.2.2).
   @Test func whatIsLostIsNotSentAgain() async throws {
     #expect(try await load(post(), answeredBy: [.close]) == Outcome(code: .networkConnectionLost))
     #expect(server.requestsReceived == 3)
   }
 
-  /// What may be sent twice is.
+  /// A lost idempotent request is repeated.
   @Test func whatIsLostIsSentAgain() async throws {
     var request = try post()
     request.httpMethod = "PUT"
@@ -163,7 +164,8 @@ import Testing
     #expect(server.requests.last?.body == Array("xxx".utf8))
   }
 
-  /// A server that had no patience with the connection, or an answer: who can know.
+  /// A 408 response to a POST is delivered, and the POST is not repeated: the response may be the server's answer, or a
+  /// note about an idle connection.
   @Test func tooLateForTheServer() async throws {
     let script = Self.answer("408 Request Timeout", "Connection: close\r\n", "late") + [.close]
     #expect(try await load(post(), answeredBy: script) == Outcome(status: 408, text: "late"))
@@ -178,7 +180,7 @@ import Testing
     #expect(request.target == "/there" && request.method == "POST" && request.body == Array("xxx".utf8))
   }
 
-  /// The server has closed the connection, and nothing has been sent over it.
+  /// The server closed the connection before the request was sent, so even a POST uses a new connection.
   @Test func theConnectionIsGone() async throws {
     let isGone = TestServer.Signal()
     server.enqueue(Self.first + [.close, .fire(isGone)])
@@ -189,7 +191,7 @@ import Testing
     #expect(server.requestsReceived == 3)
   }
 
-  /// What was stored of the resource holds no longer (RFC 9111 4.4), unless the server has failed.
+  /// A successful POST invalidates the stored response (RFC 9111 4.4); a failed one does not.
   @Test(arguments: [200, 500]) func theCacheForgets(status: Int) async throws {
     let fields = "Cache-Control: max-age=60\r\n"
     server.enqueue(
@@ -201,7 +203,8 @@ import Testing
     #expect(try await session.data(for: get()).0 == Data((status == 200 ? "new" : "old").utf8))
   }
 
-  /// A body that waits for the server's consent, whoever asks for that, is nobody's quick load.
+  /// A body that waits for `100 Continue` does not take the fast path, whether the request or the configuration asks
+  /// for it.
   @Test(arguments: [true, false]) func consent(isAskedForByTheRequest: Bool) async throws {
     server.enqueue(Self.first + [.expectRequest] + Self.ok + [.hang])
     let configuration = URLSessionConfiguration.ephemeral
@@ -217,7 +220,7 @@ import Testing
     #expect(server.requests.last?.body == Array("xxx".utf8))
   }
 
-  /// A server that says that it is at work keeps the load alive.
+  /// An interim response counts as progress for the timeout.
   @Test func aServerThatTakesItsTime() async throws {
     let (hasCome, mayGoOn) = (TestServer.Signal(), TestServer.Signal())
     server.enqueue(
@@ -234,7 +237,7 @@ import Testing
     _ = await load.result
   }
 
-  /// A GET with a body is refused, wherever it is begun.
+  /// A GET request with a body is refused on this path, too.
   @Test func aGETWithABody() async throws {
     server.enqueue(Self.first + [.hang])
     try await openConnection()
@@ -244,7 +247,7 @@ import Testing
     #expect(error?.code == .dataLengthExceedsMaximum)
   }
 
-  /// On the loop, off it, and as many at once as there are connections, or more.
+  /// Loads on and off the loop succeed with fewer, as many and more concurrent requests than connections.
   @Test(arguments: [true, false], [1, 4, 24]) func manyLoads(onLoop: Bool, atOnce: Int) async throws {
     server.route("POST", "/") { .text($0.bodyText) }
     let (session, request) = (session, try post())

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Larkspur
 
-/// Loads over a connection that is there already: they begin without a task of Swift's own, and go on in one where the answer is
-/// not what most are.
+/// Loads over an idle connection start on the fast path, without a Swift task, and fall back to one if the response
+/// needs more than delivery.
 @Suite(.timeLimit(.minutes(2))) struct QuickLoadTests {
   let server: TestServer
   let session: URLSession
@@ -35,7 +35,7 @@ import Testing
 
   private typealias Load = (task: URLSessionDataTask, outcome: @Sendable () async -> Outcome?)
 
-  /// A load behind another one, and a task that has begun it.
+  /// Performs a load that opens the connection, and then starts a task that reuses it.
   private func second(_ request: URLRequest? = nil) async throws -> Load {
     #expect(try await session.data(for: self.request()).0 == Data("first".utf8))
     return try begin(request, in: session)
@@ -65,7 +65,7 @@ import Testing
     var text: String?
     var status: Int? = 200
     var code: URLError.Code?
-    /// Over another connection.
+    /// The script of another connection, for a repeated request.
     var retry: TestServer.Script?
   }
 
@@ -130,7 +130,7 @@ import Testing
     #expect(task.state == .completed)
   }
 
-  /// Its connection goes with it, and the next load gets another one.
+  /// Cancelling a load closes its connection, and the next load dials a new one.
   @Test func itIsCancelled() async throws {
     let hasCome = TestServer.Signal()
     server.enqueue(Self.first + [.expectRequest, .fire(hasCome), .hang])
@@ -151,7 +151,7 @@ import Testing
     #expect(await outcome()?.code == .timedOut)
   }
 
-  /// Whatever comes while it is suspended waits until it goes on.
+  /// A response that arrives while the task is suspended is delivered after `resume`.
   @Test(arguments: [true, false]) func itIsSuspended(whileTheAnswerComes: Bool) async throws {
     let (hasCome, mayAnswer, isAnswered) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     server.enqueue(
@@ -165,7 +165,7 @@ import Testing
     if whileTheAnswerComes {
       mayAnswer.fire()
       try await isAnswered.wait()
-      // The loop has seen it by then: it is asked.
+      // `isQuick` runs on the loop, which has processed the response by then.
       for _ in 0..<3 { _ = await task.isQuick }
       #expect(task.state == .suspended)
     }
@@ -182,7 +182,7 @@ import Testing
     case timedOut
   }
 
-  /// All connections are others'. Whatever comes of the wait for one: it is as if a task had waited.
+  /// A load that waits for a connection is answered, cancelled, suspended and timed out like any other.
   @Test(arguments: End.allCases) func itWaitsForAConnection(_ end: End) async throws {
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
     let closes = end == .answeredOverAnother
@@ -200,7 +200,7 @@ import Testing
     var request = try request()
     if end == .timedOut { request.timeoutInterval = 0.2 }
     let (task, outcome) = try begin(request, in: session)
-    // (Its time may be up before anybody looks.)
+    // A timeout may fire before this check.
     while end != .timedOut, !(await task.isQuick) { await Task.yield() }
     switch end {
     case .answered, .answeredOverAnother:
@@ -214,7 +214,7 @@ import Testing
       task.suspend()
       mayAnswer.fire()
       #expect(await busy.outcome()?.text == "busy")
-      // The connection is others' meanwhile.
+      // The connection serves other loads while the task is suspended.
       #expect(try await session.data(for: self.request()).0 == Data("ok".utf8))
       task.resume()
       #expect(await outcome()?.text == "ok")
@@ -228,7 +228,7 @@ import Testing
     #expect(waiting == 0 && isIdle)
   }
 
-  /// Opens two, and leaves them to others.
+  /// Opens two connections and leaves both idle.
   private func openConnections() async throws {
     let (isHeld, mayGo) = (TestServer.Signal(), TestServer.Signal())
     server.route("GET", "/held", script: [.fire(isHeld), .wait(mayGo), .send(Self.answer("held")), .serveRoutes])
@@ -240,7 +240,7 @@ import Testing
     #expect(await held.outcome()?.text == "held")
   }
 
-  /// What another load has learned meanwhile was not in the request: the credentials are good, and are sent.
+  /// Credentials that another load has stored after this request was sent are used to answer its challenge.
   @Test func credentialsComeWhileItWaits() async throws {
     try await openConnections()
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
@@ -267,7 +267,7 @@ import Testing
     #expect(await outcome()?.text == "known")
   }
 
-  /// A response is stored as the answer to what was sent.
+  /// A response is stored as the answer to the fields that were sent, not to the current cookies.
   @Test func cookiesComeWhileItWaits() async throws {
     try await openConnections()
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
@@ -286,7 +286,7 @@ import Testing
     #expect(try await session.data(for: request("/page")).0 == Data("a=b".utf8))
   }
 
-  /// Who is resumed first gets the connection first, whatever each has to wait for.
+  /// The load resumed first gets the connection first, even if it has a body that is not on the fast path.
   @Test func nobodyIsOvertaken() async throws {
     server.route("*", "/") { .text($0.method) }
     let configuration = URLSessionConfiguration.ephemeral
@@ -299,7 +299,7 @@ import Testing
     let (first, second) = (put, try request())
     for _ in 0..<20 {
       let loads = try await withTaskExecutorPreference(session.taskExecutor) {
-        // In one turn.
+        // Both loads start in one tick.
         [try begin(first, in: session), try begin(second, in: session)]
       }
       for load in loads { _ = await load.outcome() }
@@ -314,7 +314,7 @@ import Testing
     ) { completionHandler(nil) }
   }
 
-  /// A delegate that comes while the answer is waited for is asked all the same.
+  /// A delegate set while the load waits for the response is asked.
   @Test func aDelegateComes() async throws {
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
     server.enqueue(
@@ -341,7 +341,7 @@ import Testing
     #expect(cookies.map(\.name) == ["a"])
   }
 
-  /// The response may be stored, and is.
+  /// A response that may be stored is stored.
   @Test func theCacheHears() async throws {
     server.enqueue(
       Self.first + [.expectRequest, .send(Self.answer("200 OK", "Cache-Control: max-age=60\r\n", "ok")), .hang])
@@ -350,7 +350,7 @@ import Testing
     #expect(try await session.data(for: request()).0 == Data("ok".utf8))
   }
 
-  /// On the loop, off it, and as many at once as there are connections, or more.
+  /// Loads on and off the loop succeed with fewer, as many and more concurrent requests than connections.
   @Test(arguments: [true, false], [1, 4, 24]) func manyLoads(onLoop: Bool, atOnce: Int) async throws {
     server.route("GET", "/") { _ in .text("ok") }
     let (session, request) = (session, try request())
@@ -370,7 +370,7 @@ import Testing
     #expect(await session.allTasks.isEmpty)
   }
 
-  /// Whose answers come from the cache, and so at once, does not keep the executor's other tasks away.
+  /// A caller whose responses come from the cache at once does not block the executor's other tasks.
   @Test(.ownThread) func othersComeBetweenAnswersFromTheCache() async throws {
     server.route("GET", "/") { _ in
       TestServer.Response(fields: ["Cache-Control": "max-age=600"], body: .bytes(Array("ok".utf8)))
@@ -387,7 +387,7 @@ import Testing
     #expect(server.requests.count == 1)
   }
 
-  /// Nothing is sent for a caller who has been cancelled before.
+  /// A caller that has been cancelled before the call sends no request.
   @Test(arguments: [true, false]) func callersAreCancelledBefore(onLoop: Bool) async throws {
     server.route("GET", "/") { _ in .text("ok") }
     let (session, request) = (session, try request())
@@ -403,7 +403,7 @@ import Testing
     #expect(server.requestsReceived == 2)
   }
 
-  /// Wherever its caller is cancelled: it ends once.
+  /// A caller that is cancelled at a random moment gets one result.
   @Test(arguments: [true, false]) func callersAreCancelled(onLoop: Bool) async throws {
     server.route("GET", "/") { _ in .text("ok") }
     let (session, request) = (session, try request())
@@ -423,7 +423,7 @@ import Testing
 }
 
 extension URLSessionTask {
-  /// Whether it has begun, and no task of Swift's own runs for it.
+  /// Whether the load has started and has no Swift task.
   var isQuick: Bool {
     get async {
       guard let transfer = read({ $0.transfer }) else { return false }

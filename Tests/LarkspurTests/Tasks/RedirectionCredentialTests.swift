@@ -4,11 +4,11 @@ import Testing
 
 @testable import Larkspur
 
-/// What other clients have told the wrong server; each test has the name of the report.
+/// Tests the secrets that other clients have sent to the wrong server. Each test is named after its report.
 @Suite struct RedirectionCredentialTests {
   private static let secrets = ["Authorization", "Cookie", "Proxy-Authorization"]
 
-  /// Which secrets go along from one URL to another.
+  /// The names of the secret fields that a redirection from one URL to another keeps.
   private func kept(
     from url: String, to location: String, names: [String] = secrets, status: Int = 302
   ) throws -> Set<String> {
@@ -113,7 +113,7 @@ import Testing
       _ = machine.redirectionAnswered(next)
     }
     #expect(machine.request.value(forHTTPHeaderField: "Authorization") == nil)
-    // Nor do the configuration's fields.
+    // The secret fields of the configuration are not sent either.
     #expect(machine.isElsewhere)
   }
 
@@ -122,7 +122,7 @@ import Testing
     #expect(try kept(from: "http://a.example/", to: "http://b.example/", names: ["Proxy-Authorization"]) == [])
   }
 
-  /// `/away` of the first server leads to the second, and that leads back to the first one's `/get`.
+  /// Makes two servers: `/away` of the first redirects to the second, which redirects to `/get` of the first.
   private static func thereAndBack() throws -> (first: TestServer, second: TestServer) {
     let (first, second) = (try TestServer(), try TestServer())
     let (home, back) = (first.url("/get"), second.url("/back"))
@@ -131,7 +131,7 @@ import Testing
     return (first, second)
   }
 
-  /// The same, with servers: what the second one is told.
+  /// After a redirection to another server, neither that server nor the original one gets the secrets.
   @Test("CVE-2018-1000007, CVE-2022-27774 and CVE-2024-45336 over the wire")
   func anotherServerHearsNoSecrets() async throws {
     let (first, second) = try Self.thereAndBack()
@@ -155,7 +155,7 @@ import Testing
     }
   }
 
-  /// Loggers look at it. What is not sent is not shown.
+  /// `currentRequest` shows the configuration's fields that are sent, and no others, since programs log it.
   @Test func theCurrentRequestShowsTheAdditionalFields() async throws {
     let (server, other) = try Self.thereAndBack()
     let configuration = URLSessionConfiguration.ephemeral

@@ -34,7 +34,7 @@ import Testing
     #expect(try next(status, "/next") == nil, "\(status) is followed")
   }
 
-  /// RFC 9110 15.4, and the fetch standard's HTTP-redirect fetch; 305 and 306 as Foundation has them.
+  /// RFC 9110 15.4 and the "HTTP-redirect fetch" of the Fetch standard. Statuses 305 and 306 behave as in Foundation.
   @Test(arguments: [
     ("GET", [301: "GET", 302: "GET", 303: "GET", 305: "GET", 306: "GET", 307: "GET", 308: "GET"]),
     ("HEAD", [301: "HEAD", 302: "HEAD", 303: "HEAD", 305: "HEAD", 306: "HEAD", 307: "HEAD", 308: "HEAD"]),
@@ -85,7 +85,7 @@ import Testing
     #expect(try followed(302, location).url?.absoluteString == expected)
   }
 
-  /// Those of the wire count, whatever they may mean.
+  /// Bytes of a `Location` that are not ASCII are percent-encoded as they came over the wire, whatever text they mean.
   @Test func bytesThatAreNoTextAreEncoded() async throws {
     let server = try TestServer()
     server.enqueue([
@@ -98,7 +98,7 @@ import Testing
     #expect(server.failures.isEmpty)
   }
 
-  /// Two that differ say nothing, and two that are equal say it once.
+  /// Two different `Location` fields are no redirection; two equal ones are a redirection.
   @Test(arguments: [("/x", "/redirected"), ("/get", "/get")])
   func severalLocations(second: String, end: String) async throws {
     let server = try TestServer()
@@ -117,7 +117,7 @@ import Testing
     #expect(try next(302, location) == nil, "it is followed")
   }
 
-  /// The delegate, and the program's protocols, are asked about each of them.
+  /// A redirection that cannot be loaded is still proposed to the delegate and to the program's protocols.
   @Test(arguments: [
     ("ftp://b.example/", "ftp://b.example/#part"), ("file:///etc/passwd", "file:///etc/passwd#part"),
     ("data:,x", "data:,x#part"), ("javascript:alert(1)", "javascript:alert(1)#part"),
@@ -133,7 +133,7 @@ import Testing
     #expect(next.value(forHTTPHeaderField: "Authorization") == nil)
   }
 
-  /// A server that answers `%5B` with `[` sends the client in a circle, and not to URLs that grow.
+  /// A server that answers `%5B` with `[` causes a circle of equal URLs, not of growing ones.
   @Test func aCircleDoesNotGrow() async throws {
     let server = try TestServer()
     server.enqueue([

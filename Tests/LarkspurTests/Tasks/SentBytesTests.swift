@@ -15,7 +15,7 @@ import Testing
     #expect(bytes.add(SentBytes(from: 9, to: 10)))
   }
 
-  /// What is told of the first time is no part of the second.
+  /// Bytes reported of the first sending do not count towards the second.
   @Test func aBodyThatBeginsAgain() {
     let bytes = CoalescedUpdates<SentBytes>()
     #expect(bytes.add(SentBytes(from: 0, to: 5)))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What a task shows stays as it is from `cancel()` on, and after its end.
+/// The public values of a task do not change after `cancel()` or after completion.
 @Suite struct ShownValuesTests {
   typealias State = URLSessionTask.State
 
@@ -34,7 +34,7 @@ import Testing
     #expect(isElsewhere == task.countOfBytesSent && task.read { $0.shown.isElsewhere } == changes)
   }
 
-  /// The load is at its end, and has not heard of `cancel()` yet.
+  /// A load that ends before it learns of `cancel()` fails as cancelled.
   @Test func aLoadThatEndsAfterCancelHasFailed() throws {
     let task = try task()
     task.read { $0.state = .canceling }
@@ -42,12 +42,12 @@ import Testing
     #expect((failure as? URLError)?.code == .cancelled && (task.error as? URLError)?.code == .cancelled)
     #expect(task.response == nil && task.state == .completed)
     #expect((failure as? URLError)?.failingURL == task.originalRequest?.url)
-    // What comes behind the end changes nothing.
+    // A second completion changes nothing.
     task.complete(URLError(.timedOut))
     #expect((task.error as? URLError)?.code == .cancelled)
   }
 
-  /// Whoever has the file is not told that there is none.
+  /// A task whose file has been handed to the program completes successfully despite `cancel()`.
   @Test func cancelComesTooLateForWhatIsGiven() throws {
     let task = try task()
     task.read { $0.state = .canceling }
@@ -60,7 +60,7 @@ import Testing
     #expect((task.complete(URLError(.timedOut)) as? URLError)?.code == .timedOut)
   }
 
-  /// Cancelled by its protocol, which sends a response all the same.
+  /// A protocol that cancels its task and then sends a response changes nothing on the task.
   @Test func nothingIsShownThatComesAfterCancel() async throws {
     for round in 0..<20 {
       let script = try ScriptedProtocol.script {

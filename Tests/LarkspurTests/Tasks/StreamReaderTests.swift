@@ -4,11 +4,11 @@ import Testing
 
 @testable import Larkspur
 
-/// Dispatch's own, which its module for Swift leaves out. Nil: of the queue that this is called on.
+/// The label of a queue, or of the current queue for `nil`. The Swift module of Dispatch lacks this function.
 @_silgen_name("dispatch_queue_get_label") private func labelOfQueue(_ queue: OpaquePointer?) -> UnsafePointer<CChar>
 
 @Suite(.timeLimit(.minutes(1))) struct StreamReaderTests {
-  /// Says when it is read, has nothing, and counts how often it is closed.
+  /// A stream without bytes that signals each read and counts how often it is closed.
   private class Watched: InputStream {
     let closings = Mutex(0)
     private let status = Mutex(Stream.Status.notOpen)
@@ -31,12 +31,12 @@ import Testing
     }
   }
 
-  /// Is open for ever, and has nothing.
+  /// An open stream that never has bytes.
   private final class Empty: Watched {
     override var hasBytesAvailable: Bool { false }
   }
 
-  /// Its reads wait until somebody ends them.
+  /// A stream whose reads block until `end` is signalled.
   private class Waiting: Watched {
     let end = DispatchSemaphore(value: 0)
 
@@ -47,24 +47,24 @@ import Testing
     }
   }
 
-  /// One end of a pipe, as programs write them: who reads waits until there is something, or until it is closed.
+  /// One end of a pipe, as programs write them: a read blocks until there are bytes or the stream is closed.
   private final class Pipe: Waiting {
     override func close() {
-      // Not on a thread that is meant for short work, Swift's pool's: a program's own `close` may wait for its `read`.
+      // The reader must not close the stream on a thread of Swift's pool: a program's `close` may wait for its `read`.
       #expect(String(cString: labelOfQueue(nil)).hasPrefix("larkspur."))
       super.close()
       end.signal()
     }
   }
 
-  /// Is used on one thread at a time.
+  /// A stream that may be used on one thread at a time only.
   private final class Ready: Waiting, URLSessionReadyStream {
     var isReadWithoutWaiting: Bool { false }
   }
 
-  /// Cancels a read of the stream when it has been asked so often.
+  /// Cancels a read after the stream was asked `count` times.
   ///
-  /// - Parameter endRead: What it takes for the read to end then.
+  /// - Parameter endRead: Makes a blocked read return after the cancellation.
   private func giveUp<S: Watched>(
     _ make: (AsyncStream<Void>.Continuation) -> S, after count: Int, endRead: (S) async -> Void = { _ in }
   ) async {
@@ -77,20 +77,20 @@ import Testing
     await endRead(stream)
     await #expect(throws: CancellationError.self) { try await reading.value }
     reader.close()
-    // Behind that in its queue.
+    // This call runs after the close in the reader's queue.
     await #expect(throws: CancellationError.self) { try await reader.next() }
     #expect(stream.closings.withLock { $0 } == 1)
   }
 
-  /// Nobody asks it any more.
+  /// A cancelled reader stops asking a stream without bytes.
   @Test func aStreamThatHasNothingIsGivenUp() async { await giveUp(Empty.init, after: 2) }
 
-  /// Nobody else would end the read, which keeps a thread.
+  /// A cancelled reader closes a stream whose read blocks: the read would otherwise occupy a thread forever.
   @Test func aStreamWhoseReadWaitsIsClosed() async { await giveUp(Pipe.init, after: 1) }
 
   @Test func aReadyStreamIsNotClosedWhileItIsRead() async {
     await giveUp(Ready.init, after: 1) { stream in
-      // Longer than others have.
+      // 20 ms is longer than the reader waits for other streams (`lastReadMilliseconds`).
       await withCheckedContinuation { continuation in
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) { continuation.resume() }
       }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// Every state with every fact.
+/// Tests every state of `TaskMachine` with every fact.
 @Suite struct TaskMachineTests {
   enum State: CaseIterable { case loading, redirecting, authenticating, over }
 
@@ -13,7 +13,7 @@ import Testing
     case redirectionAccepted, redirectionRefused, credentialGiven, credentialRefused
   }
 
-  /// What comes of it, without the values.
+  /// The kind of a step, without its values.
   enum Outcome: Equatable {
     case load, askRedirection, askCredential
     case deliver(Int)
@@ -72,15 +72,15 @@ import Testing
 
   private static func expected(_ state: State, _ fact: Fact) -> Outcome {
     switch (state, fact) {
-    // A response counts whatever has been before it.
+    // A response counts in every state.
     case (_, .success): .deliver(200)
     case (_, .unauthorized), (_, .proxyUnauthorized): .askCredential
-    // Whether the place can be loaded is seen when it is to be.
+    // A redirection is proposed in any case. Whether its target can be loaded is checked when the load starts.
     case (_, .redirect), (_, .badRedirect), (_, .foreignRedirect), (_, .protocolRedirect): .askRedirection
-    // There is nothing that a delegate could be shown.
+    // Without a response there is nothing to ask a delegate about.
     case (_, .protocolRedirectWithoutResponse): .load
     case (_, .redirectWithoutPlace): .deliver(302)
-    // An answer counts if there was a question.
+    // An answer counts only in the state that asks for it.
     case (.redirecting, .redirectionAccepted): .load
     case (.redirecting, .redirectionRefused): .deliver(307)
     case (.authenticating, .credentialGiven): .load
@@ -95,7 +95,7 @@ import Testing
     var machine = try Self.machine(in: state)
     let step = try Self.apply(fact, to: &machine)
     #expect(Self.outcome(step) == Self.expected(state, fact))
-    // Only an answer that has been asked for counts as a redirection.
+    // The redirection counts only if the delegate accepted it when asked, or if there was nothing to ask.
     let isFollowed =
       state == .redirecting && fact == .redirectionAccepted || fact == .protocolRedirectWithoutResponse
     #expect(machine.redirectCount == (isFollowed ? 1 : 0))
@@ -106,14 +106,14 @@ import Testing
     .redirectionAccepted, .redirectionRefused, .credentialGiven, .credentialRefused,
   ]
 
-  /// A question is answered once.
+  /// A second answer to one question fails the task.
   @Test(arguments: answers, answers)
   func noQuestionIsAnsweredTwice(first: Fact, second: Fact) throws {
     for state in State.allCases {
       var machine = try Self.machine(in: state)
       _ = try Self.apply(first, to: &machine)
       guard case .fail(let error) = try Self.apply(second, to: &machine) else {
-        // An answer to something else leaves the task failed, too.
+        // An answer that does not fit the question fails the task, too.
         Issue.record("\(state): \(second) after \(first)")
         continue
       }
@@ -137,7 +137,7 @@ import Testing
     }
     #expect(machine.redirectCount == 20)
     #expect(machine.request.url?.path == "/20")
-    // The delegate is asked all the same: it may want the response.
+    // The delegate is asked about the redirection beyond the limit, too, since it may want the response.
     var other = machine
     for isRefused in [false, true] {
       guard case .askRedirection(_, let next) = other.responseReceived(try Self.response(302, ["Location": "/21"]))
@@ -198,7 +198,8 @@ import Testing
     #expect(machine.isElsewhere)
   }
 
-  /// What a redirection leads to may be loaded from this machine if the program itself has said so, and not if a server has.
+  /// A redirection may lead to a local URL (`file:` or `data:`) only if the program chose this URL, not if a server
+  /// proposed it.
   @Test(arguments: [
     ("file:///a", "file:///a", false), ("file:///a", "file:///b", false), ("FILE:///a", "file:///a", false),
     ("data:,a", "data:,a", false), ("data:,a", "data:,b", false), ("http://b.example/", "data:,a", true),
@@ -211,7 +212,7 @@ import Testing
     _ = machine.responseReceived(try Self.response(302, ["Location": proposed]))
     _ = machine.redirectionAnswered(try Self.request(chosen))
     #expect(machine.mayBeLocal == mayBeLocal && machine.redirection?.statusCode == 302)
-    // A protocol for HTTP may only pass on what a server has said.
+    // A protocol class for HTTP may only have passed on a server's redirection, so it may not lead to a local URL.
     for response in [nil, try Self.response(302)] {
       machine = TaskMachine(try Self.request())
       _ = machine.protocolRedirected(by: response, to: try Self.request(proposed))

@@ -8,7 +8,7 @@ import Testing
 
   init() throws { server = try TestServer() }
 
-  /// The task's progress, asked for before it runs, at its end.
+  /// The progress of a completed task. The test requests the progress before the task starts.
   private func end(_ request: URLRequest) async -> Progress {
     let session = URLSession(configuration: .ephemeral)
     return await withCheckedContinuation { continuation in
@@ -40,7 +40,7 @@ import Testing
     #expect(progress.isFinished && progress.completedUnitCount > 500)
   }
 
-  /// More than can be counted is to be sent and received.
+  /// An announced length of `Int64.max` plus the sent bytes does not overflow.
   @Test func aServerMayClaimAnyLength() async throws {
     server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: \(Int64.max)\r\n\r\npart"), .close])
     var upload = try request("/cut")
@@ -50,7 +50,7 @@ import Testing
     #expect(progress.completedUnitCount == 504 && !progress.isFinished)
   }
 
-  /// They run on several threads, and each writes to the parent.
+  /// Tasks of several sessions update one parent progress from several threads.
   @Test func tasksOfSeveralSessionsHaveOneParent() async throws {
     let url = try #require(URL(string: server.url("/bytes/1000")))
     let sessions = (0..<4).map { _ in URLSession(configuration: .ephemeral) }
@@ -65,12 +65,12 @@ import Testing
     #expect(parent.completedUnitCount == count && parent.isFinished)
   }
 
-  /// What has come before the failure is what has been done.
+  /// The progress of a failed task counts the bytes that arrived, and is not finished.
   @Test func aTaskThatHasFailedIsNot() async throws {
     server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart"), .close])
     let progress = await end(try request("/cut"))
     #expect(!progress.isFinished && progress.completedUnitCount == 4 && progress.totalUnitCount == 100)
-    // Nobody knows how much there would have been.
+    // The total length is unknown.
     server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\npart"), .close])
     let unknown = await end(try request("/cut"))
     #expect(!unknown.isFinished && unknown.completedUnitCount == 4 && unknown.fractionCompleted == 0)

@@ -6,7 +6,7 @@ import Testing
 @testable import Larkspur
 
 @Suite struct TransferTests {
-  /// Nobody tells a transfer that its task does not have yet.
+  /// A task that is resumed before its transfer is attached still starts.
   @Test(.timeLimit(.minutes(1))) func aTaskIsResumedWhileItsTransferIsMade() async throws {
     let server = try TestServer()
     let session = URLSession(configuration: .ephemeral)

@@ -4,9 +4,9 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// Redirections to places that cannot be loaded: only a client that wants to follow one fails.
+/// Tests redirections to URLs that cannot be loaded: the load fails only if the client follows the redirection.
 @Suite(.timeLimit(.minutes(1))) struct UnfollowedRedirectionTests {
-  /// Where a server sends a client, and what becomes of a load that goes there.
+  /// The targets of redirections, and the error of a load that follows them.
   static let places: [(location: String, code: URLError.Code)] = [
     ("ht3p://localhost/", .unsupportedURL), ("mailto:a@b.example", .unsupportedURL),
     ("file:///etc/passwd", .unsupportedURL),
@@ -62,7 +62,8 @@ import Testing
     #expect(response.statusCode == 301 && response.value(forHTTPHeaderField: "Location") == place.location)
   }
 
-  /// Without a delegate every redirection is to be followed.
+  /// Without a delegate every redirection is followed. The completion handler gets the redirection's response together
+  /// with the error.
   @Test(arguments: places) func handlersGetTheResponseBesideTheError(place: (location: String, code: URLError.Code))
     async throws
   {
@@ -87,7 +88,7 @@ import Testing
 
   // MARK: - Protocols
 
-  /// Loads `mock:` URLs, and redirects `mock:away`.
+  /// A protocol that loads `mock:` URLs and redirects `mock:away`.
   private final class MockProtocol: URLProtocol, @unchecked Sendable {
     override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "mock" }
 
@@ -120,7 +121,7 @@ import Testing
     #expect(response.url?.scheme == (text == "own" ? "data" : "mock"))
   }
 
-  /// A class for other requests changes nothing.
+  /// A protocol class that does not accept the target changes nothing.
   @Test func aProtocolThatDoesNotWantIt() async throws {
     let server = try server(redirectingTo: "ht3p://localhost/")
     let url = try #require(URL(string: server.url("/a")))
@@ -131,9 +132,9 @@ import Testing
     #expect(error?.localizedDescription.contains("ht3p://localhost/") == true)
   }
 
-  // MARK: - This machine
+  // MARK: - Local URLs
 
-  /// A delegate that changes what a server has proposed has not chosen a file.
+  /// A delegate that modifies the URL that a server proposed has not chosen a local URL itself.
   @Test(arguments: ["file:///etc/passwd", "data:,bad"]) func aChangedRequestIsRefusedAsWell(location: String)
     async throws
   {
@@ -155,7 +156,7 @@ import Testing
     #expect(delegate.error == nil && delegate.events.contains("data own"))
   }
 
-  /// A protocol for HTTP passes on what a server has said to it.
+  /// A protocol for HTTP passes on a server's redirection, so it cannot lead to a local URL.
   @Test(arguments: ["file:///etc/passwd", "data:,bad"]) func aProtocolPassesARedirectionOn(location: String)
     async throws
   {

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Larkspur
 
-/// Loads of the default kind, over a connection that is there: content codings, validators, a cache that holds something and
-/// cookies need no task of Swift's.
+/// Loads of common kinds over an idle connection need no Swift task: with content codings, validators, a filled cache
+/// and cookies.
 @Suite(.timeLimit(.minutes(2))) struct WorkerlessLoadTests {
   let server: TestServer
   let session: URLSession
@@ -65,7 +65,7 @@ import Testing
     #expect(server.requestsReceived == 1)
   }
 
-  /// A cache whose responses are all on disk, under a folder of the test's own.
+  /// Runs a closure with a session whose cache is on disk only, in a temporary directory.
   private func withDiskSession(_ body: (URLSession, URLCache) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  /// A cancelled load does not wait for the disk, and what the disk says later has no effect.
+  /// A cancelled load does not wait for the disk, and a late result of the disk has no effect.
   @Test func aDiskThatHangs() async throws {
     try await withDiskSession { session, cache in
       _ = try await load("/stored", by: session)
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  /// However many pieces a response has.
+  /// A response in many pieces needs no Swift task.
   @Test func piecesOfAResponse() async throws {
     let pieces: TestServer.Script = [
       .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n", inPiecesOf: 1),
@@ -128,7 +128,7 @@ import Testing
     #expect(large.data.count == 3_000_000 && !large.hasWorker)
   }
 
-  /// A redirection is for a worker: the delegate may have to be asked.
+  /// A redirection needs a Swift task, since the delegate may have to be asked.
   @Test func redirections() async throws {
     _ = try await load("/bytes/10")
     let redirected = try await load("/redirect-to?url=/bytes/10")

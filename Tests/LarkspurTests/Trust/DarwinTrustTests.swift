@@ -4,7 +4,8 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// Programs written for Darwin, as they stand: Core Foundation's names, and what the functions of the Security framework do.
+/// Tests that trust code written for Darwin compiles unchanged and works: Core Foundation's names and the functions of
+/// the Security framework.
 @Suite(.timeLimit(.minutes(1))) struct DarwinTrustTests {
   let ca: TestCA
   let root: SecCertificate
@@ -17,7 +18,7 @@ import Testing
     leaf = try #require(SecCertificateCreateWithData(kCFAllocatorDefault, Data(issued.certificateDER) as CFData))
   }
 
-  /// A trust of `leaf` whose only root is `root`.
+  /// Makes a trust of `leaf` with `root` as its only anchor.
   private func trust(_ policies: CFTypeRef?) throws -> SecTrust {
     var trust: SecTrust?
     #expect(SecTrustCreateWithCertificates([leaf] as CFArray, policies, &trust) == errSecSuccess)
@@ -59,19 +60,20 @@ import Testing
     #expect(CFErrorCopyDescription(error) as String == "words")
   }
 
-  /// PEM, two certificates, or anything behind one: `SecCertificateCreateWithData` knows DER only.
+  /// `SecCertificateCreateWithData` accepts one certificate in DER only: no PEM, no second certificate, no trailing
+  /// bytes.
   @Test func certificatesAreDER() throws {
     let der = SecCertificateCopyData(leaf)
     let pem = Data(
       "-----BEGIN CERTIFICATE-----\n\(der.base64EncodedString(options: .lineLength64Characters))\n-----END CERTIFICATE-----\n"
         .utf8)
-    // PEM it is: the initializer of Larkspur's own takes it.
+    // Larkspur's own initializer accepts PEM.
     #expect(TLSCertificate(pem) == leaf)
     for data in [pem, der + [0], der + Data("\n".utf8), der + der, der.dropLast(), Data()] {
       #expect(SecCertificateCreateWithData(nil, data as CFData) == nil)
       #expect(SecCertificateCreateWithData(nil, data) == nil)
     }
-    // A slice, whose indices do not begin at 0.
+    // A slice of `Data` whose indices do not start at 0.
     #expect(SecCertificateCreateWithData(nil, ([0] + der).dropFirst() as CFData) == leaf)
   }
 
@@ -84,16 +86,16 @@ import Testing
     #expect(error == nil)
   }
 
-  // MARK: - Making a trust
+  // MARK: - Creating a trust
 
   @Test func whatATrustIsMadeOf() throws {
     var trust: SecTrust?
     for certificates in [leaf, [leaf], [leaf, root], [leaf] as CFArray, leaf as CFTypeRef] as [Any] {
       #expect(SecTrustCreateWithCertificates(certificates, SecPolicyCreateBasicX509(), &trust) == errSecSuccess)
       let made = try #require(trust)
-      // Nobody has evaluated it, and nothing is trusted before that.
+      // A trust is not trusted before its evaluation.
       #expect(result(made) == .invalid && !made.isTrusted)
-      // An unknown root.
+      // The root is unknown.
       #expect(!SecTrustEvaluateWithError(made, nil) && result(made) == .recoverableTrustFailure)
     }
     for (certificates, policies) in [
@@ -125,7 +127,7 @@ import Testing
     ] {
       let trust = try trust(policies as CFArray)
       #expect(SecTrustEvaluateWithError(trust, nil) == isGood, "\(policies)")
-      // Set later, in each of the forms.
+      // The policies are set later, in each of the accepted forms.
       #expect(SecTrustSetPolicies(trust, SecPolicyCreateBasicX509()) == errSecSuccess)
       #expect(result(trust) == .invalid && SecTrustEvaluateWithError(trust, nil))
       #expect(SecTrustSetPolicies(trust, policies as CFArray) == errSecSuccess)
@@ -135,7 +137,7 @@ import Testing
     }
   }
 
-  /// A program that does not look at the status is not to trust more than it has asked for.
+  /// Invalid policies make the trust fail, in case that a program ignores the returned status.
   @Test func policiesThatAreNone() throws {
     let trust = try trust(SecPolicyCreateBasicX509() as CFTypeRef)
     #expect(SecTrustEvaluateWithError(trust, nil))
@@ -187,7 +189,7 @@ import Testing
     #expect(code() == errSecNotTrusted)
   }
 
-  /// The closure is called on the queue, once, and behind what calls the function there.
+  /// The closure runs once, on the queue, after the function has returned to its caller on that queue.
   @Test(arguments: ["a.example", "c.example"]) func onAQueue(host: String) async throws {
     let trust = try trust(SecPolicyCreateSSL(true, host as CFString) as CFTypeRef)
     let queue = DispatchQueue(label: "trust")
@@ -211,9 +213,9 @@ import Testing
     #expect(code == (isTrusted ? nil : Int(errSecHostNameMismatch)))
   }
 
-  // MARK: - At a server
+  // MARK: - Challenges of a server
 
-  /// Keeps the trust of a challenge, and what has been said of it.
+  /// A delegate that keeps the trust of a challenge.
   private final class Keeper: NSObject, URLSessionTaskDelegate {
     let kept = Mutex<SecTrust?>(nil)
 
@@ -226,7 +228,7 @@ import Testing
     }
   }
 
-  /// Lists of the session's answer a rule about revocation.
+  /// The session's revocation lists satisfy a revocation policy.
   @Test func revocationByLists() async throws {
     let server = try TestServer(tls: TestServer.TLS(certificate: try ca.issue()))
     let configuration = URLSessionConfiguration.ephemeral

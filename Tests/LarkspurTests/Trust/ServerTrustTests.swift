@@ -45,11 +45,11 @@ import Testing
     #expect(throws: ServerTrust.Failure.hostInvalid) { try trust.evaluate(host: "a b") }
     #expect(throws: ServerTrust.Failure.hostInvalid) { try ServerTrust(host: "", chain: []) }
     #expect(try !ServerTrust(host: "a.example", chain: [], roots: .only([root])).isTrusted)
-    // It stays as it was.
+    // These evaluations do not change the trust itself.
     #expect(trust.isTrusted && trust.verifiedChain.count == 2)
   }
 
-  /// An anchor need not be a root, where a caller names it. Among the roots of a session it has to be.
+  /// An anchor that a caller names need not be a root certificate; a root of a session has to be self-signed.
   @Test func anchors() throws {
     let intermediate = try ca.intermediate()
     let issued = try intermediate.issue(.init(names: ["a.example"]))
@@ -64,7 +64,7 @@ import Testing
       #expect(try !trust.evaluate(host: nil, anchors: anchors, date: .distantFuture).result.isTrusted)
     }
     #expect(try !trust.evaluate(host: nil, anchors: []).result.isTrusted)
-    // A certificate of another issuer with the same names.
+    // A certificate with equal names but another key.
     let twin = try Self.certificate(try TestCA().rootCertificateDER)
     #expect(try twin.subject == root.subject && !trust.evaluate(host: nil, anchors: [twin]).result.isTrusted)
     #expect(try !ServerTrust(host: "a.example", chain: [certificate, issuer], roots: .only([issuer])).isTrusted)
@@ -121,7 +121,7 @@ import Testing
     let key = try #require(SecCertificateCopyKey(certificate))
     let data = try #require(SecKeyCopyExternalRepresentation(key, nil))
     #expect(certificate.publicKeyInfo.suffix(data.count) == data)
-    // An uncompressed point (X9.63), or a SEQUENCE of two INTEGERs (PKCS#1).
+    // An uncompressed point (X9.63) for an elliptic curve, or a SEQUENCE of two INTEGERs (PKCS#1) for RSA.
     if kind == .ecP256 { #expect(data.count == 65 && data.first == 4) } else { #expect(data.first == 0x30) }
     #expect(SecCertificateCopySubjectSummary(certificate) == "A, B + C")
     #expect(SecCertificateCreateWithData(nil, SecCertificateCopyData(certificate)) == certificate)
@@ -137,7 +137,7 @@ import Testing
     #expect(SecKey(publicKeyInfo: Data([0x30, 6, 0x30, 0, 3, 2, 0, 7]))?.representation == Data([7]))
   }
 
-  // MARK: - Questions
+  // MARK: - Challenges
 
   @Test func decisions() throws {
     let challenge = TrustQuestion.challenge(trust: trust.original, port: 443)
@@ -146,7 +146,7 @@ import Testing
     #expect(space.protocol == "https" && space.receivesCredentialSecurely && space.distinguishedNames == nil)
     let asked = try #require(space.serverTrust)
     #expect(TrustQuestion.decision(.useCredential(URLCredential(trust: asked)), to: challenge) == .trusted)
-    // Of the same certificates, shown by the same host another time.
+    // A trust of an equal chain and host counts, although it is another object.
     #expect(TrustQuestion.decision(.useCredential(URLCredential(trust: trust)), to: challenge) == .trusted)
     let password = URLCredential(user: "u", password: "p", persistence: .forSession)
     let chain = [try Self.certificate(try ca.issue().certificateDER)]

@@ -20,7 +20,8 @@ import Testing
     #expect(!configuration.dangerouslyAllowsAnyCertificate && configuration.revocationLists.isEmpty)
   }
 
-  /// Each setting arrives, and each is a reason not to share.
+  /// Each setting reaches the TLS configuration, and each makes the settings nonstandard, so that their context is not
+  /// shared.
   @Test func everythingIsSet() throws {
     let certificate = try Self.certificate()
     let client = try TestCA().issue()

@@ -3,10 +3,10 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// The system's roots, which a process reads when it first wants them.
+/// Tests the system's roots, which a process reads at their first use. Each check runs in a process of its own.
 @Suite(.timeLimit(.minutes(1)), .ownThread) struct TrustProcessTests {
-  /// Connections fail as long as the file cannot be opened, and no longer: there may have been no descriptor left. (Here
-  /// it is a link to itself, which nobody can open, whatever he may.)
+  /// Connections fail while the file of roots cannot be opened, and succeed once it can: the cause may have been a
+  /// temporary lack of descriptors. The test uses a symbolic link to itself, which even root cannot open.
   @Test func rootsThatCanBeReadLater() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-roots-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -26,7 +26,7 @@ import Testing
 
   // MARK: - Files
 
-  /// A folder with the roots that the environment names, and a server that one of them vouches for.
+  /// A directory with the roots that the environment names, and a server whose certificate one of them issued.
   private final class Place {
     let folder: URL
     let authority: TestCA
@@ -53,7 +53,7 @@ import Testing
       return path(name)
     }
 
-    /// What a session of a process with this environment comes to.
+    /// Loads from the server in a process with this environment, and returns the output of that process.
     func status(_ environment: [String: String]) throws -> String {
       let own = ["SSL_CERT_DIR": path("hashed")].merging(environment) { $1 }
       return try SiblingProcess("SessionProbe", ["status", server.url("/get")], environment: own).text()
@@ -62,10 +62,10 @@ import Testing
     func status(file: String) throws -> String { try status(["SSL_CERT_FILE": file]) }
   }
 
-  /// Opening it for reading fails, for root as well.
+  /// A file that cannot be opened for reading, not even by root.
   private static let unreadable = "/proc/sys/vm/drop_caches"
 
-  /// Where OpenSSL looks for the root of a `TestCA`: `openssl x509 -subject_hash`.
+  /// The name under which OpenSSL looks for the root of a `TestCA` in a directory (`openssl x509 -subject_hash`).
   private static let hashedName = "83641f51.0"
 
   @Test func goodRootsBesideDamagedOnes() throws {
@@ -76,7 +76,8 @@ import Testing
     #expect(try place.status(file: file) == "200\n")
   }
 
-  /// The server is not to blame for them, and the file is named.
+  /// A file of roots that cannot be used fails the connection with an error that names the file, not with an untrusted
+  /// certificate.
   @Test func filesThatCannotBeUsed() throws {
     let place = try Place()
     let damaged = place.authority.rootCertificatePEM.replacing("MII", with: "AII")
@@ -88,13 +89,13 @@ import Testing
       let status = try place.status(file: file)
       #expect(status.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && status.contains(file), "\(status)")
     }
-    // A good file without the server's root is no fault of it.
+    // A readable file without the server's root makes the certificate untrusted.
     let other = try place.write("other", try TestCA(name: "other").rootCertificatePEM)
     #expect(try place.status(file: other).hasPrefix("\(URLError.serverCertificateUntrusted.rawValue) "))
     #expect(place.server.requestsReceived == 0)
   }
 
-  /// What the folder has counts all the same; what cannot be opened there is named.
+  /// Roots in the directory count even if the file cannot be used, and an unreadable file there is named.
   @Test func folders() throws {
     let place = try Place()
     let hash = "hashed/\(Self.hashedName)"
@@ -109,7 +110,7 @@ import Testing
     #expect(status.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && status.contains(hash), "\(status)")
   }
 
-  /// A server's own certificate may be among the roots that could not be read.
+  /// A self-signed server certificate may be among roots that could not be read, so the error names the file.
   @Test func aServersOwnCertificate() throws {
     let place = try Place()
     let own = try TestCA.selfSigned()
@@ -127,7 +128,7 @@ import Testing
     #expect(others.hasPrefix("\(URLError.serverCertificateUntrusted.rawValue) "))
   }
 
-  /// A file that could not be opened once is opened again.
+  /// A file that could not be opened for lack of descriptors is opened again later.
   @Test func descriptorsRunOut() throws {
     let place = try Place()
     let roots = try place.write("roots.pem", place.authority.rootCertificatePEM)
@@ -144,7 +145,8 @@ import Testing
     "openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\n\(line)\n"
   }
 
-  /// Where OpenSSL's configuration is stricter than Larkspur, it counts; where it is laxer, Larkspur does.
+  /// OpenSSL's configuration counts where it is stricter than Larkspur, and Larkspur's rules count where the
+  /// configuration is laxer.
   @Test func theStricterPolicyCounts() throws {
     let old = try Place { $0.versions = .tls1_2 ... .tls1_2 }
     let new = try Place { $0.versions = .tls1_3 ... .tls1_3 }
@@ -158,7 +160,7 @@ import Testing
       (old, "", "200\n"), (old, "MinProtocol = TLSv1.2", "200\n"), (old, "MinProtocol = TLSv1.3", failed),
       (new, "MinProtocol = TLSv1.3", "200\n"), (new, "MaxProtocol = TLSv1.2", failed),
       (old, "MaxProtocol = TLSv1.2", "200\n"), (old, "Protocol = -TLSv1.2", failed),
-      // 128 bits: RSA of 2048 is too short.
+      // Security level 3 requires 128 bits, for which an RSA key of 2,048 bits is too short.
       (old, "CipherString = DEFAULT@SECLEVEL=3", untrusted), (new, "CipherString = DEFAULT@SECLEVEL=3", untrusted),
       (old, "CipherString = DEFAULT@SECLEVEL=0", "200\n"),
       (old, "CipherString = ECDHE-ECDSA-AES128-GCM-SHA256", failed), (new, "Groups = P-384", "200\n"),

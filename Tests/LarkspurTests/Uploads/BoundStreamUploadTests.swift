@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// Bodies that a program writes while they are sent.
+/// Tests bodies that the program writes while they are sent.
 @Suite(.timeLimit(.minutes(5))) struct BoundStreamUploadTests {
   private typealias Pair = BoundStreamTests.Pair
 
@@ -14,7 +14,7 @@ import Testing
     return request
   }
 
-  /// Writes the bytes on a thread by itself, and closes.
+  /// Writes the bytes on a thread of its own and closes the stream.
   private static func feed(_ pair: Pair, _ bytes: [UInt8]) {
     Thread.detachNewThread {
       pair.output.open()
@@ -25,9 +25,9 @@ import Testing
 
   @Test(arguments: [1, 100, 4096, 1 << 20], [true, false]) func aBodyIsSent(size: Int, saysLength: Bool) async throws {
     let server = try TestServer()
-    // An echo of such a body takes the server a minute under ThreadSanitizer.
+    // The route does not echo the body: an echo takes a minute under ThreadSanitizer.
     server.route("POST", "/body") { _ in .text("taken") }
-    // Some thousand times through a small buffer are enough: each waits for another thread.
+    // 1,000 buffers of bytes, or 500,000 bytes, are enough: each buffer needs a switch of threads.
     let bytes = TestServer.content(count: min(1_000 * size, 500_000))
     let pair = try Pair(size, isOpen: false)
     var request = try request(server, "/body")
@@ -41,7 +41,7 @@ import Testing
     session.finishTasksAndInvalidate()
   }
 
-  /// The answer begins before the body is complete, and each goes on with what the other has brought.
+  /// The response starts before the body is complete, and each side continues when the other's bytes arrive.
   @Test func bothDirectionsAtOnce() async throws {
     let server = try TestServer()
     server.enqueue([
@@ -60,7 +60,7 @@ import Testing
     var lines: [String] = []
     for try await line in bytes.lines {
       lines.append(line)
-      // The buffer is empty: neither of these waits.
+      // The buffer is empty, so neither write blocks.
       switch line {
       case "ONE": #expect(pair.write(Array("two".utf8)) == 3)
       case "TWO":
@@ -98,7 +98,8 @@ import Testing
     func stream(_ stream: Stream, handle event: Stream.Event) { if event == .errorOccurred { hasFailed = true } }
   }
 
-  /// A task that is cancelled lets go of the stream, and the program's thread hears of it.
+  /// Cancelling a task closes the stream, so a program's thread that waits for either side of the pair continues with
+  /// an error.
   @Test(arguments: Blocked.allCases) func aCancelledTaskEndsTheWaiting(of side: Blocked) async throws {
     let server = try TestServer()
     let (arrived, hold) = (TestServer.Signal(), TestServer.Signal())
@@ -114,7 +115,7 @@ import Testing
     task.resume()
     async let end = BoundStreamTests.onAThread { () -> Int32? in
       switch side {
-      // More than the sockets and the buffer take.
+      // Writes more than the sockets and the buffer hold.
       case .writer: while pair.writeAll([UInt8](repeating: 1, count: 1 << 16)) {}
       // The session waits for a second byte.
       case .reader:
@@ -134,7 +135,7 @@ import Testing
     session.finishTasksAndInvalidate()
   }
 
-  /// A program that gives up closes its side: with a length that it had promised, the task fails.
+  /// If the program closes its side before it has written the announced length, the task fails.
   @Test func aWriterThatGivesUp() async throws {
     let server = try TestServer()
     let pair = try Pair(64, isOpen: false)

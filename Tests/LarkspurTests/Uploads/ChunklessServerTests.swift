@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// RFC 9112 6.1: no chunks go to a server that is known not to speak HTTP/1.1. Its latest answer tells.
+/// RFC 9112 6.1: a chunked body is not sent to a server that is known to speak HTTP/1.0. Its latest response decides.
 @Suite struct ChunklessServerTests {
   let server: TestServer
 
@@ -24,7 +24,7 @@ import Testing
     return (URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil), recorder)
   }
 
-  /// Answers one request, and the next ones by another script.
+  /// A script that answers one request and closes the connection.
   private func answer(_ head: String) -> TestServer.Script {
     [.expectRequest, .send("\(head)\r\nContent-Length: 0\r\n\r\n"), .close]
   }
@@ -61,7 +61,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Another origin is another server.
+  /// The version of one origin says nothing about the origin of a redirection.
   @Test func whereItIsRedirectedToTheLatestAnswerCounts() async throws {
     let other = try TestServer()
     server.enqueue(answer("HTTP/1.0 307 X\r\nLocation: \(other.url("/post"))"))
@@ -71,7 +71,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Whatever kind of task has heard it; and a newer answer tells something newer.
+  /// A response to any kind of task tells the server's version, and a newer response overrides an older one.
   @Test(arguments: [false, true]) func theLatestAnswerCountsForOtherTasks(isWatched: Bool) async throws {
     server.enqueue(
       answer("HTTP/1.0 204 X"), answer("HTTP/1.1 204 X"), [.serveRoutes])

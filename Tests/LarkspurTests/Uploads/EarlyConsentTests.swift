@@ -4,13 +4,14 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// Servers that say yes, in full, before they have read: they get all of the body, and the connection serves others.
+/// A server that answers completely before it has read the request's body gets the whole body, and the connection is
+/// reused.
 @Suite struct EarlyConsentTests {
   enum Source: CaseIterable { case data, file, stream, hesitantStream }
 
-  /// More than any socket takes.
+  /// More bytes than the socket buffers hold.
   private static let bytes = TestServer.content(count: 24 << 20)
-  /// A hundred at a time: so few that they fit into sockets, and pause in between.
+  /// Bytes for a stream that has 100 at a time with pauses in between; they fit into the socket buffers.
   private static let few = TestServer.content(count: 20_000)
 
   @Test(.timeLimit(.minutes(2)), arguments: Source.allCases, [false, true])
@@ -45,17 +46,17 @@ import Testing
     }
     let text = try await listener.load(task)
     #expect(text == "yes")
-    // The next one goes where this one went.
+    // The next request uses the same connection.
     let (_, response) = try await session.data(from: try #require(URL(string: server.url("/get"))))
     #expect((response as? HTTPURLResponse)?.statusCode == 200)
     #expect(server.connectionsAccepted == 1)
-    // By then the server has read all of it.
+    // The server has read the whole body by now.
     let seen = try #require(server.requests.first)
     #expect(seen.bodyCount == bytes.count)
     #expect(seen.bodyChecksum == TestServer.contentChecksum(count: bytes.count))
   }
 
-  /// Tells the server that its answer has come.
+  /// A delegate that signals to the server that the response has arrived.
   private final class Listener: NSObject, URLSessionDataDelegate {
     private struct State {
       var text = ""

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// What becomes of a body when the server sends the request elsewhere (RFC 9110 15.4).
+/// Tests whether a redirected request keeps its body (RFC 9110 15.4).
 @Suite struct RedirectedUploadTests {
   enum Kind: CaseIterable, Sendable {
     case data
@@ -19,7 +19,8 @@ import Testing
     var kind: Kind
     var method: String
 
-    /// Browsers and the RFC agree: 301 and 302 turn POST into GET, 303 turns all into GET, 307 and 308 change nothing.
+    /// Whether the redirection keeps the method: 301 and 302 change POST to GET, 303 changes every method to GET, 307
+    /// and 308 change none. Browsers and the RFC agree.
     var keepsMethod: Bool {
       switch status {
       case 303: false
@@ -76,7 +77,8 @@ import Testing
     }
   }
 
-  /// A server that has not read all of a large body may close behind its response, whatever it says.
+  /// The redirected request of a large body uses another connection, since a server that has not read the whole body
+  /// may close the first one after its response.
   @Test(arguments: [60_000, 70_000]) func aLargeBodyGoesOverAnotherConnection(count: Int) async throws {
     let server = try TestServer()
     var request = URLRequest(url: try #require(URL(string: server.url("/redirect-to?status=307&url=/anything/end"))))
@@ -104,7 +106,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// Answers a redirection with a request of its own.
+  /// A delegate that replaces the redirected request's body.
   private final class Replacing: NSObject, URLSessionTaskDelegate, Sendable {
     let body: [UInt8]
     init(_ body: [UInt8]) { self.body = body }

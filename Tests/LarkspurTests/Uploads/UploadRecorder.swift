@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A delegate that counts what is sent, and gives streams.
+/// A delegate that records the progress of sending and provides body streams.
 final class UploadRecorder: NSObject, URLSessionTaskDelegate, URLSessionDataDelegate {
   struct Sent: Hashable {
     var bytes: Int64
@@ -34,7 +34,7 @@ final class UploadRecorder: NSObject, URLSessionTaskDelegate, URLSessionDataDele
   }
 }
 
-/// A stream of a program's own: it has a few bytes at a time, and between them nothing, and says so.
+/// A program's own stream that alternates between a few bytes and none, and reports this in `hasBytesAvailable`.
 final class HesitantStream: InputStream {
   private var rest: ArraySlice<UInt8>
   private var hesitates = true

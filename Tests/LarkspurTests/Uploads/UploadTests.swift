@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// Bodies on their way to the server.
+/// Tests the sending of bodies from data, files and streams.
 @Suite struct UploadTests {
   let server: TestServer
   let session = URLSession(configuration: .ephemeral)
@@ -29,7 +29,7 @@ import Testing
 
   // MARK: - From a file
 
-  /// The kernel makes it up as it is read, and says that it has no bytes.
+  /// A file of `/proc` has size 0, since the kernel makes its content while it is read. Its whole content is sent.
   @Test func aFileThatSaysThatItIsEmptyIsSent() async throws {
     let path = "/proc/version"
     let content = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -58,7 +58,7 @@ import Testing
     #expect(sent.map(\.total) == sent.map(\.total).sorted())
   }
 
-  /// Behind a challenge or a redirection the count begins anew: that sending is the one that matters.
+  /// After a challenge or a redirection the count of sent bytes starts anew.
   @Test(arguments: ["/hidden", "/redirect-to?status=307&url=/post"], [5_000, 300_000])
   func aBodyThatIsSentAgain(path: String, count: Int) async throws {
     server.route("POST", "/hidden") { request in
@@ -78,7 +78,7 @@ import Testing
     #expect(sent.allSatisfy { $0.expected == count && $0.bytes > 0 })
   }
 
-  /// A POST that does not name its type has the one of forms, whichever task sends it.
+  /// A POST body without a content type is sent with the type of forms, by every kind of task.
   @Test func theDefaultType() async throws {
     let form = "application/x-www-form-urlencoded"
     _ = try await session.upload(for: request("/post"), fromFile: file([1]))
@@ -95,7 +95,7 @@ import Testing
     #expect(server.requests.last?.fields["content-type"] == "text/plain")
   }
 
-  /// As Apple documents `countOfBytesExpectedToSend`: before a task runs, too.
+  /// `countOfBytesExpectedToSend` is known before a task starts, as Apple documents.
   @Test func whatIsExpectedToBeSent() throws {
     var request = try request("/post")
     #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 0)
@@ -110,7 +110,8 @@ import Testing
     #expect(session.dataTask(with: request).countOfBytesExpectedToSend == -1)
   }
 
-  /// Apple counts the body itself; what the chunked coding adds is in the metrics only.
+  /// The progress counts the bytes of the body, as Apple's does. The bytes that the chunked coding adds are in the
+  /// metrics only.
   @Test func theCodingOfAStreamIsNotCounted() async throws {
     let count = 100_000
     let recorder = SessionRecorder()
@@ -236,7 +237,7 @@ import Testing
     var request = try request("/post")
     request.httpBodyStream = BlockingStream(pipe.fileHandleForReading)
     let sending = Task { [session, request] in try await session.data(for: request) }
-    // The same loop serves others while the stream has nothing.
+    // The loop serves other requests while the stream has no bytes.
     _ = try await session.data(for: self.request("/get", method: "GET"))
     Thread.detachNewThread {
       try? pipe.fileHandleForWriting.write(contentsOf: Data(bytes))
@@ -272,7 +273,7 @@ import Testing
     #expect(recorder.asked.withLock { $0 } == 1)
   }
 
-  // MARK: - What the server says meanwhile
+  // MARK: - Early responses
 
   @Test func aServerThatIsAskedFirstIsWaitedFor() async throws {
     let bytes = TestServer.content(count: 1_000)
@@ -304,7 +305,7 @@ import Testing
   }
 
   @Test func aPostIsNeverSentTwice() async throws {
-    // The server answers once, and closes when the next request has come.
+    // The server answers the first request, and closes the connection when it has read the second.
     server.enqueue([.serveRoutes(requests: 1), .expectRequest, .close])
     _ = try await session.data(for: request("/get", method: "GET"))
     let post = try request("/post")
@@ -315,7 +316,7 @@ import Testing
   }
 }
 
-/// Waits in its reads for what somebody else writes.
+/// A stream whose reads block until another thread writes to a pipe.
 private final class BlockingStream: InputStream {
   private let handle: FileHandle
   private var status = Stream.Status.notOpen

@@ -3,9 +3,10 @@ import TestKit
 import Testing
 import UserReportRunner
 
-/// What users report of other stacks does not happen with this one. Each scenario is a process of its own.
+/// Runs scenarios from users' reports about other HTTP stacks, each in a process of its own, and checks that Larkspur
+/// behaves well.
 @Suite(.serialized, .ownThread) struct UserReportTests {
-  /// With a smaller body than the table in the documentation was made with.
+  /// The body size in bytes for memory scenarios. Smaller than the size behind the documentation's table.
   private static let memoryBytes = 256 << 20
 
   private func runner() throws -> UserReportRunner {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// Each class that can be archived, there and back.
+/// Archives and restores an object of each class that can be archived.
 @Suite struct ArchiveTests {
   private func copy<T: NSObject & NSSecureCoding>(_ object: T) throws -> T {
     let data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)
@@ -119,12 +119,13 @@ import Testing
       #expect(copy == cached && copy.storagePolicy == cached.storagePolicy)
       #expect(type(of: copy.response) == type(of: cached.response))
     }
-    // What cannot be written down is left out.
+    // A `userInfo` that cannot be archived is left out.
     let odd = CachedURLResponse(response: plain, data: Data(), userInfo: ["o": NSObject()], storagePolicy: .allowed)
     #expect(try copy(odd).userInfo == nil)
   }
 
-  /// An archive of another program, or of another version, may have none of the keys.
+  /// An archive without the expected keys, from another program or version, yields a default object or `nil`, and does
+  /// not trap.
   @Test func missingKeysAreNoTrap() throws {
     let data = try NSKeyedArchiver.archivedData(withRootObject: "text" as NSString, requiringSecureCoding: true)
     func coder() throws -> NSKeyedUnarchiver {

@@ -8,14 +8,14 @@ import Testing
   private static let values = [
     "text/html", "Text/HTML", "application/json; charset=utf-8", "application/json;charset=UTF-8",
     "application/vnd.api+json", "text/plain;  charset=iso-8859-1", "image/x-!#$%&'*+-.^_`|~", "a/b",
-    // What only the whole reader understands.
+    // Only the complete parser understands the following values.
     "text/html; charset=\"utf-8\"", "text/html; charset=", "text/html; charset= utf-8", "text/html; boundary=x",
     "text/html; charset=utf-8; q=1", "text/html, text/plain", "text", "/", "text/", "/html", "text/html;", "",
     " text/html", "text/html ", "*/*", "text/*", "text/html; charset=utf-8 ", "text/html;charset=utf-8,text/plain",
     "text /html", "täxt/html", "text/html; chärset=utf-8", "text//html", "multipart/form-data; boundary=charset=x",
   ]
 
-  /// As they come over the wire, behind a field whose name is as long.
+  /// Makes fields as they come from the wire, after another field whose name has an equal length.
   private static func fields(_ values: String...) -> ResponseFields {
     var (bytes, table) = ([UInt8]("x-type-count7".utf8), FieldTable())
     table.append(FieldPosition(name: 0..<12, value: 12..<13))
@@ -27,7 +27,7 @@ import Testing
     return .wire(bytes: bytes, table: table)
   }
 
-  /// The short way says what the long one says, or nothing.
+  /// The fast parser returns the complete parser's result, or `nil`.
   @Test(arguments: values) func theShortWay(value: String) {
     let whole = MediaType(fieldValues: [value])
     if let plain = ContentType.plain(value.utf8Span.span) {
@@ -35,7 +35,7 @@ import Testing
     }
     let parsed = ContentType.parse(Self.fields(value))
     if let whole { #expect(parsed.mimeType == whole.essence && parsed.charset == whole.charset) }
-    // Of what came twice the last one counts, and that is not known of either alone.
+    // Of repeated fields the last one counts, so the fast parser cannot be used for either alone.
     let twice = MediaType(fieldValues: [value, "text/css"])
     #expect(ContentType.parse(Self.fields(value, "text/css")).mimeType == twice?.essence)
   }

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-/// Settings of other platforms: what is set is what is read, in copies as well.
+/// Tests settings of other platforms that have no effect here: a value that was set is read back, in copies, too.
 @Suite struct KeptValueTests {
   @Test func ofRequests() throws {
     var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
@@ -44,7 +44,7 @@ import Testing
     #expect(copy.usesClassicLoadingMode && !copy.enablesEarlyData)
   }
 
-  /// The older names of TLS's versions are the same setting as the newer ones.
+  /// The older names of TLS versions set the same property as the newer ones.
   @Test func olderNamesOfVersions() {
     let configuration = URLSessionConfiguration.ephemeral
     #expect(configuration.tlsMinimumSupportedProtocol == .tlsProtocol12)
@@ -60,7 +60,7 @@ import Testing
       #expect(
         configuration.tlsMaximumSupportedProtocolVersion == new && configuration.tlsMaximumSupportedProtocol == old)
     }
-    // Those that name no version are no limit, and others come to what is nearest.
+    // Names without a version mean no limit, and unsupported versions map to the nearest supported one.
     for (old, minimum, maximum) in [
       (.sslProtocolUnknown, .TLSv12, .TLSv13), (.sslProtocolAll, .TLSv12, .TLSv13),
       (.tlsProtocolMaxSupported, .TLSv13, .TLSv13), (.sslProtocol2, .TLSv10, .TLSv10),

@@ -43,7 +43,8 @@ import Testing
     #expect(NSURLRequest(url: url).url == whole)
   }
 
-  /// Nothing is injected, nothing is lost, and what is folded is one value.
+  /// A field value with a control character, such as a line break, is refused, even if it would fold the line. The old
+  /// value stays.
   @Test(arguments: ["a\r\nInj: 1", "a\nb", "a\rb", "a\0b", "\r\na", "a\r\n", "a\n b"])
   func valuesThatCannotBe(value: String) throws {
     var request = try request()
@@ -113,7 +114,7 @@ import Testing
     var request = try request()
     request.httpMethod = "get"
     #expect(request.httpMethod == "GET")
-    // Of these RFC 9110 9.1 holds: case matters.
+    // RFC 9110 9.1: these methods are case-sensitive and stay as they are.
     for method in ["purge", "options", "Trace", "patch"] {
       request.httpMethod = method
       #expect(request.httpMethod == method)
@@ -122,7 +123,7 @@ import Testing
     #expect(request.httpMethod == "GET")
   }
 
-  /// Whatever makes two requests unequal makes their hashes differ as well, in all likelihood.
+  /// Requests that differ in one of these properties are unequal, and their hashes differ.
   @Test func whatMakesRequestsUnequal() throws {
     let plain = try request()
     let stream = InputStream(data: Data([1]))
@@ -147,7 +148,7 @@ import Testing
     }
     #expect(Set(requests + [plain]).count == changes.count + 1)
     #expect(Set((requests + [plain]).map(\.hashValue)).count == changes.count + 1)
-    // What only says how it is loaded tells no two requests apart.
+    // Properties that only describe how a request is loaded do not affect equality.
     var other = plain
     other.timeoutInterval = 5
     other.networkServiceType = .video
@@ -196,7 +197,7 @@ import Testing
 }
 
 extension URLRequestTests {
-  /// As in FoundationNetworking, Foundation's collections know a request by its value.
+  /// Foundation's collections compare requests by value, as with FoundationNetworking.
   @Test func itIsAnElementOfFoundationsCollections() throws {
     let request = URLRequest(url: try #require(URL(string: "http://example.com/")))
     let array = NSArray(array: [request])

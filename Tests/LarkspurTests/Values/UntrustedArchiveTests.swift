@@ -4,9 +4,9 @@ import Testing
 
 @testable import Larkspur
 
-/// Archives hold what they were given, by whoever wrote them: what is read keeps the classes' promises all the same.
+/// Archives may come from any source. Whatever they contain, the decoded objects keep the guarantees of their classes.
 @Suite struct UntrustedArchiveTests {
-  /// Writes what stands at one key, in place of what should.
+  /// Writes a wrong value for one key.
   typealias Writer = @Sendable (NSKeyedArchiver, String) -> Void
 
   static let wrong: [Writer] = [
@@ -31,12 +31,14 @@ import Testing
     write(archiver)
     archiver.finishEncoding()
     let decoder = try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData)
-    // As `unarchivedObject(ofClass:from:)` reads.
+    // `unarchivedObject(ofClass:from:)` uses this policy, too.
     decoder.decodingFailurePolicy = .setErrorAndReturn
     return decoder
   }
 
-  /// Objects whose archive is right but for one key.
+  /// Decodes archives that are right except for one key.
+  ///
+  /// - Returns: The objects that could be decoded, with the wrong key of each.
   private func objects<T: NSObject & NSCoding>(
     _ type: T.Type, objects keys: [String], numbers: [String],
     _ good: (NSKeyedArchiver, _ isWritten: (String) -> Bool) -> Void
@@ -133,7 +135,7 @@ import Testing
       CachedURLResponse.self, objects: ["response", "data", "userInfo"], numbers: ["storagePolicy"]
     ) { write($0, $1, good) }
     #expect(!found.contains { $0.key == "response" })
-    // A policy that is not known lets nothing be stored.
+    // An unknown storage policy decodes as `.notAllowed`.
     let policies = found.filter { $0.key == "storagePolicy" }.map(\.object.storagePolicy)
     #expect(policies.prefix(5).allSatisfy { $0 == .notAllowed })
   }
@@ -196,7 +198,7 @@ import Testing
     #expect(!found.isEmpty)
   }
 
-  /// What this user has signed may be old, or the work of a program that has gone wrong.
+  /// Signed resume data is checked, too: it may be old, or written by a faulty program.
   @Test func resumeData() throws {
     let key = [UInt8](repeating: 1, count: 32)
     let point = ResumePoint(validator: "\"v\"", offset: 5, total: 10, coding: nil)
