@@ -2,8 +2,8 @@
 //
 //   /status/N         that status, from 200 to 999
 //   /early-hints      103 with Link fields, then 200
-//   /etag/TAG         304 to If-None-Match, 412 to an If-Match without the tag, otherwise the tag; /etag is
-//   /etag/larkspur
+//   /etag/TAG         304 to If-None-Match, 412 to an If-Match without the tag, otherwise the tag;
+//                     /etag is /etag/larkspur
 
 let statusRoutes: [Router.Route] = [
   Router.Route("*", "/status/{status}") { request in
