@@ -70,7 +70,7 @@ extension TestCertificate {
 
   /// The digest that a signature is made over.
   public enum Digest: String, Hashable, Sendable, CaseIterable {
-    /// With RSA keys only.
+    /// MD5, for RSA keys only.
     case md5
     case sha1, sha256, sha384, sha512
 
