@@ -108,7 +108,7 @@ package struct SessionOptions: Hashable, Sendable {
   }
 
   private static func credentials(_ text: String) throws(UsageError) -> Credentials {
-    // RFC 7617 2: a user's name has no colon, and a password may have any number of them.
+    // RFC 7617, section 2: a user name has no colon; a password may have any number of them.
     guard let colon = text.firstIndex(of: ":") else {
       throw UsageError("--user wants USER:PASSWORD", topic: .get)
     }
