@@ -1,7 +1,8 @@
-// What the response cache and the cookie store cost a load: wall and processor time for each, by the public API.
+// Measures the cost of the response cache and of the cookie store for a load: wall and processor time, by the public
+// API.
 //
-// Called as `larkspur-cache-bench WORKLOAD [ROUNDS]`; cookies are kept below `$XDG_DATA_HOME`. The server is a thread of the same
-// process, and its time counts.
+// Called as `larkspur-cache-bench WORKLOAD [ROUNDS]`. Cookies are kept below `$XDG_DATA_HOME`. The server runs on
+// threads of the same process, so its time is included.
 
 import Foundation
 import Glibc
@@ -12,7 +13,7 @@ struct Failure: Error, CustomStringConvertible {
   var description: String
 }
 
-/// A server for one connection after the other: each answer is chosen by the request's path.
+/// A server with a thread for each connection. The request's path chooses the response.
 enum Server {
   static let sent = Atomic<Int>(0)
 
@@ -62,7 +63,7 @@ enum Server {
     unsafe setsockopt(connection, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
     var buffer = [UInt8](repeating: 0, count: 1 << 14)
     while true {
-      // A request without a body comes at once.
+      // A request without a body arrives in one piece.
       let count = unsafe recv(connection, &buffer, buffer.count, 0)
       guard count > 0 else { return }
       let answer = answer(String(decoding: buffer[..<count], as: UTF8.self))
@@ -86,7 +87,8 @@ func processorSeconds() -> Double {
   return Double(user.tv_sec + system.tv_sec) + Double(user.tv_usec + system.tv_usec) / 1e6
 }
 
-/// Runs it in seven parts, and prints the median and the least of what each round of a part takes.
+/// Runs `body` in seven parts. Prints the median and the minimum of the parts' wall time for each round, and the mean
+/// processor time for each round.
 func measure(_ name: String, rounds: Int, _ body: (Int) async throws -> Void) async throws {
   for round in 0..<min(rounds, 200) { try await body(round) }
   var walls: [Double] = []
@@ -103,7 +105,7 @@ func measure(_ name: String, rounds: Int, _ body: (Int) async throws -> Void) as
   print("\(name): wall \(shown(walls[3])) us (least \(shown(walls[0]))), processor \(shown(processor)) us")
 }
 
-/// Off the main actor, as most programs load: a way there and back would be two more changes of thread for each load.
+/// Runs off the main actor, like most programs' loads. On the main actor each load would change threads twice more.
 @main
 enum CacheBench {
   static func main() async throws {

@@ -6,10 +6,10 @@ import pathlib
 from .processes import run
 from .workloads import Trust
 
-# Where Debian keeps what the system trusts, and where clients that cannot be told otherwise look for it.
+# The file of the certificates that Debian trusts. Clients without a setting for it read this file.
 SYSTEM_BUNDLE = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 
-# Good enough for X509_STRICT, which some clients insist on and OpenSSL's defaults do not reach.
+# Satisfies X509_STRICT, which some clients require and OpenSSL's defaults do not satisfy.
 REQUEST_CONFIGURATION = """\
 [req]
 distinguished_name = name
@@ -56,7 +56,7 @@ class Certificates:
         self.sign("root", root, "-signkey", root_key)
         self.request("leaf", "Larkspur benchmark server", LEAF_EXTENSIONS)
         self.sign("leaf", self.leaf, "-CA", root, "-CAkey", root_key, "-CAcreateserial")
-        # Ours comes last: who looks for it in a list finds it as late as possible.
+        # The root comes last, so that a client that searches the list finds it as late as possible.
         self.trusted(Trust.BUNDLE).write_bytes(SYSTEM_BUNDLE.read_bytes() + root.read_bytes())
 
     def request(self, name, common_name, extensions):

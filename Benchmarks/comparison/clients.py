@@ -19,15 +19,15 @@ class Client:
     product: str = ""
     scratch: pathlib.Path = BUILD
     swift_flags: tuple[str, ...] = ()
-    # What its program is told before the arguments that all clients are given.
+    # The options before the arguments that all clients get.
     options: tuple[str, ...] = ()
-    # A client of only one scheme takes no part in the workloads of the other.
+    # The schemes that the client supports. It takes part in workloads of these schemes only.
     schemes: tuple[str, ...] = ("http", "https")
-    # The workloads that it was made for, and no others. None: it takes part in all that are for every client.
+    # The only workloads of the client. None: it takes part in all workloads that are for every client.
     workloads: "tuple[str, ...] | None" = None
-    # Workloads for few clients in which it takes part besides.
+    # Workloads for few clients in which this client takes part as well.
     besides: tuple[str, ...] = ()
-    # It takes no CA file: for it alone, ours is mounted over the system's.
+    # Whether the client takes no CA file. Then the run mounts the CA file over the system's, for this client only.
     trusts_only_the_system: bool = False
 
     def takes_part(self, workload):
@@ -42,7 +42,7 @@ class Client:
             return compile_peer(self.name, self.source, self.flags)
         swift = ["swift", "build", "-c", "release", "--package-path", self.package, "--scratch-path", self.scratch,
                  *self.swift_flags]
-        # The manifest of the root package offers its benchmark client only on request.
+        # The manifest of the root package has the benchmark clients only on request.
         environment = os.environ | {"LARKSPUR_BENCHMARKS": "1"}
         run([*swift, "--product", self.product], environment=environment)
         folder = run([*swift, "--show-bin-path"], environment=environment).strip()
@@ -56,7 +56,7 @@ def compile_peer(name, source, flags):
 
 
 # Linked as a command-line program is shipped: one file, without the dynamic linker in every call of the runtime, and
-# without debugging information, which valgrind stumbles over.
+# without debugging information, which valgrind cannot read.
 LARKSPUR = {"product": "larkspur-bench", "scratch": ROOT / ".build" / "benchmarks",
             "swift_flags": ("--static-swift-stdlib", "-Xlinker", "--strip-debug")}
 

@@ -105,7 +105,7 @@ def count_system_calls(bench, options):
                 continue
             total = sum(counts.values())
             commonest = sorted(counts.items(), key=lambda item: -item[1])
-            # What comes once in a hundred requests is chance, not cost.
+            # System calls that occur only once in a hundred requests are chance, not cost.
             parts = ", ".join(f"{name} {count:,.2f}" for name, count in commonest[:6] if count > 0.01)
             rows.append([client.name, f"{total:,.2f}", parts])
             objects.append({"client": client.name, "workload": workload.name,
@@ -141,7 +141,7 @@ def compare(options):
 
 def main():
     def interrupted(number, _):
-        # From here on only cleaning up is left, and a second Ctrl-C must not cut that short.
+        # Only the cleanup is left, and a second Ctrl-C must not interrupt it.
         for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(other, signal.SIG_IGN)
         raise SystemExit(128 + number)

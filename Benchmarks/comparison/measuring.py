@@ -12,7 +12,7 @@ from .workloads import Lifetime
 RUN_SECONDS_MAX = 300
 INSTRUMENTED_RUN_SECONDS_MAX = 1800
 
-# For the program that follows, and for nobody else, the second file is the first.
+# Mounts the first file over the second, visible to the following program only.
 IN_PLACE_OF_THE_SYSTEMS = ["unshare", "--mount", "--map-root-user", "sh", "-c",
                            'mount --bind "$0" "$1" && shift && exec "$@"']
 

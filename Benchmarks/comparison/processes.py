@@ -16,7 +16,8 @@ def run(command, *, seconds_max=None, environment=None, what=None):
     """Runs a command to its end and returns its standard output; a failure carries its standard error."""
     command = [str(part) for part in command]
     what = what or " ".join(command)
-    # A session of its own: Ctrl-C reaches only this script, which then stops the child and the child's children.
+    # A session of its own, so that Ctrl-C reaches only this script, which then stops the child and the child's
+    # children.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env=environment, start_new_session=True, text=True, errors="replace")
     try:
@@ -35,7 +36,7 @@ def run(command, *, seconds_max=None, environment=None, what=None):
 
 def stop(process):
     """Ends a process started by `run`, and whatever it started."""
-    # First the signal that a build tool passes on to its compilers, and only then the one that nobody can ignore.
+    # First the signal that a build tool passes on to its compilers, and then the one that no process can ignore.
     for number in (signal.SIGINT, signal.SIGKILL):
         if process.poll() is not None:
             return
@@ -45,7 +46,7 @@ def stop(process):
 
 
 def find_program(name):
-    # nginx lives in sbin, which is not on everybody's path.
+    # nginx is in sbin, which may not be on the path.
     return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
 
 

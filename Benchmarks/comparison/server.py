@@ -113,7 +113,8 @@ http {{
 }}
 """
 
-# Written for each request, it makes nginx the slower side by some microseconds. (Twice, to nowhere: the files would grow.)
+# Written for each request, it makes nginx the slower side by some microseconds. (Twice, to nowhere: the files would
+# grow.)
 REQUESTS_LOG = """\
 log_format requests "$msec $time_iso8601 $remote_addr $request $status $bytes_sent $request_time $http_user_agent";
   access_log /dev/null requests;
@@ -129,7 +130,7 @@ class Ports:
 
     @classmethod
     def unused(cls):
-        # All are open at once: so no two are the same.
+        # All sockets are open at the same time, so that no two get the same port.
         with contextlib.ExitStack() as stack:
             probes = [stack.enter_context(socket.socket()) for _ in dataclasses.fields(cls)]
             for probe in probes:
@@ -170,7 +171,7 @@ class Server:
 
     def __exit__(self, *_):
         if self.process and self.process.poll() is None:
-            # The master process takes its worker along.
+            # The master process ends its worker as well.
             self.process.terminate()
             try:
                 self.process.wait(timeout=5)
@@ -213,7 +214,7 @@ class Server:
                 os.truncate(path, workload.body_bytes)
 
     def start(self):
-        # Between the choice of a port and nginx's bind somebody else may take it: then others are tried.
+        # Another process may take a port between its choice and nginx's bind; then other ports are tried.
         for _ in range(5):
             self.ports = Ports.unused()
             if self.is_started():
@@ -280,7 +281,7 @@ class Server:
         """Were there as many connections as the workload wants since they were forgotten, and of the kind it wants?"""
         log = self.folder / "connections"
         deadline = time.monotonic() + 5
-        # nginx writes a line only after the response, which the client may have had and ended meanwhile.
+        # nginx writes a line only after the response, so the client may already have ended.
         while len(lines := log.read_text().splitlines()) < expected and time.monotonic() < deadline:
             time.sleep(0.01)
         resumed = lines.count("r")

@@ -24,9 +24,10 @@ class Workload:
     name: str
     what: str
     path: str
-    # What the server sends, or how many zeros.
+    # The response's body, or the number of zeros in it.
     body: "bytes | int"
-    # With 64 connections a run needs at least 640 requests: a tenth of them is the warm-up, which must use them all.
+    # With 64 connections a run needs at least 640 requests, because the warm-up, a tenth of them, must use all
+    # connections.
     requests: int
     quick_requests: int
     # The two run lengths whose difference gives instructions and system calls for each request.
@@ -34,17 +35,18 @@ class Workload:
     lifetime: Lifetime = Lifetime.KEPT
     trust: "Trust | None" = None
     warms_up: bool = True
-    # One request moves so much that its cost is given for each gigabyte.
+    # Whether one request moves so much that its cost is given for each gigabyte.
     is_bulk: bool = False
-    # Whether a client may put these requests one behind another on a connection.
+    # Whether a client may pipeline these requests on a connection.
     pipelines: bool = False
-    # How long a body the client sends. It goes to the sink instead of nginx.
+    # The length of the request's body. Such requests go to the sink instead of nginx.
     upload_bytes: int = 0
-    # The server sends the body in gzip to a client that accepts it.
+    # Whether the server compresses the body with gzip for a client that accepts it.
     is_gzipped: bool = False
-    # Only clients that were made for it take part.
+    # Whether only clients made for this workload take part.
     is_for_few: bool = False
-    # Instructions of whole downloads or of many connections say nothing that those of one request do not.
+    # Whether to count instructions. Those of whole downloads or of many connections tell no more than those of one
+    # request.
     counts_instructions: bool = False
 
     @property
@@ -71,7 +73,7 @@ class Workload:
 
 TINY_BODY = b"Hello, world!"
 JSON_BODY = b'{"id":17,"name":"Hello"}'
-# The sink's answer to each upload (sink.c).
+# The sink's response to each upload (sink.c).
 RECEIVED_BODY = b'{"received":true}'
 
 

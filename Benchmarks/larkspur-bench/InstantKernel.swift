@@ -1,10 +1,10 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// Sockets in memory, at whose other end every request is answered at once: what is left is the client itself. Pollers and
-/// wake-ups are the system's.
+/// A kernel whose sockets are in memory and answer every request at once, so that only the client's cost remains.
+/// Pollers, wake-ups, timers and the clock are the system's.
 ///
-/// One loop's thread uses it. Only wake-ups come from others, and pass through.
+/// Used by the thread of a single loop. Other threads only call `wake`, which goes to the system.
 final class InstantKernel: Kernel, @unchecked Sendable {
   private struct Socket {
     var place: (slot: UInt32, registration: UInt32) = (0, 0)
@@ -15,7 +15,7 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   private let answer: [UInt8]
   private var sockets: [Socket] = []
   private var events: [PollerEvent] = []
-  /// No descriptor of the system's is so high.
+  /// The first number of a socket in memory. No descriptor of the system is this high.
   private static let firstSocket: Int32 = 1 << 30
 
   init(bodyBytes: Int) {
@@ -89,7 +89,7 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   func openTimer() -> Int32 { linux.openTimer() }
   func setTimer(_ descriptor: Int32, to moment: Deadline) { linux.setTimer(descriptor, to: moment) }
 
-  // MARK: - Nobody asks for these
+  // MARK: - Not used by the benchmark
 
   private static let unsupported: Int32 = -95
 

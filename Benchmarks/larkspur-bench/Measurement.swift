@@ -1,6 +1,6 @@
 import BenchmarkUsage
 
-/// The clocks and the memory, from just before the measured requests to just after them.
+/// The clocks and the memory, read just before and just after the measured requests.
 struct Measurement {
   private let arguments: Arguments
   private let residentBytes: Int
@@ -9,14 +9,15 @@ struct Measurement {
 
   init(of arguments: Arguments) {
     self.arguments = arguments
-    // The first look pages in the code that looks: half a megabyte that belongs to no connection.
+    // The first reading pages in its own code: half a megabyte that belongs to no connection.
     if arguments.workload.lifetime == .idle { _ = ProcessUsage.residentBytes }
     residentBytes = arguments.workload.lifetime == .idle ? ProcessUsage.residentBytes : 0
     cpuMicroseconds = ProcessUsage.cpuMicroseconds
     instant = ContinuousClock.now
   }
 
-  /// Prints the result. All requests have to be answered and, if they are what is measured, all connections open.
+  /// Prints the result. All requests have to be answered, and in the workloads of idle connections all connections
+  /// open.
   func finish() {
     let cpu = ProcessUsage.cpuMicroseconds - cpuMicroseconds
     let wall = Int((ContinuousClock.now - instant) / .microseconds(1))

@@ -5,25 +5,25 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// What goes wrong with a response.
+/// An error in a response.
 struct Failure: Error, CustomStringConvertible {
   var description: String
 }
 
-/// Makes the requests of a workload: all on one loop, by one caller at a time.
+/// Makes the requests of a workload, all on one loop.
 final class Runner {
   private let arguments: Arguments
   private let workload: Workload
   private let loop: ClientLoop
   private let head: RequestHead
   private let wanted: PoolRequest
-  /// Nil without TLS.
+  /// The TLS settings, or `nil` without TLS.
   private let security: Security?
-  /// Whether there has been a connection, whose session the next ones resume.
+  /// Whether there has been a connection, whose session later ones can resume.
   private var hasOpened = false
-  /// Those that live longer than a request.
+  /// The connections that live longer than a request.
   private var connections: [Connection] = []
-  /// Nil: without a pool.
+  /// The pool, or `nil` if the requests do not use one.
   private let pool: Pool?
   private let endpoint: Endpoint?
 
@@ -40,7 +40,8 @@ final class Runner {
     options.limits.totalMax = .max
     pool = arguments.usesPool ? Pool(on: loop, options: options) : nil
     endpoint = pool?.endpoint(for: Route(host: arguments.host, port: arguments.port, security: security))
-    // Written once and sent often, like the request of the raw floor and like what a curl handle keeps.
+    // Performance: written once and sent often, like the request of raw.c, and like the request that a curl handle
+    // keeps.
     var writer = try RequestWriter(method: "GET", target: workload.path, host: arguments.host)
     try writer.field("Accept", "*/*")
     try writer.field("User-Agent", "larkspur")
@@ -48,7 +49,7 @@ final class Runner {
     wanted = PoolRequest(head)
   }
 
-  /// Opens what is kept for the whole run.
+  /// Opens the connections that are kept for the whole run.
   func prepare() async throws {
     guard workload.lifetime == .kept, pool == nil else { return }
     for _ in 0..<min(workload.connections, arguments.requests) { connections.append(try await open()) }
@@ -92,7 +93,7 @@ final class Runner {
     }
   }
 
-  /// Nobody lets go of his connection before all have one.
+  /// Makes requests that all keep their connection until each has one of its own.
   private func idle(_ count: Int, in pool: Pool, _ endpoint: Endpoint) async throws {
     var running: [Running] = []
     for _ in 0..<(count + pool.counts.idle) {
@@ -110,7 +111,7 @@ final class Runner {
     }
   }
 
-  /// How many bytes the body has.
+  /// Receives the body and returns its length.
   @inline(__always)
   private func receive(_ exchange: Exchange) async throws -> Int {
     guard !workload.intoFile else { return try await receiveIntoFile(exchange) }
@@ -119,7 +120,7 @@ final class Runner {
     return received
   }
 
-  /// Into a file that loses its name at once.
+  /// Receives the body into a file that is unlinked at once.
   private func receiveIntoFile(_ exchange: Exchange) async throws -> Int {
     guard let folder = getenv("TMPDIR") else { throw Failure(description: "TMPDIR is not set") }
     let path = "\(String(cString: folder))/larkspur-bench-\(getpid())"
@@ -150,7 +151,7 @@ final class Runner {
 
   private func requestOverNewConnection() async throws -> Connection {
     let connection = try await open()
-    // The first one of all had nothing to go on with.
+    // The first connection has no session to resume.
     if workload.lifetime == .resumed {
       if hasOpened, connection.handshake?.isResumed != true {
         throw Failure(description: "a connection did not resume a session")
@@ -170,7 +171,7 @@ final class Runner {
     }
   }
 
-  /// Each connection makes its next request as soon as the last is answered.
+  /// Makes requests on all connections. Each connection makes its next request as soon as the last one is answered.
   private func runConcurrently(_ count: Int) async throws {
     let left = Counter(count)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -187,7 +188,7 @@ final class Runner {
   }
 }
 
-/// What the tasks of one loop share: it never leaves the loop's thread, so that a plain counter is theirs alone.
+/// A counter shared by the tasks of one loop. Only the loop's thread uses it, so it needs no atomics.
 private final class Counter: @unchecked Sendable {
   private var left: Int
   init(_ left: Int) { self.left = left }

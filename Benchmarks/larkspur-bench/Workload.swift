@@ -1,4 +1,4 @@
-/// How long a connection lives.
+/// The lifetime of a connection.
 enum Lifetime {
   /// For the whole run.
   case kept
@@ -19,9 +19,9 @@ struct Workload {
   var lifetime = Lifetime.kept
   /// Whether the body goes into a file.
   var intoFile = false
-  /// The body into memory: nobody does that here.
+  /// Whether the body is collected in memory, which this client does not do.
   var isForSessions = false
-  /// How many requests may be on their way on one connection.
+  /// The maximum number of requests in flight on one connection.
   var depth = 1
 
   static let all: [String: Workload] = [
@@ -44,23 +44,24 @@ struct Workload {
   ]
 }
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Arguments {
   var workload: Workload
   var host: String
   var port: UInt16
   var requests: Int
-  /// The file with the certificates to trust. Nil without TLS.
+  /// The file with the certificates to trust, or `nil` without TLS.
   var caFile: String?
 
   /// Whether the requests go through a pool.
   var usesPool = false
-  /// On how many loops, each with a thread of its own and its share of the requests.
+  /// The number of loops, each with a thread of its own and an equal share of the requests.
   var loops = 1
-  /// Whether there is no server, but one in memory that answers at once.
+  /// Whether the server is replaced by one in memory that answers at once.
   var isInstant = false
 
-  /// Nil when it is not `[--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA file exactly where TLS needs one.
+  /// Fails unless the words are `[--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA
+  /// file exactly if the workload uses TLS.
   init?(_ words: [String]) {
     var words = words
     if words.count > 1, words[1] == "--pool" {
@@ -85,6 +86,6 @@ struct Arguments {
     self.caFile = workload.isTLS ? words[5] : nil
   }
 
-  /// `compare` subtracts run lengths and so relies on this exact rule.
+  /// The number of requests before the measurement. `compare` subtracts run lengths and relies on this exact rule.
   var warmUpRequests: Int { workload.warmsUp ? min(requests / 10, 1000) : 0 }
 }

@@ -1,5 +1,6 @@
 // Larkspur as a client of `Benchmarks/compare`: code that runs on the loop, over the transport's own API.
-// Called as `larkspur-bench [--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// Called as `larkspur-bench [--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in
+// Benchmarks/README.md.
 
 import Glibc
 import LarkspurIO
@@ -20,7 +21,7 @@ func measure(_ arguments: Arguments, on loop: ClientLoop) async throws {
   runner.close()
 }
 
-/// The same on several loops at once. They begin together, when all are warm.
+/// Measures on several loops at once, which start together after all have warmed up.
 func measureOnSeveralLoops(_ arguments: Arguments) async throws {
   var share = arguments
   share.requests = arguments.requests / arguments.loops
@@ -63,14 +64,14 @@ guard let arguments = Arguments(CommandLine.arguments) else {
   exit(2)
 }
 
-// The pool is who puts requests one behind another.
+// Only the pool pipelines requests.
 guard !arguments.workload.isForSessions, arguments.usesPool || arguments.workload.depth == 1 else {
   print("{\"unsupported\":true}")
   exit(0)
 }
 
 if arguments.loops > 1 || arguments.isInstant {
-  // Not on the main thread, which only waits.
+  // The work runs on other threads; the main thread only waits.
   Task.detached {
     do {
       try await measureOnSeveralLoops(arguments)
@@ -83,7 +84,7 @@ if arguments.loops > 1 || arguments.isInstant {
   while true { pause() }
 }
 
-// The loop runs on the main thread: there is no other, so that a profile shows the client and nothing else.
+// The loop ticks on the main thread, the only thread, so that a profile shows nothing but the client.
 do {
   let loop = try ClientLoop(withoutThreadOn: LinuxKernel.shared)
   Task(executorPreference: loop) { @concurrent in

@@ -1,22 +1,23 @@
-// A manager's GET beside a bare task's, as clients of `Benchmarks/compare`: JSON, one request after the other, each made
-// when the one before has been handled. Called as `larkspur-manager-bench --FORM WORKLOAD HOST PORT REQUESTS`.
+// Compares a manager's GET with a bare task's, as clients of `Benchmarks/compare`: JSON, one request after the other,
+// each made when the one before has been handled. Called as `larkspur-manager-bench --FORM WORKLOAD HOST PORT
+// REQUESTS`.
 
 import AFNetworking
 import BenchmarkUsage
 import Dispatch
 import Foundation
 
-/// Who makes the requests, and where their answers are handled.
+/// The API that makes the requests, and the place where their responses are handled.
 enum Form: String {
   /// A data task with a handler.
   case task
-  /// The same, which does not read the document: what it takes less than the other is what the parsing takes.
+  /// A data task with a handler that does not parse the document. The difference to `task` is the cost of parsing.
   case taskUnparsed = "task-unparsed"
-  /// The same, whose handler goes to the main queue.
+  /// A data task whose handler dispatches to the main queue.
   case taskMain = "task-main"
   /// `URLSession.data(from:)`.
   case data
-  /// A manager with blocks on the main queue, as it is by default.
+  /// A manager with blocks on the main queue, the default.
   case managerMain = "manager-main"
   /// A manager with blocks on a completion queue.
   case managerQueue = "manager-queue"
@@ -27,7 +28,7 @@ enum Form: String {
 struct Workload {
   var path: String
   var bodyBytes: Int
-  /// Whether the manager has the default configuration as it comes.
+  /// Whether session and manager have the unchanged default configuration.
   var isDefault = false
 
   static let all: [String: Workload] = [
@@ -44,7 +45,7 @@ struct Workload {
   }
 }
 
-/// One request at a time: what changes belongs to whoever handles the present one.
+/// Makes one request at a time, so only the code that handles the current response uses the variables.
 final class Client: @unchecked Sendable {
   private let form: Form
   private let workload: Workload

@@ -1,4 +1,4 @@
-// The response parser by itself: nanoseconds and allocations per response, and bytes per second.
+// Measures the response parser alone: nanoseconds and allocations per response, and bytes per second.
 //
 // Heads: a 373-byte head of eleven fields, a 400-byte head of ten, and a 1.5 KB head of thirty.
 
@@ -7,7 +7,7 @@ import Glibc
 import LarkspurBytes
 import LarkspurHTTP
 
-/// Names as servers and content networks send them.
+/// Field names as servers and content networks send them.
 let names = [
   "Server", "Date", "Content-Type", "ETag", "Cache-Control", "Vary", "X-Request-Id", "Accept-Ranges", "Last-Modified",
   "Expires", "Age", "Via", "Content-Encoding", "Strict-Transport-Security", "X-Content-Type-Options",
@@ -15,7 +15,7 @@ let names = [
   "Set-Cookie", "Link", "P3P", "CF-RAY", "X-Cache", "X-Served-By", "X-Timer", "Alt-Svc",
 ]
 
-/// A head of exactly so many fields and about so many bytes, which its values share evenly.
+/// Returns a head of exactly this many fields and about this many bytes, distributed evenly over the fields.
 func head(fields: Int, bytes: Int) -> [UInt8] {
   var text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n"
   let left = fields - 2
@@ -29,7 +29,7 @@ func head(fields: Int, bytes: Int) -> [UInt8] {
   return Array((text + "\r\n").utf8)
 }
 
-/// Parses the same response `rounds` times, seven times over, and prints the best.
+/// Parses the same response `rounds` times, in seven runs, and prints the best run.
 func measure(_ name: String, _ input: [UInt8], rounds: Int) {
   var parser = ResponseParser()
   func parse() {
@@ -63,7 +63,7 @@ func fail(_ reason: String) -> Never {
   exit(1)
 }
 
-// `larkspur-micro ROUNDS`: few rounds, to show that it works or for a profiler.
+// `larkspur-micro ROUNDS`: a small number of rounds serves as a check, or for a profiler.
 let rounds = CommandLine.arguments.count > 1 ? Int(CommandLine.arguments[1]) : 1_000_000
 guard let rounds, rounds > 0 else { fail("usage: larkspur-micro [ROUNDS]") }
 measure("eleven fields", head(fields: 11, bytes: 373), rounds: rounds)

@@ -1,4 +1,4 @@
-// What every client written in C shares: the workloads, the clocks and the line of JSON that ends a run.
+// Common parts of all clients written in C: the workloads, the clocks and the line of JSON that ends a run.
 //
 // A client is called as PROGRAM WORKLOAD HOST PORT REQUESTS [CA_FILE]. The whole contract is in Benchmarks/README.md.
 
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// How long a connection lives.
+// The lifetime of a connection.
 typedef enum {
   kept,     // for the whole run
   full,     // for one request, after a full handshake if it is https
@@ -31,11 +31,11 @@ typedef struct {
   int warms_up;
   int is_tls;
   Lifetime lifetime;
-  int pipelines;  // whether these requests may share a connection, one behind another
+  int pipelines;  // whether these requests may be pipelined on a connection
   int into_file;  // whether the body goes into a file
   int is_default;  // whether the client accepts gzip, keeps cookies and collects the body in memory
-  uint64_t upload_bytes;  // how long a body the request has
-  int from_file;  // whether that one comes from the file UPLOAD_FILE
+  uint64_t upload_bytes;  // the length of the request's body
+  int from_file;  // whether the request's body comes from the file UPLOAD_FILE
 } Workload;
 
 static const Workload workloads[] = {
@@ -74,7 +74,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void fail(const ch
   exit(1);
 }
 
-// A file without a name, where bodies go.
+// Opens a file without a name, as the target of bodies.
 static inline int open_target(void) {
   const char *folder = getenv("TMPDIR");
   int file = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
@@ -82,8 +82,8 @@ static inline int open_target(void) {
   return file;
 }
 
-// The body is complete: begins anew in the file. To free what was in it takes as long as a quarter of a download, and a
-// client that has a file for each body does it at each one's end.
+// Called when the body is complete: checks its length and empties the file. To free its blocks takes as long as a
+// quarter of a download; a client with a new file for each body pays the same at the end of each.
 static inline void finish_target(int file, uint64_t bytes) {
   if ((uint64_t)lseek(file, 0, SEEK_END) != bytes) fail("the file is not as long as the body");
   if (ftruncate(file, 0) != 0 || lseek(file, 0, SEEK_SET) != 0) fail("the file cannot be emptied");
@@ -93,7 +93,7 @@ typedef struct {
   const Workload *workload;
   const char *host;
   int port;
-  const char *ca_file;  // what to trust; NULL without TLS
+  const char *ca_file;  // the certificates to trust; NULL without TLS
   uint64_t requests;
   uint64_t warm_up_requests;
 } Arguments;
@@ -106,7 +106,7 @@ static inline Arguments parse_arguments(int count, char **values) {
   for (size_t index = 0; index < sizeof workloads / sizeof *workloads; index++)
     if (strcmp(workloads[index].name, values[1]) == 0) result.workload = &workloads[index];
   if (!result.workload) {
-    // compare knows what there is; this one is for clients of another kind.
+    // compare knows the workloads; an unknown one is meant for other clients.
     print_unsupported();
     exit(0);
   }
@@ -147,13 +147,13 @@ static inline uint64_t kib_in(const char *path, const char *format) {
   return result;
 }
 
-// Not ru_maxrss: the kernel keeps that across exec, so it would also hold the size of whoever started this program.
+// Reads the peak from VmHWM. ru_maxrss survives an exec, so it could be the peak of the parent process.
 static inline uint64_t peak_rss_kib(void) { return kib_in("/proc/self/status", "VmHWM: %llu kB"); }
 
-// Not VmRSS: its counters may lag behind by dozens of pages for each thread.
+// Reads smaps_rollup. The counters of VmRSS may lag behind by dozens of pages for each thread.
 static inline uint64_t resident_bytes(void) { return kib_in("/proc/self/smaps_rollup", "Rss: %llu kB") << 10; }
 
-// What is read just before the measured requests.
+// The values read just before the measured requests.
 typedef struct {
   Instant instant;
   uint64_t resident_bytes;
@@ -165,8 +165,8 @@ static inline Start start_measuring(const Arguments *arguments) {
   return start;
 }
 
-// Prints the result, just after the measured requests. `bytes` counts the bodies that they received. What is printed
-// counts the bodies that they sent, if they sent any.
+// Prints the result, just after the measured requests. `bytes` is the length of the bodies that they received. If the
+// requests have bodies, the length of those is printed instead.
 static inline void finish_measuring(const Arguments *arguments, Start start, uint64_t bytes) {
   Instant end = now();
   if (arguments->workload->upload_bytes) bytes = arguments->requests * arguments->workload->upload_bytes;

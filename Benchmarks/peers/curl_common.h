@@ -1,4 +1,4 @@
-// What the libcurl clients share: a handle with the options of a workload, and the check of what it received.
+// Common parts of the libcurl clients: a handle with the options of a workload, and the check of the response.
 
 #ifndef BENCHMARK_CURL_COMMON_H
 #define BENCHMARK_CURL_COMMON_H
@@ -13,7 +13,7 @@ typedef struct {
   const Workload *workload;
   uint64_t received;
   int session_was_reused;
-  int file;  // where the body goes, or -1
+  int file;  // the target of the body, or -1
   int collects;
   char *body;  // the body received so far, if it is collected
   FILE *source;  // the body to send, if it is a file
@@ -22,7 +22,7 @@ typedef struct {
 static inline size_t receive_body(char *data, size_t size, size_t count, void *context) {
   Transfer *transfer = context;
   if (transfer->file >= 0 && write(transfer->file, data, size * count) != (ssize_t)(size * count)) fail("write");
-  // libcurl lends the connection only while the transfer runs.
+  // The TLS session is accessible only while the transfer runs.
   if (transfer->received == 0 && transfer->workload->is_tls) {
     struct curl_tlssessioninfo *info = NULL;
     curl_easy_getinfo(transfer->easy, CURLINFO_TLS_SSL_PTR, &info);
@@ -30,7 +30,7 @@ static inline size_t receive_body(char *data, size_t size, size_t count, void *c
     transfer->session_was_reused = SSL_session_reused(info->internals);
   }
   if (transfer->collects) {
-    // As in getinmemory.c, libcurl's own example.
+    // Like getinmemory.c, libcurl's own example.
     transfer->body = realloc(transfer->body, transfer->received + size * count + 1);
     if (!transfer->body) fail("no memory");
     memcpy(transfer->body + transfer->received, data, size * count);
@@ -59,7 +59,7 @@ static inline void set_upload(Transfer *transfer) {
     curl_easy_setopt(easy, CURLOPT_READDATA, transfer->source);
     curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)transfer->workload->upload_bytes);
   } else {
-    // Of the whole process: the handles only borrow it.
+    // One list for the whole process: the handles only borrow it.
     static struct curl_slist *fields = NULL;
     if (!fields) fields = curl_slist_append(NULL, "Content-Type: application/json");
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
@@ -96,8 +96,8 @@ static inline void open_handle(Transfer *transfer, const Arguments *arguments) {
   if (workload->lifetime == full || workload->lifetime == resumed) curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
 }
 
-// libcurl keeps what it has read from CURLOPT_CAINFO with the handle (since 7.87), but only where there is no
-// certificate folder besides. Debian's libcurl is built with one: this takes it away.
+// Since 7.87 libcurl caches the certificates of CURLOPT_CAINFO in the handle, but only if there is no certificate
+// folder as well. Debian's libcurl has one by default; this removes it.
 static inline void let_trust_be_cached(const Transfer *transfer) {
   curl_easy_setopt(transfer->easy, CURLOPT_CAPATH, NULL);
 }

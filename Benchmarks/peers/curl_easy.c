@@ -1,8 +1,8 @@
 // libcurl through its easy interface: one handle, one blocking transfer after the other, default buffer.
 //
-// The easy interface has no concurrency of its own, so the concurrent workloads are reported as unsupported. The handle
-// also serves the workloads with new connections: what it can carry from one to the next (sessions, and what it trusts)
-// it carries. curl_one_shot.c is the opposite.
+// The easy interface has no concurrency, so the concurrent workloads are reported as unsupported. One handle also
+// serves the workloads with new connections, and carries over whatever it can: sessions, and the certificates to trust.
+// curl_one_shot.c is the opposite.
 
 #define _GNU_SOURCE
 #include "curl_common.h"
@@ -27,7 +27,7 @@ int main(int argument_count, char **argument_values) {
   Transfer transfer;
   open_handle(&transfer, &arguments);
   let_trust_be_cached(&transfer);
-  // By default the handle keeps five, and closes the oldest.
+  // By default the handle keeps five connections, and closes the oldest.
   if (arguments.workload->lifetime == idle) curl_easy_setopt(transfer.easy, CURLOPT_MAXCONNECTS, 100000L);
 
   run(&transfer, arguments.warm_up_requests);

@@ -1,5 +1,5 @@
-// libcurl through its multi interface, with curl_multi_poll: one handle for each connection, default buffers. Built with
-// COLLECTS_BODIES, it collects each body in memory, in workloads too that throw bodies away.
+// libcurl through its multi interface, with curl_multi_poll: one handle for each connection, default buffers. Built
+// with COLLECTS_BODIES, the client collects each body in memory, even in workloads that discard bodies.
 
 #define _GNU_SOURCE
 #include "curl_common.h"
@@ -24,7 +24,7 @@ static uint64_t run(const Workload *workload, uint64_t requests) {
     check(curl_multi_perform(multi, &running), "curl_multi_perform");
     for (CURLMsg *message; (message = curl_multi_info_read(multi, &remaining));) {
       if (message->msg != CURLMSG_DONE) continue;
-      // The message belongs to libcurl and dies with curl_multi_remove_handle: everything is read from it first.
+      // The message belongs to libcurl and becomes invalid by curl_multi_remove_handle, so it is read first.
       CURLcode code = message->data.result;
       Transfer *transfer = NULL;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
@@ -38,7 +38,7 @@ static uint64_t run(const Workload *workload, uint64_t requests) {
         start_transfer(transfer);
       }
     }
-    // A restarted transfer has its request still to send: polling first would be a wasted system call.
+    // A restarted transfer still has to send its request, so polling first would waste a system call.
     if (unfinished > 0 && !restarted) check(curl_multi_poll(multi, NULL, 0, 1000, NULL), "curl_multi_poll");
   }
   return total;
@@ -53,7 +53,7 @@ int main(int argument_count, char **argument_values) {
     open_handle(&transfers[index], &arguments);
     let_trust_be_cached(&transfers[index]);
   }
-  // By default it keeps four for each handle, and closes the oldest.
+  // By default libcurl keeps four connections for each handle, and closes the oldest.
   if (arguments.workload->lifetime == idle)
     check(curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 100000L), "curl_multi_setopt");
 

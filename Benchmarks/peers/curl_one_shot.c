@@ -1,6 +1,7 @@
-// libcurl as it is used for a single request: a handle of its own for each, with nothing carried from one to the next.
+// libcurl as programs use it for a single request: a new handle for each, with nothing carried over to the next.
 //
-// So what is trusted is read for every connection, and no session is resumed. Only for workloads with new connections.
+// So the certificates to trust are read for every connection, and no session is resumed. Only for workloads with new
+// connections.
 
 #define _GNU_SOURCE
 #include "curl_common.h"

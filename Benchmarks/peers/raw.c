@@ -1,11 +1,11 @@
-// The floor without TLS: what the kernel alone costs. One fixed request, epoll, and no parser.
+// The floor without TLS: the cost of the kernel alone. One fixed request, epoll, and no parser.
 //
-// The first response teaches how long a response is; from then on a response is complete when that many bytes have
-// come. One whose bytes arrive together costs exactly three system calls: send, epoll_wait, recv. With many connections
-// one epoll_wait serves several of them. Pipelined requests leave together, and the next ones when all are answered.
+// The first response gives the length of all responses: a later response is complete after that many bytes. A response
+// whose bytes arrive together costs exactly three system calls: send, epoll_wait, recv. With many connections one
+// epoll_wait serves several of them. Pipelined requests are sent together, the next batch when all are answered.
 //
-// A body that goes into a file takes the shortest way there is: from the socket into a pipe and from the pipe into the
-// file, without a stop in this program.
+// A body for a file takes the shortest way: from the socket into a pipe and from the pipe into the file, without a copy
+// in this program.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,26 +21,26 @@
 typedef struct {
   int socket;
   uint64_t received;  // bytes of the current responses
-  uint64_t expected;  // how many of them there will be
+  uint64_t expected;  // the number of responses
 } Connection;
 
 static const Workload *workload;
 static struct sockaddr_in server;
 static char request[pipeline_max * 256];
-static size_t request_bytes;  // of one
+static size_t request_bytes;  // the length of one request
 static uint64_t response_bytes;  // head and body; 0 until the first response has been seen
 static uint64_t body_bytes_total;
 static int poller;
 static Connection connections[connections_max];
 static char buffer[256 << 10];
-static int target = -1;    // the file that the bodies go into
-static int pipe_ends[2];   // to read from, to write to
+static int target = -1;    // the file for the bodies
+static int pipe_ends[2];   // reading end, writing end
 enum { pipe_bytes = 1 << 20 };
 
 static void open_connection(Connection *connection) {
   connection->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection->socket < 0) fail("socket: %s", strerror(errno));
-  // On loopback connecting does not take time, so it may block; afterwards every call says MSG_DONTWAIT.
+  // On loopback connecting takes no time, so it may block. All later calls have MSG_DONTWAIT.
   if (connect(connection->socket, (struct sockaddr *)&server, sizeof server) != 0)
     fail("connect: %s", strerror(errno));
   int yes = 1;
@@ -52,12 +52,12 @@ static void open_connection(Connection *connection) {
 static void send_requests(Connection *connection, uint64_t count) {
   connection->received = 0;
   connection->expected = count;
-  // The requests are smaller than any socket buffer and nothing else is queued: a short count would be a broken kernel.
+  // The requests are smaller than any socket buffer, and nothing else is queued, so the kernel takes all of them.
   ssize_t sent = send(connection->socket, request, count * request_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent != (ssize_t)(count * request_bytes)) fail("send: %s", sent < 0 ? strerror(errno) : "short count");
 }
 
-// Takes the length of the response from its head, which loopback delivers in one piece.
+// Computes the length of the response from its head, which loopback delivers in one piece.
 static uint64_t learn_response_bytes(size_t count) {
   char *end = memmem(buffer, count, "\r\n\r\n", 4);
   char *field = memmem(buffer, count, "\r\nContent-Length: ", 18);
@@ -73,7 +73,7 @@ static void open_file(void) {
   fcntl(pipe_ends[1], F_SETPIPE_SZ, pipe_bytes);
 }
 
-// Moves what there is of the body. Returns whether that was the end of it.
+// Moves the available bytes of the body. Returns whether the body is complete.
 static int move(Connection *connection) {
   uint64_t missing = response_bytes - connection->received;
   ssize_t count = splice(connection->socket, NULL, pipe_ends[1], NULL, missing < pipe_bytes ? missing : pipe_bytes,
@@ -94,14 +94,14 @@ static int move(Connection *connection) {
   return 1;
 }
 
-// What of the body has come with the head.
+// Writes the part of the body that has come with the head.
 static void write_rest_of_head(ssize_t count) {
   char *body = (char *)memmem(buffer, (size_t)count, "\r\n\r\n", 4) + 4;
   size_t length = (size_t)(buffer + count - body);
   if (write(target, body, length) != (ssize_t)length) fail("write: %s", strerror(errno));
 }
 
-// Returns whether all responses are complete.
+// Receives bytes. Returns whether all responses are complete.
 static int receive(Connection *connection) {
   if (target >= 0 && connection->received > 0) return move(connection);
   ssize_t count = recv(connection->socket, buffer, sizeof buffer, MSG_DONTWAIT);
@@ -121,7 +121,7 @@ static int receive(Connection *connection) {
   return connection->received == total;
 }
 
-// How many connections there are at a time.
+// Returns the number of simultaneous connections.
 static int connection_count(void) { return workload->pipelines ? 1 : workload->connections; }
 
 static uint64_t smaller(uint64_t one, uint64_t other) { return one < other ? one : other; }
@@ -130,7 +130,7 @@ static void run(uint64_t requests) {
   uint64_t unsent = requests, unfinished = requests, depth = workload->pipelines ? (uint64_t)workload->connections : 1;
   for (int index = 0; index < connection_count() && unsent > 0; index++) {
     if (workload->lifetime != kept) open_connection(&connections[index]);
-    // The first one of all teaches the length.
+    // The first request is sent alone, because its response gives the length.
     uint64_t batch = response_bytes == 0 ? 1 : smaller(depth, unsent);
     send_requests(&connections[index], batch);
     unsent -= batch;

@@ -1,9 +1,9 @@
-// The floor with TLS: what the kernel and OpenSSL alone cost. One fixed request, epoll, and no parser.
+// The floor with TLS: the cost of the kernel and OpenSSL alone. One fixed request, epoll, and no parser.
 //
-// OpenSSL reads and writes the descriptor itself: nothing of ours lies between it and the kernel. One SSL_CTX serves
-// all connections, so what it trusts is read once. As in raw.c the first response teaches how long a response is.
+// OpenSSL reads and writes the descriptor itself, with no code of this program in between. One SSL_CTX serves all
+// connections, so the certificates to trust are read once. As in raw.c, the first response gives the length of all.
 //
-// A record costs two reads, its head and the rest: OpenSSL's read-ahead saves calls, but has gained no time here.
+// A record costs two reads, one for its head and one for the rest. OpenSSL's read-ahead saves calls, but no time here.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -50,7 +50,7 @@ static int keep_session(SSL *tls, SSL_SESSION *new_session) {
   (void)tls;
   if (session) SSL_SESSION_free(session);
   session = new_session;
-  return 1;  // the reference is ours now
+  return 1;  // takes over the reference
 }
 
 static void prepare_tls(void) {
@@ -58,20 +58,20 @@ static void prepare_tls(void) {
   if (!context) fail_tls("SSL_CTX_new");
   if (SSL_CTX_load_verify_locations(context, arguments->ca_file, NULL) != 1) fail_tls("SSL_CTX_load_verify_locations");
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-  // Every connection inherits the name that its certificate has to be for.
+  // Every connection inherits this address, which its certificate has to be for.
   if (X509_VERIFY_PARAM_set1_ip_asc(SSL_CTX_get0_param(context), arguments->host) != 1) fail_tls("set1_ip_asc");
   if (workload->lifetime == resumed) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context, keep_session);
   }
-  // An idle connection gives its 16 KiB buffers back. A busy one would only take them again.
+  // An idle connection frees its 16 KiB buffers. A busy one would only allocate them again.
   if (workload->lifetime == idle) SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
 }
 
 static void open_connection(Connection *connection) {
   connection->socket = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (connection->socket < 0) fail("socket: %s", strerror(errno));
-  // On loopback the connection exists when this returns, whatever it says; a failure comes with the first write.
+  // On loopback the connection exists when connect returns, whatever the result. The first write reports a failure.
   if (connect(connection->socket, (struct sockaddr *)&server, sizeof server) != 0 && errno != EINPROGRESS)
     fail("connect: %s", strerror(errno));
   int yes = 1;
@@ -85,7 +85,7 @@ static void open_connection(Connection *connection) {
 }
 
 static void close_connection(Connection *connection) {
-  // Without this close_notify OpenSSL would also take the session for one that must not be resumed.
+  // Sends close_notify. Without it OpenSSL would also mark the session as not resumable.
   SSL_shutdown(connection->tls);
   SSL_free(connection->tls);
   close(connection->socket);
@@ -99,13 +99,14 @@ static void check_handshake(const Connection *connection) {
     fail(expected ? "the session was not resumed" : "the session was resumed");
 }
 
-// Whether what OpenSSL could not do has to wait for the peer.
+// Whether the operation has to be repeated once the peer has sent more.
 static int has_to_wait(const Connection *connection, int result, const char *what) {
   switch (SSL_get_error(connection->tls, result)) {
     case SSL_ERROR_WANT_READ:
       return 1;
     case SSL_ERROR_WANT_WRITE:
-      // Only where connecting takes time, which loopback does not: all that is sent here fits into a socket buffer.
+      // Happens only if connecting takes time, which it does not on loopback: all output here fits into a socket
+      // buffer.
       poll(&(struct pollfd){.fd = connection->socket, .events = POLLOUT}, 1, -1);
       return 0;
     case SSL_ERROR_SYSCALL:
@@ -116,7 +117,7 @@ static int has_to_wait(const Connection *connection, int result, const char *wha
   }
 }
 
-// Sends the request, on a new connection after the handshake, if the peer has done its part of that.
+// Sends the request. On a new connection the handshake comes first, as far as the peer has done its part.
 static void send_request(Connection *connection) {
   int is_new = !SSL_is_init_finished(connection->tls);
   int result;
@@ -128,7 +129,7 @@ static void send_request(Connection *connection) {
   connection->received = 0;
 }
 
-// Takes the length of the response from its head, which nginx puts into one TLS record.
+// Computes the length of the response from its head, which nginx puts into one TLS record.
 static uint64_t learn_response_bytes(size_t count) {
   char *end = memmem(buffer, count, "\r\n\r\n", 4);
   char *field = memmem(buffer, count, "\r\nContent-Length: ", 18);
@@ -138,7 +139,7 @@ static uint64_t learn_response_bytes(size_t count) {
   return (uint64_t)(end + 4 - buffer) + length;
 }
 
-// Returns whether the response is complete.
+// Receives bytes. Returns whether the response is complete.
 static int receive(Connection *connection) {
   ERR_clear_error();
   for (;;) {
@@ -167,7 +168,7 @@ static void start(Connection *connection) {
 static void finish(Connection *connection) {
   body_bytes_total += workload->body_bytes;
   if (workload->lifetime == kept) return;
-  // What is idle stays open, and nothing is needed to find it again.
+  // An idle connection stays open, and no reference to it is kept.
   if (workload->lifetime != idle) close_connection(connection);
   connection->tls = NULL;
 }
@@ -182,7 +183,7 @@ static void run(uint64_t requests) {
     for (int index = 0; index < count; index++) {
       Connection *connection = events[index].data.ptr;
       if (!connection->has_sent) send_request(connection);
-      // After the request itself the peer has to answer first: only tickets might be there already.
+      // After the request the peer has to answer first. At most tickets might already be there.
       else if (receive(connection)) {
         finish(connection);
         unfinished--;

@@ -1,8 +1,8 @@
-// The server of the upload workloads: reads a request's body to its end, throws it away, and answers then.
+// The server of the upload workloads: reads a request's body to its end, discards it, and then answers.
 //
-// Called as PROGRAM [CERTIFICATE KEY]: with certificates it speaks TLS. It listens on a port of 127.0.0.1 that the kernel
-// chooses, and prints it. The path says how long the body is: /upload/1024. Each connection is a process of its own, so
-// that all input and output may block.
+// Called as PROGRAM [CERTIFICATE KEY]; with these arguments it speaks TLS. It listens on a port of 127.0.0.1 that the
+// kernel chooses, and prints the port. The path gives the length of the body: /upload/1024. Each connection is a
+// process of its own, so that all input and output may block.
 
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -32,7 +32,7 @@ static ssize_t receive(const Peer *peer, void *bytes, size_t count) {
   return peer->tls ? SSL_read(peer->tls, bytes, (int)count) : recv(peer->descriptor, bytes, count, 0);
 }
 
-// Without TLS the kernel drops the bytes, and copies nothing.
+// Discards bytes of the body. Without TLS the kernel drops them, and copies nothing.
 static ssize_t discard(const Peer *peer, uint64_t count) {
   static char piece[piece_bytes];
   if (peer->tls) return SSL_read(peer->tls, piece, (int)(count < sizeof piece ? count : sizeof piece));
@@ -45,7 +45,7 @@ static void answer(const Peer *peer, const char *text) {
   if (sent != (ssize_t)count) exit(0);
 }
 
-// Serves one request. 0: the connection is over.
+// Serves one request. Returns 0 if the connection is over.
 static int serve(const Peer *peer) {
   static char head[head_bytes_max + 1];
   size_t count = 0;

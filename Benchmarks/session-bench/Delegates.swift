@@ -25,10 +25,10 @@ final class Discarder: NSObject, URLSessionDataDelegate {
   }
 }
 
-/// Tasks whose responses come to the session's delegate, which starts the next task when one is complete.
+/// Tasks whose responses go to the session's delegate, which starts the next task when one is complete.
 ///
-/// Unchecked: every stored variable is touched only on the session's delegate queue, which is serial, or by `run` while no
-/// task exists.
+/// Unchecked: every stored variable is touched only on the session's delegate queue, which is serial, or by `run` while
+/// no task exists.
 final class Collector: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   private let workload: Workload
   private let request: URLRequest
@@ -48,7 +48,7 @@ final class Collector: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     guard count > 0 else { return }
     try await withCheckedThrowingContinuation { continuation in
       (unsent, unfinished, done) = (count, count, continuation)
-      // From elsewhere the first completions would race with the last starts.
+      // On another thread the first completions would race with the last starts.
       session.delegateQueue.addOperation { [self] in
         for _ in 0..<min(workload.tasks, count) { start(by: session) }
       }

@@ -4,14 +4,14 @@ import Larkspur
 struct Workload {
   enum Kind {
     case data
-    /// To a delegate, which throws it away.
+    /// A data task whose delegate discards the body.
     case discard
-    /// Byte by byte, by `bytes(from:)`.
+    /// The body read byte by byte from `bytes(from:)`.
     case bytes
     case download
-    /// A JSON object of `uploadBytes` is sent.
+    /// An upload of a JSON object of `uploadBytes`.
     case uploadData
-    /// The file that `UPLOAD_FILE` names is sent.
+    /// An upload of the file that `UPLOAD_FILE` names.
     case uploadFile
   }
 
@@ -20,11 +20,11 @@ struct Workload {
   var tasks = 1
   var kind = Kind.data
   var isSecure = false
-  /// Whether the session has the default configuration as it comes.
+  /// Whether the session has the unchanged default configuration.
   var isDefault = false
   var uploadBytes = 0
 
-  /// The size of the bodies that the workload is about.
+  /// The size of the bodies that the workload measures.
   var movedBytes: Int { uploadBytes > 0 ? uploadBytes : bodyBytes }
 
   static let all: [String: Workload] = [
@@ -72,7 +72,7 @@ struct Workload {
     let configuration = isDefault ? URLSessionConfiguration.default : .ephemeral
     if !isDefault {
       configuration.httpMaximumConnectionsPerHost = tasks
-      // Every request is to go to the server.
+      // Without a cache every request goes to the server.
       configuration.urlCache = nil
     }
     if let caFile {

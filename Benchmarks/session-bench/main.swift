@@ -1,7 +1,7 @@
-// Larkspur's URLSession as a client of `Benchmarks/compare`: the public API, awaited as a program would.
+// Larkspur's URLSession as a client of `Benchmarks/compare`: the public API, awaited as in a program.
 // Called as `larkspur-session-bench [--loop | --delegate] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in
-// Benchmarks/README.md. With `--loop`, the calls are awaited on the session's own executor. With `--delegate`, there are
-// tasks in place of calls, and their responses come to a delegate.
+// Benchmarks/README.md. With `--loop` the calls are awaited on the session's own executor. With `--delegate` tasks
+// replace the calls, and their responses go to a delegate.
 
 import BenchmarkUsage
 import Dispatch
@@ -110,7 +110,7 @@ guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let reque
   print("{\"unsupported\":true}")
   exit(0)
 }
-// The main thread waits, and the calls come from Swift's pool, as in a server.
+// The main thread only waits. The calls come from Swift's thread pool, as in a server.
 Task.detached {
   do {
     let client = try Client(

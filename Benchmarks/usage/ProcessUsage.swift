@@ -1,18 +1,18 @@
 import Glibc
 
-/// What this process has taken of the machine so far.
+/// The resources that this process has used so far.
 package enum ProcessUsage {
-  /// Of all its threads, in the program and in the kernel.
+  /// The processor time of all threads, in the program and in the kernel, in microseconds.
   package static var cpuMicroseconds: Int {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
   }
 
-  /// `VmHWM` rather than `ru_maxrss`, which survives the exec of whoever started us.
+  /// The peak of the resident size, from `VmHWM`. `ru_maxrss` survives an exec, so it could be the parent process's.
   package static var peakRSSKiB: Int { kib("VmHWM:", in: "/proc/self/status") }
 
-  /// Not `VmRSS`: its counters may lag behind by dozens of pages for each thread.
+  /// The resident size. The counters of `VmRSS` may lag behind by dozens of pages for each thread.
   package static var residentBytes: Int { kib("Rss:", in: "/proc/self/smaps_rollup") * 1024 }
 
   private static func kib(_ name: String, in path: String) -> Int {

@@ -1,7 +1,7 @@
 /// libFuzzer's own driver.
 ///
-/// The package manager renames a program's `main` to `<module>_main` and points the linker to it, so libFuzzer's
-/// `main` is never found. Each fuzz target defines that renamed function, which comes here.
+/// The package manager renames a program's `main` to `<module>_main` and points the linker to it, so the linker never
+/// finds libFuzzer's `main`. Each fuzz target defines the renamed function, which calls this one.
 @_silgen_name("LLVMFuzzerRunDriver")
 public func runFuzzer(
   _ argumentCount: UnsafeMutablePointer<CInt>,
@@ -9,7 +9,7 @@ public func runFuzzer(
   _ testOneInput: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-/// Ends the process, so that libFuzzer keeps the input, if `finding` finds something wrong.
+/// Ends the process if `finding` finds an error, so that libFuzzer keeps the input.
 public func check(_ data: UnsafePointer<UInt8>?, _ size: Int, _ finding: ([UInt8]) -> String?) -> CInt {
   if let found = finding(Array(UnsafeBufferPointer(start: data, count: size))) { fatalError(found) }
   return 0

@@ -1,20 +1,20 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// What must hold for any bytes that are given to the chunked decoder.
+/// Checks the chunked decoder on any bytes.
 ///
-/// An input begins with four bytes: a mode (bit 4: tight limits; bit 5: trailers may end with LF alone), and the sizes of the pieces in which the rest
-/// arrives, in turn. The rest is the body.
+/// An input begins with four bytes: a mode (bit 4: tight limits; bit 5: trailers may end with LF alone), and the sizes
+/// of the pieces in which the rest arrives, in turn. The rest is the body.
 package enum ChunkedBodyOracle {
   private struct Reading: Equatable {
     var body: [UInt8] = []
     var trailers: [Transcript.Field]?
-    /// How many bytes the body took, if it is complete.
+    /// The length of the body in bytes, if it is complete.
     var byteCount = 0
     var error: ResponseError?
   }
 
-  /// What is wrong with the decoder, or nil.
+  /// - Returns: The error of the decoder, or `nil` if there is none.
   package static func finding(in input: [UInt8]) -> String? {
     guard input.count >= 4 else { return nil }
     let limits = input[0] & 16 != 0 ? ResponseParserOracle.tightLimits : Limits()
@@ -39,12 +39,12 @@ package enum ChunkedBodyOracle {
       }
       return roundTrip(whole, sizes)
     }
-    // The naive reading knows no limits.
+    // The naive reading applies no limits.
     if whole.error?.isLimit != true, naive.trailers != nil { return "refused: \(whole), naively \(naive)" }
     return nil
   }
 
-  /// What has been decoded is encoded in chunks of `sizes` and decoded again.
+  /// Encodes the decoded body in chunks of `sizes`, and compares the result of decoding it again.
   private static func roundTrip(_ reading: Reading, _ sizes: ArraySlice<UInt8>) -> String? {
     var encoded: [UInt8] = []
     for chunk in Cuts.cycling(reading.body, sizes: sizes) where !chunk.isEmpty {
@@ -59,7 +59,7 @@ package enum ChunkedBodyOracle {
       let isSame = again.body == reading.body && again.trailers == reading.trailers && again.byteCount == encoded.count
       return isSame ? nil : "encoded as \(encoded), decoded as \(again)"
     } catch {
-      // A trailer that says how long the body is may be received, but is not sent.
+      // A trailer that gives the length of the body may be received, but not sent.
       if case RequestError.fieldReserved = error { return nil }
       return "not encoded again: \(error)"
     }

@@ -1,23 +1,23 @@
 import LarkspurCoding
 
-/// What must hold for any bytes that are given to the decompressor.
+/// Checks the decompressor on any bytes.
 ///
-/// An input begins with four bytes: a mode (bits 0 to 2: how many layers; bits 3 to 7: which of them are deflate), a
-/// size of room in units of 8 bytes, of which 0 is a room of one byte, with bit 7 for tight limits, and the sizes of the
-/// pieces in which the rest arrives, in turn. The rest is the body.
+/// An input begins with four bytes. The first is a mode (bits 0 to 2: the number of layers; bits 3 to 7: which of them
+/// are deflate). The second is the room for output in units of 8 bytes, where 0 is one byte; its bit 7 selects tight
+/// limits. The others are the sizes of the pieces in which the rest arrives, in turn. The rest is the body.
 package enum ContentCodingOracle {
   private struct Reading {
     var output: [UInt8] = []
     var error: CodingError?
   }
 
-  /// What is wrong with the decompressor, or nil.
+  /// - Returns: The error of the decompressor, or `nil` if there is none.
   package static func finding(in input: [UInt8]) -> String? {
     guard input.count >= 4 else { return nil }
     let codings = (0..<Int(input[0] & 7)).map { input[0] & 8 << UInt8($0) != 0 ? ContentCoding.deflate : .gzip }
     let room = max(Int(input[1] & 127) * 8, 1)
     var limits = CodingLimits()
-    // Layers of bombs would take a minute. What the limits promise can be seen with smaller ones.
+    // Several layers of bombs would take a minute. Smaller limits show as well whether the decompressor keeps them.
     limits.bytesOutAlways = input[1] & 128 != 0 ? 500 : 200_000
     if input[1] & 128 != 0 { limits.expansionMax = 3 }
     let bytes = Array(input[4...])
@@ -37,7 +37,7 @@ package enum ContentCodingOracle {
   }
 
   private static func agree(_ one: Reading, _ other: Reading) -> Bool {
-    // When a bomb is noticed depends on how much is looked at between two pieces. What came out before does not.
+    // The moment at which a bomb is noticed depends on the size of the pieces. The output before that moment does not.
     let isBomb = one.error == .peerSentBomb || other.error == .peerSentBomb
     guard isBomb || one.error != nil && other.error != nil else {
       return one.error == other.error && one.output == other.output
@@ -45,7 +45,7 @@ package enum ContentCodingOracle {
     return one.output.starts(with: other.output) || other.output.starts(with: one.output)
   }
 
-  /// What has been decoded is coded in the same way, and decoded again.
+  /// Encodes the decoded body with the same codings, and compares the result of decoding it again.
   private static func roundTrip(_ output: [UInt8], _ codings: [ContentCoding]) -> String? {
     do {
       let body = try codings.reduce(output) { try compressed($0, as: $1 == .gzip ? .gzip : .zlib) }

@@ -1,4 +1,4 @@
-/// Ways to cut the same bytes into pieces, as a network might.
+/// Ways in which a network might cut bytes into pieces.
 package enum Cuts {
   package static func whole(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] { [bytes[...]] }
 
@@ -10,7 +10,7 @@ package enum Cuts {
     [bytes[..<index], bytes[index...]]
   }
 
-  /// Pieces of `sizes` in turn, over and over. A zero stands for an empty piece and one byte behind it.
+  /// Returns pieces of `sizes`, in turn and repeated. A zero makes an empty piece followed by a piece of one byte.
   package static func cycling(_ bytes: [UInt8], sizes: some Sequence<UInt8>) -> [ArraySlice<UInt8>] {
     let sizes = sizes.map(Int.init)
     var pieces: [ArraySlice<UInt8>] = []

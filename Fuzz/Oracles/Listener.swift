@@ -1,14 +1,14 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// A connection reduced to its receiving side: it keeps the unread bytes together, gives them to a
-/// `ResponseParser`, and writes down what comes of it.
+/// The receiving side of a connection: collects the unread bytes, gives them to a `ResponseParser`, and records the
+/// results.
 ///
-/// All requests count as sent before the first byte arrives. A response that is not persistent ends the row:
-/// what follows it answers nothing.
+/// All requests count as sent before the first byte arrives. After a response that is not persistent, no request is
+/// left that later bytes could answer.
 package struct Listener: ~Copyable {
   package private(set) var transcript = Transcript()
-  /// The most bytes that had to be kept for the parser at one time.
+  /// The maximum number of bytes kept for the parser at one time.
   package private(set) var retainedBytesMax = 0
 
   private var parser: ResponseParser
@@ -34,7 +34,7 @@ package struct Listener: ~Copyable {
 
   package mutating func receive(_ piece: ArraySlice<UInt8>) {
     guard !isOver else { return }
-    // A fresh array of just this size each time: a parser that kept an address, or read past the end, is found out.
+    // A new array of exactly this size each time exposes a parser that keeps an address or reads past the end.
     var bytes: [UInt8] = []
     bytes.reserveCapacity(unread.count + piece.count)
     bytes += unread
@@ -61,7 +61,7 @@ package struct Listener: ~Copyable {
     retainedBytesMax = max(retainedBytesMax, unread.count)
   }
 
-  /// The server closes its side.
+  /// Tells the parser that the server has closed its side.
   package mutating func close() {
     guard !isOver else { return }
     isOver = true
@@ -102,7 +102,7 @@ package struct Listener: ~Copyable {
   private mutating func fail(_ failure: ResponseError) {
     transcript.append(.failed(failure))
     isOver = true
-    // Once failed, it stays failed, whatever it is given.
+    // A failed parser has to stay failed, whatever bytes it gets.
     let nothing: [UInt8] = []
     var consumed = 0
     do {
@@ -138,7 +138,7 @@ package struct Listener: ~Copyable {
 }
 
 extension Transcript {
-  /// The fields that `table` describes in `section`.
+  /// Returns the fields that `table` describes in `section`.
   static func fields(_ table: FieldTable, of section: [UInt8]) -> [Field] {
     (0..<table.count).map { index in
       Field(

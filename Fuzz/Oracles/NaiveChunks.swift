@@ -1,10 +1,10 @@
-/// The chunked coding taken off the slow and obvious way, from the whole of the bytes.
+/// A chunked body, decoded in the slow and obvious way from all of its bytes at once.
 struct NaiveChunks {
-  /// What could be read: all of the body, or what came before a fault.
+  /// The decoded bytes: all of the body, or those before an error.
   var body: [UInt8] = []
-  /// Nil: the body is malformed or not complete.
+  /// The trailers, or `nil` if the body is malformed or not complete.
   var trailers: [Transcript.Field]?
-  /// Where the body ended, trailers included.
+  /// The index behind the body and its trailers.
   var end = 0
 
   init(_ bytes: ArraySlice<UInt8>, trailersMayEndWithLF: Bool = false) {
@@ -31,7 +31,7 @@ struct NaiveChunks {
     return Int(String(decoding: digits, as: UTF8.self), radix: 16)
   }
 
-  /// `*( BWS ";" BWS name [ BWS "=" BWS value ] )`, by recursive descent.
+  /// Whether the text is `*( BWS ";" BWS name [ BWS "=" BWS value ] )`, checked by recursive descent.
   private static func hasExtensions(_ text: ArraySlice<UInt8>) -> Bool {
     var text = text
     while !text.isEmpty {

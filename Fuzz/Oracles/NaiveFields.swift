@@ -1,7 +1,7 @@
-/// The fields of a head or of a trailer section, read the slow and obvious way: the lines are split at CRLF, or at LF if
-/// the first line ends with that alone, and each is looked at by itself.
+/// The fields of a head or of a trailer section, read in the slow and obvious way: the lines are split at CRLF, or at
+/// LF if the first line ends with LF alone, and each line is checked by itself.
 enum NaiveFields {
-  /// Nil: something is not as it should be.
+  /// - Returns: The fields, or `nil` if a line is malformed.
   static func parse(_ lines: [[UInt8]]) -> [Transcript.Field]? {
     var fields: [(name: [UInt8], values: [[UInt8]])] = []
     for line in lines {
@@ -23,12 +23,13 @@ enum NaiveFields {
     }
   }
 
-  /// The lines of a section up to the empty one.
+  /// A section's lines up to the empty one.
   struct Section {
     var lines: [[UInt8]] = []
-    /// Whether the lines end with LF alone. (A line that ends with CRLF there has a CR, which is a fault.)
+    /// Whether the lines end with LF alone. A line of such a section that ends with CRLF contains a CR, which is an
+    /// error.
     var endsWithLF = false
-    /// Where the section ends.
+    /// The index behind the section.
     var end = 0
   }
 

@@ -1,13 +1,15 @@
 import LarkspurHTTP
 
-/// A second reading of a server's bytes, by another road than the parser's: all of them at once, the lines
-/// found by searching for their ends, every rule in the place where the policy states it. It is slow, it knows no
-/// limits, and it does not say what is wrong.
+/// A second reading of a server's bytes, in another way than the parser's: all bytes at once, with lines found by
+/// searching for their ends, and every rule in the order of the specification. The reader is slow, applies no limits,
+/// and does not name errors.
 package enum NaiveReader {
-  /// Compares `transcript` with the naive reading. Nil: they agree.
+  /// Compares `transcript` with the naive reading.
   ///
-  /// Where both find fault, the fault has to be in the same place, not of the same name. Where the parser
-  /// reaches a limit, only what comes before that is compared.
+  /// If both find an error, its position has to be the same, but not its name. If the parser reaches a limit, only the
+  /// entries before that are compared.
+  ///
+  /// - Returns: The difference, or `nil` if the readings agree.
   package static func disagreement(
     with transcript: Transcript, over bytes: [UInt8], requests: [RequestContext]
   ) -> String? {
@@ -38,7 +40,7 @@ package enum NaiveReader {
     }
   }
 
-  /// Any fault at all.
+  /// The entry that stands for any error.
   private static let fault = Transcript.Entry.failed(.notHTTP)
 
   private static func read(_ bytes: [UInt8], _ requests: [RequestContext]) -> Transcript {
@@ -57,7 +59,7 @@ package enum NaiveReader {
     return transcript
   }
 
-  /// Nil: a fault. Else whether another response may follow.
+  /// - Returns: Whether another response may follow, or `nil` if there is an error.
   private static func readResponse(
     to request: RequestContext, from rest: inout ArraySlice<UInt8>, into transcript: inout Transcript
   ) -> Bool? {
@@ -84,7 +86,7 @@ package enum NaiveReader {
     head.byteCount = section.end - rest.startIndex
     rest = rest[section.end...]
 
-    // "HTTP/1.x NNN", and " reason" behind it or nothing.
+    // "HTTP/1.x NNN", optionally followed by " reason".
     let text = statusLine.prefix(12)
     guard text.count == 12, text.starts(with: "HTTP/1.".utf8), text[8] == 0x20 else { return nil }
     guard let minor = digit(text[7]), let hundreds = digit(text[9]), let tens = digit(text[10]),
@@ -102,7 +104,7 @@ package enum NaiveReader {
     byte >= 0x30 && byte <= 0x39 ? Int(byte) - 0x30 : nil
   }
 
-  /// False: a fault.
+  /// - Returns: `false` if there is an error.
   private static func decideFraming(of head: inout Transcript.Head, _ request: RequestContext) -> Bool {
     if head.status == 101, !request.offersUpgrade { return false }
     if head.status == 101 || request.method == .connect && 200..<300 ~= head.status {
@@ -139,7 +141,7 @@ package enum NaiveReader {
     return true
   }
 
-  /// In lower case, as bytes: a Unicode comparison would take a Kelvin sign for a k.
+  /// Returns the elements of a list in lower case, as bytes: a Unicode comparison would take a Kelvin sign for a k.
   private static func elements(of name: String, in head: Transcript.Head) -> [[UInt8]] {
     head.fields.filter { $0.name.lowercased() == name }.flatMap { field in
       Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map {
@@ -181,7 +183,7 @@ package enum NaiveReader {
 }
 
 extension ResponseError {
-  /// The bytes are legal, but too many.
+  /// Whether the error is a limit: the bytes are legal, but too many.
   var isLimit: Bool {
     switch self {
     case .headTooLarge, .fieldLineTooLong, .tooManyFields, .tooManyInterimResponses, .chunkExtensionsTooLarge,

@@ -1,12 +1,12 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// What must hold for any bytes that a server sends to the response parser.
+/// Checks the response parser on any bytes that a server could send.
 ///
-/// An input begins with four bytes: what was asked (`Asked`), and the sizes of the pieces in which the rest
-/// arrives, in turn. The rest is what the server sends.
+/// An input begins with four bytes: the requests (`Asked`), and the sizes of the pieces in which the rest arrives, in
+/// turn. The rest is the server's bytes.
 package enum ResponseParserOracle {
-  /// The first byte, bit by bit. Letters make readable seeds: `@` is one plain GET with the default limits.
+  /// The bits of the first byte. Letters make readable seeds: `@` is a single GET with the default limits.
   private struct Asked: OptionSet {
     let rawValue: UInt8
     static let head = Asked(rawValue: 1)
@@ -35,7 +35,7 @@ package enum ResponseParserOracle {
     return limits
   }()
 
-  /// What is wrong with the parser, or nil.
+  /// - Returns: The error of the parser, or `nil` if there is none.
   package static func finding(in input: [UInt8]) -> String? {
     guard input.count >= 4 else { return nil }
     let asked = Asked(rawValue: input[0])
@@ -53,7 +53,7 @@ package enum ResponseParserOracle {
     let whole = Listener.transcript(of: Cuts.whole(bytes), requests: requests, limits: limits)
     guard cut == whole else { return "whole: \(whole.lines), cut by \(Array(sizes)): \(cut.lines)" }
 
-    // A head and a trailer section are all that may have to be kept, and neither beyond its limit.
+    // The parser may require a head or a trailer section to be kept, each within its limit.
     let retainable = max(limits.headBytesMax, limits.trailerBytesMax + 2)
     guard listener.retainedBytesMax <= retainable else { return "kept \(listener.retainedBytesMax) bytes" }
     if let excess = excess(in: cut, over: limits) { return excess }
@@ -72,7 +72,8 @@ package enum ResponseParserOracle {
         if let excess = excess(in: head.fields, over: limits) { return excess }
       case .end(let trailers):
         if let excess = excess(in: trailers, over: limits) { return excess }
-        // A line has one byte more at least. The empty line is allowed two, and may leave one to the others.
+        // Each line has at least one more byte (its end). The limit leaves two bytes for the empty line, which may need
+        // only one.
         let size = trailers.reduce(0) { $0 + $1.name.utf8.count + 1 + $1.value.unicodeScalars.count + 1 }
         if size > limits.trailerBytesMax + 1 { return "trailers of \(size) bytes" }
       case .body, .tunnel, .failed, .broken: break
@@ -83,7 +84,7 @@ package enum ResponseParserOracle {
 
   private static func excess(in fields: [Transcript.Field], over limits: Limits) -> String? {
     if fields.count > limits.fieldsMax { return "\(fields.count) fields" }
-    // A scalar is at least a byte: this never counts too much.
+    // A scalar is at least one byte, so this count is never too large.
     let longest = fields.map { $0.name.utf8.count + 1 + $0.value.unicodeScalars.count }.max() ?? 0
     return longest > limits.fieldLineBytesMax ? "a field line of \(longest) bytes" : nil
   }

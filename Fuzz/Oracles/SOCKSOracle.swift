@@ -1,14 +1,15 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// What must hold for any bytes that a SOCKS proxy may send.
+/// Checks the SOCKS machine on any bytes that a proxy could send.
 ///
-/// An input begins with four bytes: what is asked (bit 0: SOCKS4, bit 1: user and password, bits 2 and 3: the target), and
-/// the sizes of the pieces in which the rest arrives, in turn. The rest is what the proxy says, and behind it the tunnel.
+/// An input begins with four bytes: the request (bit 0: SOCKS4a instead of SOCKS5; bit 1: user and password; bits 2 and
+/// 3: the target), and the sizes of the pieces in which the rest arrives, in turn. The rest is the proxy's replies, and
+/// behind them the bytes of the tunnel.
 package enum SOCKSOracle {
   private struct Outcome: Equatable {
     var said: [[UInt8]] = []
-    /// How many bytes were the proxy's own.
+    /// The number of bytes that belong to the proxy's replies.
     var taken = 0
     var isOpen = false
     var error: SOCKSError?
@@ -18,7 +19,7 @@ package enum SOCKSOracle {
     var what: String
   }
 
-  /// What is wrong with the machine, or nil.
+  /// - Returns: The error of the machine, or `nil` if there is none.
   package static func finding(in input: [UInt8]) -> String? {
     guard input.count >= 4 else { return nil }
     let bytes = Array(input[4...])
@@ -80,7 +81,9 @@ package enum SOCKSOracle {
     actions = []
   }
 
-  /// Where the tunnel starts, read straight from RFC 1928 and 1929. Nil: it does not come to that.
+  /// Finds the beginning of the tunnel by a direct reading of RFC 1928 and RFC 1929.
+  ///
+  /// - Returns: The index, or `nil` if no tunnel is opened.
   private static func naiveTunnelStart(_ bytes: [UInt8], _ mode: UInt8) -> Int? {
     if mode & 1 != 0 { return bytes.count >= 8 && bytes[0] == 0 && bytes[1] == 90 ? 8 : nil }
     var at = 2

@@ -1,11 +1,12 @@
 import LarkspurBytes
 import LarkspurTLS
 
-/// What must hold for a TLS engine, whatever a server answers to its ClientHello.
+/// Checks a TLS engine under any answer of a server to its ClientHello.
 ///
-/// Of an input, the first byte chooses the versions and whether certificates are trusted, the second how the rest is
-/// cut; the rest is what the server sends, and then it closes. Nobody who knows no key of the client's can come to the
-/// end of a handshake, so that `done` is a finding.
+/// The first byte of an input chooses the versions (its value modulo 3), whether the engine asks for an identity (bit
+/// 6) and whether certificates are trusted (bit 7 clear); the second is the size of the pieces. The rest is the
+/// server's bytes, after which the server closes. The client's keys are new in each run, so no fixed input can complete
+/// a handshake, and `done` is an error.
 package enum TLSEngineOracle {
   private static let context12 = context { $0.maximumVersion = .tls12 }
   private static let context13 = context { $0.minimumVersion = .tls13 }
@@ -18,12 +19,12 @@ package enum TLSEngineOracle {
     return try? TLSContext(configuration)
   }
 
-  /// A day in 2026.
+  /// A day in 2026, in seconds since 1970.
   private static let date: Int64 = 1_780_000_000
-  /// No answer to whatever comes is longer than this.
+  /// The maximum number of bytes that the engine may send, whatever it receives.
   private static let sentBytesMax = 256 * 1024
 
-  /// What is wrong with the engine, or nil.
+  /// - Returns: The error of the engine, or `nil` if there is none.
   package static func finding(in input: [UInt8]) -> String? {
     guard input.count >= 2 else { return nil }
     let context = [context12, context13, contextBoth][Int(input[0] % 3)]
@@ -63,13 +64,15 @@ package enum TLSEngineOracle {
     }
 
     mutating func append(_ piece: ArraySlice<UInt8>) {
-      // After a failure nobody reads any more.
+      // A connection stops reading after a failure.
       guard failure == nil else { return }
       incoming.compact()
       _ = incoming.append(piece.span)
     }
 
-    /// Goes on until more has to come.
+    /// Runs the engine until it needs more input.
+    ///
+    /// - Returns: The error of the engine, or `nil` if there is none.
     mutating func takeStep() -> String? {
       for _ in 0..<1000 {
         var outgoing = Chunk(capacity: 4096)
@@ -103,7 +106,7 @@ package enum TLSEngineOracle {
       return "it does not come to rest"
     }
 
-    /// Reads all that a certificate says.
+    /// Reads all properties of the certificates, and evaluates the trust once more.
     private func look(at trust: Trust) -> String? {
       if trust.result.isTrusted { return "trusted" }
       for certificate in trust.sent + trust.verified {

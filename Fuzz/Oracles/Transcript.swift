@@ -1,9 +1,8 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// What the owner of a connection gets to know from a server's bytes, written down so that two runs over the
-/// same bytes can be compared. Neighbouring pieces of a body are one entry: only their borders may depend on
-/// how the bytes were cut.
+/// The facts that a connection's owner learns from a server's bytes, recorded so that two runs over the same bytes can
+/// be compared. Adjacent pieces of a body are one entry, because their borders may depend on how the bytes were cut.
 package struct Transcript: Hashable, Sendable {
   package struct Field: Hashable, Sendable {
     package var name: String
@@ -20,7 +19,8 @@ package struct Transcript: Hashable, Sendable {
     package var minorVersion = 1
     package var reason = ""
     package var fields: [Field] = []
-    /// What is decided from the fields; an interim response has none of it.
+    /// The framing decided from the fields. For an interim response this and the next two properties keep their
+    /// defaults.
     package var framing = BodyFraming.none
     package var isPersistent = false
     package var contentLength: Int?
@@ -34,10 +34,10 @@ package struct Transcript: Hashable, Sendable {
     case head(Head)
     case body([UInt8])
     case end(trailers: [Field])
-    /// What belongs to another protocol.
+    /// Bytes of another protocol.
     case tunnel([UInt8])
     case failed(ResponseError)
-    /// The parser broke a promise of its interface.
+    /// The parser broke a rule of its interface.
     case broken(String)
   }
 
@@ -78,7 +78,7 @@ extension Transcript {
     entries.compactMap { if case .interim(let head) = $0 { head } else { nil } }
   }
 
-  /// All bodies, one after another.
+  /// The bytes of all bodies, one after another.
   package var body: [UInt8] {
     entries.flatMap { entry -> [UInt8] in
       if case .body(let bytes) = entry { bytes } else { [] }
@@ -89,7 +89,7 @@ extension Transcript {
     entries.count { if case .end = $0 { true } else { false } }
   }
 
-  /// One line an entry, one more for each field.
+  /// The transcript as text: a line for each entry, and one more for each field.
   package var lines: [String] { entries.flatMap(\.lines) }
 }
 

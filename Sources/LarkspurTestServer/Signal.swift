@@ -2,10 +2,10 @@ import LarkspurIO
 import Synchronization
 
 extension TestServer {
-  /// Something that happens once, which a test and the server's threads tell each other.
+  /// An event that happens once, shared by a test and the server's threads.
   ///
-  /// A script's `.wait(signal)` holds a connection until the test calls ``fire()``; a script's `.fire(signal)` lets the
-  /// test go on from `try await signal.wait()`. A signal that has fired stays so. Usable from any thread.
+  /// A script's `.wait(signal)` holds a connection until the test calls ``fire()``; a script's `.fire(signal)` resumes
+  /// the test from `try await signal.wait()`. A signal that has fired stays so. Usable from any thread.
   public final class Signal: Sendable {
     private struct State {
       var hasFired = false
@@ -19,7 +19,7 @@ extension TestServer {
 
     public var hasFired: Bool { state.withLock { $0.hasFired } }
 
-    /// Lets all who wait go on. The first call does it; the others do nothing.
+    /// Fires the signal and resumes all waiters. Further calls do nothing.
     public func fire() {
       let waiters = state.withLock { state in
         state.hasFired = true
@@ -30,7 +30,7 @@ extension TestServer {
       for waiter in waiters.values { waiter() }
     }
 
-    /// Suspends until it has fired. Throws `CancellationError` if the task is cancelled before that.
+    /// Suspends until the signal has fired. Throws `CancellationError` if the task is cancelled first.
     public func wait() async throws {
       let waiting = Suspension()
       try await withTaskCancellationHandler {
@@ -43,7 +43,9 @@ extension TestServer {
       }
     }
 
-    /// Calls once it has fired, at once if it has already, on whatever thread that happens. The result forgets the call.
+    /// Calls `body` once the signal has fired, on the thread that fires it; at once if the signal has already fired.
+    ///
+    /// - Returns: A closure that withdraws the call.
     @discardableResult
     func whenFired(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
       let id: Int? = state.withLock { state in

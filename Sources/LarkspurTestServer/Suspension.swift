@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A task that waits for one of several ends (the event, its cancellation, the server's stop); the first one counts,
-/// even when it comes before the task has gone to sleep.
+/// A task's wait for the first of several ends: the event, its cancellation, the server's stop. The end may come before
+/// the task suspends.
 final class Suspension: Sendable {
   private enum State {
     case idle

@@ -3,8 +3,8 @@ import LarkspurIO
 
 /// An HTTP/1.1 server on the loopback interface, for tests of clients.
 ///
-/// It answers by its own routes (`/get`, `/bytes/N`, `/redirect/N`, listed in <doc:LarkspurTestServer>), by routes that the test
-/// adds, and by scripts, which do on a connection whatever a good or a bad server could do:
+/// The server answers by its own routes (`/get`, `/bytes/N`, `/redirect/N`, listed in <doc:LarkspurTestServer>), by
+/// routes that the test adds, and by scripts, which do on a connection whatever a good or a bad server could do:
 ///
 /// ```swift
 /// let server = try TestServer()
@@ -15,8 +15,8 @@ import LarkspurIO
 /// #expect(server.failures.isEmpty)
 /// ```
 ///
-/// Every connection has a thread of its own, which runs its script and the routes' closures: they may block. Everything
-/// here may be called on any thread. The server stops when it is let go of.
+/// Every connection has a thread of its own, which runs its script and the routes' closures: they may block. All
+/// methods and properties may be used on any thread. The server stops when its last reference is released.
 public final class TestServer: Sendable {
   /// The loopback address to listen on.
   public enum Address: Hashable, Sendable {
@@ -26,36 +26,38 @@ public final class TestServer: Sendable {
     case ipv6
   }
 
-  /// How much the server takes and keeps.
+  /// Limits of the server.
   public struct Options: Hashable, Sendable {
     public var address = Address.ipv4
-    /// A longer head is answered with 431.
+    /// The maximum length of a head in bytes. A route answers a longer head with 431; a script's step fails.
     public var headBytesMax = 1 << 20
-    /// How much of a request's body is kept for routes and records. The rest is counted and summed only.
+    /// The maximum number of bytes of a request's body that routes and records get. All other bytes only enter the
+    /// count and the checksum.
     public var bodyBytesKept = 16 << 20
-    /// How many requests ``TestServer/requests`` keeps: the latest ones. (And handshakes, ``TestServer/handshakes``.)
+    /// The number of latest requests that ``TestServer/requests`` keeps, and of handshakes in
+    /// ``TestServer/handshakes``.
     public var requestsKept = 10_000
 
     public init() {}
   }
 
-  /// The server could not begin to listen, or its TLS makes no sense: why, in words.
+  /// The reason, in words, why the server could not listen or could not use its TLS settings.
   public struct ListenError: Error, Hashable, CustomStringConvertible {
     public let description: String
   }
 
-  /// The server has stopped before what was waited for could happen.
+  /// The server stopped before the awaited event could happen.
   public struct Stopped: Error, Hashable {
     public init() {}
   }
 
-  /// The TCP port that it listens on. The kernel has chosen it.
+  /// The TCP port that the server listens on, chosen by the kernel.
   public let port: Int
   private let core: ServerCore
 
-  /// Starts to listen, on a port that is free.
+  /// Starts a server on a free port of the loopback interface.
   ///
-  /// - Parameter tls: Nil: the server speaks HTTP without TLS.
+  /// - Parameter tls: The TLS settings, or `nil` for HTTP without TLS.
   public convenience init(_ options: Options = Options(), tls: TLS? = nil) throws(ListenError) {
     let address: SocketAddress =
       switch options.address {
@@ -65,7 +67,7 @@ public final class TestServer: Sendable {
     try self.init(options, tls: tls, at: address)
   }
 
-  /// Listens on any address of this machine's. The URLs of the server lead to the loopback address all the same.
+  /// Starts a server on any address of this machine. The server's URLs still name the loopback address.
   package init(_ options: Options = Options(), tls: TLS? = nil, at address: SocketAddress) throws(ListenError) {
     let security: (TLS, TLSContext)?
     do {
@@ -90,18 +92,19 @@ public final class TestServer: Sendable {
     core.stop()
   }
 
-  /// Closes everything, and returns when all of the server's threads have ended. (On one of them, in a route's closure,
-  /// it returns at once.) A second call does nothing more.
+  /// Closes all connections, and returns when all of the server's threads have ended. Called on one of those threads,
+  /// in a route's closure, it returns at once. A second call does nothing more.
   ///
-  /// Clients see their connections end. Closures of routes are waited for.
+  /// Clients see their connections end. The call waits for running closures of routes.
   public func stop() { core.stop() }
 
-  /// `127.0.0.1:port`, or `[::1]:port`: what stands in a URL.
+  /// The authority of the server's URLs: `127.0.0.1:port` or `[::1]:port`.
   public var authority: String { (core.options.address == .ipv4 ? "127.0.0.1:" : "[::1]:") + String(port) }
 
-  /// The URL of a path on this server, such as `/get` or `/range/100?x=1`: `https` if it speaks TLS.
+  /// Returns the URL of a path on this server, such as `/get` or `/range/100?x=1`, with `https` if the server speaks
+  /// TLS.
   ///
-  /// - Parameter host: A name that leads to this machine, to stand in place of the IP address: `localhost`.
+  /// - Parameter host: A name of this machine, such as `localhost`, to use in place of the IP address.
   public func url(_ path: String = "/", host: String? = nil) -> String {
     let authority = host.map { "\($0):\(port)" } ?? authority
     return (core.tls == nil ? "http://" : "https://") + authority + (path.hasPrefix("/") ? path : "/" + path)
@@ -109,34 +112,36 @@ public final class TestServer: Sendable {
 
   // MARK: Routes
 
-  /// Answers requests of the method for the path. The latest route for a path counts, the server's own come last.
+  /// Adds a route for a method and a path. The latest route that matches a request answers it; the server's own come
+  /// last.
   ///
   /// - Parameters:
-  ///   - method: Case kept; `GET` answers `HEAD` too; `*` is any.
-  ///   - path: Segments are compared after percent-decoding. `{name}` stands for any one segment, which is then in
-  ///     ``Request/parameters``; `*` at the end stands for any rest.
-  ///   - respond: Called on the connection's thread when the whole request has been read. It may block. An error that it
-  ///     throws is answered with 500 and recorded in ``failures``.
+  ///   - method: The method, compared with its letter case. `GET` answers `HEAD` too; `*` is any method.
+  ///   - path: The path. Segments are compared after percent-decoding. `{name}` matches any one segment, which is then
+  ///     in ``Request/parameters``; `*` at the end matches any rest.
+  ///   - respond: Called on the connection's thread when the whole request has been read. It may block. If it throws,
+  ///     the server answers with 500 and records the error in ``failures``.
   public func route(_ method: String, _ path: String, respond: @escaping @Sendable (Request) throws -> Response) {
     core.add(Router.Route(method, path) { request in .response(try respond(request)) })
   }
 
-  /// Runs a script when the path is asked for: the request has been read, the next step is to answer.
+  /// Adds a route that runs a script. The request has been read when the script starts; its first step is the response.
   ///
-  /// The script ends the connection, unless it ends with ``Step/serveRoutes``.
+  /// The server closes the connection after the script, unless the script ends with ``Step/serveRoutes``.
   public func route(_ method: String, _ path: String, script: Script) {
     core.add(Router.Route(method, path) { _ in .script(script) })
   }
 
   // MARK: Scripts
 
-  /// Gives the script to the next connection that has none, each to one, in the order of the calls.
+  /// Appends scripts to the queue. Each new connection takes the first script of the queue, if there is one.
   public func enqueue(_ scripts: Script...) { core.enqueue(scripts) }
 
-  /// How many enqueued scripts have not found a connection yet.
+  /// The number of scripts in the queue that no connection has taken yet.
   public var scriptsPending: Int { core.scriptsPending }
 
-  /// What connections do that find no script in the queue. Nil, as it is at first: the ordinary routes.
+  /// The script of connections that find the queue empty. If `nil`, the default, they are served by the ordinary
+  /// routes.
   public var defaultScript: Script? {
     get { core.defaultScript }
     set { core.defaultScript = newValue }
@@ -144,48 +149,53 @@ public final class TestServer: Sendable {
 
   // MARK: Records
 
-  /// The latest requests, in the order in which they were complete (a script's ``Step/expectHead`` records the head).
+  /// The latest requests, in the order in which they were recorded.
+  ///
+  /// The ordinary routes record a request when it is complete. A script records a request when its head has been read,
+  /// and completes the record when the body has been read.
   public var requests: [Request] { core.requests }
 
-  /// How many requests there have been.
+  /// The number of requests recorded since the start.
   public var requestsReceived: Int { core.count(.requests) }
 
-  /// The latest TLS handshakes, in the order in which they were done or had failed.
+  /// The latest TLS handshakes, in the order in which they were completed or failed.
   ///
-  /// A failed one is a record, no more: it is not in ``failures``.
+  /// A failed handshake is not in ``failures``.
   public var handshakes: [Handshake] { core.handshakes }
 
-  /// How many connections have been accepted.
+  /// The number of connections accepted since the start.
   public var connectionsAccepted: Int { core.count(.connections) }
 
-  /// How many of them the server has closed.
+  /// The number of accepted connections that the server has closed.
   public var connectionsClosed: Int { core.count(.closedConnections) }
 
-  /// What went against a script, what was malformed, which route threw: in words, with the connection's number.
+  /// The failures so far, in words: unmet expectations of scripts, malformed requests, errors thrown by routes. Most
+  /// begin with the connection's number.
   public var failures: [String] { core.failures }
 
   // MARK: Waiting
 
-  /// Suspends until there have been so many requests since the server's start, and returns the records.
+  /// Suspends until `count` requests have been recorded since the server's start, and returns ``requests``.
   ///
-  /// This and its relatives throw ``Stopped`` when the server stops first, `CancellationError` when the task is cancelled.
+  /// All waiting methods throw ``Stopped`` if the server stops first, and `CancellationError` if the task is cancelled.
   @discardableResult
   public func waitForRequests(_ count: Int) async throws -> [Request] {
     try await core.wait(for: .requests, count)
     return requests
   }
 
-  /// Suspends until so many connections have been accepted since the server's start.
+  /// Suspends until `count` connections have been accepted since the server's start.
   public func waitForConnections(_ count: Int) async throws { try await core.wait(for: .connections, count) }
 
-  /// Suspends until so many TLS handshakes are done or have failed since the server's start, and returns the records.
+  /// Suspends until `count` TLS handshakes have been completed or have failed since the server's start, and returns
+  /// ``handshakes``.
   @discardableResult
   public func waitForHandshakes(_ count: Int) async throws -> [Handshake] {
     try await core.wait(for: .handshakes, count)
     return handshakes
   }
 
-  /// Suspends until so many connections are over: closed by the server, usually because the client has closed.
+  /// Suspends until the server has closed `count` connections, usually because the client has closed.
   public func waitForClosedConnections(_ count: Int) async throws {
     try await core.wait(for: .closedConnections, count)
   }

@@ -1,5 +1,5 @@
-/// Why a command could not do its work: the status to exit with, and what to tell the user. No words: the
-/// user knows already.
+/// The failure of a command: the status to exit with, and the message to the user. Without a message the user already
+/// knows the cause.
 package struct CommandFailure: Error, Hashable, Sendable {
   package var status: ExitStatus
   package var words: String?

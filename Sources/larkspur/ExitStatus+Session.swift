@@ -2,7 +2,8 @@ import Foundation
 import Larkspur
 
 extension ExitStatus {
-  /// A session's failure of the transport has the status that it has without a session. All others go by their code.
+  /// A failure of the transport has the status that `larkspur get` uses without a session. All others depend on their
+  /// code.
   package init(_ error: URLError) {
     if let beneath = error.transportError {
       self = ExitStatus(beneath)

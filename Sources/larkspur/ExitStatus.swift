@@ -2,11 +2,11 @@ import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTransport
 
-/// How the command ends. Where curl has a number for it, it is that number.
+/// The exit status of the command. If curl has a number for a failure, the status is that number.
 package enum ExitStatus: Hashable, Sendable {
   case success
   case unsupportedProtocol
-  /// A part of the demo went wrong.
+  /// A part of the demo failed.
   case demoFailed
   case usage
   case malformedURL
@@ -36,11 +36,11 @@ package enum ExitStatus: Hashable, Sendable {
   case revocationStatus
   case proxyHandshakeFailed
   case clientCertificateRequired
-  /// The toolchain's FoundationNetworking, or curl's library, is in a program.
+  /// A program contains the toolchain's FoundationNetworking or curl's library.
   case foreignNetworking
-  /// A program does not tell what is in it.
+  /// A program does not show what it contains.
   case networkingUnknown
-  /// Cancelled by the signal of that number.
+  /// Cancelled by the signal of this number.
   case signal(Int32)
 
   package var rawValue: Int32 {
@@ -81,7 +81,7 @@ package enum ExitStatus: Hashable, Sendable {
     }
   }
 
-  /// All but the signals, in the order of their numbers, with what `larkspur help exit-status` says of them.
+  /// All statuses but the signals, in the order of their numbers, with the text of `larkspur help exit-status`.
   package static let explained: [(status: ExitStatus, meaning: String)] = [
     (.success, "The response was received to its end, whatever its status. (`larkspur check`: nothing was found.)"),
     (
@@ -137,7 +137,7 @@ package enum ExitStatus: Hashable, Sendable {
       case .resolutionFailed: .resolutionFailed
       case .connectFailed, .localEndpointUnusable: .connectFailed
       case .timedOut: .timedOut
-      // Only a signal cancels, and then the signal's own status counts.
+      // Only a signal cancels, and `MainLoop` then exits with that signal's status.
       case .cancelled: .signal(2)
       case .connectionLost(.sending, _): .sendFailed
       case .connectionLost: .receiveFailed
@@ -146,12 +146,12 @@ package enum ExitStatus: Hashable, Sendable {
       case .tls(let error): ExitStatus(error)
       case .proxy(let error): ExitStatus(error)
       case .unavailable, .tooManyWaiting: .outOfResources
-      // The command reads and writes its files by itself.
+      // The command reads and writes its files itself, so the transport has no body of its own that could fail.
       case .bodyFailed, .internalInconsistency, .localMisuse: .defect
       }
   }
 
-  /// The numbers that curl 7.88.1 exits with. Each limit has the number of curl's own limit for heads.
+  /// Maps to the numbers that curl 7.88.1 exits with. Each limit has the number of curl's own limit for heads.
   private init(_ error: ResponseError) {
     self =
       switch error {
@@ -200,7 +200,7 @@ package enum ExitStatus: Hashable, Sendable {
       case .clientCertificateRequired: .clientCertificateRequired
       case .clientCertificateRefused, .identityUnreadable, .passwordWrong, .encryptionUnsupported, .keyMismatch:
         .clientCertificateProblem
-      // No host can have the name. Without TLS the look-up of it fails, too.
+      // No host can have the name. Without TLS its look-up fails as well.
       case .hostInvalid: .resolutionFailed
       case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
       case .keyLogUnwritable: .writeFailed

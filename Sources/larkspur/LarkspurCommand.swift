@@ -1,13 +1,13 @@
 import Glibc
 import LarkspurIO
 
-/// The command `larkspur`: reads the command line and does what it says.
+/// The command `larkspur`: reads the command line and runs the command that it names.
 @main
 enum LarkspurCommand {
   static let version = "0.1.0"
 
   static func main() {
-    // A reader that goes away is an error of a write, and no reason to die without cleaning up.
+    // With SIGPIPE ignored, a reader that goes away causes an error of a write, and the command still cleans up.
     CaughtSignal.ignoreBrokenPipes()
     do throws(UsageError) {
       switch try Invocation(parsing: CommandLine.arguments.dropFirst()) {

@@ -2,11 +2,10 @@ import Glibc
 import LarkspurIO
 import LarkspurTransport
 
-/// Runs a task on a loop that has no thread of its own: it turns on the main thread, so that a simple request
-/// costs no other thread and no hop.
+/// Runs a task on a loop that ticks on the main thread, so that a simple request needs no other thread and no hop.
 enum MainLoop {
-  /// Ends the process with the status that `body` returns. SIGINT, SIGTERM and SIGHUP cancel it, and are the
-  /// status then.
+  /// Runs `body`, and ends the process with the status that it returns. SIGINT, SIGTERM and SIGHUP cancel the task, and
+  /// determine the status then.
   static func run(_ body: @escaping @concurrent @Sendable (ClientLoop) async -> ExitStatus) -> Never {
     let loop: ClientLoop
     do throws(Errno) {

@@ -1,5 +1,6 @@
 // swift-tools-version: 6.2
-// The FoundationNetworking peer of the benchmarks. A package of its own: Larkspur's never links FoundationNetworking.
+// The FoundationNetworking peer of the benchmarks. A package of its own, because Larkspur's package never links
+// FoundationNetworking.
 
 import PackageDescription
 

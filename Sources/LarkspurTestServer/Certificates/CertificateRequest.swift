@@ -1,81 +1,84 @@
 extension TestCertificate {
-  /// What is to stand in a certificate. As it is, the certificate is a good one for a server on this machine; every
-  /// property is a way to make a bad one.
+  /// The contents of a certificate to be made.
+  ///
+  /// The defaults describe a good certificate for a server on this machine; every property is a way to make a bad one.
   public struct Request: Hashable, Sendable {
-    // MARK: Who
+    // MARK: Subject
 
-    /// The subject's common name. Empty: an empty subject.
+    /// The subject's common name. If this and ``organization`` are empty, the subject is empty.
     public var commonName = "Larkspur test"
-    /// The subject's organisation. Empty: none.
+    /// The subject's organisation, or an empty string for none.
     public var organization = ""
-    /// The names and addresses that it is for. Empty: no such extension.
+    /// The names and addresses that the certificate is for. If empty, the certificate has no such extension.
     public var alternativeNames: [AlternativeName]
-    /// Nil: if the subject is empty, as RFC 5280 asks.
+    /// Whether the extension of alternative names is critical. If `nil`, the extension is critical if the subject is
+    /// empty, as RFC 5280 requires.
     public var alternativeNamesAreCritical: Bool?
 
-    // MARK: When
+    // MARK: Validity
 
-    /// In seconds from now.
+    /// The beginning of validity, in seconds from now.
     public var notBefore = -3600
-    /// In seconds from now.
+    /// The end of validity, in seconds from now.
     public var notAfter = 30 * 86_400
 
-    // MARK: What for
+    // MARK: Purpose
 
-    /// Nil: no such extension.
+    /// The basic constraints. If `nil`, the certificate has no such extension.
     public var basicConstraints: BasicConstraints? = BasicConstraints()
-    /// Nil: no such extension.
+    /// The purposes of the key. If `nil`, the certificate has no such extension.
     public var keyUsage: KeyUsage? = [.digitalSignature]
     public var keyUsageIsCritical = true
-    /// Nil: no such extension.
+    /// The extended purposes of the key. If `nil`, the certificate has no such extension.
     public var extendedKeyUsage: [ExtendedKeyUsage]? = [.serverAuth, .clientAuth]
     public var extendedKeyUsageIsCritical = false
-    /// Nil: no such extension.
+    /// The name constraints. If `nil`, the certificate has no such extension.
     public var nameConstraints: NameConstraints?
-    /// The server is to staple an OCSP response (RFC 7633).
+    /// Whether the certificate requires the server to staple an OCSP response (RFC 7633).
     public var mustStaple = false
 
     // MARK: Key and signature
 
     public var key = KeyKind.ecP256
-    /// A key to be used again (PKCS#8 in DER), in place of a new one: for a renewed certificate whose pin stays.
+    /// A private key (PKCS#8 in DER) to use in place of a new one, for a renewed certificate whose pin stays.
     public var privateKeyDER: [UInt8]?
-    /// A public key (SubjectPublicKeyInfo in DER) of any size and kind, in place of the private key's own.
+    /// A public key (SubjectPublicKeyInfo in DER) of any size and kind to write in place of the private key's own.
     public var publicKeyDER: [UInt8]?
-    /// Of the issuer's signature. (Ed25519 has none.)
+    /// The digest of the issuer's signature. Ed25519 signatures ignore the digest.
     public var digest = Digest.sha256
-    /// A signature that is wrong in one bit.
+    /// Whether the signature is wrong in one bit.
     public var hasBrokenSignature = false
 
-    // MARK: Formalities
+    // MARK: Formal fields
 
-    /// Two's complement, the highest byte first. Nil: 16 random bytes.
+    /// The serial number in two's complement, highest byte first. If `nil`, 16 random bytes.
     public var serialNumber: [UInt8]?
-    /// 3; version 1 has no extensions at all.
+    /// The version of the format, 1 to 3. Only version 3 has extensions.
     public var version = 3
     public var subjectKeyIdentifier = KeyIdentifier.right
     public var authorityKeyIdentifier = KeyIdentifier.right
-    /// Where the issuer's OCSP responder is, and its certificate.
+    /// The addresses of the issuer's OCSP responder.
     public var ocspURLs: [String] = []
+    /// The addresses of the issuer's certificate.
     public var issuerURLs: [String] = []
-    /// Where the issuer's revocation list is.
+    /// The addresses of the issuer's revocation list.
     public var revocationListURLs: [String] = []
-    /// Whatever else is to stand in it.
+    /// Extensions to append, each in its encoding.
     public var otherExtensions: [Extension] = []
 
-    /// A certificate for a server (and a client) with these names and IP addresses.
+    /// Describes a certificate for a server (and a client) with these names and IP addresses.
     ///
     /// - Parameters:
-    ///   - names: As they are: `*.example.com`, `xn--bcher-kva.example`.
-    ///   - ipAddresses: `127.0.0.1`, `::1`. Text that is no IP address is left out.
+    ///   - names: DNS names in the form that the certificate has: `*.example.com`, `xn--bcher-kva.example`.
+    ///   - ipAddresses: IP addresses such as `127.0.0.1` and `::1`. Text that is no IP address is left out.
     public init(names: [String] = ["localhost"], ipAddresses: [String] = ["127.0.0.1", "::1"]) {
       alternativeNames =
         names.map { .dns(Array($0.utf8)) } + ipAddresses.compactMap { AlternativeName.address($0) }
     }
 
-    /// A certificate for an authority.
+    /// Describes a certificate for an authority.
     ///
-    /// - Parameter pathLength: How many authorities may stand below it. Nil: no limit.
+    /// - Parameter pathLength: The number of authorities that may stand below this one, or `nil` for no limit.
     public static func authority(_ commonName: String, pathLength: Int? = nil) -> Self {
       var request = Self(names: [], ipAddresses: [])
       request.commonName = commonName
@@ -92,22 +95,22 @@ extension TestCertificate {
 extension TestCertificate.Request {
   /// A name in the subject alternative name extension, or a subtree in the name constraints.
   public enum AlternativeName: Hashable, Sendable {
-    /// The bytes as they are, be they a name or not.
+    /// A DNS name. The bytes are written unchanged, whether they are a name or not.
     case dns([UInt8])
-    /// 4 or 16 bytes in a good certificate; twice as many (address, mask) in name constraints.
+    /// An IP address: 4 or 16 bytes in a good certificate; twice as many (address and mask) in name constraints.
     case ipAddress([UInt8])
     case email([UInt8])
     case uri([UInt8])
 
     public static func dns(_ name: String) -> Self { .dns(Array(name.utf8)) }
 
-    /// `127.0.0.1` or `::1`. Nil: the text is no IP address.
+    /// - Returns: The name for an IP address such as `127.0.0.1` or `::1`, or `nil` if the text is no IP address.
     public static func address(_ text: String) -> Self? { IPAddressText.bytes(of: text).map { .ipAddress($0) } }
   }
 
   public struct BasicConstraints: Hashable, Sendable {
     public var isAuthority: Bool
-    /// How many authorities may stand below this one. Nil: no limit.
+    /// The number of authorities that may stand below this one, or `nil` for no limit.
     public var pathLength: Int?
     public var isCritical: Bool
 
@@ -118,7 +121,7 @@ extension TestCertificate.Request {
     }
   }
 
-  /// RFC 5280, section 4.2.1.3.
+  /// The purposes of a key (RFC 5280, section 4.2.1.3).
   public struct KeyUsage: OptionSet, Hashable, Sendable {
     public let rawValue: Int
 
@@ -137,10 +140,10 @@ extension TestCertificate.Request {
     public static let decipherOnly = Self(rawValue: 1 << 8)
   }
 
-  /// RFC 5280, section 4.2.1.12.
+  /// An extended purpose of a key (RFC 5280, section 4.2.1.12).
   public enum ExtendedKeyUsage: Hashable, Sendable {
     case serverAuth, clientAuth, codeSigning, emailProtection, ocspSigning, any
-    /// An object identifier, such as `1.3.6.1.5.5.7.3.8`.
+    /// The purpose with this object identifier, such as `1.3.6.1.5.5.7.3.8`.
     case other(String)
 
     var object: String {
@@ -156,7 +159,7 @@ extension TestCertificate.Request {
     }
   }
 
-  /// RFC 5280, section 4.2.1.10.
+  /// The names that an authority may and may not certify (RFC 5280, section 4.2.1.10).
   public struct NameConstraints: Hashable, Sendable {
     public var permitted: [AlternativeName]
     public var excluded: [AlternativeName]
@@ -168,11 +171,11 @@ extension TestCertificate.Request {
     }
   }
 
-  /// What stands in an extension that names a key.
+  /// The contents of an extension that identifies a key.
   public enum KeyIdentifier: Hashable, Sendable {
     /// The identifier of the key.
     case right
-    /// No such extension.
+    /// No extension.
     case absent
     /// The identifier of another key.
     case other([UInt8])
@@ -183,7 +186,7 @@ extension TestCertificate.Request {
     /// The object identifier, such as `2.5.29.32`.
     public var object: String
     public var isCritical: Bool
-    /// DER in a good certificate.
+    /// The value's bytes: DER in a good certificate.
     public var value: [UInt8]
 
     public init(object: String, isCritical: Bool = false, value: [UInt8]) {

@@ -1,9 +1,9 @@
 /// Writes certificates (RFC 5280, section 4.1).
 struct CertificateWriter {
   let request: TestCertificate.Request
-  /// The key that the certificate is for.
+  /// The private key of the certificate's subject.
   let key: [UInt8]
-  /// Nil: it signs itself.
+  /// The signer, or `nil` if the certificate is self-signed.
   let issuer: TestCertificate?
 
   func write() throws(TestCA.Failure) -> TestCertificate {
@@ -36,7 +36,7 @@ struct CertificateWriter {
   }
 
   private static func randomSerialNumber() -> [UInt8] {
-    // Positive, and of the same length always.
+    // The first byte makes the number positive and not shorter than 16 bytes.
     [UInt8.random(in: 1...0x7f)] + (0..<15).map { _ in UInt8.random(in: 0...255) }
   }
 
@@ -106,7 +106,7 @@ struct CertificateWriter {
     return extensions
   }
 
-  /// Authority information access, and CRL distribution points.
+  /// Makes the extensions that hold addresses: authority information access and CRL distribution points.
   private func pointers() throws(TestCA.Failure) -> [[UInt8]] {
     var extensions: [[UInt8]] = []
     let places =

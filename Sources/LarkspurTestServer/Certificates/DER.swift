@@ -1,4 +1,4 @@
-// The encoding of certificates (ITU-T X.690), as far as it is written here. Nothing is read.
+// Writes the encoding of certificates (ITU-T X.690), as far as the test server needs it. Nothing here reads it.
 
 enum DER {
   static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag] + length(content.count) + content }
@@ -9,7 +9,7 @@ enum DER {
     return [0x80 | UInt8(bytes.count)] + bytes
   }
 
-  /// Without leading zeros; one byte at least.
+  /// Returns the bytes of a number without leading zeros, at least one byte.
   private static func bigEndian(_ value: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     var rest = UInt(bitPattern: value)
@@ -23,9 +23,9 @@ enum DER {
   static func sequence(_ elements: [UInt8]...) -> [UInt8] { element(0x30, Array(elements.joined())) }
   static func sequence(of elements: [[UInt8]]) -> [UInt8] { element(0x30, Array(elements.joined())) }
   static func set(_ content: [UInt8]) -> [UInt8] { element(0x31, content) }
-  /// `[number]` with other elements inside.
+  /// Returns the element `[number]` with other elements inside (explicit tagging).
   static func tagged(_ number: UInt8, _ content: [UInt8]) -> [UInt8] { element(0xa0 | number, content) }
-  /// `[number]` in place of a primitive element's own tag.
+  /// Returns a primitive element with `[number]` in place of its own tag (implicit tagging).
   static func implicit(_ number: UInt8, _ content: [UInt8]) -> [UInt8] { element(0x80 | number, content) }
 
   static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xff : 0]) }
@@ -34,18 +34,18 @@ enum DER {
   static func text(_ text: String) -> [UInt8] { element(0x0c, Array(text.utf8)) }
   static func enumerated(_ value: UInt8) -> [UInt8] { element(0x0a, [value]) }
 
-  /// Of zero or more.
+  /// Returns a number that is zero or more. A negative number becomes zero.
   static func integer(_ value: Int) -> [UInt8] {
     let bytes = bigEndian(max(value, 0))
     return integer(bytes: bytes[0] < 0x80 ? bytes : [0] + bytes)
   }
 
-  /// The bytes as they are: two's complement, the highest first.
+  /// Returns a number whose bytes are given: two's complement, highest byte first.
   static func integer(bytes: [UInt8]) -> [UInt8] { element(0x02, bytes) }
 
   static func bits(_ bytes: [UInt8], unused: UInt8 = 0) -> [UInt8] { element(0x03, [unused] + bytes) }
 
-  /// Named bits: bit 0 is the first. Trailing zero bits are left out.
+  /// Returns named bits, of which bit 0 is the first. Trailing zero bits are left out.
   static func namedBits(_ set: some Sequence<Int>) -> [UInt8] {
     var bytes: [UInt8] = []
     var last = -1
@@ -57,7 +57,7 @@ enum DER {
     return bits(bytes, unused: last < 0 ? 0 : UInt8(7 - last % 8))
   }
 
-  /// `1.2.840.113549`. Nil: that is not an object identifier.
+  /// - Returns: The encoding of an object identifier such as `1.2.840.113549`, or `nil` if the text is not one.
   static func object(_ dotted: String) -> [UInt8]? {
     let arcs = dotted.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) ?? -1 }
     guard arcs.count >= 2, arcs.allSatisfy({ $0 >= 0 && $0 < 1 << 40 }), arcs[0] <= 2, arcs[0] == 2 || arcs[1] < 40
@@ -77,7 +77,7 @@ enum DER {
 
   // MARK: Time
 
-  /// RFC 5280, section 4.1.2.5: two digits for the year until 2049, four outside that.
+  /// Returns a time as RFC 5280, section 4.1.2.5 requires: two digits for the years 1950 to 2049, four for all others.
   static func time(_ seconds: Int) -> [UInt8] {
     let (year, digits) = calendar(seconds)
     guard (1950..<2050).contains(year) else { return generalizedTime(seconds) }
@@ -89,11 +89,11 @@ enum DER {
     return element(0x18, Array((twoDigits(year / 100) + twoDigits(year % 100) + digits).utf8))
   }
 
-  /// The year, and `MMDDhhmmssZ`, of so many seconds since 1970; within the years 0 to 9999.
+  /// Returns the year and `MMDDhhmmssZ` of a time in seconds since 1970. The result is limited to the years 0 to 9999.
   private static func calendar(_ seconds: Int) -> (year: Int, digits: String) {
     let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
     let time = ((seconds % 86_400) + 86_400) % 86_400
-    // Days since 1 March of the year 0: then a leap day is a year's last one.
+    // Counts days from 1 March of the year 0, so that a leap day is the last day of its year.
     let days = (seconds - time) / 86_400 + 719_468
     let era = (days >= 0 ? days : days - 146_096) / 146_097
     let dayOfEra = days - era * 146_097

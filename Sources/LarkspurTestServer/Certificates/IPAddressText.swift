@@ -1,7 +1,7 @@
 import LarkspurIO
 
 enum IPAddressText {
-  /// The 4 or 16 bytes of an IP address. Nil: the text is none.
+  /// - Returns: The 4 or 16 bytes of an IP address, or `nil` if the text is no IP address.
   static func bytes(of text: String) -> [UInt8]? {
     switch SocketAddress(literal: text, port: 0) {
     case .ipv4(let address, _)?: bytes(UInt64(address), count: 4)

@@ -1,4 +1,4 @@
-/// RFC 7468: base64 in lines of 64 characters between two lines that say what it is.
+/// Returns the PEM form (RFC 7468): base64 in lines of 64 characters between two lines that name the contents.
 func pem(_ label: String, _ der: [UInt8]) -> String {
   var rest = base64(der)[...]
   var lines = "-----BEGIN \(label)-----\n"

@@ -5,12 +5,12 @@ extension TestCA {
     public var pem: String { LarkspurTestServer.pem("X509 CRL", der) }
   }
 
-  /// A list of the certificates that this authority takes back.
+  /// Makes a list of certificates that this authority revokes.
   ///
   /// - Parameters:
-  ///   - certificates: Those that it has issued: their serial numbers count.
-  ///   - thisUpdate: When it was made, in seconds from now.
-  ///   - nextUpdate: When there will be another, in seconds from now. Nil: it does not say.
+  ///   - certificates: Certificates that this authority has issued. The list names their serial numbers.
+  ///   - thisUpdate: The time of issue, in seconds from now.
+  ///   - nextUpdate: The time of the next list, in seconds from now. If `nil`, the list names no such time.
   public func revocationList(
     revoking certificates: [TestCertificate] = [], number: Int = 1, thisUpdate: Int = -3600,
     nextUpdate: Int? = 7 * 86_400, digest: TestCertificate.Digest = .sha256
@@ -28,27 +28,29 @@ extension TestCA {
     let content = DER.sequence(
       DER.integer(1), algorithm, certificate.subject, DER.time(now + thisUpdate),
       nextUpdate.map { DER.time(now + $0) } ?? [],
-      // The list is absent, not empty (section 5.1.2.6).
+      // A list without entries leaves the element out (RFC 5280, section 5.1.2.6).
       entries.isEmpty ? [] : DER.sequence(of: entries),
       DER.tagged(0, extensions))
     return RevocationList(der: try Signing.sign(content, algorithm, key: key, digest))
   }
 
-  /// What an OCSP response says of a certificate.
+  /// The status of a certificate in an OCSP response.
   public enum OCSPStatus: Hashable, Sendable {
     case good, unknown
-    /// For the reason `keyCompromise`, so many seconds from now.
+    /// Revoked at this time, in seconds from now, for the reason `keyCompromise`.
     case revoked(at: Int = -3600)
   }
 
-  /// An OCSP response about a certificate of this authority (RFC 6960, section 4.2), signed by it directly: to be
-  /// stapled (``TestServer/TLS/stapledResponse``), or to be served by a route.
+  /// Makes an OCSP response about a certificate of this authority (RFC 6960, section 4.2).
+  ///
+  /// A server staples the response (``TestServer/TLS/stapledResponse``), or a route serves it.
   ///
   /// - Parameters:
-  ///   - thisUpdate: When the status was known to be right, in seconds from now.
-  ///   - nextUpdate: When there will be newer information, in seconds from now. Nil: always.
-  ///   - signer: A responder of the authority's that signs. A good one has
-  ///     ``TestCertificate/Request/ExtendedKeyUsage/ocspSigning``.
+  ///   - thisUpdate: The time at which the status was known to be right, in seconds from now.
+  ///   - nextUpdate: The time of newer information, in seconds from now. If `nil`, newer information is always
+  ///     available.
+  ///   - signer: A responder of the authority that signs; its certificate is in the response. A good one has
+  ///     ``TestCertificate/Request/ExtendedKeyUsage/ocspSigning``. If `nil`, the authority itself signs.
   public func ocspResponse(
     for subject: TestCertificate, status: OCSPStatus = .good, thisUpdate: Int = -3600, nextUpdate: Int? = 7 * 86_400,
     digest: TestCertificate.Digest = .sha256, signedBy signer: TestCertificate? = nil

@@ -1,6 +1,6 @@
-/// Signed structures: what is signed, the algorithm, the signature.
+/// Makes signed structures: the signed content, the algorithm, the signature.
 enum Signing {
-  /// The AlgorithmIdentifier of signatures with the key.
+  /// Returns the AlgorithmIdentifier of signatures with this key and digest.
   static func algorithm(key: [UInt8], _ digest: TestCertificate.Digest) throws(TestCA.Failure) -> [UInt8] {
     let object: String? =
       switch (Keys.algorithm(of: key), digest) {
@@ -22,7 +22,7 @@ enum Signing {
     guard let object, let encoded = DER.object(object) else {
       throw TestCA.Failure(description: "the issuer's key cannot sign with \(digest)")
     }
-    // RFC 8017 wants parameters, NULL; the others want none.
+    // RSA has the parameter NULL (RFC 8017); the other algorithms have no parameters.
     return DER.sequence(encoded, Keys.algorithm(of: key) == .rsa ? DER.null : [])
   }
 

@@ -3,16 +3,16 @@
 /// ```swift
 /// let ca = try TestCA()
 /// let server = try TestServer(tls: .init(certificate: ca.issue()))
-/// // Clients are to trust ca.rootCertificatePEM, and ask for server.url("/get").
+/// // The client trusts ca.rootCertificatePEM and requests server.url("/get").
 /// ```
 ///
-/// It makes good certificates unless it is told otherwise: with what RFC 5280 asks of them, and strict verifiers check.
-/// ``TestCertificate/Request`` tells otherwise. Any certificate can be an authority, even if it says that it is none:
-/// `TestCA(leaf)` signs with a leaf.
+/// Unless a ``TestCertificate/Request`` asks for something else, an authority makes good certificates: they hold
+/// everything that RFC 5280 requires and strict verifiers check. Any certificate can act as an authority, even if it
+/// says that it is none: `TestCA(leaf)` signs with the key of a leaf.
 ///
-/// A value: it can be used on any thread, and remembers nothing of what it has issued.
+/// An authority is a value: use it on any thread. No authority keeps a record of the certificates that it has issued.
 public struct TestCA: Hashable, Sendable {
-  /// A certificate could not be made: why, in words. Mostly because the request contradicts itself.
+  /// The reason why a certificate could not be made, in words. Mostly the request contradicts itself.
   public struct Failure: Error, Hashable, CustomStringConvertible {
     public let description: String
   }
@@ -20,19 +20,19 @@ public struct TestCA: Hashable, Sendable {
   /// The authority's own certificate and key.
   public let certificate: TestCertificate
 
-  /// A root with a key of its own. It takes less than a millisecond, unless the key is RSA.
+  /// Makes a root with a new key. This takes less than a millisecond, unless the key is RSA.
   public init(_ key: TestCertificate.KeyKind = .ecP256, name: String = "Larkspur test root") throws(Failure) {
     var request = TestCertificate.Request.authority(name)
     request.key = key
     try self.init(request)
   }
 
-  /// A root with whatever is asked for.
+  /// Makes a root from a request.
   public init(_ request: TestCertificate.Request) throws(Failure) {
     certificate = try Self.selfSigned(request)
   }
 
-  /// An authority that signs with any certificate's key.
+  /// Makes an authority that signs with the key of any certificate.
   public init(_ certificate: TestCertificate) {
     self.certificate = certificate
   }
@@ -45,23 +45,23 @@ public struct TestCA: Hashable, Sendable {
 
   // MARK: Certificates
 
-  /// A certificate that signs itself: a root, or a server's that nobody vouches for.
+  /// Makes a self-signed certificate: a root, or a server's that no authority vouches for.
   public static func selfSigned(_ request: TestCertificate.Request = .init()) throws(Failure) -> TestCertificate {
     try make(request, issuer: nil)
   }
 
-  /// A certificate that this authority signs. As it is: for `localhost`, 127.0.0.1 and ::1.
+  /// Makes a certificate that this authority signs. The default request is for `localhost`, 127.0.0.1 and ::1.
   public func issue(_ request: TestCertificate.Request = .init()) throws(Failure) -> TestCertificate {
     try Self.make(request, issuer: certificate)
   }
 
-  /// An authority below this one.
+  /// Makes an authority below this one.
   ///
   /// - Parameters:
-  ///   - name: Nil: one that tells how far below the root it is. (With its issuer's own name it would not count for
-  ///     path lengths: RFC 5280, section 6.1.)
-  ///   - pathLength: How many authorities may stand below it. Nil: no limit.
-  ///   - change: Whatever else is to be different.
+  ///   - name: The authority's name. If `nil`, the name tells how far below the root the authority is. An authority
+  ///     with its issuer's own name does not count for path lengths (RFC 5280, section 6.1).
+  ///   - pathLength: The number of authorities that may stand below the new one, or `nil` for no limit.
+  ///   - change: Changes anything else in the request.
   public func intermediate(
     _ key: TestCertificate.KeyKind = .ecP256, name: String? = nil, pathLength: Int? = nil,
     _ change: (inout TestCertificate.Request) -> Void = { _ in }

@@ -1,17 +1,17 @@
 /// A certificate with its private key and the certificates above it, made by a ``TestCA``.
 ///
-/// A value of bytes: keep it, copy it, use it on any thread. Nothing is written to disk.
+/// A value of bytes: keep it, copy it, use it on any thread. Neither creation nor use writes to the disk.
 public struct TestCertificate: Hashable, Sendable {
   /// The certificate.
   public let certificateDER: [UInt8]
   /// The private key, as PKCS#8.
   public let privateKeyDER: [UInt8]
-  /// The certificates above it, its issuer's first, the root last. Empty if it is self-signed.
+  /// The certificates above this one, its issuer's first, the root last. Empty if this one is self-signed.
   public let issuersDER: [[UInt8]]
-  /// Its serial number as it is encoded: two's complement, the highest byte first.
+  /// The serial number in its encoding: two's complement, highest byte first.
   public let serialNumber: [UInt8]
 
-  /// The subject in DER.
+  /// The subject's encoding in DER.
   let subject: [UInt8]
 
   /// The certificate in PEM.
@@ -20,19 +20,19 @@ public struct TestCertificate: Hashable, Sendable {
   /// The private key as unencrypted PKCS#8 in PEM.
   public var privateKeyPEM: String { pem("PRIVATE KEY", privateKeyDER) }
 
-  /// What a good server sends: the certificate and those above it, without the root.
+  /// The chain that a good server sends: the certificate and those above it, without the root.
   public var chainDER: [[UInt8]] { [certificateDER] + issuersDER.dropLast() }
 
   /// ``chainDER`` in PEM.
   public var chainPEM: String { chainDER.map { pem("CERTIFICATE", $0) }.joined() }
 
-  /// The root that it leads to: itself, if it is self-signed.
+  /// The root above this certificate, or this certificate if it is self-signed.
   public var rootDER: [UInt8] { issuersDER.last ?? certificateDER }
 
-  /// The public key as SubjectPublicKeyInfo, of which pins are made.
+  /// Returns the public key as SubjectPublicKeyInfo, from which pins are made.
   public func publicKeyDER() throws(TestCA.Failure) -> [UInt8] { try Keys.publicKey(of: privateKeyDER) }
 
-  /// How a private key is encrypted.
+  /// The format of an encrypted private key.
   public enum KeyEncryption: Hashable, Sendable {
     /// `BEGIN ENCRYPTED PRIVATE KEY`.
     case pkcs8
@@ -40,19 +40,19 @@ public struct TestCertificate: Hashable, Sendable {
     case traditional
   }
 
-  /// The private key in PEM, under a passphrase, with AES-256.
+  /// Returns the private key in PEM, encrypted under a passphrase with AES-256.
   public func encryptedPrivateKeyPEM(
     passphrase: String, _ format: KeyEncryption = .pkcs8
   ) throws(TestCA.Failure) -> String {
     try Keys.encryptedPEM(privateKeyDER, passphrase: passphrase, isTraditional: format == .traditional)
   }
 
-  /// The private key and the chain (without the root) as PKCS#12.
+  /// Returns the private key and the chain (without the root) as PKCS#12.
   ///
   /// - Parameters:
-  ///   - password: In UTF-8. It may be empty.
+  ///   - password: The password, encoded in UTF-8. It may be empty.
   ///   - name: The friendly name.
-  ///   - isLegacy: With triple DES, as programs before 2020 want it, in place of AES-256.
+  ///   - isLegacy: Whether to encrypt with triple DES, which programs from before 2020 expect, instead of AES-256.
   public func pkcs12(
     password: String, name: String = "test", isLegacy: Bool = false
   ) throws(TestCA.Failure) -> [UInt8] {
@@ -61,16 +61,16 @@ public struct TestCertificate: Hashable, Sendable {
 }
 
 extension TestCertificate {
-  /// The key of a certificate.
+  /// The kind of a certificate's key.
   public enum KeyKind: Hashable, Sendable {
     case ecP256, ecP384, ecP521, ed25519
-    /// Of so many bits, from 512. 4096 take about a second, 8192 often half a minute.
+    /// RSA with this number of bits, at least 512. 4096 bits take about a second to make, 8192 often half a minute.
     case rsa(Int)
   }
 
-  /// What a signature is made over.
+  /// The digest that a signature is made over.
   public enum Digest: String, Hashable, Sendable, CaseIterable {
-    /// With RSA keys only.
+    /// MD5, for RSA keys only.
     case md5
     case sha1, sha256, sha384, sha512
 

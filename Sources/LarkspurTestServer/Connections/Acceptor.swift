@@ -1,23 +1,23 @@
 import LarkspurIO
 
-/// The listening thread: accepts connections and gives each a thread.
+/// Accepts connections and starts a thread for each. Runs on the listening thread.
 func acceptConnections(_ listener: BlockingListener, _ core: ServerCore) {
   while !core.isStopping {
     do {
       startConnection(try listener.accept(), core)
     } catch .tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory, .noBufferSpace {
-      // Descriptors come back when anybody in the process closes one, which nobody tells us: look again soon. The
-      // connection waits in the kernel's queue meanwhile.
+      // Any part of the process may close a descriptor, and no event reports it, so the thread retries every 10 ms.
+      // Until then the connection waits in the kernel's queue.
       if !core.pause(until: core.deadline(after: .milliseconds(10))) { return }
     } catch {
-      // Shut down by `stop`. Anything else is not to happen, and nothing could be done about it.
+      // `stop` has shut the listener down. Any other error is unexpected and cannot be handled.
       if !core.isStopping { core.fail("the server does not accept connections any more: \(error)") }
       return
     }
   }
 }
 
-/// The ledger becomes the socket's only owner: where a script closes it, it is closed.
+/// Gives the socket to `core`, its only owner, so that a script's close really closes the socket.
 private func startConnection(_ socket: consuming BlockingSocket, _ core: ServerCore) {
   guard let (number, script) = core.connectionAccepted(socket) else { return }
   let started = core.startThread("test-server-\(number)") { core in

@@ -1,5 +1,7 @@
 extension Connection {
-  /// Does the handshake, and records it. `over`: it has failed, and the connection is closed.
+  /// Does the TLS handshake and records it.
+  ///
+  /// - Returns: `.over` if the handshake has failed; the connection is closed then.
   func secure(_ wire: Wire, _ fault: TLSLayer.Fault = .init()) -> Outcome {
     guard let tls = core.tls, let session = TLSSession(tls.context) else {
       fail("TLS could not be begun")
@@ -23,7 +25,7 @@ extension Connection {
       layer.describe(&handshake)
       handshake.failure = words(error, handshake)
       core.record(handshake)
-      // The client is to read the alert, if there is one: no reset of ours may overtake it.
+      // Waits for the peer's close, so that a reset cannot overtake the alert that the client should read.
       wire.closeAfterPeer()
       return .over
     }

@@ -1,6 +1,6 @@
 import LarkspurIO
 
-/// One connection, on its thread: its script, then the ordinary routes.
+/// One connection, confined to its thread: runs its script, then serves the ordinary routes.
 final class Connection {
   let number: Int
   let core: ServerCore
@@ -11,15 +11,15 @@ final class Connection {
     self.core = core
   }
 
-  /// What becomes of a connection after some of it is done.
+  /// The state of a connection after a part of its work.
   enum Outcome {
-    /// It can take the next request.
+    /// The connection can take the next request.
     case open
-    /// It is closed, or broken.
+    /// The connection is closed or broken.
     case over
   }
 
-  /// Serves the connection to its end. Afterwards nobody refers to the socket, and it is closed.
+  /// Serves the connection to its end. On return no reference to the socket is left, and the socket is closed.
   func run(_ script: TestServer.Script?) {
     let (core, number) = (core, number)
     guard let socket = core.socket(number) else { return }
@@ -43,7 +43,7 @@ final class Connection {
     RequestReader(wire: wire, headBytesMax: core.options.headBytesMax, bodyBytesKept: core.options.bodyBytesKept)
   }
 
-  /// Reads a head and says where it belongs.
+  /// Reads a head and adds the connection's number, the request's ordinal and whether TLS is in use.
   func readHead(_ wire: Wire) throws(RequestReader.Failure) -> TestServer.Request {
     var request = try reader(wire).readHead()
     requestsRead += 1
@@ -55,7 +55,11 @@ final class Connection {
 
   // MARK: Ordinary routes
 
-  /// Answers requests, at most so many, by the routes. `depth`: how many scripts have called each other up to here.
+  /// Answers requests by the routes.
+  ///
+  /// - Parameters:
+  ///   - requestsMax: The maximum number of requests to answer.
+  ///   - depth: The number of scripts that have called each other so far.
   func serveRoutes(_ wire: Wire, requestsMax: Int = .max, depth: Int = 0) -> Outcome {
     var left = requestsMax
     while left > 0 {
@@ -63,7 +67,7 @@ final class Connection {
       do {
         if try serveRequest(wire, depth: depth) == .over { return .over }
       } catch {
-        // The client has gone, or the server stops: no concern of a route's.
+        // The client has gone, or the server stops: no failure of a route.
         wire.close()
         return .over
       }
@@ -90,7 +94,7 @@ final class Connection {
     switch core.router.answer(&request) {
     case .response(let response, let delay, let complaint):
       if let complaint { fail("\(request.method) \(request.target): \(complaint)") }
-      // A client that has ended its side does not wait any more.
+      // A client that has ended its side no longer waits for the response.
       if delay > .zero, try wire.waitForPeerEnd(until: core.deadline(after: delay)) { throw Wire.Failure.ended }
       return try respond(response, to: request, on: wire)
     case .script(let script):
@@ -105,13 +109,13 @@ final class Connection {
       wire.closeAfterPeer()
     } catch let failure as ResponseWriter.RouteFailure {
       fail("\(request.method) \(request.target): \(failure.words)")
-      // The client is to see that the body is not whole.
+      // A reset shows the client that the body is not complete.
       wire.reset()
     }
     return .over
   }
 
-  /// Answers what cannot be read further, and says so in `failures`: a client that is under test has a bug.
+  /// Answers a request that cannot be parsed, and records a failure: the client under test has a bug.
   private func refuse(_ wire: Wire, _ status: Int, _ words: String) throws -> Outcome {
     fail("malformed request: \(words)")
     let request = TestServer.Request(

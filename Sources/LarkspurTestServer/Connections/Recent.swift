@@ -1,7 +1,7 @@
-/// The latest of many records. Each has a place, counted from the first one ever.
+/// The latest of many records. Each record has a place: its index among all records since the beginning.
 struct Recent<Record> {
   private var records: [Record] = []
-  /// How many older ones are no more in `records`.
+  /// The number of older records that have been dropped from `records`.
   private var forgotten = 0
   private let countMax: Int
 
@@ -9,10 +9,10 @@ struct Recent<Record> {
     self.countMax = max(countMax, 0)
   }
 
-  /// The result is its place.
+  /// - Returns: The record's place.
   mutating func append(_ record: Record) -> Int {
     records.append(record)
-    // Dropped by halves: so that each record is moved once at most.
+    // The older half is dropped at once, so that each record is moved at most once.
     if records.count >= 2 * max(countMax, 1) {
       let surplus = records.count - countMax
       records.removeFirst(surplus)
@@ -21,7 +21,7 @@ struct Recent<Record> {
     return forgotten + records.count - 1
   }
 
-  /// Changes one, if it is still there.
+  /// Replaces a record, if it has not been dropped.
   mutating func replace(_ place: Int, with record: Record) {
     let index = place - forgotten
     if records.indices.contains(index) { records[index] = record }

@@ -1,15 +1,15 @@
-/// Reads requests off a wire (RFC 9112, sections 2, 3, 5 to 7).
+/// Reads requests from a wire (RFC 9112, sections 2, 3, 5 to 7).
 ///
-/// It is strict where a client must be: a request that is not well formed is the client's bug, and a test wants to see it.
+/// The reader is strict wherever the rules bind a client: a malformed request is a bug of the client under test.
 struct RequestReader {
   enum Failure: Error {
-    /// The connection ended, in order or not, when so many bytes of the head had come. None: between two requests.
+    /// The connection ended, in order or not, after this many bytes of the head; 0 is an end between two requests.
     case endedInHead(bytes: Int)
     /// The connection ended within the body.
     case endedInBody
-    /// The request breaks the rules: which one, in words.
+    /// The request breaks a rule, named in words.
     case malformed(String)
-    /// The head is longer than allowed.
+    /// The head is longer than `headBytesMax`.
     case headTooLarge
   }
 
@@ -22,11 +22,11 @@ struct RequestReader {
 
   // MARK: Head
 
-  /// The next request, without its body. `connection` and `ordinal` are the caller's to fill in.
+  /// Reads the next request without its body. The caller fills in `connection` and `ordinal`.
   func readHead() throws(Failure) -> TestServer.Request {
     var used = 0
     var line = try headLine(&used)
-    // RFC 9112, section 2.2: some clients send a line break too many behind a body.
+    // RFC 9112, section 2.2: some clients send an extra line break behind a body.
     if line.isEmpty { line = try headLine(&used) }
     let parts = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[1].isEmpty else {
@@ -92,7 +92,7 @@ struct RequestReader {
     request.fields["Transfer-Encoding"] != nil || (request.fields["Content-Length"] ?? "0") != "0"
   }
 
-  /// Reads the body that the head announces, and completes the request with it.
+  /// Reads the body that the head announces into the request.
   func readBody(of request: inout TestServer.Request) throws(Failure) {
     let codings = request.fields.values("Transfer-Encoding")
     let lengths = request.fields.values("Content-Length")
@@ -160,9 +160,9 @@ struct RequestReader {
     }
   }
 
-  // MARK: Words
+  // MARK: Text
 
-  /// RFC 9110, section 5.6.2.
+  /// Whether the bytes are a token (RFC 9110, section 5.6.2).
   private func isToken(_ bytes: ArraySlice<UInt8>) -> Bool {
     !bytes.isEmpty
       && bytes.allSatisfy { byte in
@@ -176,7 +176,7 @@ struct RequestReader {
   private static let tokenMarks = Array("!#$%&'*+-.^_`|~".utf8)
 }
 
-/// Bytes for a message: in quotes, what is not plain ASCII escaped, cut when long.
+/// Formats bytes for a message: in quotes, with everything but plain ASCII escaped, at most 120 bytes of them.
 func quoted(_ bytes: some Collection<UInt8>) -> String {
   let shown = bytes.prefix(120).map { byte in
     switch byte {

@@ -1,6 +1,6 @@
-/// Puts a response on the wire: head, framing, body.
+/// Writes a response to the wire: head, framing, body.
 struct ResponseWriter {
-  /// What is wrong with a route's response, or went wrong while it was written; the fault is the route's.
+  /// A defect of a route's response, or an error that the route threw while the response was written.
   struct RouteFailure: Error {
     let words: String
   }
@@ -8,9 +8,12 @@ struct ResponseWriter {
   let wire: Wire
   let core: ServerCore
 
-  /// True: the connection can take the next request. Throws the wire's failures and `RouteFailure`.
+  /// Writes the response.
+  ///
+  /// - Returns: Whether the connection can take the next request.
+  /// - Throws: `Wire.Failure` or `RouteFailure`.
   func write(_ response: TestServer.Response, to request: TestServer.Request) throws -> Bool {
-    // RFC 9110, section 15.2: not to a client of HTTP/1.0.
+    // RFC 9110, section 15.2: HTTP/1.0 clients get no interim responses.
     for interim in response.interim where request.version != "HTTP/1.0" {
       try wire.send(Array((statusLine(interim.status, nil) + lines(interim.fields) + "\r\n").utf8))
     }
@@ -70,7 +73,7 @@ struct ResponseWriter {
     return keepsAlive
   }
 
-  /// The framing that the request's version and the body allow.
+  /// Returns the framing that the request's version and the body allow.
   private func framing(of response: TestServer.Response, _ request: TestServer.Request) -> TestServer.Framing {
     var framing = response.framing
     if framing == .length, response.body.count == nil { framing = .chunked() }

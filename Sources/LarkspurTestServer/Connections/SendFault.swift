@@ -1,4 +1,4 @@
-/// What goes wrong with bytes on their way to the socket.
+/// Faults of sending, applied to the bytes just before the socket.
 struct SendFault {
   enum End {
     case stall(TestServer.Signal?)
@@ -6,9 +6,9 @@ struct SendFault {
     case close
   }
 
-  /// The most bytes in one segment.
+  /// The maximum number of bytes in one segment.
   var segmentBytesMax = Int.max
-  /// How many bytes are sent before it happens.
+  /// The end that is due, and the number of bytes to send before it.
   var cut: (bytesLeft: Int, end: End)?
 
   var isActive: Bool { segmentBytesMax < .max || cut != nil }

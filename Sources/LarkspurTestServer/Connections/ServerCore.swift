@@ -2,11 +2,12 @@ import LarkspurBytes
 import LarkspurIO
 import Synchronization
 
-/// What the server's threads share: the ledger of connections and requests, those who wait for it, and the stop.
+/// The state that the server's threads share: the ledger of connections and requests, the tasks that wait for a count,
+/// and the stop.
 ///
-/// The threads hold the core, never the `TestServer`: so that letting go of the server stops it.
+/// The threads hold the core, never the `TestServer`, so that releasing the server stops it.
 final class ServerCore: Sendable {
-  /// What a test can wait for: the count of one of these.
+  /// The events that a test can wait for; each is counted.
   enum Tally: Hashable {
     case requests, connections, closedConnections, handshakes
   }
@@ -14,7 +15,7 @@ final class ServerCore: Sendable {
   private struct State {
     var listener: BlockingListener?
     var isStopping = false
-    /// Threads that have been started and have not ended, the acceptor's among them.
+    /// The number of threads that have started and have not ended, the acceptor's among them.
     var living = 0
     var identities: Set<UInt64> = []
     var sockets: [Int: BlockingSocket] = [:]
@@ -32,7 +33,7 @@ final class ServerCore: Sendable {
   }
 
   let options: TestServer.Options
-  /// Nil: the server speaks HTTP without TLS.
+  /// The TLS settings, or `nil` if the server speaks HTTP without TLS.
   let tls: (options: TestServer.TLS, context: TLSContext)?
   private let state: Mutex<State>
   private let stopped = Latch()
@@ -53,7 +54,9 @@ final class ServerCore: Sendable {
 
   // MARK: Threads
 
-  /// Runs `body` on a thread of its own that `stop` waits for. False: there can be no more threads now.
+  /// Runs `body` on a new thread. `stop` waits for the thread's end.
+  ///
+  /// - Returns: `false` if no thread could be created.
   func startThread(_ name: String, _ body: @escaping @Sendable (ServerCore) -> Void) -> Bool {
     state.withLock { $0.living += 1 }
     do {
@@ -80,7 +83,9 @@ final class ServerCore: Sendable {
     finish(orphans)
   }
 
-  /// Nothing will be counted any more. The result is those who wait for more.
+  /// Removes the waiters of all counts, as no count can grow any more.
+  ///
+  /// - Returns: The removed waiters, for the caller to fail.
   private static func end(_ state: inout State) -> [Suspension] {
     let orphans = state.waiters.map(\.suspension)
     state.waiters = []
@@ -100,7 +105,7 @@ final class ServerCore: Sendable {
   func stop() {
     let (listener, actions, isOwnThread, orphans) = state.withLock { state in
       state.isStopping = true
-      // Here, within the lock: outside it a reference of ours could put off the close that a script has asked for.
+      // Within the lock: a reference held outside of it could delay the close that a script has asked for.
       for socket in state.sockets.values { socket.shutDown() }
       let taken = (
         state.listener, Array(state.stopActions.values),
@@ -114,14 +119,18 @@ final class ServerCore: Sendable {
     listener?.shutDown()
     for action in actions { action() }
     finish(orphans)
-    // A thread of ours cannot wait for its own end.
+    // A thread of the server cannot wait for its own end.
     if !isOwnThread { allThreadsEnded.wait() }
   }
 
-  /// Blocks until the deadline, or until the server stops: false then.
+  /// Blocks until the deadline or until the server stops.
+  ///
+  /// - Returns: `false` if the server has stopped.
   func pause(until deadline: Deadline) -> Bool { !stopped.wait(until: deadline) }
 
-  /// Blocks until the signal has fired. False: the server has stopped instead.
+  /// Blocks until the signal has fired or the server stops.
+  ///
+  /// - Returns: Whether the signal has fired.
   func wait(for signal: TestServer.Signal) -> Bool {
     let latch = Latch()
     let id: Int? = state.withLock { state in
@@ -140,7 +149,9 @@ final class ServerCore: Sendable {
 
   // MARK: Connections
 
-  /// Enters a connection. Its number and what it is to do; nil: the server is stopping.
+  /// Registers a connection.
+  ///
+  /// - Returns: The connection's number and its script, or `nil` if the server is stopping.
   func connectionAccepted(_ socket: consuming BlockingSocket) -> (number: Int, script: TestServer.Script?)? {
     let (entered, due) = state.withLock { state in
       guard !state.isStopping else { return (nil as (Int, TestServer.Script?)?, [] as [Suspension]) }
@@ -153,10 +164,10 @@ final class ServerCore: Sendable {
     return entered.map { ($0.0, $0.1) }
   }
 
-  /// The socket of a connection, for its thread.
+  /// Returns the socket of a connection, for its thread.
   func socket(_ number: Int) -> BlockingSocket? { state.withLock { $0.sockets[number] } }
 
-  /// The socket is its thread's alone from now on.
+  /// Drops the core's reference to a socket, which leaves the connection's thread as its only owner.
   func forgetSocket(_ number: Int) { state.withLock { _ = $0.sockets.removeValue(forKey: number) } }
 
   func connectionClosed() { tally(.closedConnections) }
@@ -168,7 +179,9 @@ final class ServerCore: Sendable {
     for suspension in due { suspension.end(.success(())) }
   }
 
-  /// Counts one more. The result is those who have waited for it.
+  /// Adds one to a count.
+  ///
+  /// - Returns: The waiters whose count is reached, for the caller to resume.
   private static func count(_ tally: Tally, in state: inout State) -> [Suspension] {
     let count = (state.tallies[tally] ?? 0) + 1
     state.tallies[tally] = count
@@ -198,7 +211,9 @@ final class ServerCore: Sendable {
     }
   }
 
-  /// Records a request. The result is its place, counted from the first one ever.
+  /// Records a request.
+  ///
+  /// - Returns: The record's place among all requests since the start.
   @discardableResult
   func record(_ request: TestServer.Request) -> Int {
     let (place, due) = state.withLock { state in
@@ -208,14 +223,16 @@ final class ServerCore: Sendable {
     return place
   }
 
-  /// Completes a request that was recorded when only its head was there.
+  /// Replaces the record of a request, of which only the head was known, by the complete request.
   func amendRequest(_ place: Int, with request: TestServer.Request) {
     state.withLock { $0.requests.replace(place, with: request) }
   }
 
   var requests: [TestServer.Request] { state.withLock { $0.requests.latest } }
 
-  /// Records a handshake. The result is its place.
+  /// Records a handshake.
+  ///
+  /// - Returns: The record's place among all handshakes since the start.
   @discardableResult
   func record(_ handshake: TestServer.Handshake) -> Int {
     let (place, due) = state.withLock { state in
@@ -235,7 +252,7 @@ final class ServerCore: Sendable {
 
   var failures: [String] { state.withLock { $0.failures } }
 
-  // MARK: What connections do
+  // MARK: Routes and scripts
 
   var router: Router { state.withLock { $0.router } }
 

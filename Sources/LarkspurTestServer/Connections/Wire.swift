@@ -1,36 +1,37 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// What a connection's thread does with its socket: reads through a buffer, writes, ends. TLS may stand in between.
+/// The operations of a connection's thread on its socket: buffered reads, writes, ends. Layers of TLS may stand
+/// between.
 ///
-/// Confined to that thread. The server keeps a second reference to the socket, to interrupt it.
+/// Confined to that thread. `ServerCore` keeps a second reference to the socket in order to interrupt the thread.
 final class Wire {
-  /// Why bytes do not flow any more.
+  /// The reason why no more bytes flow.
   enum Failure: Error {
     /// The peer has ended its sending side, or the server is stopping.
     case ended
     /// The connection broke, usually because the peer has gone.
     case broken(Errno)
-    /// This side has closed it already.
+    /// This side has already closed the connection.
     case closed
-    /// TLS has failed, in words.
+    /// TLS has failed, for the reason in words.
     case insecure(String)
   }
 
   private static let receiveBytesMax = 1 << 16
 
   private var socket: BlockingSocket?
-  /// Gives up the server's reference to the socket, so that the last one here closes it.
+  /// Drops the core's reference to the socket, so that `release` closes it.
   private let forget: () -> Void
   private var buffer: [UInt8] = []
   private var position = 0
   private(set) var hasHalfClosed = false
-  /// TLS, the lowest layer first. None: bytes go to the socket as they are.
+  /// The layers of TLS, the lowest first. If empty, bytes go to the socket unchanged.
   private var layers: [TLSLayer] = []
   var fault = SendFault()
 
   init(_ socket: consuming BlockingSocket, forget: @escaping () -> Void) {
-    // A piece that a script sends is to leave as a segment of its own, now.
+    // Each piece that a script sends leaves at once, as a segment of its own.
     socket.setNoDelay()
     self.socket = socket
     self.forget = forget
@@ -40,7 +41,7 @@ final class Wire {
 
   // MARK: Reading
 
-  /// The bytes that have arrived and are not taken yet: at least one more than before.
+  /// Receives at least one more byte into the buffer.
   private func fill() throws(Failure) {
     let bytes = try receive()
     guard !bytes.isEmpty else { throw .ended }
@@ -55,7 +56,7 @@ final class Wire {
 
   private func receive() throws(Failure) -> [UInt8] { try receive(above: layers.count) }
 
-  /// What comes out above so many layers: ciphertext, for the layer that stands there.
+  /// Receives the bytes that come out above the lowest `depth` layers: ciphertext for the next layer.
   func receive(above depth: Int) throws(Failure) -> [UInt8] {
     guard let socket else { throw .closed }
     if depth > 0 { return try layers[depth - 1].receive(from: self) }
@@ -66,7 +67,7 @@ final class Wire {
     }
   }
 
-  /// The next bytes, at least one.
+  /// Takes the next bytes, at least one.
   func take(atMost count: Int) throws(Failure) -> ArraySlice<UInt8> {
     if position == buffer.count { try fill() }
     let taken = buffer[position..<min(position + count, buffer.count)]
@@ -74,14 +75,16 @@ final class Wire {
     return taken
   }
 
-  /// Looks at the next byte.
+  /// Returns the next byte without taking it.
   func peek() throws(Failure) -> UInt8 {
     if position == buffer.count { try fill() }
     return buffer[position]
   }
 
-  /// Everything up to a line feed and with it. Nil if that is more than `count` bytes. `partial` tells how much of the
-  /// line there was when the peer ended.
+  /// Takes everything up to a line feed, including the line feed.
+  ///
+  /// - Parameter partial: Set to the number of bytes of the line that had come when the peer ended.
+  /// - Returns: The line, or `nil` if it is longer than `count` bytes.
   func takeLine(atMost count: Int, partial: inout Int) throws(Failure) -> ArraySlice<UInt8>? {
     var searched = 0
     while true {
@@ -98,7 +101,7 @@ final class Wire {
     }
   }
 
-  /// Reads and forgets until the peer ends its side.
+  /// Reads and discards bytes until the peer ends its side.
   func drain() {
     buffer = []
     position = 0
@@ -115,7 +118,7 @@ final class Wire {
 
   func send(_ bytes: [UInt8], above depth: Int) throws(Failure) { try send(bytes.span, above: depth) }
 
-  /// Sends what comes from above so many layers.
+  /// Sends bytes through the lowest `depth` layers.
   func send(_ bytes: Span<UInt8>, above depth: Int) throws(Failure) {
     guard let socket else { throw .closed }
     if depth > 0 { return try layers[depth - 1].send(bytes, to: self) }
@@ -155,7 +158,9 @@ final class Wire {
     throw .ended
   }
 
-  /// Blocks until the client has given up, or the server stops. The result is to be thrown.
+  /// Blocks until the client has given up or the server stops.
+  ///
+  /// - Returns: The failure for the caller to throw.
   func stall(_ reached: TestServer.Signal?) -> Failure {
     reached?.fire()
     _ = try? waitForPeerEnd()
@@ -168,13 +173,13 @@ final class Wire {
 
   var isSecure: Bool { !layers.isEmpty }
 
-  /// The layer that is spoken through.
+  /// The highest layer of TLS, which reads and writes go through.
   var tls: TLSLayer? { layers.last }
 
-  /// Does the handshake. When it is done, TLS stands between this wire and its users.
+  /// Does the handshake of a new layer, and then puts the layer on top of the others.
   func secure(_ layer: TLSLayer, _ fault: TLSLayer.Fault) throws(Failure) {
     guard isOpen else { throw .closed }
-    // What has been read ahead is the beginning of the handshake.
+    // The bytes that have been read ahead are the beginning of the handshake.
     layer.give(Array(buffer[position...]))
     buffer = []
     position = 0
@@ -182,37 +187,37 @@ final class Wire {
     layers.append(layer)
   }
 
-  /// How many layers of TLS there are.
+  /// The number of TLS layers.
   var layerCount: Int { layers.count }
 
   // MARK: Ends
 
-  /// Tells the peer that no more bytes come (close_notify, FIN), and goes on reading.
+  /// Tells the peer that no more bytes come (close_notify, FIN). Reading remains possible.
   func halfClose() {
     hasHalfClosed = true
     closeNotify()
     socket?.shutDownWriting()
   }
 
-  /// Tells the peer that no more bytes come, by TLS only.
+  /// Tells the peer that no more bytes come, by close_notify only.
   func closeNotify() {
     for layer in layers.reversed() { layer.closeNotify(to: self) }
   }
 
-  /// Closes it (close_notify, FIN).
+  /// Closes the connection (close_notify, FIN).
   func close() {
     guard socket != nil else { return }
     closeNotify()
     closeSocket()
   }
 
-  /// Closes it (FIN) without a word of TLS.
+  /// Closes the connection (FIN) without close_notify.
   func closeWithoutNotify() {
     for layer in layers { layer.forgoCloseNotify() }
     closeSocket()
   }
 
-  /// What has arrived until now is read first: the kernel answers a close over unread bytes with a reset.
+  /// Closes the socket. Reads everything that has arrived first: the kernel answers a close over unread bytes with RST.
   private func closeSocket() {
     guard let socket else { return }
     socket.shutDownWriting()
@@ -222,7 +227,7 @@ final class Wire {
     release()
   }
 
-  /// Closes when the peer does. So the peer certainly reads all that was sent: no reset of ours can overtake it.
+  /// Closes the connection once the peer does. So no RST can overtake the bytes that the peer should read.
   func closeAfterPeer() {
     guard isOpen else { return }
     halfClose()
@@ -230,7 +235,7 @@ final class Wire {
     release()
   }
 
-  /// Aborts it (RST).
+  /// Aborts the connection (RST).
   func reset() {
     socket?.resetOnClose()
     release()
@@ -241,8 +246,9 @@ final class Wire {
     forget()
   }
 
-  /// Blocks until the peer has ended its side, or the connection broke, or the server stops; reads nothing.
-  /// False: the deadline came first.
+  /// Blocks until the peer has ended its side, the connection has broken, or the server stops. Reads nothing.
+  ///
+  /// - Returns: `false` if the deadline came first.
   func waitForPeerEnd(until deadline: Deadline = .never) throws(Failure) -> Bool {
     guard let socket else { throw .closed }
     return socket.waitForPeerEnd(until: deadline)

@@ -2,10 +2,10 @@ import LarkspurBytes
 import LarkspurIO
 
 extension TestServer {
-  /// Writes a streamed body onto the connection. Each `write` leaves at once.
+  /// Writes a streamed body to the connection. Each `write` sends its bytes at once.
   ///
-  /// It lives on the connection's thread, for the length of the closure that gets it. Its methods throw when the peer
-  /// has gone or the server stops: let the error through.
+  /// A writer is confined to the connection's thread and valid only during the closure that receives it. Its methods
+  /// throw when the peer has gone or the server stops: let the error through.
   public final class BodyWriter {
     private let wire: Wire
     private let core: ServerCore
@@ -26,7 +26,7 @@ extension TestServer {
       try wire.send(output)
     }
 
-    /// Blocks the connection for so long. Throws at once when the peer has ended its side: it does not wait any more.
+    /// Blocks the connection for this long. Throws as soon as the peer ends its side, because no client waits any more.
     public func pause(_ duration: Duration) throws {
       guard try !wire.waitForPeerEnd(until: core.deadline(after: duration)) else { throw Wire.Failure.ended }
     }
@@ -36,7 +36,7 @@ extension TestServer {
       guard core.wait(for: signal) else { throw Wire.Failure.ended }
     }
 
-    // MARK: For the server's own bodies
+    // MARK: The server's own bodies
 
     /// Writes a part of the content in sends of about 64 KiB, however small the chunks.
     func writeContent(_ range: Range<Int>) throws {
@@ -57,7 +57,7 @@ extension TestServer {
       try wire.send(output)
     }
 
-    /// What stands behind the body.
+    /// Writes the last chunk and the trailers, if the body is chunked.
     func end(trailers: Fields) throws {
       guard case .chunked = framing else { return }
       try wire.send(Array("0\(chunkExtension)\r\n\(lines(trailers))\r\n".utf8))
@@ -89,7 +89,7 @@ extension TestServer {
   }
 }
 
-/// Fields as they stand in a message.
+/// Returns the fields in their form on the wire, a line each.
 func lines(_ fields: TestServer.Fields) -> String {
   fields.map { "\($0.name): \($0.value)\r\n" }.joined()
 }

@@ -1,9 +1,9 @@
 extension TestServer {
   /// One header or trailer field.
   public struct Field: Hashable, Sendable {
-    /// As it was spelled on the wire.
+    /// The name as spelled on the wire.
     public var name: String
-    /// Without the white space around it.
+    /// The value without the white space around it.
     public var value: String
 
     public init(_ name: String, _ value: String) {
@@ -12,9 +12,9 @@ extension TestServer {
     }
   }
 
-  /// Header or trailer fields in their order on the wire, repeats and spelling kept.
+  /// Header or trailer fields in their order on the wire, with repeats and spelling kept.
   ///
-  /// A name is looked up without regard to letter case.
+  /// Names are looked up without regard to letter case.
   public struct Fields: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     private var list: [Field]
 
@@ -30,7 +30,8 @@ extension TestServer {
     public var endIndex: Int { list.endIndex }
     public subscript(position: Int) -> Field { list[position] }
 
-    /// The first value of the name, nil if there is none. Setting replaces all of them; nil removes them.
+    /// The first value of the name, or `nil` if there is none. Setting a value replaces all of them; `nil` removes
+    /// them.
     public subscript(name: String) -> String? {
       get { list.first { isSameName($0.name, name) }?.value }
       set {
@@ -39,12 +40,12 @@ extension TestServer {
       }
     }
 
-    /// All values of the name, in order.
+    /// Returns all values of the name, in order.
     public func values(_ name: String) -> [String] {
       list.filter { isSameName($0.name, name) }.map(\.value)
     }
 
-    /// Appends a field, beside those that have the name already.
+    /// Appends a field, even if a field of that name exists.
     public mutating func add(_ name: String, _ value: String) { list.append(Field(name, value)) }
 
     /// Whether the comma-separated list in the fields of that name has the token, in any letter case.

@@ -25,7 +25,7 @@ extension TestServer {
       case .null: "null"
       case .bool(let value): value ? "true" : "false"
       case .integer(let value): String(value)
-      // JSON has no word for infinity and the like.
+      // JSON cannot express infinity and NaN.
       case .number(let value): value.isFinite ? String(value) : "null"
       case .string(let value): Self.quoted(value)
       case .array(let values): "[" + values.map(\.text).joined(separator: ",") + "]"

@@ -1,4 +1,4 @@
-/// The usual reason phrase of a status (RFC 9110, section 15, and the IANA registry).
+/// Returns the standard reason phrase of a status (RFC 9110, section 15, and the IANA registry).
 func reasonPhrase(_ status: Int) -> String {
   switch status {
   case 100: "Continue"

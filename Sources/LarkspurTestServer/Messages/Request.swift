@@ -1,28 +1,29 @@
 extension TestServer {
   /// A request as the server has received it.
   public struct Request: Hashable, Sendable {
-    /// The connection that it came on: 1 for the first one that the server accepted.
+    /// The number of the request's connection: 1 for the first one that the server accepted.
     public var connection: Int
-    /// Its place on that connection: 1 for the first request there.
+    /// The number of the request on its connection: 1 for the first one.
     public var ordinal: Int
-    /// Case kept: `GET`.
+    /// The method with its letter case kept, such as `GET`.
     public var method: String
-    /// As it was sent: `/path?query`, `http://host/path` to a proxy, `host:port` with CONNECT, or `*`.
+    /// The target as sent: `/path?query`, `http://host/path` to a proxy, `host:port` with CONNECT, or `*`.
     public var target: String
     /// `HTTP/1.1` or `HTTP/1.0`.
     public var version: String
-    /// Whether it came over TLS.
+    /// Whether the request came over TLS.
     public var isSecure = false
     public var fields: Fields
-    /// The body with its chunks joined: its first bytes, if there are more than ``TestServer/Options/bodyBytesKept``.
+    /// The body with its chunks joined, at most its first ``TestServer/Options/bodyBytesKept`` bytes.
     public var body: [UInt8] = []
-    /// How many bytes the body had, kept or not.
+    /// The length of the body in bytes, including those that ``body`` does not keep.
     public var bodyCount = 0
-    /// Of the whole body.
+    /// The checksum of the whole body.
     public var bodyChecksum = Checksum()
     /// The fields behind a chunked body.
     public var trailers: Fields = [:]
-    /// What a route's `{name}` segments stand for, percent-decoded. Only the route knows them: empty in records.
+    /// The percent-decoded path segments that a route's `{name}` segments match. Empty in ``TestServer/requests``: only
+    /// the route's closure gets them.
     public var parameters: [String: String] = [:]
 
     /// The target's path, still percent-encoded.
@@ -31,7 +32,7 @@ extension TestServer {
       return String(rest.prefix { $0 != "?" })
     }
 
-    /// The decoded query; the first of several values with one name.
+    /// The decoded query. Of several values with one name, only the first is kept.
     public var query: [String: String] {
       Dictionary(queryItems.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
@@ -42,10 +43,10 @@ extension TestServer {
       return decodedPairs(target[target.index(after: mark)...])
     }
 
-    /// The body as text: UTF-8 if it is that, otherwise ISO 8859-1.
+    /// The body as text: decoded as UTF-8 if valid, otherwise as ISO 8859-1.
     public var bodyText: String { LarkspurTestServer.text(of: body) }
 
-    /// What the client asked for, as far as the request tells.
+    /// The URL that the client asked for, as far as the request tells.
     public var url: String {
       target.hasPrefix("/") ? origin + target : target
     }

@@ -1,21 +1,21 @@
 extension TestServer {
-  /// What a route answers. The server adds what the wire needs: the reason phrase, the framing fields, `Connection`.
+  /// A route's response. The server adds the reason phrase, the framing fields and `Connection`.
   ///
-  /// Whatever `fields` holds is sent as it stands. A `Content-Length` or `Transfer-Encoding` there replaces the server's
-  /// own, true or not: after a false length the server closes the connection, as nothing could follow.
+  /// The server sends everything in `fields` unchanged. A `Content-Length` or `Transfer-Encoding` there replaces the
+  /// server's own, even if it is wrong; after a wrong length the server closes the connection, as nothing could follow.
   public struct Response: Sendable {
-    /// 200 to 999.
+    /// The status, from 200 to 999.
     public var status: Int
-    /// Nil for the usual one; may be empty.
+    /// The reason phrase, which may be empty, or `nil` for the standard one.
     public var reason: String?
     public var fields: Fields
     public var body: Body
     public var framing: Framing
-    /// Behind the last chunk; `framing` must be chunked.
+    /// The fields behind the last chunk. They are sent only if `framing` is chunked.
     public var trailers: Fields = [:]
-    /// Sent before it, in order (RFC 9110, section 15.2).
+    /// Interim responses to send before this one, in order (RFC 9110, section 15.2).
     public var interim: [Interim] = []
-    /// Ends the connection after this response, whatever the request asked for.
+    /// Whether the connection ends after this response, whatever the request asked for.
     public var closesConnection = false
 
     public init(
@@ -27,7 +27,7 @@ extension TestServer {
       self.framing = framing
     }
 
-    /// Plain text in UTF-8.
+    /// Returns a response of plain text in UTF-8.
     public static func text(_ text: String, status: Int = 200) -> Response {
       Response(status: status, fields: ["Content-Type": "text/plain; charset=utf-8"], body: .text(text))
     }
@@ -36,20 +36,20 @@ extension TestServer {
       Response(status: status, fields: ["Content-Type": "application/json"], body: .text(value.text + "\n"))
     }
 
-    /// The deterministic bytes of ``TestServer/content(count:)``.
+    /// Returns a response with the deterministic bytes of ``TestServer/content(count:)``.
     public static func content(count: Int) -> Response {
       Response(fields: ["Content-Type": "application/octet-stream"], body: .content(0..<max(count, 0)))
     }
 
-    /// A redirect (302 unless told otherwise) to an absolute or a relative URL.
+    /// Returns a redirect, with status 302 by default, to an absolute or a relative URL.
     public static func redirect(to location: String, status: Int = 302) -> Response {
       Response(status: status, fields: ["Location": location])
     }
   }
 
-  /// A response before the response, such as 103 Early Hints.
+  /// An interim response, such as 103 Early Hints.
   public struct Interim: Hashable, Sendable {
-    /// 100 to 199.
+    /// The status, from 100 to 199.
     public var status: Int
     public var fields: Fields
 
@@ -59,19 +59,21 @@ extension TestServer {
     }
   }
 
-  /// Where a response's body comes from.
+  /// The source of a response's body.
   public enum Body: Sendable {
     case bytes([UInt8])
     /// A part of ``TestServer/content(_:)``, of any size, in constant memory.
     case content(Range<Int>)
-    /// Written piece by piece on the connection's thread. `count`: how many bytes it will be, if that is known; if
-    /// not, `.length` framing becomes chunked. An error that the closure throws resets the connection and is recorded
-    /// in ``TestServer/failures``, except the writer's own.
+    /// A body that the closure writes piece by piece on the connection's thread.
+    ///
+    /// `count` is the number of bytes, if known. If it is `nil`, `.length` framing becomes chunked. An error that the
+    /// closure throws, other than the writer's own, is recorded in ``TestServer/failures`` and resets the connection;
+    /// in a script it fails the step ``TestServer/Step/respond(_:)`` instead.
     case stream(count: Int? = nil, @Sendable (BodyWriter) throws -> Void)
 
     public static func text(_ text: String) -> Body { .bytes(Array(text.utf8)) }
 
-    /// How many bytes it has, if that is known beforehand.
+    /// The number of bytes, or `nil` if not known beforehand.
     var count: Int? {
       switch self {
       case .bytes(let bytes): bytes.count
@@ -81,14 +83,14 @@ extension TestServer {
     }
   }
 
-  /// How the end of a body is told (RFC 9112, section 6).
+  /// The way in which the end of a body is marked (RFC 9112, section 6).
   public enum Framing: Hashable, Sendable {
     /// `Content-Length`.
     case length
-    /// `Transfer-Encoding: chunked`, in chunks of at most so many bytes, each with the extension text behind its size
-    /// (such as `;name=value`). A client of HTTP/1.0 gets `.untilClose` instead.
+    /// `Transfer-Encoding: chunked`, in chunks of at most `chunkBytesMax` bytes. Each has `chunkExtension` behind its
+    /// size, such as `;name=value`. An HTTP/1.0 client gets `.untilClose` instead.
     case chunked(chunkBytesMax: Int = 16_384, chunkExtension: String = "")
-    /// The connection's end is the body's.
+    /// The body ends with the connection.
     case untilClose
   }
 }

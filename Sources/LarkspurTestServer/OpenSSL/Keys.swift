@@ -1,7 +1,6 @@
 import CLarkspurTestServer
 
-/// Private keys (PKCS#8), and what is done with them. Keys are bytes, so that they can be passed around and kept
-/// anywhere.
+/// Operations with private keys. A key is an array of bytes (PKCS#8 in DER), which can be copied and kept anywhere.
 enum Keys {
   static func make(_ kind: TestCertificate.KeyKind) throws(TestCA.Failure) -> [UInt8] {
     let curve: String? =
@@ -19,7 +18,7 @@ enum Keys {
     }
   }
 
-  /// The algorithm that the key is for. Nil: not a key, or an algorithm that is not known here.
+  /// - Returns: The algorithm of the key, or `nil` if the bytes are no key or the algorithm is not supported.
   static func algorithm(of key: [UInt8]) -> Algorithm? {
     // Safe: the key is lent for the call, with its length.
     switch unsafe Int(larkspur_ca_key_kind(key, key.count)) {
@@ -34,13 +33,13 @@ enum Keys {
     case ec, rsa, ed25519
   }
 
-  /// The SubjectPublicKeyInfo in DER.
+  /// Returns the SubjectPublicKeyInfo in DER.
   static func publicKey(of key: [UInt8]) throws(TestCA.Failure) -> [UInt8] {
     // Safe: the key is lent for the call, with its length.
     try unsafe collect("read a key") { out, count in unsafe larkspur_ca_public_key(key, key.count, out, count) }
   }
 
-  /// The SHA-1 of the public key's bits (RFC 5280, section 4.2.1.2).
+  /// Returns the SHA-1 of the public key's bits (RFC 5280, section 4.2.1.2).
   static func identifier(of key: [UInt8]) throws(TestCA.Failure) -> [UInt8] {
     // Safe: the key is lent for the call, with its length.
     try unsafe collect("read a key") { out, count in unsafe larkspur_ca_key_identifier(key, key.count, out, count) }
@@ -50,7 +49,7 @@ enum Keys {
     _ bytes: [UInt8], with key: [UInt8], _ digest: TestCertificate.Digest
   ) throws(TestCA.Failure) -> [UInt8] {
     try unsafe collect("sign") { out, count in
-      // Safe: all three are lent for the call, with their lengths.
+      // Safe: key, text and bytes are lent for the call, with their lengths or NUL-terminated.
       unsafe larkspur_ca_sign(key, key.count, digest.opensslName, bytes, bytes.count, out, count)
     }
   }
@@ -64,7 +63,7 @@ enum Keys {
     _ key: [UInt8], passphrase: String, isTraditional: Bool
   ) throws(TestCA.Failure) -> String {
     let bytes = try unsafe collect("encrypt a key") { out, count in
-      // Safe: both are lent for the call.
+      // Safe: key and passphrase are lent for the call.
       unsafe larkspur_ca_encrypt_key(key, key.count, passphrase, isTraditional ? 1 : 0, out, count)
     }
     return text(of: bytes)
@@ -75,7 +74,7 @@ enum Keys {
   ) throws(TestCA.Failure) -> [UInt8] {
     let joined = Array(certificates.joined())
     return try unsafe collect("make PKCS#12") { out, count in
-      // Safe: all are lent for the call, with their lengths.
+      // Safe: key, certificates and text are lent for the call, with their lengths or NUL-terminated.
       unsafe larkspur_ca_pkcs12(
         key, key.count, joined, joined.count, password, name, isLegacy ? 1 : 0, out, count)
     }
@@ -83,13 +82,13 @@ enum Keys {
 
   static var secondsNow: Int { Int(larkspur_ca_seconds_now()) }
 
-  /// Calls a function that allocates bytes. `what` is for the error.
+  /// Calls a function that allocates bytes, and copies them. `what` names the operation for the error.
   private static func collect(
     _ what: String, _ body: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, UnsafeMutablePointer<Int>) -> Int32
   ) throws(TestCA.Failure) -> [UInt8] {
     var out: UnsafeMutablePointer<UInt8>?
     var count = 0
-    // Safe: on success the function has allocated `count` bytes, which are ours to free.
+    // Safe: on success the function has allocated `count` bytes, which the caller frees.
     guard unsafe body(&out, &count) == 1, let bytes = unsafe out else {
       throw TestCA.Failure(description: "cannot \(what): \(errorWords())")
     }
@@ -97,9 +96,9 @@ enum Keys {
     return unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
   }
 
-  /// The oldest error that OpenSSL has met on this thread.
+  /// Returns the oldest error in OpenSSL's queue for this thread, in words, and clears the queue.
   static func errorWords() -> String {
-    // Safe: the words are NUL-terminated and fit the buffer.
+    // Safe: the text is NUL-terminated and fits the buffer.
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       guard let base = buffer.baseAddress else { return "" }
       unsafe larkspur_ca_error(base, buffer.count)

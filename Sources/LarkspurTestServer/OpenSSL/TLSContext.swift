@@ -1,11 +1,11 @@
 import CLarkspurTestServer
 
-/// A server's TLS settings as OpenSSL has taken them. Its connections share it.
+/// A server's TLS settings in OpenSSL's form. All connections of the server share them.
 ///
-/// Safe: the pointer does not change, and OpenSSL lets any threads make sessions from a context that is complete.
+/// Safe: the pointer does not change, and OpenSSL lets any thread make sessions from a context that is complete.
 @safe
 final class TLSContext: @unchecked Sendable {
-  /// The settings make no sense to OpenSSL: which one, and why.
+  /// The setting that OpenSSL refuses, and the reason, in words.
   struct Refused: Error {
     let words: String
   }
@@ -13,14 +13,14 @@ final class TLSContext: @unchecked Sendable {
   let pointer: OpaquePointer
 
   init(_ tls: TestServer.TLS) throws(Refused) {
-    // Safe: it is freed in `deinit`, and nowhere else.
+    // Safe: only `deinit` frees the context.
     guard let pointer = unsafe larkspur_server_context_create() else { throw Refused(words: Keys.errorWords()) }
     unsafe self.pointer = pointer
     try configure(tls)
   }
 
   deinit {
-    // Safe: sessions hold the context, so that there are none any more.
+    // Safe: each session holds a reference to this object, so no session exists any more.
     unsafe larkspur_server_context_free(pointer)
   }
 
@@ -29,7 +29,7 @@ final class TLSContext: @unchecked Sendable {
   }
 
   private func configure(_ tls: TestServer.TLS) throws(Refused) {
-    // Safe: here and below, the context lives, and arrays and text are lent for the call, with their lengths.
+    // Safe: in this function the context lives, and arrays and text are lent for the call, with their lengths.
     unsafe larkspur_server_set_security_level(pointer, Int32(clamping: tls.securityLevel))
     let (min, max) = (Int32(tls.versions.lowerBound.rawValue), Int32(tls.versions.upperBound.rawValue))
     try check("versions", unsafe larkspur_server_set_versions(pointer, min, max))
@@ -37,29 +37,29 @@ final class TLSContext: @unchecked Sendable {
     if !tls.chainDER.isEmpty {
       let chain = Array(tls.chainDER.joined())
       let key = tls.privateKeyDER
-      // Safe: as above.
+      // Safe: the context lives, and the arrays are lent for the call, with their lengths.
       try check(
         "certificates and key",
         unsafe larkspur_server_set_certificates(pointer, chain, chain.count, key, key.count))
     }
     if let response = tls.stapledResponse {
-      // Safe: as above.
+      // Safe: the context lives, and the response is lent for the call, with its length.
       try check("stapled response", unsafe larkspur_server_set_stapled_response(pointer, response, response.count))
     }
     try check(
       "tickets",
-      // Safe: as above.
+      // Safe: the context lives.
       unsafe larkspur_server_set_resumption(
         pointer, Swift.min(Swift.max(tls.ticketCount, 0), 1000), tls.hasStatelessTickets ? 1 : 0,
         tls.keepsSessions ? 1 : 0))
     try configureClients(tls)
     let bytes = Swift.min(Swift.max(tls.recordBytesMax, 512), 16_384)
-    // Safe: as above.
+    // Safe: the context lives.
     try check("record size", unsafe larkspur_server_set_fragment_bytes_max(pointer, bytes))
   }
 
   private func configureAlgorithms(_ tls: TestServer.TLS) throws(Refused) {
-    // Safe: here and below, the context lives, and the text is lent for the call.
+    // Safe: in this function the context lives, and the text is lent for the call.
     if let list = tls.ciphers { try check("ciphers", unsafe larkspur_server_set_ciphers(pointer, list)) }
     if let list = tls.cipherSuites {
       try check("cipher suites", unsafe larkspur_server_set_ciphersuites(pointer, list))
@@ -82,11 +82,11 @@ final class TLSContext: @unchecked Sendable {
     if let mode {
       try check(
         "client certificates",
-        // Safe: here and below, the context lives, and arrays are lent for the call, with their lengths.
+        // Safe: the context lives, and the array is lent for the call, with its length.
         unsafe larkspur_server_set_client_certificates(pointer, Int32(mode), authorities, authorities.count))
     }
     let issuers = Array(tls.acceptableIssuersDER.joined())
-    // Safe: as above.
+    // Safe: the context lives, and the array is lent for the call, with its length.
     try check(
       "acceptable issuers", unsafe larkspur_server_set_acceptable_issuers(pointer, issuers, issuers.count))
     let (answer, protocols): (Int, [String]) =
@@ -100,7 +100,7 @@ final class TLSContext: @unchecked Sendable {
       let bytes = Array(name.utf8.prefix(255))
       return bytes.isEmpty ? [] : [UInt8(bytes.count)] + bytes
     }
-    // Safe: as above.
+    // Safe: the context lives, and the array is lent for the call, with its length.
     try check("ALPN", unsafe larkspur_server_set_alpn(pointer, Int32(answer), list, list.count))
   }
 }

@@ -1,32 +1,32 @@
 import CLarkspurTestServer
 
-/// The server's side of one TLS connection: ciphertext in and out, plaintext out and in. No socket.
+/// The server's side of one TLS connection, without a socket: takes and gives ciphertext and plaintext.
 @safe
 final class TLSSession {
   enum Outcome {
     case done
-    /// More ciphertext has to be fed first.
+    /// The session needs more ciphertext first (`feed`).
     case wantsInput
     /// The client has sent close_notify.
     case ended
-    /// TLS is over: why, in words. The output may hold an alert about it.
+    /// TLS has failed, for the reason in words. The output may contain an alert about the failure.
     case failed(String)
   }
 
-  /// Lives as long as its sessions.
+  /// The context, which lives as long as its sessions.
   private let context: TLSContext
   private let pointer: OpaquePointer
 
-  /// Nil: there is no memory for it.
+  /// Fails if there is no memory.
   init?(_ context: TLSContext) {
-    // Safe: it is freed in `deinit`, and nowhere else.
+    // Safe: only `deinit` frees the session.
     guard let pointer = unsafe larkspur_server_session_create(context.pointer) else { return nil }
     self.context = context
     unsafe self.pointer = pointer
   }
 
   deinit {
-    // Safe: nobody refers to it any more.
+    // Safe: no reference to this object is left.
     unsafe larkspur_server_session_free(pointer)
   }
 
@@ -36,7 +36,7 @@ final class TLSSession {
     case LARKSPUR_SERVER_WANTS_INPUT: return .wantsInput
     case Int(LARKSPUR_SERVER_ENDED): return .ended
     default:
-      // Safe: the words are NUL-terminated and fit the buffer.
+      // Safe: the text is NUL-terminated and fits the buffer.
       return .failed(
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
           guard let base = buffer.baseAddress else { return "" }
@@ -48,19 +48,21 @@ final class TLSSession {
 
   // MARK: Ciphertext
 
-  /// False: there is no memory for it.
+  /// Gives ciphertext to the session.
+  ///
+  /// - Returns: `false` if there is no memory.
   func feed(_ bytes: [UInt8]) -> Bool {
     // Safe: the bytes are lent for the call, with their length.
     unsafe larkspur_server_feed(pointer, bytes, bytes.count) == 1
   }
 
-  /// What is to be sent to the client.
+  /// Takes the ciphertext that is due to the client.
   func takeOutput() -> [UInt8] {
     // Safe: the session lives.
     let count = unsafe larkspur_server_output_count(pointer)
     guard count > 0 else { return [] }
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-      // Safe: it writes at most `count` bytes, and says how many.
+      // Safe: the function writes at most `count` bytes, and returns their number.
       guard let base = buffer.baseAddress else { return }
       initialized = unsafe larkspur_server_take_output(pointer, base, count)
     }
@@ -68,23 +70,23 @@ final class TLSSession {
 
   // MARK: Plaintext
 
-  // Safe: the session lives, here and below.
+  // Safe: the session lives.
   func handshake() -> Outcome { outcome(unsafe larkspur_server_handshake(pointer)) }
 
-  /// With `.done` come some bytes.
+  /// Reads plaintext: some bytes with `.done`, otherwise none.
   func read() -> (Outcome, [UInt8]) {
     var result: Int32 = 0
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 1 << 14) { buffer, initialized in
       guard let base = buffer.baseAddress else { return }
       var count = 0
-      // Safe: it writes at most as many bytes as there is room for, and says how many.
+      // Safe: the function writes at most `buffer.count` bytes, and sets `count` to their number.
       result = unsafe larkspur_server_read(pointer, base, buffer.count, &count)
       initialized = Int(result) == LARKSPUR_SERVER_DONE ? count : 0
     }
     return (outcome(result), bytes)
   }
 
-  /// After `.wantsInput` it is to be called again with the same bytes.
+  /// Encrypts plaintext. After `.wantsInput`, call it again with the same bytes.
   func write(_ bytes: Span<UInt8>) -> Outcome {
     // Safe: the span is lent for the call, with its length.
     unsafe bytes.withUnsafeBufferPointer { bytes in
@@ -93,16 +95,16 @@ final class TLSSession {
     }
   }
 
-  // MARK: What servers seldom do
+  // MARK: Unusual actions of a server
 
-  // Safe: the session lives, here and below.
+  // Safe: the session lives, in this function and in `refuse`.
   func closeNotify() { unsafe larkspur_server_close_notify(pointer) }
 
-  /// The next ClientHello is answered with this fatal alert.
+  /// Makes the session answer the next ClientHello with this fatal alert.
   func refuse(alert: UInt8) { unsafe larkspur_server_refuse(pointer, Int32(alert)) }
 
   func updateKey(isUpdateRequested: Bool) -> Outcome {
-    // Safe: the session lives, here and below.
+    // Safe: the session lives, in this function and in the next two.
     outcome(unsafe larkspur_server_update_key(pointer, isUpdateRequested ? 1 : 0))
   }
 
@@ -116,16 +118,16 @@ final class TLSSession {
     outcome(unsafe larkspur_server_forge_record(pointer, Int32(type), bytes, bytes.count))
   }
 
-  // MARK: What the connection has shown
+  // MARK: Facts about the connection
 
-  /// Another number each time when `describeProgress` has more to tell.
+  /// A number that changes whenever `describeProgress` has more to report.
   var progress: Int {
     // Safe: the session lives.
     Int(unsafe larkspur_server_alert_count(pointer)) + Int(unsafe larkspur_server_renegotiations(pointer))
   }
 
   func describe(_ handshake: inout TestServer.Handshake) {
-    // Safe: the session lives; the text is NUL-terminated, and stands in it or for ever.
+    // Safe: the session lives; the text is NUL-terminated, and lives as long as the session or for ever.
     unsafe handshake.version = String(cString: larkspur_server_version(pointer))
     unsafe handshake.cipher = String(cString: larkspur_server_cipher(pointer))
     handshake.isResumed = unsafe larkspur_server_is_resumed(pointer) != 0
@@ -139,7 +141,7 @@ final class TLSSession {
     describeProgress(&handshake)
   }
 
-  /// What changes after the handshake.
+  /// Reports the facts that change after the handshake.
   func describeProgress(_ handshake: inout TestServer.Handshake) {
     // Safe: the session lives.
     handshake.renegotiations = Int(unsafe larkspur_server_renegotiations(pointer))
@@ -155,7 +157,7 @@ final class TLSSession {
   private func fact(_ number: Int) -> [UInt8]? {
     var out: UnsafeMutablePointer<UInt8>?
     var count = 0
-    // Safe: on success it has allocated `count` bytes, which are ours to free.
+    // Safe: on success the function has allocated `count` bytes, which the caller frees.
     guard unsafe larkspur_server_fact(pointer, Int32(number), &out, &count) == 1, let bytes = unsafe out else {
       return nil
     }
@@ -167,7 +169,7 @@ final class TLSSession {
     stride(from: 0, to: bytes.count - 1, by: 2).map { Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]) }
   }
 
-  /// A length byte stands before each.
+  /// Reads names of protocols, each behind a byte with its length.
   private static func protocols(_ bytes: [UInt8]) -> [String] {
     var names: [String] = []
     var rest = bytes[...]

@@ -1,8 +1,8 @@
 import LarkspurCoding
 
-// Content codings (RFC 9110, section 8.4.1), whatever Accept-Encoding says.
+// Routes with content codings (RFC 9110, section 8.4.1). They ignore Accept-Encoding.
 //
-//   /gzip, /deflate         the echo, compressed; /deflate?raw=1 without the zlib wrapping
+//   /gzip, /deflate         the request as JSON, compressed; /deflate?raw=1 without the zlib wrapping
 //   /gzip/N, /deflate/N     N bytes of the deterministic content, in chunks
 
 let codingRoutes: [Router.Route] = [

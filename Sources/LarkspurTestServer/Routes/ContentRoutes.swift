@@ -37,7 +37,7 @@ private func drip(_ request: TestServer.Request) throws -> TestServer.Response {
   response.body = .stream(count: count) { writer in
     for piece in 0..<pieces {
       if piece > 0, interval > 0 { try writer.pause(.milliseconds(interval)) }
-      // The pieces differ by one byte at most, and add up.
+      // The sizes of the pieces differ by at most one byte, and their sum is `count`.
       let start = count / pieces * piece + min(piece, count % pieces)
       try writer.writeContent(start..<start + count / pieces + (piece < count % pieces ? 1 : 0))
     }

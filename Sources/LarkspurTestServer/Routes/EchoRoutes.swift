@@ -1,6 +1,6 @@
-// Routes that tell the client what it has sent.
+// Routes that send the client's request back to it.
 //
-//   /get, /post, /put, /patch, /delete   each by its method
+//   /get, /post, /put, /patch, /delete   by the method of that name only
 //   /anything, /anything/*               by any method
 //   /headers                             the fields only
 
@@ -13,7 +13,7 @@ let echoRoutes: [Router.Route] =
     .get("/headers") { .json(["headers": members($0.fields)]) },
   ]
 
-/// The request as JSON. The body stands in `data`, as text if it is UTF-8, otherwise as a `data:` URL.
+/// Returns the request as JSON. `data` is the body: as text if it is UTF-8, otherwise as a `data:` URL.
 func echo(_ request: TestServer.Request) -> TestServer.JSON {
   let isForm = isSameName(
     trimmed((request.fields["Content-Type"] ?? "").prefix { $0 != ";" }), "application/x-www-form-urlencoded")
@@ -36,7 +36,7 @@ func echo(_ request: TestServer.Request) -> TestServer.JSON {
   ]
 }
 
-/// Names with their values; a name that comes more than once has a list of them.
+/// Returns names with their values. A name that occurs more than once has a list of values.
 private func members(_ fields: TestServer.Fields) -> TestServer.JSON {
   var seen: [String] = []
   var members: [TestServer.JSON.Member] = []

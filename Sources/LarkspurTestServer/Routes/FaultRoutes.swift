@@ -1,6 +1,6 @@
-// Routes that misbehave. For anything finer there are scripts.
+// Routes that misbehave. Scripts do the same in finer detail.
 //
-//   /lie/N     announces N bytes more than it sends, then closes; ?bytes=100 is what it sends
+//   /lie/N     announces N bytes more than it sends, then closes; ?bytes=100 is the number that it sends
 //   /close     closes without an answer
 //   /reset     resets without an answer
 //   /hang      does not answer

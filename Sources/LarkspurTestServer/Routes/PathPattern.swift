@@ -1,9 +1,9 @@
-/// A path with places for segments: `/bytes/{count}`, `/files/*`.
+/// A path with variable segments: `/bytes/{count}`, `/files/*`.
 struct PathPattern: Hashable, Sendable {
   private enum Segment: Hashable {
     case literal(String)
     case parameter(String)
-    /// Whatever follows, nothing too.
+    /// Any number of segments, also none.
     case rest
   }
 
@@ -17,7 +17,7 @@ struct PathPattern: Hashable, Sendable {
     }
   }
 
-  /// What the parameters stand for, if the path fits.
+  /// - Returns: The values of the parameters, or `nil` if the path does not match.
   func match(_ path: String) -> [String: String]? {
     var parts = Self.segments(of: path)[...]
     var parameters: [String: String] = [:]

@@ -1,13 +1,13 @@
 // Parts of the deterministic content (RFC 9110, section 14).
 //
 //   /range/N     N bytes with ETag and Last-Modified; answers Range with 206 or 416, honours If-Range and
-//                If-None-Match. Several ranges at once are answered with the whole, as the RFC allows.
+//                If-None-Match. A request for several ranges gets the whole content, as the RFC allows.
 
 let rangeRoutes: [Router.Route] = [
   .get("/range/{count}") { try range($0) }
 ]
 
-/// A moment before which nothing here has changed.
+/// The date of the last change. The content never changes.
 private let lastModified = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 private func range(_ request: TestServer.Request) throws -> TestServer.Response {
@@ -34,7 +34,7 @@ private func range(_ request: TestServer.Request) throws -> TestServer.Response 
   return response
 }
 
-/// Whether the validator that the client has is the present one: a strong tag, or the very date.
+/// Whether the client's validator is the current one: the strong tag or exactly the date. No validator is current, too.
 private func isCurrent(_ validator: String?, _ tag: String) -> Bool {
   validator == nil || validator == tag || validator == lastModified
 }
@@ -58,7 +58,7 @@ private func requestedRange(_ header: String, of count: Int) -> RequestedRange {
   case (let first?, let last?) where first <= last:
     return first < count ? .part(first..<min(last, count - 1) + 1) : .unsatisfiable
   default:
-    // Not a range at all: the field is ignored (RFC 9110, section 14.2).
+    // The value is not a range, so the field is ignored (RFC 9110, section 14.2).
     return .whole
   }
 }

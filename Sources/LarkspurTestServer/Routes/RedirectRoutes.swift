@@ -1,6 +1,6 @@
-// Routes that lead elsewhere.
+// Routes that redirect.
 //
-//   /redirect/N       302 to /redirect/N-1 and so on, at last to /get; ?absolute=1 for absolute URLs
+//   /redirect/N       302 to /redirect/N-1 and so on, finally to /get; ?absolute=1 for absolute URLs
 //   /redirect-to      ?url=... (percent-encoded) &status=302; any method
 
 let redirectRoutes: [Router.Route] = [

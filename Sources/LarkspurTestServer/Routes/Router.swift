@@ -1,8 +1,8 @@
 /// Finds the route for a request.
 struct Router: Sendable {
-  /// What is to be done for a request.
+  /// A route's answer to a request.
   enum Answer {
-    /// `delay`: how long the client is to wait for it. `complaint`: what was wrong with the route, for the failures.
+    /// A response, sent after `delay`. `complaint` is an error of the route, for the server's failures.
     case response(TestServer.Response, delay: Duration = .zero, complaint: String? = nil)
     case script(TestServer.Script)
   }
@@ -23,7 +23,7 @@ struct Router: Sendable {
     }
   }
 
-  /// A request that a route of the server's own cannot make sense of.
+  /// A request with a parameter that a built-in route cannot accept.
   struct BadRequest: Error {
     var status = 400
     let words: String
@@ -37,7 +37,7 @@ struct Router: Sendable {
 
   mutating func add(_ route: Route) { routes.insert(route, at: 0) }
 
-  /// Answers, come what may. The request gets the parameters of its route.
+  /// Returns the answer of the first matching route, or an error response. Sets the request's parameters from the path.
   func answer(_ request: inout TestServer.Request) -> Answer {
     var allowed: [String] = []
     for route in routes {
@@ -67,7 +67,7 @@ struct Router: Sendable {
 }
 
 extension Router.Route {
-  /// A route that answers with a response, as most do.
+  /// Makes a route for GET and HEAD that answers with a response.
   static func get(
     _ path: String, _ respond: @escaping @Sendable (TestServer.Request) throws -> TestServer.Response
   ) -> Router.Route {
@@ -76,12 +76,12 @@ extension Router.Route {
 }
 
 extension TestServer.Request {
-  /// A path parameter of a route of the server's own, as a number.
+  /// Returns a parameter of the path as a number, for the built-in routes.
   func number(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
     try Self.number(parameters[name] ?? "", name, range)
   }
 
-  /// A number in the query; `standard` if it is not there.
+  /// Returns a number from the query, or `standard` if the query does not have the name.
   func queryNumber(_ name: String, in range: ClosedRange<Int> = 0...Int.max, else standard: Int) throws -> Int {
     guard let text = query[name] else { return standard }
     return try Self.number(text, name, range)
@@ -94,7 +94,7 @@ extension TestServer.Request {
     return number
   }
 
-  /// A switch in the query: `?name` or `?name=1`.
+  /// Whether the query has a switch: `?name` or `?name=1`.
   func queryFlag(_ name: String) -> Bool {
     switch query[name] {
     case nil, "0", "false": false

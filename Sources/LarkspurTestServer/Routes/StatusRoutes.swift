@@ -2,7 +2,8 @@
 //
 //   /status/N         that status, from 200 to 999
 //   /early-hints      103 with Link fields, then 200
-//   /etag/TAG         304 to If-None-Match, 412 to another If-Match, otherwise the tag; /etag is /etag/larkspur
+//   /etag/TAG         304 to If-None-Match, 412 to an If-Match without the tag, otherwise the tag;
+//                     /etag is /etag/larkspur
 
 let statusRoutes: [Router.Route] = [
   Router.Route("*", "/status/{status}") { request in
@@ -34,7 +35,7 @@ private func tagged(_ request: TestServer.Request, _ text: String) -> TestServer
 }
 
 extension TestServer.Fields {
-  /// Whether a list of entity tags has this one, weak or strong, or is `*` (RFC 9110, section 13.1).
+  /// Whether a list of entity tags has this tag, weak or strong, or is `*` (RFC 9110, section 13.1).
   func names(tag: String, in name: String) -> Bool {
     contains(token: tag, in: name) || contains(token: "W/" + tag, in: name) || contains(token: "*", in: name)
   }

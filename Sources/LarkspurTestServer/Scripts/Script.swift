@@ -1,14 +1,15 @@
 extension TestServer {
-  /// What the server does on a connection, step by step.
+  /// The server's actions on a connection, step by step.
   ///
   /// ```swift
   /// server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close])
   /// ```
   ///
-  /// A script is a value: keep it, join it with `+`, give it to as many connections as you like. Behind its last step
-  /// the connection is closed; if it has been half closed, then only when the client closes.
+  /// A script is a value: keep it, join it with `+`, give it to as many connections as you like. After the last step
+  /// the server closes the connection; if it has half closed it, then as soon as the client closes.
   ///
-  /// Only expectations fail. A client that goes away while the server sends or waits ends the script, and that is all.
+  /// A script fails only if an expectation is not met, or if a step is not possible (such as sending after a close). If
+  /// the client goes away while the server sends or waits, the script ends without a failure.
   public struct Script: Sendable, ExpressibleByArrayLiteral {
     public var steps: [Step]
 
@@ -22,7 +23,7 @@ extension TestServer {
 
     public static func + (first: Script, second: Script) -> Script { Script(first.steps + second.steps) }
 
-    /// Whether the script is to do the handshake itself.
+    /// Whether the script does the TLS handshake itself.
     var startsBeforeHandshake: Bool {
       if case .beforeHandshake? = steps.first?.kind { true } else { false }
     }

@@ -1,16 +1,16 @@
 /// Runs a script on a connection's thread.
 struct ScriptRunner {
-  /// Why a script does not go on.
+  /// The reason why a script ends early.
   private enum End: Error {
-    /// An expectation was not met, or the script makes no sense.
+    /// An expectation was not met, or a step is not possible.
     case failed(String)
     /// The client has gone or the server stops, and the script did not expect anything else.
     case quiet
-    /// The ordinary routes are to take over.
+    /// The ordinary routes take over.
     case routes
   }
 
-  /// Scripts start routes, whose scripts may start routes, at most so deep: a client could overflow the stack.
+  /// The maximum depth of scripts and routes that start each other. Without it a client could overflow the stack.
   private static let depthMax = 8
 
   private let connection: Connection
@@ -18,9 +18,9 @@ struct ScriptRunner {
   private let depth: Int
   /// The last request that was read.
   var request: TestServer.Request?
-  /// Where it stands in the ledger.
+  /// The place of `request` in the ledger.
   private var place = 0
-  /// Numbers of the step and of those that it stands in, from outermost.
+  /// The number of the step and of the steps around it, the outermost first.
   private var path: [Int] = []
   private var stepName = ""
 
@@ -30,7 +30,7 @@ struct ScriptRunner {
     self.depth = depth
   }
 
-  /// `open`: the ordinary routes are to go on. `over`: the connection is closed.
+  /// - Returns: `.open` if the ordinary routes take over, or `.over` if the connection is closed.
   mutating func run(_ script: TestServer.Script) -> Connection.Outcome {
     do throws(End) {
       try run(script, mayEndAtStart: false)
@@ -55,7 +55,7 @@ struct ScriptRunner {
     }
   }
 
-  /// `mayEnd`: the connection may end in place of this step.
+  /// Does one step. If `mayEnd`, the connection may end in its place without a failure.
   private mutating func perform(_ step: TestServer.Step.Kind, mayEnd: Bool) throws(End) {
     switch step {
     case .expectRequest(let method, let target):
@@ -91,7 +91,7 @@ struct ScriptRunner {
     case .pause(let duration):
       try pause(duration)
     case .beforeHandshake:
-      // The connection has seen to it.
+      // The connection has left the handshake to the script.
       guard path == [1], depth == 0 else { throw .failed("it is to be the first step of a connection's script") }
     case .handshake(let fault):
       guard connection.core.tls != nil else { throw .failed("the server has been started without TLS") }
@@ -216,7 +216,7 @@ struct ScriptRunner {
 
   // MARK: Sending
 
-  /// Does what fails only because the client has gone: unless the script itself has closed.
+  /// Sends. An error means that the client has gone, and ends the script quietly, unless the script itself has closed.
   private func sending(_ body: () throws -> Void) throws(End) {
     do {
       try body()

@@ -1,5 +1,5 @@
 extension TestServer {
-  /// One thing that a script does.
+  /// One action or expectation of a script.
   public struct Step: Sendable {
     indirect enum Kind {
       case expectRequest(method: String?, target: String?)
@@ -32,7 +32,7 @@ extension TestServer {
     }
 
     let kind: Kind
-    /// For messages.
+    /// The step's name in messages.
     let name: String
 
     init(_ kind: Kind, _ name: String) {
@@ -47,19 +47,20 @@ extension TestServer {
 extension TestServer.Step {
   /// Reads one whole request, body included, and records it in ``TestServer/requests``.
   ///
-  /// Fails when the connection ends or the server stops before that, and when the request is not well formed. It does
-  /// not send `100 Continue`: for clients that wait for it, see ``expectHead``.
+  /// The record is made when the head has been read, and completed with the body. The step fails if the connection ends
+  /// or the server stops first, or if the request is malformed. It does not send `100 Continue`: for clients that wait
+  /// for that response, see ``expectHead``.
   public static let expectRequest = Self(.expectRequest(method: nil, target: nil), "expectRequest")
 
-  /// As ``expectRequest``, and fails when the method or the target is another.
+  /// Reads one whole request like ``expectRequest``, and fails if its method or its target is another one.
   public static func expectRequest(_ method: String, _ target: String) -> Self {
     Self(.expectRequest(method: method, target: target), "expectRequest \(method) \(target)")
   }
 
-  /// Reads a request's head only, and records it: to answer before the body, or with `100 Continue`.
+  /// Reads and records the head of a request only, to respond before the body comes, or with `100 Continue`.
   public static let expectHead = Self(.expectHead, "expectHead")
 
-  /// Reads the body that the last head announced, and completes the record with it.
+  /// Reads the body that the last head announced, and adds it to the record.
   public static let expectBody = Self(.expectBody, "expectBody")
 
   /// Reads as many bytes as these, and fails at the first one that differs.
@@ -68,10 +69,10 @@ extension TestServer.Step {
   /// Reads as many bytes as the text has in UTF-8, and fails at the first one that differs.
   public static func expectBytes(_ text: String) -> Self { expectBytes(Array(text.utf8)) }
 
-  /// Reads so many bytes, whatever they are, and forgets them.
+  /// Reads and discards this number of bytes.
   public static func expectBytes(count: Int) -> Self { Self(.expectCount(count), "expectBytes(count: \(count))") }
 
-  /// Waits for the client to close or reset the connection; fails when it sends anything more.
+  /// Waits for the client to close or reset the connection. Fails if the client sends anything more.
   public static let expectClose = Self(.expectClose, "expectClose")
 }
 
@@ -84,19 +85,19 @@ extension TestServer.Step {
   /// Sends the text in UTF-8 at once.
   public static func send(_ text: String) -> Self { send(Array(text.utf8)) }
 
-  /// Sends the bytes in pieces of so many, each a TCP segment of its own, with a pause between them if wanted.
+  /// Sends the bytes in pieces of `count`, each a TCP segment of its own, with a pause of `gap` between them.
   ///
   /// The client's kernel may still join pieces that arrive faster than the client reads.
   public static func send(_ bytes: [UInt8], inPiecesOf count: Int, every gap: Duration = .zero) -> Self {
     Self(.send(bytes, pieceBytes: max(count, 1), gap: gap), "send")
   }
 
-  /// Sends the text in UTF-8 in pieces of so many bytes.
+  /// Sends the text in UTF-8 in pieces of `count` bytes.
   public static func send(_ text: String, inPiecesOf count: Int, every gap: Duration = .zero) -> Self {
     send(Array(text.utf8), inPiecesOf: count, every: gap)
   }
 
-  /// Sends text whose characters U+0000 to U+00FF are one byte each. (Others are sent in UTF-8.)
+  /// Sends text with the characters U+0000 to U+00FF as one byte each, and all others in UTF-8.
   public static func send(latin1 text: String, inPiecesOf count: Int = .max) -> Self {
     let bytes = text.unicodeScalars.flatMap { scalar in
       scalar.value < 0x100 ? [UInt8(scalar.value)] : Array(String(scalar).utf8)
@@ -107,10 +108,10 @@ extension TestServer.Step {
   /// Sends a part of ``TestServer/content(_:)``, of any size, in constant memory.
   public static func sendContent(_ range: Range<Int>) -> Self { Self(.sendContent(range), "sendContent") }
 
-  /// Sends a well-formed response to the last request, as a route would. Closing afterwards is up to the script.
+  /// Sends a well-formed response to the last request, as a route would. The script has to close the connection itself.
   public static func respond(_ response: TestServer.Response) -> Self { Self(.respond(response), "respond") }
 
-  /// Asks the kernel for a send buffer of about so many bytes: a small one makes back-pressure show early.
+  /// Asks the kernel for a send buffer of about this size. A small one makes back-pressure show early.
   public static func setSendBuffer(bytes: Int) -> Self { Self(.setSendBuffer(bytes: bytes), "setSendBuffer") }
 }
 
@@ -120,45 +121,46 @@ extension TestServer.Step {
   /// Waits until the test fires the signal, or the server stops.
   public static func wait(_ signal: TestServer.Signal) -> Self { Self(.wait(signal), "wait") }
 
-  /// Tells the test that the script has come to here.
+  /// Fires the signal, to tell the test that the script has reached this step.
   public static func fire(_ signal: TestServer.Signal) -> Self { Self(.fire(signal), "fire") }
 
-  /// Does nothing for so long, or until the server stops. For clients' timers; to wait for events use ``wait(_:)``.
+  /// Waits for this duration, or until the server stops. Meant for clients' timers; use ``wait(_:)`` to wait for
+  /// events.
   public static func pause(_ duration: Duration) -> Self { Self(.pause(duration), "pause") }
 }
 
 // MARK: Ends
 
 extension TestServer.Step {
-  /// Closes the connection in order (over TLS close_notify; FIN): the client reads the end of the stream; what it sends
-  /// later is answered by RST.
+  /// Closes the connection in order (over TLS close_notify; FIN). The client reads the end of the stream; the kernel
+  /// answers bytes that the client sends later with RST.
   public static let close = Self(.close, "close")
 
-  /// Aborts the connection (RST), over TLS without close_notify. Bytes that the client's kernel has not taken yet are
-  /// lost.
+  /// Aborts the connection (RST), over TLS without close_notify. Bytes that the client's kernel has not yet received
+  /// are lost.
   public static let reset = Self(.reset, "reset")
 
-  /// Ends the sending side only (over TLS close_notify; FIN). The client reads the end of the stream, and can go on
-  /// sending.
+  /// Ends the sending side only (over TLS close_notify; FIN). The client reads the end of the stream, and can still
+  /// send.
   public static let halfClose = Self(.halfClose, "halfClose")
 
   /// Neither reads nor writes until the client ends its side or the server stops.
   public static let hang = Self(.hang, "hang")
 
-  /// The ordinary routes take the connection over. Later steps are not reached.
+  /// Hands the connection over to the ordinary routes. The script ends with this step.
   public static let serveRoutes = Self(.serveRoutes(requestsMax: nil), "serveRoutes")
 
-  /// Answers so many requests by the ordinary routes, then goes on with the script.
+  /// Answers `count` requests by the ordinary routes, then continues the script.
   public static func serveRoutes(requests count: Int) -> Self {
     Self(.serveRoutes(requestsMax: count), "serveRoutes(requests: \(count))")
   }
 
-  /// Does the steps so many times.
+  /// Does the steps `count` times.
   public static func `repeat`(_ count: Int, _ steps: [Self]) -> Self {
     Self(.repeat(count: count, TestServer.Script(steps)), "repeat")
   }
 
-  /// Does the steps until the connection ends. It may end, without a failure, where a round begins.
+  /// Repeats the steps until the connection ends. An end at the beginning of a round is not a failure.
   public static func `repeat`(_ steps: [Self]) -> Self {
     Self(.repeat(count: nil, TestServer.Script(steps)), "repeat")
   }

@@ -1,35 +1,37 @@
 extension TestServer {
-  /// What a TLS handshake has shown of the client.
+  /// A record of a TLS handshake and of the client's part in it.
   public struct Handshake: Hashable, Sendable {
-    /// The connection: 1 for the first one that the server accepted.
+    /// The number of the connection: 1 for the first one that the server accepted.
     public var connection: Int
-    /// Why there is no TLS on the connection, in words. Nil: the handshake was completed.
+    /// The reason, in words, why the handshake failed, or `nil` if it was completed.
     public var failure: String?
-    /// The name that the client asked for (SNI). Nil: it named none.
+    /// The name that the client asked for (SNI), or `nil` if it named none.
     public var serverName: String?
-    /// `TLSv1.3`, `TLSv1.2` and so on.
+    /// The version: `TLSv1.3`, `TLSv1.2` and so on.
     public var version = ""
-    /// The cipher, in OpenSSL's words. Empty if it came to none.
+    /// The cipher by OpenSSL's name. Empty if none was agreed on.
     public var cipher = ""
-    /// Whether an earlier session was taken up again.
+    /// Whether the handshake resumed an earlier session.
     public var isResumed = false
-    /// The application protocols that the client offers, in its order.
+    /// The application protocols that the client offered, in its order.
     public var alpnOffered: [String] = []
-    /// The one that the server has answered with.
+    /// The application protocol that the server answered with, if any.
     public var alpnChosen: String?
     /// The numbers of the client's cipher suites, in its order.
     public var ciphersOffered: [Int] = []
-    /// The numbers of the extensions in its ClientHello, in its order.
+    /// The numbers of the extensions in the ClientHello, in the client's order.
     public var extensionsOffered: [Int] = []
-    /// The client's certificate.
+    /// The client's certificate, if it sent one.
     public var clientCertificateDER: [UInt8]?
-    /// Its subject, as in RFC 2253: `CN=me,O=us`.
+    /// The subject of the client's certificate in the form of RFC 2253: `CN=me,O=us`.
     public var clientCertificateSubject: String?
-    /// How many handshakes there have been after the first one, on the same connection (TLS 1.2 and before).
+    /// The number of later handshakes on the same connection (TLS 1.2 and before).
     public var renegotiations = 0
-    /// The alerts that came until now, close_notify among them. The record is completed as the connection goes on.
+    /// The alerts received so far, close_notify among them. The server updates the record while the connection is open.
+    /// At most 64 alerts of a connection are recorded, both directions counted together.
     public var alertsReceived: [Alert] = []
-    /// The alerts that the server has sent of its own accord, close_notify among them.
+    /// The alerts that OpenSSL has sent for the server, close_notify among them. Alerts that a script sends by
+    /// ``TestServer/Step/sendAlert(_:isFatal:)`` are not recorded.
     public var alertsSent: [Alert] = []
 
     /// Whether the client asks for a stapled OCSP response.
@@ -46,7 +48,7 @@ extension TestServer {
       self.number = number
     }
 
-    /// `alert 42 bad_certificate`.
+    /// The alert in words: `alert 42 bad_certificate`.
     public var description: String {
       "alert \(number)" + (Self.names[number].map { " " + $0 } ?? "")
     }

@@ -1,5 +1,5 @@
 extension TLSLayer {
-  /// What servers seldom do, and some never.
+  /// Unusual actions of a server.
   enum Oddity {
     case record(type: UInt8, [UInt8])
     case keyUpdate(isRequested: Bool)
@@ -7,7 +7,7 @@ extension TLSLayer {
     case renegotiation
   }
 
-  /// Throws `.insecure` when it cannot be done on this connection.
+  /// Does an unusual action. Throws `.insecure` if the action is not possible on this connection.
   func perform(_ oddity: Oddity, on wire: Wire) throws(Wire.Failure) {
     if hasSentCloseNotify { throw .closed }
     let outcome =

@@ -1,15 +1,15 @@
-/// TLS on a wire: between those who read and write, and the layer below (the socket, or TLS again).
+/// A layer of TLS on a wire, above the socket or another layer of TLS.
 ///
-/// Confined to the connection's thread, as the wire is.
+/// Confined to the connection's thread, like the wire.
 final class TLSLayer {
-  /// How many layers there are below it.
+  /// The number of layers below this one.
   let depth: Int
   let session: TLSSession
   private let recordBytesMax: Int
   private(set) var hasSentCloseNotify = false
-  /// How much the record knows of.
+  /// The value of `session.progress` that the record of the handshake includes.
   private var progressKnown = 0
-  /// Called when the record has changed after the handshake.
+  /// Called when the record of the handshake needs an update after the handshake.
   var changed: (TLSLayer) -> Void = { _ in }
 
   private static let outputBytesMax = 1 << 16
@@ -22,13 +22,13 @@ final class TLSLayer {
 
   // MARK: Handshake
 
-  /// What goes wrong on purpose in a handshake.
+  /// Faults to make in a handshake.
   struct Fault {
-    /// Nothing is sent from this flight of the server's on: 1 is what answers the ClientHello.
+    /// The number of the first flight that is not sent. Flight 1 answers the ClientHello.
     var stalledFlight: Int?
-    /// Fires when it has come to the stall.
+    /// A signal that fires when the handshake stalls.
     var reached: TestServer.Signal?
-    /// The fatal alert that answers the ClientHello.
+    /// The fatal alert with which to answer the ClientHello.
     var alert: UInt8?
   }
 
@@ -52,10 +52,10 @@ final class TLSLayer {
     }
   }
 
-  /// Ciphertext that has come already.
+  /// Takes ciphertext that has already been received.
   func give(_ bytes: [UInt8]) { _ = session.feed(bytes) }
 
-  /// Completes the record with what is known now.
+  /// Adds all facts known so far to the record of the handshake.
   func describe(_ handshake: inout TestServer.Handshake) {
     session.describe(&handshake)
     progressKnown = session.progress
@@ -71,19 +71,21 @@ final class TLSLayer {
 
   // MARK: Reading
 
-  /// More ciphertext. False: there will be no more.
+  /// Receives more ciphertext.
+  ///
+  /// - Returns: `false` at the end of the layer below.
   private func fill(from wire: Wire) throws(Wire.Failure) -> Bool {
     let bytes = try wire.receive(above: depth)
     guard session.feed(bytes) else { throw .insecure("there is no memory for what has come") }
     return !bytes.isEmpty
   }
 
-  /// The next plaintext; empty at the end: close_notify, or the end of the layer below.
+  /// Receives the next plaintext, which is empty at the end: close_notify, or the end of the layer below.
   func receive(from wire: Wire) throws(Wire.Failure) -> [UInt8] {
     while true {
       let (outcome, bytes) = session.read()
       tellOfProgress()
-      // Answers to key updates and the like. A client that has gone does not want them.
+      // The output answers key updates and the like. A client that has gone does not need it.
       let output = session.takeOutput()
       if !output.isEmpty { try? wire.send(output, above: depth) }
       switch outcome {
@@ -95,7 +97,9 @@ final class TLSLayer {
     }
   }
 
-  /// Takes in ciphertext that nobody will read, for what it tells. The result is the plaintext in it.
+  /// Takes ciphertext that no step will read, for the facts in it, such as alerts.
+  ///
+  /// - Returns: The plaintext in it.
   func absorb(_ bytes: [UInt8]) -> [UInt8] {
     guard session.feed(bytes) else { return [] }
     var plaintext: [UInt8] = []
@@ -113,7 +117,7 @@ final class TLSLayer {
 
   func send(_ bytes: Span<UInt8>, to wire: Wire) throws(Wire.Failure) {
     if hasSentCloseNotify { throw .closed }
-    // OpenSSL cuts records of 512 bytes and more itself.
+    // OpenSSL itself limits records to 512 bytes or more; smaller limits are applied here.
     let pieceBytesMax = recordBytesMax < 512 ? recordBytesMax : Self.outputBytesMax
     var offset = 0
     var waiting = 0
@@ -135,7 +139,7 @@ final class TLSLayer {
       switch session.write(bytes) {
       case .done: return
       case .wantsInput:
-        // A renegotiation is under way, and comes first.
+        // A renegotiation is in progress and has to end first.
         try flush(to: wire)
         guard try fill(from: wire) else { throw .ended }
       case .ended: throw .ended
@@ -150,15 +154,15 @@ final class TLSLayer {
     if !output.isEmpty { try wire.send(output, above: depth) }
   }
 
-  /// Tells the client, once, that no more comes.
+  /// Sends close_notify, at most once.
   func closeNotify(to wire: Wire) {
     guard !hasSentCloseNotify else { return }
     hasSentCloseNotify = true
     session.closeNotify()
-    // A client that has gone does not hear it.
+    // The client may have gone.
     try? flush(to: wire)
   }
 
-  /// From now on it is as if close_notify had been sent.
+  /// Makes `closeNotify` do nothing, as if close_notify had been sent.
   func forgoCloseNotify() { hasSentCloseNotify = true }
 }

@@ -1,13 +1,13 @@
-// Small readings of text. (Foundation would bring them, and its weight, into every program under test.)
+// Functions for text. Foundation has them, but would add its weight to every program under test.
 
-/// Compares field names, tokens and the like: ASCII letters are the same in both cases.
+/// Compares field names, tokens and the like, without regard to the case of ASCII letters.
 func isSameName(_ one: some StringProtocol, _ other: some StringProtocol) -> Bool {
   one.utf8.elementsEqual(other.utf8) { lowercased($0) == lowercased($1) }
 }
 
 private func lowercased(_ byte: UInt8) -> UInt8 { byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte }
 
-/// Without the blanks and tabs around it.
+/// Returns the text without the blanks and tabs around it.
 func trimmed(_ text: some StringProtocol) -> String {
   let isBlank = { (character: Character) in character == " " || character == "\t" }
   guard let first = text.firstIndex(where: { !isBlank($0) }), let last = text.lastIndex(where: { !isBlank($0) }) else {
@@ -16,7 +16,7 @@ func trimmed(_ text: some StringProtocol) -> String {
   return String(text[first...last])
 }
 
-/// What the bytes say: UTF-8 if they are that, otherwise ISO 8859-1, in which every byte is a character.
+/// Decodes bytes as UTF-8 if they are valid, otherwise as ISO 8859-1, in which every byte is a character.
 func text(of bytes: some Collection<UInt8>) -> String {
   String(validating: bytes, as: UTF8.self) ?? latin1Text(of: bytes)
 }
@@ -32,7 +32,7 @@ func hexadecimal(_ value: some FixedWidthInteger & UnsignedInteger) -> String {
   return String(repeating: "0", count: value.bitWidth / 4 - digits.count) + digits
 }
 
-/// RFC 3986, section 2.1. A percent sign without two hexadecimal digits stands for itself.
+/// Decodes percent-encoded text (RFC 3986, section 2.1). A percent sign without two hexadecimal digits stays.
 func percentDecoded(_ source: some StringProtocol, plusIsSpace: Bool = false) -> String {
   let source = Array(source.utf8)
   var bytes: [UInt8] = []
@@ -61,7 +61,7 @@ func hexDigit(_ byte: UInt8) -> UInt8? {
   }
 }
 
-/// `name=value` pairs, as in a query or a form (application/x-www-form-urlencoded).
+/// Decodes `name=value` pairs, as in a query or a form (application/x-www-form-urlencoded).
 func decodedPairs(_ source: some StringProtocol) -> [TestServer.Field] {
   source.split(separator: "&").map { pair in
     let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -70,7 +70,7 @@ func decodedPairs(_ source: some StringProtocol) -> [TestServer.Field] {
   }
 }
 
-/// RFC 4648, section 4.
+/// Encodes bytes in base64 (RFC 4648, section 4).
 func base64(_ bytes: [UInt8]) -> String {
   let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   var output: [UInt8] = []

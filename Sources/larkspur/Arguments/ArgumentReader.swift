@@ -1,13 +1,13 @@
-/// Takes a command line apart into options and operands, as POSIX and GNU have it:
+/// Splits a command line into options and operands by the rules of POSIX and GNU:
 ///
 /// ```
 /// -v  -iv  -oFILE  -o FILE  -ivo FILE  --output FILE  --output=FILE  --  -
 /// ```
 ///
-/// Options may stand behind operands. What follows `--` is operands only; a single `-` is one, too.
+/// Options may stand behind operands. Everything behind `--` is an operand, and so is a single `-`.
 package struct ArgumentReader {
   package struct Option: Hashable, Sendable {
-    /// Nil: it has only its long name.
+    /// The letter, or `nil` if the option has only its long name.
     package var short: Character?
     package var long: String
     package var takesValue: Bool
@@ -20,7 +20,7 @@ package struct ArgumentReader {
   }
 
   package enum Argument: Hashable, Sendable {
-    /// `name` is the long one. `value` is empty for an option that takes none.
+    /// An option by its long name. `value` is empty for an option that takes none.
     case option(name: String, value: String)
     case operand(String)
   }
@@ -28,7 +28,7 @@ package struct ArgumentReader {
   private let options: [Option]
   private let topic: HelpTopic
   private var rest: ArraySlice<String>
-  /// Short options that stand behind another one in the same word.
+  /// The short options that are left in the current word.
   private var group = Substring()
   private var isPastOptions = false
 
@@ -38,7 +38,7 @@ package struct ArgumentReader {
     self.topic = topic
   }
 
-  /// The next option or operand, nil at the end.
+  /// - Returns: The next option or operand, or `nil` at the end.
   package mutating func next() throws(UsageError) -> Argument? {
     if let letter = group.popFirst() { return try shortOption(letter) }
     guard let word = rest.popFirst() else { return nil }

@@ -1,14 +1,15 @@
 import LarkspurBytes
 
-/// Reads the value of one `-F` by the rules of curl (curl's manual page, `--form`).
+/// Reads the value of one `-F` option by the rules of curl (curl's manual page, `--form`).
 ///
 /// ```
 /// NAME=TEXT[;option ...]   NAME=@FILE[;option ...]     option: type=TYPE  filename=NAME  headers=FIELD
 /// ```
 ///
-/// TEXT, FILE, NAME and FIELD are words. Blanks around a word are dropped. A word in double quotes may hold all
-/// characters; a backslash in it stands before a quote or another backslash. The parameters of TYPE follow it behind
-/// semicolons. Where curl warns and drops what it cannot read, this is an error, or for TEXT without quotes a part of it.
+/// TEXT, FILE, NAME and FIELD are words. Blanks around a word are dropped. A word in double quotes may hold any
+/// character; in it a backslash escapes a quote or another backslash. Behind TYPE, its parameters may follow after
+/// semicolons. Where curl warns and drops unreadable input, this reader throws an error; in a TEXT without quotes it
+/// takes such input as a part of the text.
 struct FormPartReader {
   private typealias Bytes = ArraySlice<UInt8>
 
@@ -18,7 +19,7 @@ struct FormPartReader {
   private static let comma = UInt8(ascii: ",")
 
   private var rest: Bytes
-  /// In curl a comma separates files.
+  /// Whether the word is a file. Then a comma is a separator, as curl separates files by commas.
   private let isFile: Bool
 
   static func part(_ text: String) throws(UsageError) -> SessionOptions.Part {
@@ -85,7 +86,7 @@ struct FormPartReader {
 
   // MARK: - Words
 
-  /// Takes a word: to the end of its quotes, or to `end`, or to the next separator.
+  /// Takes a word, which ends with its closing quote, at `end`, or at the next separator.
   private mutating func word(until end: Bytes.Index? = nil) throws(UsageError) -> String {
     skipBlanks()
     if rest.first == Self.quote, let word = takeQuoted() {
@@ -96,13 +97,13 @@ struct FormPartReader {
       return word
     }
     guard let end else { return Self.trimmed(takeRaw()) }
-    // Blanks may be all that there was.
+    // Skipping blanks may have gone past `end`.
     let word = rest.startIndex < end ? rest[..<end] : []
     rest = rest[max(end, rest.startIndex)...]
     return Self.trimmed(word)
   }
 
-  /// - Returns: `nil` if the closing quote is missing: then the first one is a character of the word.
+  /// - Returns: The word, or `nil` if the closing quote is missing: then the opening quote is a character of the word.
   private mutating func takeQuoted() -> String? {
     var word: [UInt8] = []
     var bytes = rest.dropFirst()
@@ -119,7 +120,8 @@ struct FormPartReader {
     return nil
   }
 
-  /// Where the options of a text without quotes begin: a semicolon of the text's own is not followed by the name of one.
+  /// The index of the first option behind a TEXT without quotes. Other semicolons in the text are not followed by the
+  /// name of an option.
   private var firstOption: Bytes.Index {
     rest.indices.first { index in
       guard rest[index] == Self.semicolon else { return false }
@@ -146,7 +148,7 @@ struct FormPartReader {
 
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0d ~= byte }
 
-  /// Options are compared without regard to case.
+  /// Whether the bytes begin with the name of an option, in any letter case.
   private static func hasPrefix(_ option: String, _ bytes: Bytes) -> Bool {
     String(decoding: bytes.prefix(option.utf8.count), as: UTF8.self).lowercased() == option
   }

@@ -1,6 +1,6 @@
-/// The options of `larkspur get`, as they stand on the command line.
+/// The options of `larkspur get`, in the form of the command line.
 package struct GetOptions: Hashable, Sendable {
-  /// A field of `-H`. An empty value takes away a field that would be sent by itself.
+  /// A field of `-H`. An empty value removes a field that the command would send by default.
   package struct Field: Hashable, Sendable {
     package var name: String
     package var value: String
@@ -11,7 +11,7 @@ package struct GetOptions: Hashable, Sendable {
     }
   }
 
-  /// What one `-d` gives.
+  /// The source of one `-d` option's data.
   package enum Data: Hashable, Sendable {
     case text(String)
     case file(String)
@@ -21,20 +21,22 @@ package struct GetOptions: Hashable, Sendable {
   package var url: String
   package var showsHead = false
   package var tellsStory = false
-  /// Nil: standard output.
+  /// The file to write, or `nil` for standard output.
   package var output: String?
   package var fields: [Field] = []
   package var method: String?
   package var data: [Data] = []
   private var dataIsJSON = false
-  /// Nil: no limit.
+  /// The limit for connecting, or `nil` for no limit.
   package var connectTimeout: Duration?
+  /// The limit for the whole transfer, or `nil` for no limit.
   package var maxTime: Duration?
   package var failsOnHTTPError = false
   package var tls = TLSOptions()
   package var session = SessionOptions()
-  /// Nil: the environment says. Empty: none.
+  /// The proxy; empty for none. If `nil`, the environment decides.
   package var proxy: String?
+  /// The hosts to reach without the proxy. If `nil`, the environment decides.
   package var proxyExceptions: String?
 
   package init(url: String) {
@@ -50,7 +52,7 @@ package struct GetOptions: Hashable, Sendable {
       .init("x", "proxy", takesValue: true), .init(nil, "noproxy", takesValue: true),
     ] + TLSOptions.options + SessionOptions.options
 
-  /// Nil: help is asked for.
+  /// - Returns: The options, or `nil` if the command line asks for help.
   static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> GetOptions? {
     var reader = ArgumentReader(arguments, options: options, topic: .get)
     var result = GetOptions(url: "")
@@ -83,7 +85,7 @@ package struct GetOptions: Hashable, Sendable {
       output = value == "-" ? nil : value
     case "header": fields.append(try Self.field(value, of: "-H"))
     case "request":
-      // A 2xx to CONNECT makes a tunnel, and there is nothing here to put through it.
+      // A 2xx response to CONNECT opens a tunnel, and the command has nothing to send through one.
       guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource", topic: .get) }
       method = value
     case "data": try addData(value, isJSON: false)
@@ -112,7 +114,8 @@ package struct GetOptions: Hashable, Sendable {
     return Field(String(text[..<colon]), String(trimmed(value)))
   }
 
-  /// Nothing but the blanks around a value is dropped: a line break would be another field, and is refused later.
+  /// Drops blanks and tabs around a value. A line break stays, because it could begin another field; it is refused
+  /// later.
   private static func trimmed(_ text: Substring) -> Substring {
     var text = text
     while text.first == " " || text.first == "\t" { text.removeFirst() }
@@ -120,7 +123,7 @@ package struct GetOptions: Hashable, Sendable {
     return text
   }
 
-  /// Nil for 0: no limit.
+  /// - Returns: The timeout, or `nil` if the text is 0, which means no limit.
   static func timeout(_ text: String, of name: String, topic: HelpTopic) throws(UsageError) -> Duration? {
     guard let duration = Duration(seconds: text) else {
       throw UsageError("--\(name) wants seconds, such as 2 or 0.5, not \(text.debugDescription)", topic: topic)
@@ -130,7 +133,8 @@ package struct GetOptions: Hashable, Sendable {
 }
 
 extension Duration {
-  /// Reads decimal seconds: `2`, `0.25`, `.5`. Nine digits before the point and nine behind it count.
+  /// Reads decimal seconds: `2`, `0.25`, `.5`. At most nine digits may stand before the point. Digits behind the ninth
+  /// decimal place are ignored.
   package init?(seconds text: String) {
     let parts = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
     let (whole, fraction) = (parts[0], parts.count > 1 ? parts[1] : "".utf8[...])

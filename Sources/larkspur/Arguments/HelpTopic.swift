@@ -1,4 +1,4 @@
-/// What `larkspur help` can tell of.
+/// A topic of `larkspur help`.
 package enum HelpTopic: String, CaseIterable, Sendable {
   case overview
   case get

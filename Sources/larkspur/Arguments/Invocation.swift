@@ -1,4 +1,4 @@
-/// What a command line asks for.
+/// The command that a command line asks for, with its options.
 package enum Invocation: Hashable, Sendable {
   case get(GetOptions)
   case pins(PinsOptions)
@@ -7,7 +7,7 @@ package enum Invocation: Hashable, Sendable {
   case help(HelpTopic)
   case version
 
-  /// `arguments` without the command's own name.
+  /// - Parameter arguments: The command line without the name of the program.
   package init(parsing arguments: ArraySlice<String>) throws(UsageError) {
     guard let command = arguments.first else {
       throw UsageError("a command is missing: get, pins, check, demo or help")

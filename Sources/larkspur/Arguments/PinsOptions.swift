@@ -1,11 +1,11 @@
 /// The options of `larkspur pins`.
 package struct PinsOptions: Hashable, Sendable {
   package var url = ""
-  /// Nil: no limit.
+  /// The limit for connecting, or `nil` for no limit.
   package var connectTimeout: Duration?
   package var tls = TLSOptions()
 
-  /// Nil: help is asked for.
+  /// - Returns: The options, or `nil` if the command line asks for help.
   static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> PinsOptions? {
     let options: [ArgumentReader.Option] = [.init(nil, "connect-timeout", takesValue: true), .init("h", "help")]
     var reader = ArgumentReader(arguments, options: options + TLSOptions.options, topic: .pins)

@@ -1,6 +1,7 @@
-/// What `larkspur get` leaves to a session: whoever asks for one of these has the whole request made by `URLSession`.
+/// The options of `larkspur get` that a session implements. If one of them is given, `URLSession` makes the whole
+/// request.
 package struct SessionOptions: Hashable, Sendable {
-  /// One `-F`.
+  /// The value of one `-F` option.
   package struct Part: Hashable, Sendable {
     package enum Content: Hashable, Sendable {
       case text(String)
@@ -9,9 +10,9 @@ package struct SessionOptions: Hashable, Sendable {
 
     package var name: String
     package var content: Content
-    /// The value of `Content-Type`. Without one a text has none, and a file `application/octet-stream`.
+    /// The value of `Content-Type`. By default a text has none, and a file has `application/octet-stream`.
     package var type: String?
-    /// The name to send. Without one a text has none, and a file its own.
+    /// The file name to send. By default a text has none, and a file has its own.
     package var fileName: String?
     /// More fields of the part's head.
     package var fields: [GetOptions.Field]
@@ -45,10 +46,10 @@ package struct SessionOptions: Hashable, Sendable {
   package var isJSON = false
   package var followsRedirects = false
   package var parts: [Part] = []
-  /// Nil: as fast as it comes.
+  /// The maximum mean rate, or `nil` for no limit.
   package var bytesPerSecondMax: Int?
   package var showsMetrics = false
-  /// The first of these that was given, for messages.
+  /// The name of the first of these options on the command line, for messages.
   package private(set) var name: String?
 
   package init() {}
@@ -60,7 +61,9 @@ package struct SessionOptions: Hashable, Sendable {
     .init(nil, "metrics"),
   ]
 
-  /// False: the option is not one of these.
+  /// Takes an option.
+  ///
+  /// - Returns: `false` if the option is not a session's.
   mutating func take(_ option: String, _ value: String) throws(UsageError) -> Bool {
     switch option {
     case "resume": resumes = true
@@ -81,10 +84,10 @@ package struct SessionOptions: Hashable, Sendable {
     return true
   }
 
-  /// What no single option can be blamed for.
+  /// Checks the combination of all options.
   func check(with options: GetOptions) throws(UsageError) {
     guard let name else { return }
-    // A session has no limit of its own for the time of connecting, and writes no key log.
+    // A session has no separate limit for connecting, and writes no key log.
     if options.connectTimeout != nil { throw Self.exclusion("connect-timeout", name) }
     if options.tls.logsKeys { throw Self.exclusion("dangerously-log-keys", name) }
     if !parts.isEmpty, !options.data.isEmpty { throw Self.exclusion("form", isJSON ? "json" : "data") }
@@ -96,7 +99,7 @@ package struct SessionOptions: Hashable, Sendable {
       throw UsageError("--resume is for GET only", topic: .get)
     }
     if options.showsHead { throw Self.exclusion("resume", "include") }
-    // A range counts encoded bytes.
+    // A range counts bytes before decompression.
     if decodes { throw Self.exclusion("resume", "compressed") }
   }
 
@@ -105,7 +108,7 @@ package struct SessionOptions: Hashable, Sendable {
   }
 
   private static func credentials(_ text: String) throws(UsageError) -> Credentials {
-    // RFC 7617 2: a user's name has no colon, and a password may have any number of them.
+    // RFC 7617, section 2: a user name has no colon; a password may have any number of them.
     guard let colon = text.firstIndex(of: ":") else {
       throw UsageError("--user wants USER:PASSWORD", topic: .get)
     }

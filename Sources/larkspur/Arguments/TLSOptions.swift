@@ -1,12 +1,12 @@
 import LarkspurTLS
 
-/// What the command line says about TLS, for every command that makes connections.
+/// The TLS options, common to all commands that make connections.
 package struct TLSOptions: Hashable, Sendable {
-  /// A file of roots, in place of the system's.
+  /// A file of root certificates to trust in place of the system's.
   package var roots: String?
-  /// The client's certificate and those behind it in PEM, a PKCS#12 archive with the key, or the certificate in DER.
+  /// A file with the client's certificate: in PEM, with its chain; as PKCS#12, with its key; or in DER.
   package var certificate: String?
-  /// The client's key; nil: it stands in the certificate's file.
+  /// A file with the client's key. If `nil`, the key is in the certificate's file.
   package var key: String?
   package var password: String?
   package var pins: [Pin] = []
@@ -28,7 +28,9 @@ package struct TLSOptions: Hashable, Sendable {
     .init(nil, "dangerously-allow-legacy-key-exchange"), .init(nil, "dangerously-log-keys"),
   ]
 
-  /// False: the option is not one of these.
+  /// Takes an option.
+  ///
+  /// - Returns: `false` if the option is not one of TLS.
   mutating func take(_ name: String, _ value: String, topic: HelpTopic) throws(UsageError) -> Bool {
     switch name {
     case "cacert": roots = value
@@ -50,7 +52,7 @@ package struct TLSOptions: Hashable, Sendable {
     return true
   }
 
-  /// What no single option can be blamed for.
+  /// Checks the combination of all options.
   func check(topic: HelpTopic) throws(UsageError) {
     if maximumVersion < minimumVersion {
       throw UsageError("--tls-min \(minimumVersion.number) is above --tls-max \(maximumVersion.number)", topic: topic)

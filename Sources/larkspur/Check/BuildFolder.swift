@@ -1,21 +1,21 @@
 import Foundation
 import LarkspurIO
 
-/// A folder where SwiftPM has built a program, such as `.build/debug`.
+/// A folder in which SwiftPM has built a program, such as `.build/debug`.
 ///
-/// Each target has a folder there, `NAME.build`, with the compiler's dependency files; modules are in `Modules`.
+/// Each target has a folder in it, `NAME.build`, with the compiler's dependency files. Modules are in `Modules`.
 final class BuildFolder {
   private let path: String
-  /// The object files that the products are linked from, or `nil` if that is not known.
+  /// The object files that the products are linked from, or `nil` if they are not known.
   private let linked: Set<String>?
   private var moduleDates: [String: Date?] = [:]
-  /// Of all dependency files together, in bytes.
+  /// The number of bytes that may still be read from all dependency files together.
   private var budget = 1 << 30
   private var hasUnread = false
 
   /// The size of the largest file that is read, in bytes.
   private static let fileMax = 16 << 20
-  /// The number of targets, and of dependency files of one target.
+  /// The maximum number of entries that are read of one folder: of targets, and of the files of one target.
   private static let filesMax = 16_384
 
   /// - Parameter files: A program and the libraries beside it.
@@ -24,18 +24,19 @@ final class BuildFolder {
     var lists: [Set<String>?] = []
     for file in files where FileName.folder(of: file.path) == path {
       let list = Self.linkedObjects(of: FileName.last(of: file.path), in: path)
-      // A library without a list may be of a binary package. A program without one is not of SwiftPM's making.
+      // A library without a list may come from a binary package. SwiftPM has not made a program without one.
       if list != nil || file.name == nil { lists.append(list) }
     }
     linked = lists.contains(nil) ? nil : Set(lists.compactMap(\.self).joined())
   }
 
-  /// Tells of each target that is linked, in the order of their names. A folder that SwiftPM has not made has none.
+  /// Returns a finding for each linked target that has one, in the order of the targets' names. A folder that SwiftPM
+  /// has not made has no findings.
   func findings() -> [Finding] {
     var findings: [Finding] = []
     for folder in names(in: path) where folder.hasSuffix(".build") {
       let target = String(folder.dropLast(6))
-      // Tools that run while a package is built have this suffix, and are in no program.
+      // SwiftPM's suffix for tools that run during the build. No program contains them.
       guard !OwnModules.names.contains(target), !target.hasSuffix("-tool") else { continue }
       if let finding = finding(on: target, in: path + "/" + folder) { findings.append(finding) }
     }
@@ -44,7 +45,7 @@ final class BuildFolder {
 
   private func finding(on target: String, in folder: String) -> Finding? {
     let names = names(in: folder)
-    // The compiler's driver writes this file whenever it has looked at the target, also if nothing was to be compiled.
+    // The compiler's driver writes this file whenever it has checked the target, even if nothing had to be compiled.
     let visited = names.filter { $0.hasSuffix(".priors") }.compactMap { Self.date(of: folder + "/" + $0) }.max()
     var isOld = false
     for name in names where name.hasSuffix(".d") {
@@ -53,7 +54,7 @@ final class BuildFolder {
         continue
       }
       let file = DependencyFile(bytes)
-      // A source file that is gone, or a target of another product, leaves its dependency file behind.
+      // Deleted source files, and targets of other products, leave their dependency files behind.
       if let linked, linked.isDisjoint(with: file.objects) { continue }
       let compiled = [visited, Self.date(of: folder + "/" + name)].compactMap(\.self).max()
       for module in file.modules {
@@ -74,11 +75,11 @@ final class BuildFolder {
     case other
   }
 
-  /// Tells modules apart by the ends of their paths, which stay if the build folder is moved.
+  /// Returns the origin of a module by the end of its path, which stays the same if the build folder is moved.
   private static func origin(of module: String) -> Origin {
     let parts = module.split(separator: "/")
     guard let last = parts.last else { return .other }
-    // SwiftPM writes a file into `Modules`. In the toolchain a module is a folder, with a file for each kind of machine.
+    // SwiftPM writes a file into `Modules`. In the toolchain a module is a folder, with a file for each architecture.
     if last.hasSuffix(".swiftmodule"), parts.dropLast().last == "Modules" {
       let name = String(last.dropLast(".swiftmodule".count))
       return OwnModules.names.contains(name) ? .own(name) : .other
@@ -116,7 +117,7 @@ final class BuildFolder {
     try? OpenFile(readingRegular: path).readToEnd(max: max)
   }
 
-  /// Reads the list of object files that SwiftPM gives to the linker: one to a line, in quotes if it has blanks.
+  /// Reads the list of object files that SwiftPM gives to the linker: one on each line, in quotes if it has blanks.
   private static func linkedObjects(of file: String, in folder: String) -> Set<String>? {
     var product = file[...]
     for suffix in [".xctest", ".so"] where product.hasSuffix(suffix) { product = product.dropLast(suffix.count) }

@@ -1,4 +1,4 @@
-/// `larkspur check`: whether the toolchain's FoundationNetworking, or curl's library, is in programs.
+/// `larkspur check`: finds the toolchain's FoundationNetworking and curl's library in programs.
 struct Check {
   private let options: CheckOptions
 

@@ -1,15 +1,15 @@
-/// A dependency file of the compiler's, in the format of `make`: what was made, a colon, and what it was made from.
+/// A dependency file of the compiler, in the format of `make`: the outputs, a colon, and the inputs.
 ///
 /// ```
 /// /a/Third.build/One.swift.o : /src/One\ file.swift /a/Modules/Larkspur.swiftmodule
 /// ```
 package struct DependencyFile: Hashable, Sendable {
-  /// The object files that were made.
+  /// The object files among the outputs.
   package private(set) var objects: Set<String> = []
-  /// The paths of modules that were read. Files within a module's folder count as well.
+  /// The paths of modules among the inputs. Files in a module's folder count as well.
   package private(set) var modules: Set<String> = []
 
-  /// Any bytes make a dependency file: what is not understood is left out.
+  /// Parses a dependency file. Anything that is not understood is left out.
   package init(_ bytes: [UInt8]) {
     var word: [UInt8] = []
     var isOutput = true

@@ -1,9 +1,9 @@
-/// Why an ELF file cannot be read.
+/// The reason why an ELF file cannot be read.
 package enum ELFError: Error, Hashable, Sendable, CustomStringConvertible {
   case notELF
-  /// The file is for machines of 32 bits, or for big-endian ones.
+  /// The file is for 32-bit or for big-endian machines.
   case unsupportedMachine
-  /// An object file or a core dump.
+  /// The file is an object file or a core dump.
   case notLinked
   /// A field of the file contradicts the rest of it, or the file is cut short.
   case damaged(String)

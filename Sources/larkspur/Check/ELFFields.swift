@@ -1,4 +1,4 @@
-/// Rows of an ELF table, all of one size, whose numbers are little-endian.
+/// Rows of an ELF table, all of one size, with little-endian numbers.
 struct ELFFields {
   private let bytes: [UInt8]
   private let rowSize: Int

@@ -1,20 +1,21 @@
 extension ELFFile {
-  /// What the dynamic linker is told.
+  /// The instructions to the dynamic linker.
   struct DynamicSection {
     /// The names of the shared libraries that the file needs.
     var libraries: [String] = []
-    /// The folders where they are looked for, not yet split at the colons: `DT_RUNPATH`, or `DT_RPATH` without it.
+    /// The folders in which the libraries are searched, separated by colons: `DT_RUNPATH`, or `DT_RPATH` without it.
     var searchPath = ""
   }
 
-  /// The largest number of entries that are read. A program of 500 libraries has fewer than 1,000.
+  /// The maximum number of entries to read. A program of 500 libraries has fewer than 1,000.
   private static let entriesMax: UInt64 = 65_536
   private static let librariesMax = 1024
-  /// The length of the longest name, in bytes, and of the longest list of folders.
+  /// The maximum length of a name, in bytes.
   private static let nameMax: UInt64 = 4096
+  /// The maximum length of the list of folders, in bytes.
   private static let searchPathMax: UInt64 = 65_536
 
-  /// - Returns: The section; of a program that is linked statically it is empty.
+  /// - Returns: The section, which is empty for a statically linked program.
   func dynamicSection() throws(ELFError) -> DynamicSection {
     var section = DynamicSection()
     guard let segment = segments.first(where: { $0.type == 2 }) else { return section }
@@ -44,9 +45,10 @@ extension ELFFile {
     return section
   }
 
-  /// Finds where the bytes at an address stand in the file.
+  /// Finds the bytes at an address of the program in the file.
   ///
-  /// - Returns: The place, no longer than the part that is loaded from the file, or `nil` if nothing is loaded there.
+  /// - Returns: Their offset and size, limited to the part that is loaded from the file, or `nil` if the file loads
+  ///   nothing to the address.
   private func location(of address: UInt64, size: UInt64) -> (offset: UInt64, size: UInt64)? {
     for segment in segments
     where segment.type == 1 && address >= segment.address && address - segment.address < segment.size {

@@ -1,17 +1,17 @@
 extension ELFFile {
-  /// What the symbol tables tell of code that is linked statically.
+  /// The facts that symbol tables show of statically linked code.
   struct Symbols {
-    /// The file has no full table: it was stripped, and only names for the dynamic linker are left.
+    /// Whether the file has no full table: a stripped file only has names for the dynamic linker.
     var isStripped = true
     var definesNetworking = false
     var definesCurl = false
   }
 
   private static let rowSize: UInt64 = 24
-  /// How much of a table is in memory at once, in bytes: a multiple of the row's size.
+  /// The size of the part of a table that is in memory at once, in bytes: a multiple of the row's size.
   private static let pieceMax: UInt64 = rowSize * 65_536
 
-  /// Reads the full table and the dynamic linker's. A file has one of each at most; others are not read.
+  /// Reads the full table and the dynamic linker's. A file has at most one of each; others are not read.
   func symbols() throws(ELFError) -> Symbols {
     var symbols = Symbols()
     for type: UInt64 in [2, 11] {
@@ -37,7 +37,7 @@ extension ELFFile {
       for row in rows.rows {
         let name = rows.uint32(0, row: row)
         guard name < names.count else { throw .damaged("symbol names") }
-        // Section 0: the symbol is defined in another file.
+        // Section 0 means that the symbol is defined in another file.
         guard rows.uint16(6, row: row) != 0 else { continue }
         if names.name(at: name, begins: ForeignSymbols.networkingPrefix) {
           if ForeignSymbols.networking.contains(where: { names.name(at: name, begins: $0) }) {

@@ -1,9 +1,9 @@
-/// A program or a shared library in ELF's format, of 64 bits and little-endian.
+/// A program or a shared library in the ELF format, 64 bits and little-endian.
 ///
-/// The file is not trusted: whatever its bytes are, reading ends with a result or an `ELFError`, and takes time and memory
-/// in proportion to the file's size at most.
+/// The file is not trusted: whatever its bytes are, reading ends with a result or an `ELFError`, and the time and
+/// memory for it are at most proportional to the file's size.
 struct ELFFile {
-  /// A part of the file that is loaded into memory, or that says how to load it.
+  /// A part of the file that is loaded into memory or describes how to load the file.
   struct Segment {
     var type: UInt64
     var offset: UInt64
@@ -12,19 +12,19 @@ struct ELFFile {
   }
 
   struct Section {
-    /// The offset of the name in the table of sections' names.
+    /// The offset of the name in the table of section names.
     var name: UInt64
     var type: UInt64
     var offset: UInt64
     var size: UInt64
-    /// The index of the section with the names of this one's symbols.
+    /// The index of the section with the names of this section's symbols.
     var link: UInt64
     var rowSize: UInt64
   }
 
   let bytes: ProgramBytes
   let segments: [Segment]
-  /// Empty if the file has no section headers: a program can do without.
+  /// The sections. Empty if the file has no section headers, which a program does not need.
   let sections: [Section]
   private let sectionNames: Int
 
@@ -35,9 +35,9 @@ struct ELFFile {
       throw .notELF
     }
     let header = ELFFields(try bytes.bytes(at: 0, count: 64, of: "header"), rowSize: 64)
-    // The class (2: 64 bits) and the order of bytes (1: little-endian).
+    // The class (2 is 64 bits) and the byte order (1 is little-endian).
     guard header.uint16(4) == 0x0102 else { throw .unsupportedMachine }
-    // 2: a program at a fixed address. 3: any other program, or a shared library.
+    // 2 is a program at a fixed address; 3 is any other program, or a shared library.
     guard [2, 3].contains(header.uint16(16)) else { throw .notLinked }
     segments = try Self.segments(header, bytes)
     guard segments.contains(where: { $0.type == 1 }) else { throw .damaged("program headers") }
@@ -69,9 +69,9 @@ struct ELFFile {
     }
   }
 
-  /// Whether the file has code of Swift's. The metadata has sections of its own, which stay in a stripped file.
+  /// Whether the file may contain Swift code. Swift's metadata has sections of its own, which stay in a stripped file.
   ///
-  /// - Returns: `true` as well if the file has no section headers, and so does not say.
+  /// - Returns: `true` as well if the file has no section headers, which leaves the question open.
   func mayHaveSwiftCode() throws(ELFError) -> Bool {
     guard !sections.isEmpty else { return true }
     guard sections.indices.contains(sectionNames) else { throw .damaged("section names") }

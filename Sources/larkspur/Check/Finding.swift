@@ -1,19 +1,19 @@
-/// A fact about a program that tells of the toolchain's FoundationNetworking or of curl's library.
+/// A trace of the toolchain's FoundationNetworking or of curl's library in a program.
 ///
-/// `file` is the name of a shared library beside the program, or `nil` for the program itself. Names are as the files have
-/// them, and not safe for a terminal before `words` makes them so.
+/// `file` is the name of a shared library beside the program, or `nil` for the program itself. Names come from the
+/// files unchanged; only `words` makes them safe for a terminal.
 package enum Finding: Hashable, Sendable {
   case links(library: String, file: String?)
   case holdsNetworking(file: String?)
   case holdsCurl(file: String?)
-  /// Swift's libraries are linked statically, and the symbols that would tell which are stripped.
+  /// Swift's libraries are linked statically, and the symbols that would show which are stripped.
   case cannotBeTold(file: String?)
   case compiledAgainstToolchain(target: String)
   case compiledBeforeLarkspur(target: String)
-  /// Some of the build folder's files are too large, too many or not readable.
+  /// Some files of the build folder are too large, too many or not readable.
   case targetsNotRead
 
-  /// Whether the finding is a fault, which a new build mends. Otherwise something is not known.
+  /// Whether the finding is a fault, which a new build repairs. Any other finding means that a fact is unknown.
   package var isFault: Bool {
     switch self {
     case .links, .holdsNetworking, .holdsCurl, .compiledAgainstToolchain, .compiledBeforeLarkspur: true

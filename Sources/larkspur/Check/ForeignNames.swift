@@ -1,12 +1,12 @@
 /// Symbols that only the toolchain's module and curl's library define.
 enum ForeignSymbols {
-  /// The beginning of each name of `networking`.
+  /// The common beginning of all names in `networking`.
   static let networkingPrefix = Array("$s20FoundationNetworking".utf8)
 
   /// The descriptors of the module's types, each with the zero byte that ends it.
   ///
-  /// Larkspur's module of that name defines none of these types, and a program's extension of such a type has symbols with
-  /// other names.
+  /// Larkspur's module of that name defines none of these types, and a program's extensions of such types have other
+  /// symbol names.
   static let networking = [
     "10URLSessionC", "14URLSessionTaskC", "10URLRequestV", "11URLResponseC", "11URLProtocolC", "10HTTPCookieC",
   ].map { networkingPrefix + Array("\($0)Mn\0".utf8) }
@@ -21,12 +21,12 @@ enum LibraryName {
     ["libFoundationNetworking", "libcurl"].contains { name.hasPrefix($0) } && name.contains(".so")
   }
 
-  /// Libraries of the toolchain that need nothing foreign. A program that is deployed has them beside it.
+  /// Libraries of the toolchain that need nothing foreign. A deployed program has them beside it.
   static let harmless: Set<String> = [
     swiftRuntime, "libFoundation.so", "libFoundationEssentials.so", "libFoundationInternationalization.so",
     "libFoundationXML.so", "lib_FoundationICU.so", "libdispatch.so", "libBlocksRuntime.so",
   ]
 
-  /// A program needs this library unless Swift's standard library, and Foundation, are linked statically.
+  /// The library that every program needs unless Swift's standard library, and Foundation, are linked statically.
   static let swiftRuntime = "libswiftCore.so"
 }

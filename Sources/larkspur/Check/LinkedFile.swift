@@ -1,6 +1,6 @@
 import LarkspurIO
 
-/// A program, or a shared library that lies beside it, and what it links.
+/// A program, or a shared library beside it, and the libraries that it links.
 package struct LinkedFile {
   let path: String
   /// The library's name, or `nil` for the program.
@@ -8,7 +8,7 @@ package struct LinkedFile {
   let isStripped: Bool
   package let findings: [Finding]
   private let libraries: [String]
-  /// The folders that the program's package decides on: those that are given relative to the file's own folder.
+  /// The folders that the program's package chose: those that are given relative to the file's own folder.
   private let folders: [String]
 
   package init(_ bytes: ProgramBytes, path: String, name: String?) throws(ELFError) {
@@ -42,7 +42,7 @@ package struct LinkedFile {
     return Array(entries.prefix(foldersMax))
   }
 
-  /// The number of files that are read for one program.
+  /// The maximum number of files that are read for one program.
   private static let filesMax = 256
 
   /// Reads a program, and each library that is found beside it, once.
@@ -55,7 +55,7 @@ package struct LinkedFile {
       let (path, name) = queue[position]
       position += 1
       do throws(ELFError) {
-        // `$ORIGIN` is the folder of the path without links.
+        // `$ORIGIN` is the folder of the path after links are resolved.
         let path = (try? FilePaths.resolved(path)) ?? path
         let file = try LinkedFile(ProgramBytes(reading: path), path: path, name: name)
         for (path, name) in file.librariesBeside() where seen.insert(path).inserted {
@@ -71,7 +71,7 @@ package struct LinkedFile {
     return files
   }
 
-  /// The path, without links, and the name of each library that is in one of the folders.
+  /// Returns the path, with links resolved, and the name of each library that is in one of the folders.
   private func librariesBeside() -> [(path: String, name: String)] {
     libraries.compactMap { library in
       for folder in folders {
@@ -94,6 +94,6 @@ enum FileName {
     lastSlash(in: path).map { String(path[path.utf8.index(after: $0)...]) } ?? path
   }
 
-  /// Searches bytes: a combining character behind the slash would make another character of it.
+  /// Searches bytes, because a slash with a combining character behind it is another `Character`.
   private static func lastSlash(in path: String) -> String.Index? { path.utf8.lastIndex(of: UInt8(ascii: "/")) }
 }

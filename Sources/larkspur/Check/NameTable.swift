@@ -8,7 +8,7 @@ struct NameTable {
 
   var count: UInt64 { UInt64(bytes.count) }
 
-  /// Whether the bytes from `offset` on begin with `prefix`. A prefix with a zero byte at its end is a whole name.
+  /// Whether the bytes from `offset` on begin with `prefix`. A prefix that ends with a zero byte matches a whole name.
   func name(at offset: UInt64, begins prefix: [UInt8]) -> Bool {
     guard offset <= count, UInt64(prefix.count) <= count - offset else { return false }
     var place = Int(offset)

@@ -1,16 +1,16 @@
 import Foundation
 import LarkspurIO
 
-/// The bytes of a program, of which parts are read as they are needed.
+/// The bytes of a program. Parts are read as they are needed.
 ///
-/// Offsets and counts come from the file and are not trusted: each read is checked against the file's size, and against
+/// Offsets and counts come from the file and are not trusted: each read is checked against the file's size and against
 /// a limit.
 package struct ProgramBytes {
-  /// The size of the largest part, in bytes. The name table of a debug build has some 10 MB.
+  /// The maximum size of a part, in bytes. The name table of a debug build has some 10 MB.
   static let partMax: UInt64 = 512 << 20
 
   let count: UInt64
-  /// Reads so many bytes at an offset. Both have been checked.
+  /// Reads `count` bytes at an offset. The caller has checked both.
   private let load: (_ offset: UInt64, _ count: Int) throws(ELFError) -> [UInt8]
 
   package init(_ bytes: [UInt8]) {
@@ -26,7 +26,7 @@ package struct ProgramBytes {
       case .other: throw ELFError.unreadable("not a regular file")
       case .regularFile: break
       }
-      // The descriptor is opened without waiting for a pipe that has taken the file's place; its error has a number.
+      // Opening does not block, even if a pipe has meanwhile taken the file's place, and gives an errno on failure.
       _ = try OpenFile(readingRegular: path)
       let handle = try FileHandle(forReadingFrom: URL(filePath: path))
       count = try handle.seekToEnd()

@@ -1,17 +1,17 @@
 import LarkspurIO
 
-/// What the command says. Words that cannot be written are lost: there is nobody left to tell.
+/// The command's output. Text that cannot be written is lost: there is no other place to report the error.
 enum Console {
   static func print(_ text: String) {
     try? OpenFile.standardOutput.write(text)
   }
 
-  /// A message on standard error, in one write so that it stays whole among others.
+  /// Writes a message to standard error, in a single write so that it stays whole among other output.
   static func complain(_ words: String) {
     try? OpenFile.standardError.write("larkspur: \(words)\n")
   }
 
-  /// A line on standard error.
+  /// Writes a line to standard error.
   static func note(_ line: String) {
     try? OpenFile.standardError.write(line + "\n")
   }

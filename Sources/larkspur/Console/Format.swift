@@ -1,6 +1,8 @@
-/// Numbers and texts for people. (Foundation's formatters would cost more at start than a whole request.)
+/// Formats numbers and texts for people.
+///
+/// Performance: Foundation's formatters would cost more at start than a whole request.
 package enum Format {
-  /// With so many digits behind the point, rounded.
+  /// Formats a number, rounded to this many digits behind the point.
   package static func decimal(_ value: Double, digits: Int = 1) -> String {
     guard value.isFinite, value.magnitude < 1e15 else { return "?" }
     let scale = (0..<digits).reduce(1.0) { power, _ in power * 10 }
@@ -14,7 +16,7 @@ package enum Format {
 
   package static func seconds(_ duration: Duration) -> Double { duration / .seconds(1) }
 
-  /// `1,234,567`
+  /// Formats a number in groups of three digits: `1,234,567`.
   package static func grouped(_ number: Int) -> String {
     var digits = String(number.magnitude)[...]
     var groups: [Substring] = []
@@ -25,12 +27,12 @@ package enum Format {
     return (number < 0 ? "-" : "") + ([digits] + groups).joined(separator: ",")
   }
 
-  /// `512 B`, `1.5 KiB`, `64.0 MiB`
+  /// Formats a number of bytes: `512 B`, `1.5 KiB`, `64.0 MiB`.
   package static func bytes(_ count: Double) -> String {
     guard count >= 1023.5 else { return decimal(count, digits: 0) + " B" }
     var value = count
     var unit = "B"
-    // 1,023.95 would be rounded to 1024.0.
+    // A value from 1,023.95 on would be rounded to 1024.0.
     for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] where value >= 1023.95 || unit == "B" {
       value /= 1024
       unit = next
@@ -40,7 +42,7 @@ package enum Format {
 
   package static func bytes(_ count: Int) -> String { bytes(Double(count)) }
 
-  /// `0.4 ms`, `12 ms`, `1.25 s`
+  /// Formats a duration: `0.4 ms`, `12 ms`, `1.25 s`.
   package static func time(_ duration: Duration) -> String {
     let milliseconds = milliseconds(duration)
     if milliseconds < 10 { return decimal(milliseconds) + " ms" }
@@ -48,10 +50,10 @@ package enum Format {
     return decimal(milliseconds / 1000, digits: 2) + " s"
   }
 
-  /// `2026-11-21`: the day, in UTC, of a time in seconds since 1970.
+  /// Formats the day, in UTC, of a time in seconds since 1970: `2026-11-21`.
   package static func date(_ seconds: Int64) -> String {
     guard seconds >= -62_135_596_800, seconds < 253_402_300_800 else { return "?" }
-    // Years begin in March here, so that the odd day is the last of its year.
+    // Years begin in March in this calculation, so that a leap day is the last day of its year.
     let days = seconds / 86400 - (seconds % 86400 < 0 ? 1 : 0) + 719_468
     let (era, day) = (days / 146_097, days % 146_097)
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
@@ -64,7 +66,7 @@ package enum Format {
     return numbers.map { padded("\($0)", to: $1, with: "0", atEnd: false) }.joined(separator: "-")
   }
 
-  /// `0:07`, `12:34`, `1:02:03`
+  /// Formats a duration as on a clock: `0:07`, `12:34`, `1:02:03`.
   package static func clock(_ duration: Duration) -> String {
     let seconds = max(Int(duration.components.seconds), 0)
     let (minutes, hours) = (seconds / 60 % 60, seconds / 3600)
@@ -80,7 +82,7 @@ package enum Format {
     return atEnd ? text + padding : padding + text
   }
 
-  /// Text from a peer, made harmless for a terminal: control characters are written as `\x1b`.
+  /// Makes text from a peer safe for a terminal: control characters become text such as `\x1b`.
   package static func visible(_ bytes: some Sequence<UInt8>) -> String {
     String(
       String(decoding: Array(bytes), as: UTF8.self).unicodeScalars.map { scalar in

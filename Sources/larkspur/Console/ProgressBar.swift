@@ -8,7 +8,7 @@ import LarkspurIO
 ///  23.7 MiB  412.3 MiB/s
 /// ```
 package struct ProgressBar {
-  /// What there is to show.
+  /// The values to show.
   package struct Reading: Hashable {
     package var received: Int
     package var total: Int?
@@ -22,8 +22,8 @@ package struct ProgressBar {
   }
 
   private static let redrawInterval = Duration.milliseconds(100)
-  /// How much of the displayed rate is the latest interval's: enough to follow a change within a second or so,
-  /// little enough not to flicker.
+  /// The weight of the latest interval in the displayed rate: large enough to follow a change within about a second,
+  /// small enough not to flicker.
   private static let rateWeight = 0.25
 
   private let terminal: OpenFile
@@ -32,7 +32,7 @@ package struct ProgressBar {
   private var drawnAt: Deadline
   private var receivedWhenDrawn = 0
 
-  /// `total`: how many bytes are to come, if that is known.
+  /// - Parameter total: The number of bytes to expect, if known.
   package init(total: Int?, on terminal: OpenFile, now: Deadline) {
     self.terminal = terminal
     reading = Reading(received: 0, total: total, bytesPerSecond: 0)
@@ -51,7 +51,7 @@ package struct ProgressBar {
     draw()
   }
 
-  /// Shows the mean rate, and leaves the line.
+  /// Shows the mean rate, and ends the line.
   package mutating func finish(now: Deadline) {
     let seconds = Format.seconds(now.duration(since: start))
     reading.bytesPerSecond = seconds > 0 ? Double(reading.received) / seconds : 0
@@ -60,27 +60,27 @@ package struct ProgressBar {
   }
 
   private func draw() {
-    // One column stays free: a full line would wrap on some terminals.
+    // One column stays free, because a full line would wrap on some terminals.
     let line = Self.line(reading, columns: (terminal.terminalColumns ?? 80) - 1)
-    // ESC [ K takes away what a longer line has left.
+    // ESC [ K erases the rest of a longer line.
     try? terminal.write("\r\(line)\u{1b}[K")
   }
 
-  /// As much as fits; the bar takes what the numbers leave.
+  /// Returns the line, cut to `columns`. The bar takes the columns that the numbers leave.
   package static func line(_ reading: Reading, columns: Int) -> String {
     let rate = Format.bytes(reading.bytesPerSecond) + "/s"
     guard let total = reading.total, total > 0 else {
       return String("\(Format.bytes(reading.received))  \(rate)".prefix(max(columns, 0)))
     }
     let share = min(Double(reading.received) / Double(total), 1)
-    // Rounded down: 100 % means all of it.
+    // Rounded down, so that 100 % means all bytes.
     let percent = Format.padded("\(Int(share * 100))", to: 3, atEnd: false) + "%"
     var numbers = "\(Format.bytes(reading.received)) of \(Format.bytes(total))  \(rate)"
     if reading.received < total, reading.bytesPerSecond > 0 {
       let left = min(Double(total - reading.received) / reading.bytesPerSecond, 1e9)
       numbers += "  \(Format.clock(.seconds(left.rounded(.up)))) left"
     }
-    // The numbers keep their places while they grow.
+    // Padded, so that the numbers keep their places while they grow.
     numbers = Format.padded(numbers, to: 46)
     let barColumns = min(columns - percent.count - numbers.count - 5, 50)
     guard barColumns >= 10 else {

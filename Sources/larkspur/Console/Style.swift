@@ -1,10 +1,10 @@
 import LarkspurIO
 
-/// Emphasis for terminals; elsewhere text stays plain.
+/// Emphasis for terminals. Other outputs get plain text.
 struct Style {
   private let isOn: Bool
 
-  /// See no-color.org for `NO_COLOR`.
+  /// The style for standard output. Honours `NO_COLOR` (see no-color.org).
   static let forStandardOutput = Style(
     isOn: OpenFile.standardOutput.isTerminal && EnvironmentVariable.value(of: "TERM") != "dumb"
       && (EnvironmentVariable.value(of: "NO_COLOR") ?? "").isEmpty)

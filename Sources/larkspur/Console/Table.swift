@@ -12,7 +12,7 @@ package struct Table {
     self.columns = columns
   }
 
-  /// `style` adds what takes no room.
+  /// Appends a row. `style` adds characters that take no room on the screen.
   package mutating func append(_ cells: [String], style: @escaping (String) -> String = { $0 }) {
     rows.append((cells, style))
   }

@@ -3,8 +3,8 @@ import LarkspurTestServer
 import LarkspurTransport
 
 extension DemoPart {
-  /// A body whose pieces are there as soon as the server has sent them. The server sends each line only when the
-  /// client has shown the one before: a client that held anything back would wait for ever.
+  /// A body whose pieces arrive as soon as the server has sent them. The server sends each line only after the client
+  /// has shown the one before: a client that held anything back would wait for ever.
   static let chunkedStream = DemoPart("A stream, line by line") { stage in
     let lines = ["Up in the clear morning", "a lark begins its song,", "one line at a time,", "and is heard at once."]
     let shown = lines.map { _ in TestServer.Signal() }
@@ -15,7 +15,7 @@ extension DemoPart {
           for (line, signal) in zip(lines, shown) {
             try writer.write(line + "\n")
             try writer.wait(signal)
-            // For the eye only.
+            // The pause only makes the stream visible.
             try writer.pause(.milliseconds(80))
           }
         }, framing: .chunked())

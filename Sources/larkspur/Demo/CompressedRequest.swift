@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 
 extension DemoPart {
-  /// JSON that travels compressed, and arrives as it was.
+  /// JSON that is compressed in transit and decompressed by the session.
   static let compressedRequest = DemoPart("JSON, compressed on its way") { stage in
     let session = URLSession(configuration: .ephemeral)
     defer { session.invalidateAndCancel() }

@@ -3,9 +3,9 @@ import LarkspurIO
 import LarkspurTestServer
 import LarkspurTransport
 
-/// `larkspur demo`: one part after another, each against test servers in this process, and a table at the end.
+/// `larkspur demo`: runs one part after another, each against test servers in this process, and ends with a table.
 struct Demo {
-  /// In the order in which they are shown. A new capability adds its own part here.
+  /// The parts, in the order in which they are shown. Each new capability gets a part here.
   private static let parts: [DemoPart] = [
     .jsonRequest, .keptAliveRequests, .chunkedStream, .download, .lyingServer, .pinnedRequest, .wrongPin,
     .resumedHandshake, .resumedDownload, .digestLogin, .revalidatedRequest, .compressedRequest,
@@ -33,7 +33,7 @@ struct Demo {
     for (index, part) in Self.parts.enumerated() {
       Console.print("\n" + style.bold("\(index + 1). \(part.title)") + "\n")
       let outcome = await perform(part, on: stage)
-      // Somebody has pressed Ctrl-C: there is nothing to sum up.
+      // The user has pressed Ctrl-C, so no table follows.
       if Task.isCancelled { return .demoFailed }
       if case .failed(let words) = outcome.result { stage.say("FAILED: \(words)") }
       outcomes.append((part, outcome))

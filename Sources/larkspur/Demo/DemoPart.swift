@@ -1,7 +1,8 @@
-/// One capability that the demo shows.
+/// A part of the demo, which shows one capability.
 struct DemoPart: Sendable {
   let title: String
-  /// Shows it, and says the result in a few words for the table. What it throws is the reason for its failure.
+  /// Shows the part, and returns its result in a few words for the table. An error that it throws is the reason of
+  /// failure.
   let show: @Sendable (DemoStage) async throws -> String
 
   init(_ title: String, show: @escaping @Sendable (DemoStage) async throws -> String) {
@@ -10,7 +11,7 @@ struct DemoPart: Sendable {
   }
 }
 
-/// What was not as it should have been.
+/// The failure of a part, in words.
 struct DemoFailure: Error, CustomStringConvertible {
   let description: String
 
@@ -18,7 +19,7 @@ struct DemoFailure: Error, CustomStringConvertible {
     self.description = description
   }
 
-  /// Throws with these words unless the condition holds.
+  /// Throws a failure with these words unless the condition holds.
   static func unless(_ condition: Bool, _ words: @autoclosure () -> String) throws(DemoFailure) {
     if !condition { throw DemoFailure(words()) }
   }

@@ -6,10 +6,10 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
 
-/// What the parts of the demo have in common: the servers, the client's loop, and the way they speak.
+/// The resources common to all parts of the demo: the servers, the client's loop, and the output.
 struct DemoStage {
   let server: TestServer
-  /// It speaks TLS, for `localhost`, with a certificate that no one but `ca` vouches for.
+  /// A server that speaks TLS, for `localhost`, with a certificate of `ca`.
   let secureServer: TestServer
   let ca: TestCA
   let loop: ClientLoop
@@ -28,7 +28,8 @@ struct DemoStage {
       to: [.loopback(port: UInt16(clamping: server.port))], on: loop, deadline: now.advanced(by: .seconds(10)))
   }
 
-  /// Connects to the server that speaks TLS, and says what came of the handshake.
+  /// Connects to the server that speaks TLS, and returns the connection with its handshake and the handshake's
+  /// duration.
   func connectSecurely(by security: Security) async throws -> SecureConnection {
     var (began, ended) = (now, now)
     var handshake: Handshake?
@@ -54,16 +55,17 @@ struct DemoStage {
 
   static let secureHost = "localhost"
 
-  /// `http://127.0.0.1:port/...`, for parts that use a session.
+  /// Returns `http://127.0.0.1:port/...`, for parts that use a session.
   func url(_ target: String) throws -> URL {
     guard let url = URL(string: server.url(target)) else { throw DemoFailure("\(target) makes no URL") }
     return url
   }
 
-  /// `https://localhost:port/...`
+  /// Returns `https://localhost:port/...`.
   func secureURL(_ target: String) -> String { secureServer.url(target, host: Self.secureHost) }
 
-  /// Trusts `ca` and nobody else; with pins, of the keys that lead to it only these.
+  /// Returns the TLS settings that trust `ca` alone and, if pins are given, only verified chains with one of their
+  /// keys.
   func security(pins: Set<Pin> = []) throws -> Security {
     var configuration = TLSConfiguration()
     configuration.roots = .only(Certificate.read(ca.rootCertificateDER) ?? [])
@@ -88,11 +90,11 @@ struct DemoStage {
     return writer.finish()
   }
 
-  /// Begins an exchange, and cancels it with the demo. A demo that hangs is worth less than one that fails.
+  /// Sends a request with a deadline of 60 s, so that a part fails rather than hangs.
   func send(_ request: RequestHead, over connection: Connection) async throws -> Exchange {
     try await connection.send(request, deadline: now.advanced(by: .seconds(60)))
   }
 
-  /// A line of a part's own.
+  /// Prints a line of a part.
   func say(_ line: String) { Console.print("   \(line)\n") }
 }

@@ -4,7 +4,8 @@ import LarkspurTLS
 import LarkspurTestServer
 
 extension DemoPart {
-  /// A login whose password never travels: the server asks, the delegate knows, the session answers.
+  /// A login that never sends the password: the server sends a challenge, the delegate supplies the password, and the
+  /// session computes the response.
   static let digestLogin = DemoPart("A Digest login") { stage in
     let lock = DigestLock(user: "lark", password: "up with the sun", realm: "nest")
     stage.server.route("GET", "/nest") { request in
@@ -34,7 +35,7 @@ extension DemoPart {
   }
 }
 
-/// Answers with a user and a password, once.
+/// A delegate that answers a Digest challenge with a user and a password, once.
 private final class KeyHolder: NSObject, URLSessionTaskDelegate, Sendable {
   private let user: String
   private let password: String
@@ -55,7 +56,7 @@ private final class KeyHolder: NSObject, URLSessionTaskDelegate, Sendable {
   }
 }
 
-/// The server's side of Digest (RFC 7616 3.4), as much as one client needs.
+/// The server's side of Digest (RFC 7616, section 3.4), as far as one client needs it.
 private struct DigestLock: Sendable {
   let user: String
   let password: String

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import LarkspurTransport
 
 extension DemoPart {
-  /// A large body in little memory, and every byte of it right.
+  /// The download of a large body in little memory, checked byte by byte.
   static let download = DemoPart("A download of 64 MiB") { stage in
     let count = 64 << 20
     let connection = try await stage.connect()
@@ -32,7 +32,7 @@ extension DemoPart {
   }
 }
 
-/// A bar on a terminal; elsewhere a line for each quarter.
+/// The progress: a bar on a terminal, otherwise a line for each quarter.
 private struct DemoProgress {
   private let stage: DemoStage
   private let total: Int

@@ -2,7 +2,7 @@ import LarkspurHTTP
 import LarkspurTransport
 
 extension DemoPart {
-  /// The simplest thing: one request, one response.
+  /// The simplest case: one request, one response.
   static let jsonRequest = DemoPart("A JSON request") { stage in
     let connection = try await stage.connect()
     defer { connection.close() }
@@ -18,7 +18,7 @@ extension DemoPart {
       let body = try await exchange.collectBody(bytesMax: 1 << 16)
       stage.say(String(decoding: body, as: UTF8.self).split(separator: "\n").joined(separator: "\n   "))
       try DemoFailure.unless(exchange.status == 200, "the status is \(exchange.status)")
-      // The server sends the request's fields back: ours have arrived as they were written.
+      // The server sends the request's fields back, so the body shows whether they arrived as they were sent.
       let text = String(decoding: body, as: UTF8.self)
       try DemoFailure.unless(text.contains("larkspur/"), "the server has not seen our User-Agent")
       return "\(exchange.status) \(reason), \(body.count) bytes of JSON"

@@ -3,7 +3,7 @@ import LarkspurTestServer
 import LarkspurTransport
 
 extension DemoPart {
-  /// Many requests, one connection: the server counts them.
+  /// Many requests over one connection, counted by the server.
   static let keptAliveRequests = DemoPart("1,000 requests over one connection") { stage in
     let count = 1000
     let (connectionsBefore, requestsBefore) = (stage.server.connectionsAccepted, stage.server.requestsReceived)

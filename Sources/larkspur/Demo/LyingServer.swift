@@ -2,7 +2,7 @@ import LarkspurHTTP
 import LarkspurTransport
 
 extension DemoPart {
-  /// A server that announces more than it sends must not pass for one that has sent all.
+  /// A server that announces more bytes than it sends: the client must report a truncated body.
   static let lyingServer = DemoPart("A server that lies about its length") { stage in
     let connection = try await stage.connect()
     defer { connection.close() }

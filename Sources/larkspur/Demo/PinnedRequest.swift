@@ -4,7 +4,7 @@ import LarkspurTestServer
 import LarkspurTransport
 
 extension DemoPart {
-  /// HTTPS, with a key that the server has to have.
+  /// A request over HTTPS that requires a pinned key in the server's verified chain.
   static let pinnedRequest = DemoPart("A pinned request over HTTPS") { stage in
     guard let root = Certificate.read(stage.ca.rootCertificateDER)?.first else {
       throw DemoFailure("the test root cannot be read")

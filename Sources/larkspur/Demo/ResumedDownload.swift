@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 
 extension DemoPart {
-  /// A download that is given up on its way goes on where it was, and is the same file in the end.
+  /// A download that is cancelled halfway and then resumed. The file has to be complete in the end.
   static let resumedDownload = DemoPart("A download, cancelled at 40 % and resumed") { stage in
     let count = 16 << 20
     let cut = count * 2 / 5
@@ -13,7 +13,7 @@ extension DemoPart {
       guard let range = request.fields["Range"], request.fields["If-Range"] == "\"album-1\"",
         let start = Int(range.dropFirst("bytes=".count).prefix { $0 != "-" }), start < count
       else {
-        // The rest is held back: the demo has all the time that it wants to cancel in.
+        // The server holds the rest back, so that the demo has enough time to cancel.
         return TestServer.Response(
           fields: fields,
           body: .stream(count: count) { writer in
@@ -64,7 +64,7 @@ extension DemoPart {
   }
 }
 
-/// Tells when so much has come, or no more will.
+/// A delegate that fires a signal when enough bytes have come, or when the task is complete.
 private final class DownloadWatcher: NSObject, URLSessionDownloadDelegate, Sendable {
   let reached = TestServer.Signal()
   private let bytes: Int64

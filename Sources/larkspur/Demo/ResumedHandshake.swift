@@ -3,7 +3,8 @@ import LarkspurTestServer
 import LarkspurTransport
 
 extension DemoPart {
-  /// The second connection goes on where the first one was: no certificate is sent, no signature made or verified.
+  /// Two connections, of which the second resumes the session of the first: the server sends no certificate, and no
+  /// signature is made or verified.
   static let resumedHandshake = DemoPart("A resumed TLS session") { stage in
     let security = try stage.security()
     var times: [String] = []

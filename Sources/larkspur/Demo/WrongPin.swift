@@ -3,7 +3,7 @@ import LarkspurTestServer
 import LarkspurTransport
 
 extension DemoPart {
-  /// A server whose certificate is in order, but whose key is not the pinned one, must not hear the request.
+  /// A server with a valid certificate, but without the pinned key: the client must not send the request.
   static let wrongPin = DemoPart("A server without the pinned key") { stage in
     guard let other = Certificate.read(try TestCA().rootCertificateDER)?.first else {
       throw DemoFailure("the other root cannot be read")

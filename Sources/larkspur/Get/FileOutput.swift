@@ -2,32 +2,37 @@ import Foundation
 import LarkspurBytes
 import LarkspurIO
 
-/// Where the body goes: standard output, or a file that takes its name only when it is complete.
+/// The destination of the body: standard output, or a file that gets its name only when it is complete.
 ///
-/// A regular file is written under a temporary name beside the one that is asked for, and renamed at the end. So
-/// nobody ever sees half of it, and a transfer that fails leaves what was there before. What is no regular file
-/// (`/dev/null`, a named pipe) is written directly.
+/// A regular file is written under a temporary name in its folder, and renamed at the end. So the file is never visible
+/// half-written, and a failed transfer leaves the earlier content. Anything else (`/dev/null`, a named pipe) is written
+/// directly.
 final class FileOutput {
   private struct Replacement {
     var temporaryPath: String
     var path: String
   }
 
-  /// For messages.
+  /// The name in messages.
   let name: String
   private var file: OpenFile?
   private let isStandard: Bool
   private var replacement: Replacement?
-  /// Whether its progress is worth showing: the bytes go where nobody sees them come.
+  /// Whether to show the progress, because the bytes do not appear on the terminal.
   let isFile: Bool
 
   private let deadline: Deadline
-  /// Set for a file that is gone on with: how far it was.
+  /// The length of a file that is continued, or `nil` if the file is replaced.
   private(set) var offset: Int?
-  /// Keeps the descriptor open.
+  /// The owner of the descriptor that `file` borrows.
   private var appended: FileHandle?
 
-  /// Nil: standard output. `deadline` is for all writes. `isPrivate`: a new file is its owner's alone.
+  /// Opens the destination.
+  ///
+  /// - Parameters:
+  ///   - path: The file, or `nil` for standard output.
+  ///   - deadline: The deadline of all writes.
+  ///   - isPrivate: Whether a new file is readable and writable by its owner only.
   init(path: String?, deadline: Deadline, isPrivate: Bool = false) throws(CommandFailure) {
     self.deadline = deadline
     isStandard = path == nil
@@ -41,7 +46,7 @@ final class FileOutput {
     isFile = true
     do throws(Errno) {
       switch try FilePaths.kind(of: path) {
-      // A link stays one: what it points at is created, or replaced.
+      // A link stays a link: its target is created or replaced.
       case nil: try create(for: try FilePaths.destination(of: path), permissions: isPrivate ? 0o600 : nil)
       case .regularFile(let mode): try create(for: try FilePaths.resolved(path), permissions: mode)
       case .directory: throw .isDirectory
@@ -52,7 +57,7 @@ final class FileOutput {
     }
   }
 
-  /// Goes on behind what the file holds, or creates it. It is written in place: what has come stays, whatever happens.
+  /// Opens a file to append to it, or creates it. The bytes are written in place and stay, even if the transfer fails.
   init(goingOnWith path: String, deadline: Deadline) throws(CommandFailure) {
     self.deadline = deadline
     isStandard = false
@@ -77,7 +82,7 @@ final class FileOutput {
   }
 
   private func create(for path: String, permissions: UInt32?) throws(Errno) {
-    // A name that is taken is somebody else's: try another.
+    // A name that is taken may belong to another process, so the next attempt uses another name.
     for attempt in 1... {
       let suffix = String(UInt64.random(in: 0...(.max)), radix: 36)
       let temporaryPath = "\(Self.stem(of: path)).\(suffix).part"
@@ -93,11 +98,11 @@ final class FileOutput {
     }
   }
 
-  /// The path, or the folder and a part of the name: with a suffix it may have no more than 255 bytes.
+  /// Returns the path without the temporary suffix. A name of more than 200 bytes is cut to 50 characters, because a
+  /// name with the suffix may have at most 255 bytes.
   private static func stem(of path: String) -> Substring {
     let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) } ?? path.startIndex
     guard path.utf8.distance(from: name, to: path.endIndex) > 200 else { return path[...] }
-    // (Of a character that is cut in two the rest goes.)
     return path[..<name] + path[name...].prefix(50)
   }
 
@@ -107,7 +112,7 @@ final class FileOutput {
       try file.write(bytes, until: deadline)
     } catch {
       switch error {
-      // Whoever reads a pipe may stop when they have enough, as `head` does.
+      // The reader of a pipe may stop early, as `head` does.
       case .brokenPipe where isStandard, .interrupted: throw CommandFailure(.writeFailed)
       case .timedOut where deadline != .never:
         throw CommandFailure(.timedOut, "timed out while writing to \(name) (--max-time)")
@@ -116,7 +121,7 @@ final class FileOutput {
     }
   }
 
-  /// The transfer is complete: the file takes its name.
+  /// Gives the file its name. Called when the transfer is complete.
   func commit() throws(CommandFailure) {
     file = nil
     guard let replacement else { return }
@@ -130,7 +135,7 @@ final class FileOutput {
     }
   }
 
-  /// The transfer has failed: what was there before stays, and nothing else.
+  /// Removes the temporary file. Called when the transfer has failed; the earlier content stays.
   func abandon() {
     file = nil
     guard let replacement else { return }

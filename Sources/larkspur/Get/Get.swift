@@ -4,10 +4,10 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// `larkspur get`: one request, its body straight from the connection to the output.
+/// `larkspur get`: makes one request, and copies the body from the connection to the output.
 ///
-/// A piece of the body is written before the next one is asked for. So memory does not grow with the body, and
-/// a slow output slows the server down.
+/// Each piece of the body is written before the next one is requested. So memory does not grow with the body, and a
+/// slow output slows the server down.
 struct Get {
   private let options: GetOptions
   private let loop: ClientLoop
@@ -49,7 +49,7 @@ struct Get {
     let connection = try await connect(to: url, by: security, via: route, story)
     defer { connection.close() }
     let peer = Peer(url, through: route?.proxy, address: connection.address)
-    // Cancelled together: a signal ends whatever is going on.
+    // Cancelling the task, as a signal does, cancels the operation on the connection.
     try await connection.cancelledWithTask { () async throws(CommandFailure) in
       let exchange = try await translating(peer) { () async throws(TransportError) in
         try await connection.send(request.head, body: request.body, deadline: deadline(after: options.maxTime))
@@ -79,7 +79,7 @@ struct Get {
     of exchange: Exchange, from peer: Peer, to output: FileOutput
   ) async throws(CommandFailure) {
     var progress: ProgressBar?
-    // The story and the bar would overwrite each other.
+    // The events of -v and the bar would overwrite each other.
     if output.isFile, !options.tellsStory, OpenFile.standardError.isTerminal {
       progress = ProgressBar(total: exchange.bodyBytesExpected, on: .standardError, now: loop.kernel.now())
     }
@@ -110,7 +110,7 @@ struct Get {
     timeout.map { start.advanced(by: $0) } ?? .never
   }
 
-  /// Runs what may fail in the transport, and says what that means to the user.
+  /// Runs an operation of the transport, and turns its error into the message to the user.
   private func translating<T>(
     _ peer: Peer, _ body: () async throws(TransportError) -> T
   ) async throws(CommandFailure) -> T {

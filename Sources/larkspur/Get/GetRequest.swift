@@ -6,10 +6,10 @@ package struct GetRequest: Sendable {
   package let head: RequestHead
   package let body: [UInt8]
   package let method: String
-  /// What stands in the head beside what follows from the URL, the body and the proxy.
+  /// The fields of the head, except those that follow from the URL, the body and the proxy.
   package let fields: [GetOptions.Field]
 
-  /// - Parameter proxy: What leads to the server, if it is not reached directly.
+  /// - Parameter proxy: The proxy on the way to the server, or `nil` if the server is reached directly.
   package init(_ options: GetOptions, to url: RequestURL, through proxy: Proxy? = nil) throws(CommandFailure) {
     body = try Self.body(of: options.data, separator: options.session.isJSON ? "" : "&")
     method = options.method ?? (options.data.isEmpty && options.session.parts.isEmpty ? "GET" : "POST")
@@ -25,10 +25,10 @@ package struct GetRequest: Sendable {
     _ options: GetOptions, _ method: String, _ fields: [GetOptions.Field], _ url: RequestURL, _ proxy: Proxy?,
     bodyBytes: Int?
   ) throws(RequestError) -> RequestHead {
-    // RFC 9112 3.2: exactly one Host, so that the last one given counts, and none given away leaves it empty.
+    // RFC 9112, section 3.2 requires exactly one Host: the last `-H` counts, and an empty one leaves the field empty.
     let host = options.fields.last { isHost($0.name) }?.value ?? url.authority
 
-    // RFC 9112 3.2.2: who makes the request for us has to know where to.
+    // RFC 9112, section 3.2.2: a proxy that forwards the request gets the whole URL.
     let forwarder = proxy.flatMap { $0.forwards(toSecure: url.isSecure) ? $0 : nil }
     var writer = try RequestWriter(
       method: method, target: forwarder == nil ? url.target : "http://" + url.authority + url.target, host: host,
@@ -60,7 +60,7 @@ package struct GetRequest: Sendable {
   /// - Returns: The value of the last field of that name in `fields`, or `nil` if there is none.
   func value(of name: String) -> String? { fields.last { $0.name.lowercased() == name.lowercased() }?.value }
 
-  /// Basic (RFC 7617 2), of `user:password`.
+  /// Returns the value of Basic authorization (RFC 7617, section 2) for `user:password`.
   static func authorization(_ credentials: [UInt8]) -> String { "Basic " + base64(credentials) }
 
   private static func contains(_ fields: [GetOptions.Field], _ name: String) -> Bool {
@@ -92,6 +92,6 @@ package struct GetRequest: Sendable {
 }
 
 extension SessionOptions.Credentials {
-  /// `user:password`
+  /// The bytes of `user:password`.
   fileprivate var bytes: [UInt8] { Array("\(user):\(password)".utf8) }
 }

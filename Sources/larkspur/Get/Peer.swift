@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// Whom a request goes to, for messages.
+/// The server of a request, for messages.
 struct Peer: CustomStringConvertible {
   private let host: String
   private let port: UInt16
@@ -11,7 +11,7 @@ struct Peer: CustomStringConvertible {
   private let address: SocketAddress?
   private let proxy: Proxy?
 
-  /// Without an address there is no connection yet.
+  /// - Parameter address: The address of the connection, or `nil` before there is a connection.
   init(_ url: RequestURL, through proxy: Proxy? = nil, address: SocketAddress?) {
     self.proxy = proxy
     host = url.host
@@ -22,15 +22,15 @@ struct Peer: CustomStringConvertible {
 
   private var name: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-  /// `example.org:80 (192.0.2.1:80)`, or the address alone if the URL named it; through a proxy, whose address it would
-  /// be, `example.org:80 through http://proxy:3128`.
+  /// The server and its address, `example.org:80 (192.0.2.1:80)`, or the address alone if the URL has it. Through a
+  /// proxy, `example.org:80 through http://proxy:3128`, because the address would be the proxy's.
   var description: String {
     if let proxy { return "\(name) through \(proxy)" }
     guard let address, !isLiteral else { return name }
     return "\(name) (\(address))"
   }
 
-  /// What failed, for which address, and why.
+  /// Returns the failure with its message: the server, the address, and the reason.
   func failure(_ error: TransportError, connectTimeout: Duration?, maxTime: Duration?) -> CommandFailure {
     CommandFailure(ExitStatus(error), words(for: error, connectTimeout: connectTimeout, maxTime: maxTime))
   }
@@ -46,9 +46,9 @@ struct Peer: CustomStringConvertible {
     case .tls(let problem) where problem.problem == .handshakeTimedOut:
       return "\(self): \(error) (\(option(in: .securing, connectTimeout, maxTime)))"
     case .cancelled: return nil
-    // The reason of a refusal is the proxy's own.
+    // The reason of a refusal is text from the proxy.
     case .proxy(let problem): return Format.visible("\(name): \(problem)".utf8)
-    // The connection is new: nothing but the server can have ended it.
+    // The connection is new, so only the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
     case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting, .unavailable,
       .internalInconsistency,
@@ -57,7 +57,7 @@ struct Peer: CustomStringConvertible {
     }
   }
 
-  /// The option whose time was up.
+  /// Returns the name of the option that set the limit which has been reached.
   private func option(in phase: TransportError.Phase, _ connectTimeout: Duration?, _ maxTime: Duration?) -> String {
     switch (phase, connectTimeout) {
     case (.resolving, let limit?), (.connecting, let limit?), (.tunnelling, let limit?),
@@ -69,7 +69,7 @@ struct Peer: CustomStringConvertible {
 }
 
 extension Exchange {
-  /// How long the body will be, if the response says so and one is to come.
+  /// The announced length of the body, or `nil` if the response has none or does not announce it.
   var bodyBytesExpected: Int? {
     if case .length(let count) = head.framing { count } else { nil }
   }

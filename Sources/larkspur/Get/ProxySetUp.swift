@@ -2,7 +2,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// Makes of the options and the environment the way to a server.
+/// Chooses the proxy of a request from the options and the environment.
 enum ProxySetUp {
   /// - Returns: The proxy, or `nil` if the server is reached directly.
   static func proxy(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
@@ -13,7 +13,7 @@ enum ProxySetUp {
     return proxy
   }
 
-  /// - Returns: The way to the proxy, with its TLS, or `nil` if the server is reached directly.
+  /// - Returns: The route through the proxy, with its TLS settings, or `nil` if the server is reached directly.
   static func route(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> ProxyRoute? {
     guard let proxy = try proxy(options, to: url) else { return nil }
     var route = ProxyRoute(proxy)
@@ -22,7 +22,9 @@ enum ProxySetUp {
     return route
   }
 
-  /// The same for a session (CFNetwork's keys). Nil: it looks at the environment by itself.
+  /// Returns the proxies for a session, under CFNetwork's keys.
+  ///
+  /// - Returns: The dictionary, or `nil` if no option concerns proxies: then the session reads the environment itself.
   static func dictionary(_ options: GetOptions) throws(CommandFailure) -> [String: any Sendable]? {
     guard options.proxy != nil || options.proxyExceptions != nil else { return nil }
     let settings = try settings(options)
@@ -45,7 +47,7 @@ enum ProxySetUp {
   private static func settings(_ options: GetOptions) throws(CommandFailure) -> ProxySettings {
     var variables: [String: String] = [:]
     for name in ProxySettings.variables { variables[name] = EnvironmentVariable.value(of: name) }
-    // An option takes the place of all the variables that could name a proxy: not even their mistakes count.
+    // The option replaces all variables that name a proxy, so that errors in them do not matter either.
     if options.proxy != nil { variables = variables.filter { $0.key.lowercased() == "no_proxy" } }
     var settings: ProxySettings
     do throws(ProxySettings.InvalidVariable) {

@@ -1,11 +1,11 @@
 import LarkspurHTTP
 import LarkspurIO
 
-/// A URL of the command line, taken apart into what a request needs.
+/// A URL of the command line, split into the parts that a request needs.
 ///
-/// It is lenient where users are (no scheme, spaces and umlauts in the path) and strict where a guess could
-/// reach the wrong server. Dot segments and what is percent-encoded already stay as they are: the command is
-/// also there to see what a server makes of them.
+/// Parsing is lenient where users are (no scheme, spaces and umlauts in the path) and strict where a guess could reach
+/// the wrong server. Dot segments and existing percent-encoding stay unchanged, because the command is also a tool to
+/// test how a server treats them.
 package struct RequestURL: Hashable, Sendable {
   package enum Invalid: Error, Hashable, Sendable, CustomStringConvertible {
     case schemeUnsupported(String)
@@ -19,30 +19,31 @@ package struct RequestURL: Hashable, Sendable {
     }
   }
 
-  /// Whether TLS is spoken: `https`.
+  /// Whether the scheme is `https`.
   package private(set) var isSecure = false
-  /// A name or an IP address, without brackets. A link-local one may have a zone: `fe80::1%eth0`.
+  /// A name or an IP address, without brackets. A link-local address may have a zone: `fe80::1%eth0`.
   package private(set) var host = ""
   private var zone = ""
   package private(set) var port: UInt16 = 80
-  /// What the `Host` field says: brackets around an IPv6 address, the port unless it is the scheme's own.
+  /// The value of the `Host` field: brackets around an IPv6 address, and the port unless it is the scheme's default.
   package private(set) var authority = ""
   /// Path and query, percent-encoded.
   package private(set) var target = "/"
-  /// Percent-decoded.
+  /// The user and the password of the URL, percent-decoded.
   package private(set) var credentials: Credentials?
 
   package struct Credentials: Hashable, Sendable {
     package var user: [UInt8]
     package var password: [UInt8]
 
-    /// `user:password`
+    /// The bytes of `user:password`.
     package var bytes: [UInt8] { user + [UInt8(ascii: ":")] + password }
   }
 
-  /// The URL without what is not sent: user, password and fragment. Percent-encoded as Foundation's `URL` demands it.
+  /// The URL without the parts that are not sent (user, password and fragment), percent-encoded as Foundation's `URL`
+  /// requires.
   package var uri: String {
-    // RFC 6874 2. The zone is nothing to the server, and not in its authority.
+    // RFC 6874, section 2. The zone means nothing to the server, so `authority` does not have it.
     let place =
       zone.isEmpty ? authority : "[\(host.prefix { $0 != "%" })%25\(zone)]\(authority.drop { $0 != "]" }.dropFirst())"
     let text = (isSecure ? "https://" : "http://") + place + target
@@ -59,7 +60,7 @@ package struct RequestURL: Hashable, Sendable {
     target = encoded.hasPrefix("/") ? encoded : "/" + encoded
   }
 
-  /// Parses what stands on a command line. `scheme` counts where there is none.
+  /// Parses a URL of the command line. `scheme` is assumed if the text has none.
   static func parse(_ text: String, assuming scheme: String = "http://") throws(CommandFailure) -> RequestURL {
     let rest = text.utf8.drop(while: ASCII.isSchemeCharacter)
     let isBare = !rest.starts(with: "://".utf8) && !text.hasPrefix("http:") && !text.hasPrefix("https:")
@@ -76,7 +77,7 @@ package struct RequestURL: Hashable, Sendable {
     }
   }
 
-  /// What may be repeated of a text that is meant for a URL: not a password.
+  /// Returns the text of a URL for a message, without user and password.
   static func told(_ text: String) -> String {
     let whole = text.withoutUserinfo
     let authority = whole.prefix { !"/?#".contains($0) }
@@ -85,10 +86,12 @@ package struct RequestURL: Hashable, Sendable {
 
   // MARK: - Scheme
 
-  /// The scheme's own port (RFC 9110 4.2).
+  /// The default port of the scheme (RFC 9110, section 4.2).
   private var ownPort: UInt16 { isSecure ? 443 : 80 }
 
-  /// Returns what follows the scheme. Without one it is http.
+  /// Reads the scheme, or assumes http if there is none.
+  ///
+  /// - Returns: The bytes behind the scheme.
   private mutating func readScheme(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> ArraySlice<UInt8> {
     let beforeColon = bytes.prefix(while: ASCII.isSchemeCharacter)
     let scheme = Self.string(beforeColon).lowercased()
@@ -101,7 +104,7 @@ package struct RequestURL: Hashable, Sendable {
       port = ownPort
       return rest.dropFirst(3)
     }
-    // `http:/host` would otherwise be a host called "http".
+    // Without this check, `http:/host` would mean a host called "http".
     if rest.first == UInt8(ascii: ":"), scheme == "http" || scheme == "https" {
       throw .malformed("two slashes are missing after \(scheme):")
     }
@@ -112,9 +115,9 @@ package struct RequestURL: Hashable, Sendable {
 
   private mutating func readAuthority(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
     var bytes = bytes
-    // Browsers read a backslash as a slash: what is host to one would be user to the other.
+    // Browsers read a backslash as a slash, so the host of one reading would be the user name of the other.
     guard !bytes.contains(UInt8(ascii: "\\")) else { throw .malformed("a backslash in the authority") }
-    // RFC 3986 3.2.1 lets no `@` stand in a password; those who write one there mean the last to count.
+    // RFC 3986, section 3.2.1 allows no `@` in a password. If a user writes one anyway, the last `@` is the separator.
     if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
       let colon = bytes[..<at].firstIndex(of: UInt8(ascii: ":")) ?? at
       credentials = Credentials(
@@ -144,7 +147,7 @@ package struct RequestURL: Hashable, Sendable {
     try readPort(bytes[colon...])
   }
 
-  /// An IPv6 address, and perhaps a zone behind `%25` (RFC 6874) or, as users write it, behind `%`.
+  /// Reads an IPv6 address, optionally with a zone behind `%25` (RFC 6874) or, as users write it, behind `%`.
   private mutating func readAddress(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
     let percent = bytes.firstIndex(of: UInt8(ascii: "%")) ?? bytes.endIndex
     let address = Self.string(bytes[..<percent])
@@ -162,19 +165,19 @@ package struct RequestURL: Hashable, Sendable {
     host += "%" + zone
   }
 
-  /// An underscore stands in no proper host name, but in many a container's.
+  /// Whether the byte may be in a host name. Proper names have no underscore, but names of containers often do.
   private static func isHostCharacter(_ byte: UInt8) -> Bool {
     ASCII.isLetterOrDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
   }
 
-  /// Nothing, or a colon and a number, or a colon only (RFC 3986 3.2.3).
+  /// Reads an optional port: nothing, a colon and a number, or a colon only (RFC 3986, section 3.2.3).
   private mutating func readPort(_ bytes: ArraySlice<UInt8>) throws(Invalid) {
     let text = Self.string(bytes.dropFirst())
     guard bytes.isEmpty || bytes.first == UInt8(ascii: ":") else {
       throw .malformed("only a port may follow the address: \(Self.string(bytes).debugDescription)")
     }
     if text.isEmpty { return }
-    // UInt16 reads a sign, too.
+    // UInt16 would accept a plus sign.
     guard let number = UInt16(text), number > 0, text.utf8.first != UInt8(ascii: "+") else {
       throw .malformed("the port is not a number from 1 to 65535: \(text.debugDescription)")
     }
@@ -184,9 +187,9 @@ package struct RequestURL: Hashable, Sendable {
 
   // MARK: - Percent coding
 
-  /// Encodes what may not stand in a target: all but visible ASCII, and what RFC 3986 leaves out of it. A `%` stays,
-  /// because what is encoded already is not to be encoded twice; `[`, `]`, `^` and `|` stay, because servers and
-  /// browsers have used them in queries for ever.
+  /// Encodes the characters that a target may not have: everything but visible ASCII, and those visible characters that
+  /// RFC 3986 excludes. `%` stays, so that nothing is encoded twice; `[`, `]`, `^` and `|` stay, because servers and
+  /// browsers have always used them in queries.
   private static func percentEncoded(_ bytes: ArraySlice<UInt8>) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)

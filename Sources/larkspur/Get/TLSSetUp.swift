@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// Makes of the options what a connection needs: reads the files that they name.
+/// Makes the TLS settings of a connection from the options, and reads the files that they name.
 enum TLSSetUp {
   static func security(_ options: TLSOptions, for url: RequestURL) throws(CommandFailure) -> Security? {
     guard url.isSecure else { return nil }
@@ -21,8 +21,8 @@ enum TLSSetUp {
     return try security(configuration)
   }
 
-  /// For a proxy that is spoken to by TLS. What the options say of servers counts for it, as in a session; only pins are one
-  /// server's.
+  /// Makes the TLS settings for a proxy that speaks TLS. All options for servers apply to it, as in a session, except
+  /// pins, which belong to one server.
   static func security(_ options: TLSOptions, forProxy proxy: Proxy) throws(CommandFailure) -> Security? {
     guard proxy.kind == .https else { return nil }
     return try security(try configuration(options))
@@ -65,7 +65,7 @@ enum TLSSetUp {
   private static func identity(_ options: TLSOptions) throws(CommandFailure) -> ClientIdentity? {
     guard let path = options.certificate else { return nil }
     let bytes = try read(path, .clientCertificateProblem)
-    // An archive holds its key: what has one beside it is a certificate, in PEM or DER.
+    // An archive contains its key. A file with a separate key is a certificate, in PEM or DER.
     let isArchive = options.key == nil && !String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ")
     var key = bytes
     if let path = options.key { key = try read(path, .clientCertificateProblem) }

@@ -4,7 +4,7 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// Tells what happens to a connection on standard error, for `-v`:
+/// Writes the events of a connection to standard error, for `-v`:
 ///
 /// ```
 /// *     0.7 ms  connected to 127.0.0.1:8080
@@ -54,7 +54,7 @@ final class VerboseStory {
     }
   }
 
-  /// The response's head, as it came.
+  /// Writes the response's head as received.
   func tellResponse(_ head: [UInt8]) { tellHead(head, prefix: "<") }
 
   private func tellHead(_ bytes: [UInt8], prefix: String) {

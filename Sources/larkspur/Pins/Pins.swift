@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// `larkspur pins`: what a server's keys are called in a pin.
+/// `larkspur pins`: prints the pins of a server's keys.
 struct Pins {
   private let options: PinsOptions
   private let loop: ClientLoop

@@ -1,8 +1,8 @@
 import LarkspurTLS
 
-/// A server's certificates in words.
+/// Describes a server's certificates in words.
 enum TrustStory {
-  /// For `-v`: the result, the chain, and the pins that one could use.
+  /// Returns the lines for `-v`: the result, the chain, and the pin of each certificate.
   static func lines(of trust: Trust) -> [String] {
     let chain = shownChain(of: trust)
     var lines = [trust.result.isTrusted ? "verified chain:" : "NOT VERIFIED (\(trust.result.words)); sent:"]
@@ -14,18 +14,18 @@ enum TrustStory {
     return lines
   }
 
-  /// A line per certificate: its pin, whose it is.
+  /// Returns a line for each certificate: its pin and its subject.
   static func pins(of trust: Trust) -> [String] {
     let mark = trust.result.isTrusted ? "" : "  (not verified)"
     return shownChain(of: trust).map { "\($0.pin)  \(subject(of: $0))\(mark)" }
   }
 
-  /// What is not verified is shown as it was sent.
+  /// Returns the verified chain, or the certificates that the server sent if they are not verified.
   private static func shownChain(of trust: Trust) -> [Certificate] {
     trust.result.isTrusted ? trust.verified : trust.sent
   }
 
-  /// The subject, or a name of the certificate's where that is empty.
+  /// Returns the subject, or if it is empty, a name of the certificate.
   private static func subject(of certificate: Certificate) -> String {
     let subject = certificate.subject
     if !subject.isEmpty { return Format.visible(subject.utf8) }

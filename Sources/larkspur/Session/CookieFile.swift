@@ -3,8 +3,8 @@ import Larkspur
 import LarkspurBytes
 import LarkspurIO
 
-/// A file of cookies in Netscape's format, which curl and wget read and write, and browsers' add-ons: a line for each
-/// cookie, seven fields with tabs between.
+/// A file of cookies in Netscape's format, which curl, wget and add-ons of browsers read and write: a line for each
+/// cookie, with seven fields separated by tabs.
 ///
 /// ```
 /// #HttpOnly_.example.org	TRUE	/	TRUE	1893456000	name	value
@@ -13,7 +13,7 @@ struct CookieFile: Sendable {
   private let path: String
   let storage = HTTPCookieStorage()
 
-  /// A file that is not there has no cookies.
+  /// Reads the file. A file that does not exist has no cookies.
   init(_ path: String) throws(CommandFailure) {
     self.path = path
     do throws(Errno) {
@@ -24,8 +24,9 @@ struct CookieFile: Sendable {
     }
   }
 
-  /// Keeps a cookie if a server of its domain could set it: a file is no more to be trusted than a server. The storage
-  /// refuses cookies for public suffixes, and those that do not keep what their name promises (RFC 6265bis 5.7).
+  /// Stores a cookie if a server of its domain could set it, because a file deserves no more trust than a server. The
+  /// storage refuses cookies for public suffixes, and those that break the rules for their name's prefix (RFC 6265bis,
+  /// section 5.7).
   private func keep(_ cookie: HTTPCookie) {
     let host = cookie.domain.hasPrefix(".") ? String(cookie.domain.dropFirst()) : cookie.domain
     guard let url = URL(string: "https://\(host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host)/") else {
@@ -34,9 +35,9 @@ struct CookieFile: Sendable {
     storage.setCookies([cookie], for: url, mainDocumentURL: nil)
   }
 
-  /// Lines that are no cookies are passed over.
+  /// Parses cookies. Lines that are no cookies are skipped.
   static func cookies(in text: String) -> [HTTPCookie] {
-    // (LF and CRLF alone end a line: a value may hold Unicode's other line ends.)
+    // Only LF and CRLF end a line: a value may contain Unicode's other line ends.
     text.split { $0 == "\n" || $0 == "\r\n" }.compactMap(cookie)
   }
 
@@ -46,10 +47,10 @@ struct CookieFile: Sendable {
     let isHTTPOnly = line.hasPrefix(httpOnlyPrefix)
     let line = isHTTPOnly ? line.dropFirst(httpOnlyPrefix.count) : line
     var fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-    // As in curl: some programs leave out the tab before an empty value.
+    // Like curl: some programs leave out the tab before an empty value.
     if fields.count == 6 { fields.append("") }
     guard !line.hasPrefix("#"), fields.count == 7, let expiry = Int64(fields[4]),
-      // What a server's field could not say, and what would be another cookie in a request.
+      // A Set-Cookie field could not express these, and in a request they would be other cookies.
       !fields[5].utf8.contains(UInt8(ascii: "=")), !fields.contains(where: { $0.utf8.contains(UInt8(ascii: ";")) })
     else { return nil }
     let host = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
@@ -58,12 +59,12 @@ struct CookieFile: Sendable {
     ]
     if fields[3] == "TRUE" { properties[.secure] = "TRUE" }
     if isHTTPOnly { properties[HTTPCookiePropertyKey(rawValue: "HttpOnly")] = "TRUE" }
-    // Zero: it ends with the session, and whoever keeps the file goes on with that.
+    // Zero means that the cookie ends with the session. A program that keeps the file continues the session.
     if expiry != 0 { properties[.expires] = Date(timeIntervalSince1970: Double(expiry)) }
     return HTTPCookie(properties: properties)
   }
 
-  /// Leaves out cookies with tabs, as curl does: they have no place in the format.
+  /// Formats cookies. Cookies with tabs are left out, as by curl, because the format cannot express them.
   static func text(of cookies: [HTTPCookie]) -> String {
     "# Netscape HTTP Cookie File\n"
       + cookies.filter { cookie in
@@ -78,7 +79,7 @@ struct CookieFile: Sendable {
       }.joined()
   }
 
-  /// Writes what there is now, for its owner alone.
+  /// Writes all cookies of the storage to the file. Only its owner may read a new file.
   func save(deadline: Deadline) throws(CommandFailure) {
     let output = try FileOutput(path: path, deadline: deadline, isPrivate: true)
     do throws(CommandFailure) {

@@ -1,18 +1,18 @@
 import Foundation
 import LarkspurIO
 
-/// A multipart form (RFC 7578), whose length is known before the first byte of a file is read.
+/// A multipart form (RFC 7578). Its length is known before the first byte of a file is read.
 struct FormBody: Sendable {
   let contentType: String
   let byteCount: Int
   private let pieces: [FormStream.Piece]
 
-  /// - Parameter type: The value of `Content-Type` that `-H` gives. The boundary is appended, as curl does it, unless the
-  ///   value has one (RFC 2046 5.1.1), which is taken.
+  /// - Parameter type: The value of `Content-Type` from `-H`. If it has a boundary (RFC 2046, section 5.1.1), the form
+  ///   uses that one; otherwise a new boundary is appended, as by curl.
   init(_ parts: [SessionOptions.Part], type: String? = nil) throws(CommandFailure) {
     let type = type ?? "multipart/form-data"
     let own = type.firstMatch(of: /(?i);\s*boundary="?([-0-9A-Za-z'()+_,.\/:=? ]{0,69}[-0-9A-Za-z'()+_,.\/:=?])/)?.1
-    // Unguessable, so that no file can hold it.
+    // The boundary is random, so that no file contains it.
     let boundary =
       own.map(String.init)
       ?? "larkspur-" + (0..<2).map { _ in String(UInt64.random(in: 0...(.max)), radix: 36) }.joined()
@@ -28,10 +28,10 @@ struct FormBody: Sendable {
     byteCount = pieces.reduce(0) { $0 + $1.count }
   }
 
-  /// From the beginning: a redirection or a challenge may want it once more.
+  /// Returns a new stream of the body from its beginning. A redirection or a challenge may need another one.
   func stream() -> InputStream { FormStream(pieces) }
 
-  /// The fields of a part. As in curl, `;type=` goes before `;headers=`, and that before what stands there by itself.
+  /// Returns the fields of a part. As in curl, `;type=` overrides `;headers=`, and that overrides the default fields.
   private static func head(of part: SessionOptions.Part) throws(CommandFailure) -> String {
     var disposition = "form-data; name=\"\(quoted(part.name))\""
     var fileName = part.fileName
@@ -53,9 +53,10 @@ struct FormBody: Sendable {
     return (fields + own).map { "\($0.name): \($0.value)\r\n" }.joined()
   }
 
-  /// As browsers do it (the HTML standard, multipart/form-data): these would end the name, or the field.
+  /// Escapes the characters that would end the name or the field, as browsers do (the HTML standard,
+  /// multipart/form-data).
   private static func quoted(_ name: String) -> String {
-    // By scalars: to a string, a quote with a combining mark behind it is another character.
+    // By scalars, because a quote with a combining mark behind it is another `Character`.
     name.unicodeScalars.map { scalar in
       switch scalar {
       case "\r": "%0D"

@@ -1,7 +1,7 @@
 import Foundation
 import Larkspur
 
-/// `--metrics`: a row for each request, and what its parts took.
+/// `--metrics`: a table with a row for each request, and the duration of each of its phases.
 enum MetricsTable {
   static func text(_ metrics: URLSessionTaskMetrics) -> String {
     var table = Table(columns: [.left, .right, .right, .right, .right, .right, .right, .right, .right, .left])
@@ -29,7 +29,7 @@ enum MetricsTable {
     ]
   }
 
-  /// What did not happen has no time.
+  /// Formats the duration of a phase, or `-` if the phase did not take place.
   private static func time(_ start: Date?, _ end: Date?) -> String {
     guard let start, let end else { return "-" }
     return Format.time(.seconds(max(end.timeIntervalSince(start), 0)))

@@ -1,6 +1,6 @@
 import LarkspurBytes
 
-/// Keeps a transfer to a mean rate.
+/// Limits the mean rate of a transfer.
 package struct Pace {
   private let bytesPerSecondMax: Int
   private let start: Deadline
@@ -11,7 +11,7 @@ package struct Pace {
     start = now
   }
 
-  /// How long to wait after these bytes.
+  /// - Returns: The time to wait after these bytes: zero or less if the transfer is slower than the limit.
   package mutating func pause(after count: Int, now: Deadline) -> Duration {
     received += Double(count)
     return .seconds(received / Double(bytesPerSecondMax)) - now.duration(since: start)

@@ -1,16 +1,17 @@
 import Foundation
 import Larkspur
 
-/// What the answer to a range that goes on behind a file says (RFC 9110 14 and 15.5.17).
+/// The meaning of a response to a range request that continues a file (RFC 9110, sections 14 and 15.5.17).
 enum RangeAnswer: Equatable {
-  /// The bytes behind the file's: so many.
+  /// The response has the bytes behind the file's: this many.
   case rest(count: Int)
-  /// The file has them all.
+  /// The file is complete.
   case complete
-  /// The server does not look at ranges.
+  /// The server ignores the range and sends the whole.
   case whole
+  /// The response has other bytes, described in words.
   case another(String)
-  /// Neither: an error's page, or a redirection that is not followed.
+  /// The response has no such bytes: an error page, or a redirection that is not followed.
   case other
 
   init(_ response: HTTPURLResponse, offset: Int) {
@@ -24,7 +25,7 @@ enum RangeAnswer: Equatable {
         return
       }
       self = .rest(count: count)
-    // RFC 9110 15.3.4: the whole, as somebody on the way has changed it.
+    // 203 is a 200 that a proxy has changed (RFC 9110, section 15.3.4).
     case 200, 203: self = .whole
     case 416 where said.lowercased() == "bytes */\(offset)": self = .complete
     case 416: self = .another("the server has other bytes: \(said.isEmpty ? "416" : said)")
@@ -32,7 +33,7 @@ enum RangeAnswer: Equatable {
     }
   }
 
-  /// Judges a response to a request for the whole. A 200 with a part contradicts itself (RFC 9110 14.4).
+  /// Checks a response to a request for the whole. A 200 with a part contradicts itself (RFC 9110, section 14.4).
   ///
   /// - Returns: The part that the response says it sends, or `nil` if it sends the whole.
   static func part(in response: HTTPURLResponse) -> String? {
@@ -43,7 +44,7 @@ enum RangeAnswer: Equatable {
     return part.first == 0 && part.isTail && part.count == length ?? part.count ? nil : words(response, said)
   }
 
-  /// Reads `bytes 0-499/1234`. `isTail`: nothing comes behind these bytes, as far as is known.
+  /// Reads `bytes 0-499/1234`. `isTail` is whether, as far as known, no bytes come behind these.
   private static func part(_ said: String) -> (first: Int, count: Int, isTail: Bool)? {
     let words = said.split(separator: " ")
     guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -56,7 +57,7 @@ enum RangeAnswer: Equatable {
     return (first, last - first + 1, last == total - 1)
   }
 
-  /// - Returns: The number of 1 to 18 digits: sums of two do not overflow.
+  /// - Returns: The number, or `nil` if it has not 1 to 18 digits. The sum of two such numbers does not overflow.
   private static func number(_ text: Substring) -> Int? {
     1...18 ~= text.utf8.count && text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
   }
@@ -66,7 +67,7 @@ enum RangeAnswer: Equatable {
     return !coding.isEmpty && coding.lowercased() != "identity"
   }
 
-  /// Whether the body has several ranges, each with a head of its own (RFC 9110 14.6).
+  /// Whether the body has several ranges, each with a head of its own (RFC 9110, section 14.6).
   private static func isMultipart(_ response: HTTPURLResponse) -> Bool {
     response.value(forHTTPHeaderField: "Content-Type")?.lowercased().hasPrefix("multipart/byteranges") == true
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Larkspur
 
-/// What a session's error means to the user.
+/// Turns an error of a session into the message to the user.
 struct SessionFailure {
   let failure: CommandFailure
 

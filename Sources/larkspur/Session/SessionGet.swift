@@ -4,10 +4,10 @@ import LarkspurBytes
 import LarkspurIO
 import LarkspurTransport
 
-/// `larkspur get` with an option that is a session's: the same request, made by `URLSession`'s public API alone.
+/// `larkspur get` with an option that needs a session: makes the request by the public API of `URLSession` alone.
 ///
-/// The delegate hands over one piece of the body and waits until it has been written here, on the main thread. So a
-/// slow output slows the server down, and a signal ends a write that blocks.
+/// The delegate passes one piece of the body on and waits until the main thread has written it. So a slow output slows
+/// the server down, and a signal ends a write that blocks.
 struct SessionGet {
   private let options: GetOptions
   private let loop: ClientLoop
@@ -45,7 +45,7 @@ struct SessionGet {
         try output.commit()
       } catch {
         output.abandon()
-        // What a server has set counts, however the transfer ends.
+        // The cookies that a server has set count, even if the transfer fails.
         try? jar?.save(deadline: deadline)
         throw error
       }
@@ -69,7 +69,7 @@ struct SessionGet {
     var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
     var isWanted = true
     var missing: Int?
-    /// Until its body begins.
+    /// The response whose coding has not been checked yet, or `nil` once its body has begun.
     var response: HTTPURLResponse?
     for await event in events {
       switch event {
@@ -110,11 +110,14 @@ struct SessionGet {
         return
       }
     }
-    // The loop ends early for a signal only, which the process ends with.
+    // Only a signal ends the stream early, by cancelling the task, and the process exits with that signal's status.
     throw CommandFailure(.signal(2))
   }
 
-  /// Returns whether to write the body. Sets `missing` to the length of the range that the response announces, if there is one.
+  /// Judges a response, and writes its head if `-i` asks for it. Sets `missing` to the length of the range that the
+  /// response announces, if there is one.
+  ///
+  /// - Returns: Whether to write the body.
   private func take(
     _ response: HTTPURLResponse, _ output: FileOutput, _ missing: inout Int?
   ) throws(CommandFailure) -> Bool {
@@ -151,7 +154,7 @@ struct SessionGet {
     return true
   }
 
-  /// A session leaves a coding that it does not know as it is.
+  /// Throws if the content has an unknown coding, which a session leaves undecoded.
   private func checkCoding(of response: HTTPURLResponse) throws(CommandFailure) {
     guard options.session.decodes, let codings = response.value(forHTTPHeaderField: "Content-Encoding") else { return }
     for coding in codings.lowercased().split(whereSeparator: { ", \t".contains($0) })
@@ -166,12 +169,12 @@ struct SessionGet {
     response.url?.host(percentEncoded: true) ?? RequestURL.told(options.url)
   }
 
-  /// Sleeps off what a piece has come too early.
+  /// Sleeps for a pause of `Pace`, at most until the deadline.
   private func wait(_ pause: Duration?) async throws(CommandFailure) {
     guard let pause, pause > .zero else { return }
     let now = loop.kernel.now()
     let isTooLong = deadline != .never && now.advanced(by: pause) > deadline
-    // A signal ends the sleep, and then the events.
+    // A signal ends the sleep, and then the stream of events.
     try? await Task.sleep(for: isTooLong ? deadline.duration(since: now) : pause)
     guard isTooLong, !Task.isCancelled else { return }
     throw CommandFailure(.timedOut, "\(RequestURL.told(options.url)): timed out (--max-time)")

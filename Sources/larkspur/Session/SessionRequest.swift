@@ -1,9 +1,9 @@
 import Foundation
 import Larkspur
 
-/// The request of the options, as a session takes it.
+/// Makes the `URLRequest` that the options ask for.
 enum SessionRequest {
-  /// - Parameter offset: How much of the response is there already.
+  /// - Parameter offset: The number of bytes that the file already has.
   static func make(
     _ plan: GetRequest, _ options: GetOptions, to target: RequestURL, form: FormBody?, from offset: Int?
   ) throws(CommandFailure) -> URLRequest {
@@ -15,13 +15,13 @@ enum SessionRequest {
     }
     for field in plan.fields {
       if field.name.lowercased() == "cookie", let cookies = request.value(forHTTPHeaderField: field.name) {
-        // RFC 6265bis 5.8.3: these are no list with commas.
+        // RFC 6265bis, section 5.8.3: cookies are joined by semicolons, not by commas.
         request.setValue("\(cookies); \(field.value)", forHTTPHeaderField: field.name)
       } else {
         request.addValue(field.value, forHTTPHeaderField: field.name)
       }
     }
-    // Without the field a session asks for codings, and undoes them.
+    // Without this field a session asks for codings and decodes them.
     if !options.session.decodes, request.value(forHTTPHeaderField: "Accept-Encoding") == nil {
       request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     }
@@ -30,7 +30,7 @@ enum SessionRequest {
     if let form {
       request.httpBodyStream = form.stream()
       request.setValue("\(form.byteCount)", forHTTPHeaderField: "Content-Length")
-      // `-H 'Content-Type:'` takes the field away.
+      // `-H 'Content-Type:'` removes the field.
       if plan.value(of: "Content-Type") != nil
         || !options.fields.contains(where: { $0.name.lowercased() == "content-type" })
       {

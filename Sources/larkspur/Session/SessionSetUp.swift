@@ -2,12 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurIO
 
-/// What of the options concerns the session, and not one request.
+/// The options that concern the session rather than one request.
 struct SessionSetUp: Sendable {
   private let options: GetOptions
   private let trust: TLSTrustSettings
   private let proxies: [String: any Sendable]?
-  /// For Digest.
+  /// The user and the password for Digest.
   let credential: URLCredential?
   var jar: CookieFile?
 
@@ -15,7 +15,7 @@ struct SessionSetUp: Sendable {
     self.options = options
     proxies = try ProxySetUp.dictionary(options)
     credential = try Self.credential(options, target)
-    // As without a session, files that nothing needs are not read.
+    // Files that no connection needs are not read, just as without a session.
     let usesTLS = target.isSecure || options.session.followsRedirects
     trust = usesTLS ? try Self.trust(options.tls, target) : TLSTrustSettings()
   }
@@ -24,14 +24,14 @@ struct SessionSetUp: Sendable {
   var usesDigest: Bool { options.session.usesDigest }
   var hasMaxTime: Bool { options.maxTime != nil }
 
-  /// - Returns: User and password of a URL, or `nil` if it has none, or others are given by option.
+  /// - Returns: User and password of a URL, or `nil` if it has none, or if an option gives others.
   func credentials(in url: URL) -> RequestURL.Credentials? {
     let isGiven =
       options.session.credentials != nil || options.fields.contains { $0.name.lowercased() == "authorization" }
     return isGiven ? nil : (try? RequestURL(url.absoluteString))?.credentials
   }
 
-  /// Nothing is kept but what the options ask for.
+  /// The configuration of the session, which keeps nothing but what the options ask for.
   var configuration: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
@@ -89,7 +89,7 @@ struct SessionSetUp: Sendable {
   private static func identity(_ options: TLSOptions) throws(CommandFailure) -> ClientIdentity? {
     guard let path = options.certificate else { return nil }
     let bytes = try read(path, .clientCertificateProblem)
-    // An archive holds its key: what has one beside it is a certificate, in PEM or DER.
+    // An archive contains its key. A file with a separate key is a certificate, in PEM or DER.
     let isArchive = options.key == nil && bytes.firstRange(of: Foundation.Data("-----BEGIN ".utf8)) == nil
     let key = try options.key.map { path throws(CommandFailure) in try read(path, .clientCertificateProblem) } ?? bytes
     do throws(ClientIdentity.Failure) {

@@ -1,7 +1,8 @@
 import Foundation
 import Larkspur
 
-/// What a session tells of its requests when they are over, for `-v`: connections, and each request with its response.
+/// Writes a session's requests to standard error when they are over, for `-v`: connections, and each request with its
+/// response.
 enum SessionStory {
   static func tell(_ metrics: URLSessionTaskMetrics) {
     for transaction in metrics.transactionMetrics {
@@ -20,7 +21,7 @@ enum SessionStory {
     }
   }
 
-  /// A response's head, as far as `HTTPURLResponse` knows it: with the standard's reason, and sorted fields.
+  /// Formats a response's head as far as `HTTPURLResponse` knows it: with the standard reason, and sorted fields.
   static func head(of response: HTTPURLResponse) -> String {
     let status = "\(response.statusCode) \(HTTPURLResponse.localizedString(forStatusCode: response.statusCode))"
     var fields: [String: String] = [:]

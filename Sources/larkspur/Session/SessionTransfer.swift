@@ -2,10 +2,10 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// One task of a session of its own, as a stream of events.
+/// One task, in a session of its own, as a stream of events.
 ///
-/// The delegate's calls come one after another on the session's queue. All but the pieces go into the stream at once;
-/// the call of a piece returns when the piece has been taken.
+/// The delegate's methods run one after another on the session's queue. Each puts an event into the stream and returns
+/// at once, except for a piece of the body: that call returns when the piece has been taken.
 final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   enum Event: Sendable {
     case response(HTTPURLResponse)
@@ -23,9 +23,9 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   private struct State {
     var session: URLSession?
-    /// Where the first request goes. User and password are for this origin alone.
+    /// The origin of the first request. User and password are sent to this origin alone.
     var origin: Origin?
-    /// For Digest.
+    /// The user and the password for Digest.
     var credential: URLCredential?
     var isOver = false
   }
@@ -47,7 +47,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     return events
   }
 
-  /// The receiver wants no more, or everything has come.
+  /// Ends the transfer: everything has come, or the receiver wants no more.
   func end() {
     let session = state.withLock { state in
       state.isOver = true
@@ -59,7 +59,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   func pieceIsTaken() { taken.signal() }
 
-  // MARK: - The session's calls
+  // MARK: - Delegate methods
 
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
@@ -82,8 +82,8 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     completionHandler(settings.followsRedirects ? withOwnCredentials(request) : nil)
   }
 
-  /// User and password in the URL of a redirection count in place of those before it, as with curl: for the first
-  /// request's origin, and unless `--user` or `-H` gives others.
+  /// Returns a redirection's request with the user and the password of its own URL, if it has them. As in curl, they
+  /// replace the earlier ones, but only for the first request's origin, and unless `--user` or `-H` gives others.
   private func withOwnCredentials(_ request: URLRequest) -> URLRequest {
     guard let url = request.url, let own = settings.credentials(in: url),
       Origin(url) == state.withLock({ $0.origin })
@@ -113,7 +113,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     }
   }
 
-  /// A password is meant for the server that the command line names, not for one that it redirects to.
+  /// Whether the space belongs to the server of the command line. Servers of redirections do not get the password.
   private func isOurs(_ space: URLProtectionSpace) -> Bool {
     settings.usesDigest && !space.isProxy() && Origin(space) == state.withLock { $0.origin }
   }
@@ -136,13 +136,13 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   }
 }
 
-/// Scheme, host and port (RFC 6454 4).
+/// An origin: scheme, host and port (RFC 6454, section 4).
 private struct Origin: Equatable {
   let scheme: String
   let host: String
   let port: Int
 
-  /// - Returns: `nil` for a URL without scheme or host.
+  /// Fails for a URL without scheme or host.
   init?(_ url: URL) {
     guard let scheme = url.scheme?.lowercased(), let host = url.host() else { return nil }
     self.scheme = scheme

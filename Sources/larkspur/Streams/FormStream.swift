@@ -2,13 +2,13 @@ import Foundation
 import Larkspur
 import LarkspurIO
 
-/// Pieces one after another, files among them: read as they are asked for, a part at a time.
+/// A stream of pieces one after another, bytes and files. Files are opened and read only as far as reads ask for.
 ///
-/// Used on one thread at a time, as all streams are.
+/// Used on one thread at a time, like all streams.
 final class FormStream: InputStream, URLSessionReadyStream {
   enum Piece: Sendable {
     case bytes([UInt8])
-    /// So much of a file, whatever becomes of its length meanwhile.
+    /// The first `count` bytes of a file, even if its length changes meanwhile.
     case file(String, count: Int)
 
     var count: Int {
@@ -21,7 +21,7 @@ final class FormStream: InputStream, URLSessionReadyStream {
 
   private let pieces: [Piece]
   private var index = 0
-  /// Within the piece.
+  /// The position in the current piece.
   private var offset = 0
   private var file: OpenFile?
   private var status = Stream.Status.notOpen
@@ -59,7 +59,7 @@ final class FormStream: InputStream, URLSessionReadyStream {
     }
   }
 
-  /// Nothing at the end.
+  /// - Returns: The next bytes, or an empty array at the end.
   private func next(atMost count: Int) throws -> [UInt8] {
     while index < pieces.count {
       let piece = pieces[index]
@@ -75,7 +75,7 @@ final class FormStream: InputStream, URLSessionReadyStream {
         let open = try file ?? OpenFile(reading: path)
         file = open
         bytes = try open.read(atMost: rest)
-        // It is shorter than it was when its length was told.
+        // The file is shorter now than when the form's length was computed.
         if bytes.isEmpty { throw URLError(.cannotOpenFile) }
       }
       offset += bytes.count

@@ -3,7 +3,7 @@ import Dispatch
 import LarkspurTestServer
 
 extension DemoPart {
-  /// Ten operations, of which the first has to be over before the others begin.
+  /// Ten operations, the first of which has to finish before the others start.
   static let networkingBatch = DemoPart("AFNetworking: ten operations, one before the others") { stage in
     let queue = OperationQueue()
     let callbacks = DispatchQueue(label: "larkspur.demo.batch")
@@ -11,7 +11,7 @@ extension DemoPart {
     let operations = try (0..<10).map { number in
       let operation = AFHTTPRequestOperation(request: URLRequest(url: try stage.url("/anything/\(number)")))
       operation.responseSerializer = AFJSONResponseSerializer()
-      // The demo's main thread has a loop of its own to turn.
+      // The main thread runs the demo's loop, and not the main queue.
       operation.completionQueue = callbacks
       return operation
     }
@@ -19,7 +19,7 @@ extension DemoPart {
     let batch = AFURLConnectionOperation.batch(
       ofRequestOperations: operations, progressBlock: nil, completionBlock: nil)
     await withCheckedContinuation { continuation in
-      // A batch's own block is for the main queue, which nobody serves here.
+      // The completion block of a batch runs on the main queue, which no thread serves here.
       let end = BlockOperation { continuation.resume() }
       for operation in operations { end.addDependency(operation) }
       for case let operation as Operation in batch + [end] { queue.addOperation(operation) }

@@ -2,7 +2,7 @@ import AFNetworking
 import LarkspurTestServer
 
 extension DemoPart {
-  /// A policy with another server's certificate: the request is not sent.
+  /// A security policy with another server's certificate: the manager does not send the request.
   static let networkingPin = DemoPart("AFNetworking: a pinned policy that refuses") { stage in
     let base = URL(string: stage.secureURL("/"))
     let manager = AFHTTPSessionManager(baseURL: base, sessionConfiguration: .ephemeral)

@@ -2,7 +2,7 @@ import AFNetworking
 import LarkspurTestServer
 
 extension DemoPart {
-  /// A GET with parameters and a POST of a form, and what the server says of them.
+  /// A GET with parameters and a POST of a form, compared with the server's record of them.
   static let networkingRequests = DemoPart("AFNetworking: a GET with parameters, a POST of a form") { stage in
     let manager = AFHTTPSessionManager(baseURL: try stage.url("/"), sessionConfiguration: .ephemeral)
     defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }

@@ -5,7 +5,8 @@ import Synchronization
 extension DemoPart {
   private static let uploadBytes = 8 << 20
 
-  /// A generated file goes out as a part of a form, read as it is sent, and the progress block says how far it is.
+  /// A generated file, sent as a part of a form and read while it is sent. The progress block reports how much has been
+  /// sent.
   static let networkingUpload = DemoPart("AFNetworking: a file in a form, with its progress") { stage in
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-demo-\(UUID().uuidString).bin")
     defer { try? FileManager.default.removeItem(at: file) }

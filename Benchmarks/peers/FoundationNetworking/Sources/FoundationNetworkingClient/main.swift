@@ -1,8 +1,8 @@
-// The FoundationNetworking peer: the workloads through URLSession, as a program for Linux would write them today.
+// The FoundationNetworking peer: the workloads by URLSession, as programs for Linux use it today.
 //
-// Called as PROGRAM WORKLOAD HOST PORT REQUESTS [CA_FILE]. The whole contract is in Benchmarks/README.md. The CA file is
-// ignored: on Linux it trusts the system's file and no other (the variable URLSessionCertificateAuthorityInfoFile is for
-// Android), so compare mounts the CA file in that one's place.
+// Called as PROGRAM WORKLOAD HOST PORT REQUESTS [CA_FILE]. The whole contract is in Benchmarks/README.md. The CA file
+// is ignored: on Linux FoundationNetworking trusts the system's file and no other (the variable
+// URLSessionCertificateAuthorityInfoFile is for Android), so compare mounts the CA file in the place of the system's.
 
 import Foundation
 import FoundationNetworking
@@ -14,14 +14,14 @@ struct Workload {
   var isDownload = false
   var isIntoFile = false
   var isTLS = false
-  /// Each request has a connection of its own.
+  /// Whether each request has a connection of its own.
   var isFresh = false
-  /// The session has the default configuration as it comes.
+  /// Whether the session has the unchanged default configuration.
   var isDefault = false
-  /// How long a body is sent: a file if it is large, and JSON otherwise.
+  /// The length of the request's body: a file if it is large, and JSON otherwise.
   var uploadBytes = 0
 
-  /// The size of the bodies that the workload is about.
+  /// The size of the bodies that the workload measures.
   var movedBytes: Int { uploadBytes > 0 ? uploadBytes : bodyBytes }
   var sendsFile: Bool { uploadBytes == 1 << 30 }
 
@@ -32,7 +32,7 @@ struct Workload {
     "download-1g": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true),
     "download-1g-file": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1, isDownload: true, isIntoFile: true),
     "download-1g-memory": Workload(path: "/1g", bodyBytes: 1 << 30, connections: 1),
-    // It does not pipeline.
+    // FoundationNetworking does not pipeline, so these requests use 16 connections.
     "pipelined-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 16),
     "new-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isFresh: true),
     "https-serial-tiny": Workload(path: "/tiny", bodyBytes: 13, connections: 1, isTLS: true),
@@ -53,7 +53,7 @@ struct Workload {
       path: "/upload/1073741824", bodyBytes: 17, connections: 1, isTLS: true, isDefault: true, uploadBytes: 1 << 30),
   ]
 
-  /// It never resumes a session, and nothing keeps it from using an idle connection again.
+  /// The unsupported workloads: FoundationNetworking never resumes a session, and always reuses an idle connection.
   static let unsupported: Set = ["https-new-resumed", "idle", "https-idle"]
 }
 
@@ -62,7 +62,7 @@ func fail(_ message: String) -> Never {
   exit(1)
 }
 
-/// One way of making `requests` requests; returns the body bytes received.
+/// A way of making requests. `run` makes `requests` of them and returns the number of body bytes moved.
 protocol Runner {
   func run(_ requests: Int) -> Int
 }
@@ -82,7 +82,7 @@ final class HandlerRunner: Runner, @unchecked Sendable {
 
   init(url: URL, workload: Workload, configuration: URLSessionConfiguration) {
     var request = URLRequest(url: url)
-    // The only way to tell URLSession that a connection is not for another request.
+    // The only way to keep URLSession from reusing the connection.
     if workload.isFresh { request.setValue("close", forHTTPHeaderField: "Connection") }
     if workload.uploadBytes > 0 {
       request.httpMethod = "POST"
@@ -101,7 +101,7 @@ final class HandlerRunner: Runner, @unchecked Sendable {
     unsent = requests
     unfinished = requests
     bytes = 0
-    // Started from the delegate queue: from here the first completions would race with the last starts.
+    // Started on the delegate queue: on this thread the first completions would race with the last starts.
     session.delegateQueue.addOperation { [self] in
       for _ in 0..<min(workload.connections, requests) { startNext() }
     }
@@ -124,7 +124,7 @@ final class HandlerRunner: Runner, @unchecked Sendable {
   }
 }
 
-/// Data tasks with a delegate that counts the body and throws it away: nothing is kept in memory.
+/// Data tasks with a delegate that counts the body and discards it, so that nothing is kept in memory.
 ///
 /// Unchecked: every stored variable is touched only on the session's delegate queue, which is serial, or by `run` while
 /// no task exists.
@@ -237,7 +237,7 @@ struct Instant {
   }
 }
 
-/// Not `ru_maxrss`: the kernel keeps that across exec, so it would also hold the size of whoever started this program.
+/// Reads the peak from `VmHWM`. `ru_maxrss` survives an exec, so it could be the peak of the parent process.
 func peakResidentKiB() -> Int {
   guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
     let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
@@ -258,7 +258,7 @@ else { fail("usage: \(arguments[0]) WORKLOAD HOST PORT REQUESTS [CA_FILE]") }
 
 let configuration = workload.isDefault ? URLSessionConfiguration.default : .ephemeral
 if !workload.isDefault {
-  // The cheapest configuration it offers: no cache and no cookies to look through for each request.
+  // The cheapest configuration that FoundationNetworking offers: no cache and no cookies to search for each request.
   configuration.urlCache = nil
   configuration.httpCookieStorage = nil
   configuration.httpMaximumConnectionsPerHost = workload.connections
