@@ -96,7 +96,7 @@ package enum ExitStatus: Hashable, Sendable {
     (.weirdReply, "The fields of the response break the rules of HTTP/1.1."),
     (.partialBody, "The connection ended inside the response: behind its status line, or in the body."),
     (.httpError, "With --fail or --resume: the response's status is 400 or more."),
-    (.writeFailed, "The output could not be written. Silent when it is a pipe that nobody reads."),
+    (.writeFailed, "The output could not be written. Silent when it is a pipe whose reader is gone."),
     (
       .readFailed,
       "The file of -d @FILE, --json @FILE, -F NAME=@FILE or --cookie-jar, or a program to check, could not be read."

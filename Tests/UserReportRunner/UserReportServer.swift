@@ -63,7 +63,7 @@ enum UserReportServer {
 
   /// What happens on each connection, for scenarios whose answers are none.
   private static let scripts: [String: TestServer.Script] = [
-    "post-that-nobody-answers": [
+    "post-without-a-response": [
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .close,
     ],
     "cut-head": [.expectRequest, .send("HTTP/1.1 200 OK\r\n"), .close],

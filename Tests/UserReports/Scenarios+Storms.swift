@@ -54,7 +54,7 @@ extension UserReports {
   ]
 
   static let breaks = [
-    Scenario(name: "post-that-nobody-answers", words: "a POST on a connection that ends unanswered fails") { place in
+    Scenario(name: "post-without-a-response", words: "a POST on a connection that ends unanswered fails") { place in
       let session = URLSession(configuration: .ephemeral)
       for _ in 0..<10 {
         _ = await session.load(try place.request("/get"))
