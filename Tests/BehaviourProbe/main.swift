@@ -1,5 +1,5 @@
-// Session scenarios that need a process of their own, because they measure memory, descriptors and threads of the process or
-// run in a network of their own. Prints each failure, and exits with 1 if there is one.
+// Session scenarios that need a process of their own, because they measure memory, descriptors and threads of the
+// process or run in a network of their own. Prints each failure, and exits with 1 if there is one.
 //
 //   BehaviourProbe sessions URL COUNT    one session for each request, one after another: nothing is left behind
 //   BehaviourProbe delegate URL COUNT    a slow delegate of a body of COUNT bytes: memory does not grow

@@ -1,12 +1,12 @@
 // Stores responses in a cache directory that other processes may write into at the same time.
 //
-// `CacheWriter FOLDER NAME COUNT` stores COUNT bodies that begin with 0, 1, 2, ... for eight URLs in turn, and prints each
-// number once its body is on the disk.
+// `CacheWriter FOLDER NAME COUNT` stores COUNT bodies that begin with 0, 1, 2, ... for eight URLs in turn, and prints
+// each number once its body is on the disk.
 //
 // `CacheWriter FOLDER load URL` loads URL and exits at once.
 //
-// `CacheWriter FOLDER revalidate URL` loads URL again and again, and prints the field `X-Number` of each response once the
-// response is on the disk. With `revalidate-once` it loads URL twice and exits at once.
+// `CacheWriter FOLDER revalidate URL` loads URL again and again, and prints the field `X-Number` of each response once
+// the response is on the disk. With `revalidate-once` it loads URL twice and exits at once.
 
 import Foundation
 import Larkspur

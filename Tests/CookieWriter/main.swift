@@ -1,7 +1,7 @@
 // Writes cookies into a file that other processes may write into at the same time.
 //
-// `CookieWriter FOLDER NAME COUNT` sets the cookies NAME-a and NAME-b to 0, 1, 2, ..., both at once, and prints each number
-// once it is on the disk. The last number is left for the exit of the process to write, and is not printed.
+// `CookieWriter FOLDER NAME COUNT` sets the cookies NAME-a and NAME-b to 0, 1, 2, ..., both at once, and prints each
+// number once it is on the disk. The last number is left for the exit of the process to write, and is not printed.
 //
 // With COUNT `shared` it sets the cookie NAME in the storage of this program, and exits.
 

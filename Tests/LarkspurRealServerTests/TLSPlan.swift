@@ -37,7 +37,7 @@ struct TLSPlan: Sendable {
     case required
   }
 
-  // MARK: - What only our own test server does
+  // MARK: - The test server only
 
   /// The steps on every connection, or `nil` to serve routes.
   var script: TestServer.Script?

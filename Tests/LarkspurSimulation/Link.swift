@@ -216,7 +216,7 @@ final class Link {
     }
   }
 
-  // MARK: - On the way
+  // MARK: - In transit
 
   private func broke(_ error: Errno) {
     guard state != .broken, !isClosed else { return }

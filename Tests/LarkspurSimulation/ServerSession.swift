@@ -206,7 +206,7 @@ final class ServerSession {
     append(answer, to: nil, isHead: false)
   }
 
-  // MARK: - Rest
+  // MARK: - Idle connections
 
   /// Closes a connection that stays idle for some time, or misuses it. Every server closes at last, because a client
   /// that waits for the rest of a garbled response would wait for ever.

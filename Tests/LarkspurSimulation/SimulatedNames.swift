@@ -2,7 +2,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// A name server that answers at once, late, never during the lookup, or with a failure.
+/// A name server that answers at once, after the network's latency, after up to 100 s, or with a failure.
 final class SimulatedNames: NameSource, @unchecked Sendable {
   struct Name {
     let text: String

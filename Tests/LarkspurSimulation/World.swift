@@ -101,7 +101,7 @@ package final class World: @unchecked Sendable {
     return options
   }
 
-  // MARK: - What the users do
+  // MARK: - The users
 
   private func arrange(_ span: UInt64) {
     for index in visits.indices { start(index) }
@@ -293,7 +293,7 @@ package final class World: @unchecked Sendable {
     pool?.shutDown()
   }
 
-  // MARK: - The world's course
+  // MARK: - The world's run
 
   /// Runs the world to its end.
   package func run() -> Report {

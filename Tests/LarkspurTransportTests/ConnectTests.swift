@@ -86,7 +86,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  // MARK: - Several at once (RFC 8305)
+  // MARK: - Parallel attempts (RFC 8305)
 
   @Test func aSilentAddressCostsOneDelay() {
     kernel.willConnect(.never, .later(nil))

@@ -1,21 +1,21 @@
-// Session behavior that can only be observed in a process of its own: how much memory it takes, which servers it contacts in
-// another environment, and what it leaves on the disk when it is killed.
+// Session behavior that can only be observed in a process of its own: how much memory it takes, which servers it
+// contacts in another environment, and what it leaves on the disk when it is killed.
 //
 // Usage:
 //   SessionProbe get URL             prints the status and the content
 //   SessionProbe discard URL         loads with a delegate that drops every piece
 //   SessionProbe collect URL         loads the content into one `Data`
 //   SessionProbe broken URL          downloads, and prints the resume data of the download that broke off (Base64)
-//   SessionProbe afterwards URL      loads while the process exits, and prints the status
-//   SessionProbe roots URL FILE      loads with two sessions, moves FILE to the path in SSL_CERT_FILE, and loads with both
-//                                    again: prints a status or an error code for each load
+//   SessionProbe afterwards URL      loads, loads again while the process exits, and prints both statuses
+//   SessionProbe roots URL FILE      loads with two sessions, moves FILE to the path in SSL_CERT_FILE, and loads with
+//                                    both again: prints a status or an error code for each load
 //   SessionProbe status URL          loads, and prints the status, or the error's code and description
-//   SessionProbe short HOST FILE     verifies the chain in FILE without a free descriptor, and again with some: prints the
-//                                    descriptions of both results
-//   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints every eighth number
-//                                    once all up to it are on the disk
-// `discard` and `collect` print the number of bytes and the growth of the peak resident memory since just before the load,
-// in KiB.
+//   SessionProbe short HOST FILE     verifies the chain in FILE without a free descriptor, and again with some: prints
+//                                    the descriptions of both results
+//   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints every eighth
+//                                    number once all up to it are on the disk
+// `discard` and `collect` print the number of bytes and the growth of the peak resident memory since just before the
+// load, in KiB.
 
 import Foundation
 import Larkspur

@@ -1,9 +1,9 @@
-// A long run in a short time: a million requests over kept connections, twenty thousand that are cancelled at random moments,
-// and ten thousand over a connection each; half of each over TLS. Prints what is left behind, and exits with 1 if anything
-// is, or if a request failed.
+// A long run in a short time: a million requests over kept connections, twenty thousand that are cancelled at random
+// moments, and ten thousand over a connection each; half of each over TLS. Prints what is left behind, and exits with 1
+// if anything is, or if a request failed.
 //
-// Usage: `Soak [REQUESTS [CANCELLATIONS [CONNECTIONS [SEED [GROWTH]]]]]`; GROWTH is the number of KiB that the allocator may
-// keep.
+// Usage: `Soak [REQUESTS [CANCELLATIONS [CONNECTIONS [SEED [GROWTH]]]]]`; GROWTH is the number of KiB that the
+// allocator may keep.
 //
 // `Soak stream [BYTES]` sends and receives bodies of ten GiB, and prints the peak memory of each way of transfer.
 

@@ -61,7 +61,7 @@ enum UserReportServer {
     return response
   }
 
-  /// What the server does on each connection, for scenarios that do not get a regular response.
+  /// The server's actions on each connection, for scenarios without a regular response.
   private static let scripts: [String: TestServer.Script] = [
     "post-that-nobody-answers": [
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .close,

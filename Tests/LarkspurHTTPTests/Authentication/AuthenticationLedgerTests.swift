@@ -57,7 +57,7 @@ import Testing
     #expect(user("/in") == "u")
   }
 
-  // MARK: - One target's secrets
+  // MARK: - Credentials stay with their target
 
   /// Credentials of one target are never sent to another one: scheme, host, port and role have to be equal.
   @Test(arguments: [

@@ -60,7 +60,7 @@ import Testing
   }
   static func answer(_ offer: AuthenticationOffer) -> AuthenticationAnswer { AuthenticationAnswer(offer, credential) }
 
-  // MARK: - What users see
+  // MARK: - Questions to the user
 
   @Test func aPasswordIsRight() {
     #expect(Self.run([.basic]).last == [Self.ask(Self.basic)])

@@ -295,7 +295,7 @@ import Testing
     #expect(visit.field(for: "http://example.com/")?.utf8.count == 8188)
   }
 
-  // MARK: The books of changes
+  // MARK: Recorded changes
 
   @Test func changesAreToldOnce() throws {
     var jar = CookieJar(keepsChanges: true)

@@ -14,7 +14,7 @@ import Testing
     ResumePoint(status: status, now: now, fields: values(fields))
   }
 
-  // MARK: - Which downloads can go on
+  // MARK: - Which downloads can resume
 
   @Test func aStrongTagNamesTheVersion() {
     let point = point([("etag", "\"one\""), ("content-length", "100")])

@@ -49,7 +49,7 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\r\n\r\n").entries.dropFirst() == [.end(trailers: [])])
   }
 
-  // MARK: - Cut off
+  // MARK: - Truncated responses
 
   @Test(arguments: [
     ("", ResponseError.Place.beforeHead), ("H", .statusLine), ("HTTP/1.1 200", .statusLine),

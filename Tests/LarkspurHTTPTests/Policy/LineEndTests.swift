@@ -57,7 +57,7 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(body)").error == error)
   }
 
-  // MARK: - LF alone
+  // MARK: - Bare LF line ends
 
   /// RFC 9112 2.2: a recipient may take a single LF for a line end.
   @Test(arguments: [

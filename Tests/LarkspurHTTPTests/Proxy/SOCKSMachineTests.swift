@@ -184,7 +184,7 @@ import Testing
     #expect(Self.run(nul, []).actions == [.fail(.userInvalid)])
   }
 
-  // MARK: - Whatever a proxy sends
+  // MARK: - Random answers
 
   /// The pieces make no difference, the machine ends exactly once, and it takes nothing behind its end.
   @Test func randomAnswers() {

@@ -122,8 +122,8 @@ final class SessionServer {
   }
 }
 
-/// A delegate that answers every password challenge with the next of some passwords, does not follow redirects, and
-/// records its calls.
+/// A delegate that answers every password challenge with the next of some passwords, and records challenges and
+/// informational responses. Redirects are left to the session.
 final class SessionRecorder: NSObject, URLSessionDataDelegate {
   struct Challenge: Sendable, Equatable {
     var method: String

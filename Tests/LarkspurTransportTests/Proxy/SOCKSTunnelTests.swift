@@ -179,7 +179,7 @@ import Testing
     #expect(number > 20)
   }
 
-  // MARK: - Look-ups
+  // MARK: - Lookups
 
   /// A proxy that takes addresses gets one after another until one works.
   @Test func theNextAddress() async throws {

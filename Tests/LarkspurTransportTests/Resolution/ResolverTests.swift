@@ -37,7 +37,7 @@ import Testing
     return true
   }
 
-  // MARK: - What is not asked
+  // MARK: - Names that need no lookup
 
   @Test(
     arguments: [
@@ -98,7 +98,7 @@ import Testing
     #expect(names.asked == ["www.example.org"])
   }
 
-  // MARK: - What is asked
+  // MARK: - Lookups
 
   @Test func foundAndRemembered() {
     names.willAnswer("example.org", .found([Self.one, Self.two]))

@@ -28,7 +28,7 @@ import Testing
     return outcome.problem
   }
 
-  // MARK: - What others have got wrong
+  // MARK: - Defects of other clients
 
   /// The host name is checked by default (AFNetworking before 2.5.3 did not do so).
   /// CVE-2015-3996: a valid chain for another host is not enough.
@@ -119,7 +119,7 @@ import Testing
         == .certificateInvalid)
   }
 
-  // MARK: - Home-made certificates, as OpenSSL's tool makes them when it is told nothing
+  // MARK: - Self-made certificates with the defaults of OpenSSL's tool
 
   private static var homeMade: TestCertificate.Request {
     var request = TestCertificate.Request.authority("home-made")
@@ -138,7 +138,8 @@ import Testing
     return try await SecureClient(trusting: root).get(from: try Self.server(for: request, by: issuer)).problem
   }
 
-  /// A root's extensions are optional, because path validation does not require them (RFC 5280 6.1.1).
+  /// A root needs no key identifiers, and its basic constraints need not be critical, because path validation does not
+  /// look at these (RFC 5280 6.1.1). The constraints themselves are required.
   @Test func homeMadeRoots() async throws {
     var root = Self.homeMade
     #expect(try await problem(trusting: root) == nil)
@@ -270,7 +271,7 @@ import Testing
     #expect(isMismatch)
   }
 
-  // MARK: - Asking
+  // MARK: - The caller's decision
 
   @Test(arguments: [TrustDecision.verified, .trusted, .refused])
   func asking(decision: TrustDecision) async throws {

@@ -17,7 +17,7 @@
 // The beginning of the runtime's ContinuationAsyncContext.
 struct continuation {
   struct continuation *parent;
-  // Where the task continues if it has not suspended. (A suspended task resumes at an address stored earlier.)
+  // Where the task continues if it has not suspended. The address for a suspended task is stored when its wait begins.
   ASYNC void (*resume)(CONTEXT);
   uintptr_t flags;
 };
