@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  /// A step without room for output consumes input, but reports `hasMore` until there is room.
+  /// A step without room for output reports `hasMore`, and later steps lose nothing.
   @Test func noRoom() throws {
     let body = try compressed(text, as: .gzip)
     var decompressor = try Decompressor([.gzip])

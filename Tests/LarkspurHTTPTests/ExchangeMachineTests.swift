@@ -98,7 +98,7 @@ import Testing
     /// The exchange fails, and the connection is closed.
     case fail(ExchangeMachine.Failure)
     case close(ExchangeMachine.CloseReason)
-    /// A defect of the caller without an exchange to report it to: the connection is closed.
+    /// An internal error without an exchange to report it to: the connection is closed.
     case defect
 
     func outcome(from start: Start) -> (ExchangeMachine.State, [ExchangeMachine.Action]) {

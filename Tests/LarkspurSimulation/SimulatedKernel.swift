@@ -80,7 +80,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     while let happen = queue.popDue(at: time) { happen() }
   }
 
-  /// Advances the time by that of a system call; events that have become due happen first.
+  /// Advances the time by that of a system call; events that are due by then happen before the call itself.
   private func call() {
     idleWaits = 0
     time += weather.callTime

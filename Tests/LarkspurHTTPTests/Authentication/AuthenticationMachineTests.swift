@@ -108,8 +108,8 @@ import Testing
     #expect(actions == [Self.ask(Self.offer("Digest realm=d, nonce=1, qop=auth-int"))])
   }
 
-  /// A credential that a server refuses without a new challenge is forgotten, so that the next request is sent without
-  /// it.
+  /// A credential that a server refuses without another challenge that can be answered is forgotten, so that the next
+  /// request is sent without it.
   @Test func aRefusalWithoutAChallenge() {
     let forgotten = Action.forget(Self.answer(Self.basic))
     #expect(Self.run([.basic, .given, .nothing]).last == [forgotten, .deliver(.noChallenge)])

@@ -444,7 +444,8 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// A pool that is shut down is deallocated, and neither a dial nor a response nor an idle connection keeps it.
+  /// A pool that is shut down lives until its running exchange has ended, and no longer: neither a dial nor a response
+  /// nor an idle connection keeps it.
   @Test(arguments: 0..<4) func aPoolThatIsShutDownIsGone(after steps: Int) {
     weak var gone: Pool?
     do {
