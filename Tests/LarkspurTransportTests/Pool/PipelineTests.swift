@@ -212,8 +212,8 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// A cancelled request in the pipeline costs the connection: the response before its own is delivered, and the request
-  /// behind it is sent again on another connection.
+  /// A cancelled request in the pipeline costs the connection: the response before its own is delivered, and the
+  /// request behind it is sent again on another connection.
   @Test func cancellingOneBehind() {
     prove()
     let running = fetch(["a", "b", "c"])
