@@ -1,12 +1,12 @@
-// Programs of a session's, each of which has to have a process for itself: what it holds of the machine is its own, or
-// its network is. Prints what went wrong, and exits with 1 if anything did.
+// Session scenarios that need a process of their own, because they measure memory, descriptors and threads of the
+// process or run in a network of their own. Prints each failure, and exits with 1 if there is one.
 //
-//   BehaviourProbe sessions URL COUNT    a session for each request, one after another: nothing stays
-//   BehaviourProbe delegate URL COUNT    a slow delegate of a body of so many bytes: memory does not grow
-//   BehaviourProbe bytes URL COUNT       a slow reader of one
+//   BehaviourProbe sessions URL COUNT    one session for each request, one after another: nothing is left behind
+//   BehaviourProbe delegate URL COUNT    a slow delegate of a body of COUNT bytes: memory does not grow
+//   BehaviourProbe bytes URL COUNT       a slow reader of `AsyncBytes` of such a body
 //   BehaviourProbe connectivity URL SECONDS
-//                                      waits for a network: says `waiting`, and then `status N` or `failed CODE`
-//   BehaviourProbe impatient URL 0       the same without waiting
+//                                      waits for a network: prints `waiting`, and then `status N` or `failed CODE`
+//   BehaviourProbe impatient URL 0       the same load without waiting
 
 import Foundation
 import Larkspur
@@ -14,16 +14,16 @@ import LarkspurTransport
 import Synchronization
 import TestKit
 
-/// How much more memory than at rest a transfer may take, in KiB.
+/// Maximum growth of the resident memory during a transfer, in KiB.
 let growthKiBMax = 8 << 10
-/// Dispatch starts threads as it sees fit; each session would be one too many.
+/// Maximum number of additional threads. Dispatch starts some by itself; one thread for each session would exceed this.
 let threadsMoreMax = 32
 
 struct Complaint: Error, CustomStringConvertible {
   let description: String
 }
 
-/// The most that the process has held since this began.
+/// The peak of the resident memory since this object was created.
 final class Peak: Sendable {
   private let before = Footprint.now().residentKiB
   private let most = Mutex(0)
@@ -40,7 +40,7 @@ final class Peak: Sendable {
   }
 }
 
-/// Takes a moment for each piece.
+/// A delegate that pauses at every eighth piece of the body.
 final class SlowDelegate: NSObject, URLSessionDataDelegate {
   struct State {
     var pieces = 0
@@ -105,10 +105,10 @@ func checkMemory(
 
 func threadCount() -> Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 0 }
 
-/// Places at all loops, those of channels and timers.
+/// Number of slots in use on all loops, for channels and for timers.
 func slotCount() async throws -> Int {
   var count = 0
-  // Each is taken by the fewest holders: so these are all of them.
+  // `take` returns the loop with the fewest leases, so that as many calls as there are loops return each loop once.
   let loops = try (0..<LoopGroup.shared.count).map { _ in try LoopGroup.shared.take() }
   for held in loops { count += await held.loop.run { held.loop.slotsInUse } }
   return count
@@ -127,8 +127,8 @@ func checkSessions(_ url: URL, _ count: Int) async throws {
   try await run(count / 10)
   let (before, threads) = (Footprint.now(), threadCount())
   try await run(count)
-  // The last sessions' connections are closed on their loops, by mail, and their descriptors by whoever lets go of them
-  // last: a task on the loop that may have told its result before.
+  // The loops close the last sessions' connections from their inboxes, and a descriptor closes with its last reference,
+  // which may be a task on the loop that has already delivered its result. So this checks until all are closed.
   var (slots, after) = (try await slotCount(), Footprint.now())
   for _ in 0..<1_000 where slots > 0 || after.descriptors > before.descriptors {
     (slots, after) = (try await slotCount(), Footprint.now())
@@ -143,7 +143,7 @@ func checkSessions(_ url: URL, _ count: Int) async throws {
   else { throw Complaint(description: "something stays") }
 }
 
-/// Says that there is no network.
+/// A delegate that prints `waiting` when a task waits for connectivity.
 final class WaitingDelegate: NSObject, URLSessionTaskDelegate {
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { say("waiting") }
 }

@@ -21,8 +21,8 @@ static __thread uint64_t allocations;
 uint64_t larkspur_allocations(void) { return allocations; }
 bool larkspur_allocations_are_counted(void) { return true; }
 
-// A program's own malloc takes the place of the C library's in every library that it loads, the Swift runtime
-// included. `free` needs no substitute: all memory still comes from the C library.
+// A `malloc` that the program defines replaces the C library's in every library that the program loads, the Swift
+// runtime included. `free` needs no substitute, because all memory still comes from the C library.
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);

@@ -8,8 +8,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-// A thread of a pool was started by whatever thread had work for it, and is where that one was: perhaps in a view of the file
-// system that is gone but for it. The process's own is that of its main thread.
+// A pool thread inherits the mount namespace of the thread that started it, and that namespace may be one that an
+// earlier test has left. So this first enters the process's namespace, which is the main thread's.
 static int enter_view_of_process(void) {
   int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
   if (mounts < 0) return errno;
@@ -23,12 +23,12 @@ int larkspur_enter_new_namespaces(void) {
   int error = enter_view_of_process();
   if (error != 0) return error;
   if (unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) return errno;
-  // What is mounted here is not to be seen elsewhere.
+  // Keeps the mounts of this namespace from spreading to others.
   return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0 : errno;
 }
 
 int larkspur_enter_namespaces(int network, int mounts) {
-  // A thread that shares its working directory with others may not change its view.
+  // The kernel refuses to change the mount namespace of a thread that shares its working directory with other threads.
   if (unshare(CLONE_FS) != 0) return errno;
   if (setns(network, CLONE_NEWNET) != 0) return errno;
   return setns(mounts, CLONE_NEWNS) == 0 ? 0 : errno;

@@ -1,12 +1,12 @@
-// Stores responses in a folder that others may write into as well.
+// Stores responses in a cache directory that other processes may write into at the same time.
 //
-// Called as `CacheWriter FOLDER NAME COUNT`: stores the bodies 0, 1, 2, ... by turns for eight URLs, and prints each
-// number when it is on the disk.
+// `CacheWriter FOLDER NAME COUNT` stores COUNT bodies that begin with 0, 1, 2, ... for eight URLs in turn, and prints
+// each number once its body is on the disk.
 //
-// Called as `CacheWriter FOLDER load URL`: loads it, and ends at once.
+// `CacheWriter FOLDER load URL` loads URL and exits at once.
 //
-// Called as `CacheWriter FOLDER revalidate URL`: loads it again and again, and prints the field `X-Number` of each response when
-// it is on the disk. With `revalidate-once` it loads it twice, and ends at once.
+// `CacheWriter FOLDER revalidate URL` loads URL again and again, and prints the field `X-Number` of each response once
+// the response is on the disk. With `revalidate-once` it loads URL twice and exits at once.
 
 import Foundation
 import Larkspur
@@ -38,12 +38,12 @@ if arguments[2].hasPrefix("revalidate"), let url = URL(string: arguments[3]) {
 guard let count = Int(arguments[3]) else { exit(2) }
 for number in 0..<count {
   guard let url = URL(string: "http://cache.test/\(arguments[2])/\(number % 8)") else { exit(3) }
-  // Long enough to be written in more than one piece of the disk's.
+  // Most bodies are long enough that the disk writes them in more than one piece.
   let body = Data("\(number):".utf8) + Data(repeating: UInt8(number % 251), count: number * 7919 % 100_000)
   let response = URLResponse(
     url: url, mimeType: "text/plain", expectedContentLength: body.count, textEncodingName: nil)
   cache.storeCachedResponse(CachedURLResponse(response: response, data: body), for: URLRequest(url: url))
-  // Waits for the disk.
+  // `currentDiskUsage` waits for the writes to the disk.
   guard cache.currentDiskUsage > 0 else { exit(4) }
   print(number)
   fflush(nil)

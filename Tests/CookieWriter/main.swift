@@ -1,9 +1,9 @@
-// Writes cookies into a file that others may write into as well.
+// Writes cookies into a file that other processes may write into at the same time.
 //
-// Called as `CookieWriter FOLDER NAME COUNT`: sets the cookies NAME-a and NAME-b to 0, 1, 2, ..., both at once, and prints
-// each number when it is on the disk. It leaves the last number to the end of the process, and prints nothing for it.
+// `CookieWriter FOLDER NAME COUNT` sets the cookies NAME-a and NAME-b to 0, 1, 2, ..., both at once, and prints each
+// number once it is on the disk. The last number is left for the exit of the process to write, and is not printed.
 //
-// With COUNT `shared` it sets the cookie NAME in the storage of this program, and ends.
+// With COUNT `shared` it sets the cookie NAME in the storage of this program, and exits.
 
 import Foundation
 import Larkspur

@@ -1,6 +1,6 @@
-// A pool in a process that may have only a few descriptors more than it has: idle connections give way, what cannot be
-// opened fails with words for it, and all is well when there is room again. Prints what went wrong, and exits with 1 if
-// anything did.
+// A pool in a process that may open only a few more descriptors: the pool closes idle connections to make room, a
+// connection that cannot be opened fails with an error that says why, and requests succeed again once there is room.
+// Prints each failure, and exits with 1 if there is one.
 //
 // Called as `DescriptorShortage PORT PORT PORT`, the ports of three test servers on 127.0.0.1.
 
@@ -11,14 +11,14 @@ import LarkspurTestSupport
 import LarkspurTransport
 import TestKit
 
-/// So many sockets can be opened.
+/// Number of sockets that the process can open.
 let room = 8
 
 final class Shortage: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
   let routes: [Route]
-  /// The same servers, by a name: looking it up takes descriptors, too.
+  /// Routes to the servers of `routes`, by a name: a lookup needs descriptors, too.
   let namedRoutes: [Route]
   private(set) var complaints: [String] = []
   private(set) var answered = 0
@@ -35,7 +35,9 @@ final class Shortage: @unchecked Sendable {
 
   func expect(_ isTrue: Bool, _ words: String) { if !isTrue { complain(words) } }
 
-  /// The error; nil: it was answered.
+  /// Sends a request through the pool.
+  ///
+  /// - Returns: The error, or `nil` if the server answered.
   func get(_ target: String, from route: Route) async -> TransportError? {
     do throws(TransportError) {
       let reply = try await pool.fetch(PoolRequest(request("GET", target)), from: route)
@@ -52,7 +54,9 @@ final class Shortage: @unchecked Sendable {
     Task(executorPreference: loop) { @concurrent [self] () -> TransportError? in await get(target, from: route) }
   }
 
-  /// So many requests at once. Returns how each ended.
+  /// Sends `count` requests at once.
+  ///
+  /// - Returns: The outcome of each request.
   func get(_ target: String, _ count: Int, from route: Route) async -> [TransportError?] {
     await withTaskGroup(of: TransportError?.self) { group in
       for _ in 0..<count { group.addTask { [self] in await get(target, from: route) } }
@@ -70,7 +74,7 @@ final class Shortage: @unchecked Sendable {
 
   func whatCannotBeOpenedFails() async {
     pool.renewConnections()
-    // Six and two: no room is left.
+    // Six connections and two: no room is left.
     let hanging = [(routes[0], 6), (routes[1], 2)].flatMap { route, count in
       (0..<count).map { _ in
         start("/hang", from: route)
@@ -80,7 +84,7 @@ final class Shortage: @unchecked Sendable {
     let outcomes = await get("/get", 10, from: routes[2])
     expect(
       outcomes.allSatisfy { $0 == .unavailable(.tooManyDescriptors) }, "without descriptors: \(outcomes)")
-    // Here others will be done sooner or later: one waits for them.
+    // This route has connections that become free sooner or later, so that the request waits for one.
     let waiting = start("/get", from: routes[1])
     for _ in 0..<100 { await Task.yield() }
     for task in hanging { task.cancel() }
@@ -92,7 +96,7 @@ final class Shortage: @unchecked Sendable {
     expect(error == nil, "a request that waited: \(String(describing: error))")
   }
 
-  /// More routes and tasks than there is room for, in any order.
+  /// Runs requests over more routes and tasks than there is room for, in any order.
   func muddleThrough(_ routes: [Route]) async {
     (answered, failed) = (0, 0)
     await withDiscardingTaskGroup { group in
@@ -118,12 +122,13 @@ final class Shortage: @unchecked Sendable {
   }
 }
 
-/// Lets the process have so many descriptors more than it has. They are numbered from zero without gaps, or nearly so.
+/// Limits the process to `count` descriptors more than it has open. Assumes that the open ones are numbered from zero
+/// with few gaps.
 func leaveRoom(_ count: Int) -> Bool {
   var taken: [Int32] = []
   var limit = rlimit()
   guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }
-  // The lowest free ones: the last of them is the largest number that is to be had.
+  // `dup` returns the lowest free numbers: the highest of them becomes the highest number that the process may open.
   for _ in 0..<count { taken.append(dup(0)) }
   limit.rlim_cur = rlim_t((taken.max() ?? 0) + 1)
   for descriptor in taken { close(descriptor) }
@@ -142,7 +147,7 @@ func check() async throws -> Bool {
       await shortage.muddleThrough(shortage.routes)
       await shortage.muddleThrough(shortage.namedRoutes)
     }
-    // There is room again, and everybody is served.
+    // There is room again, and every request is answered.
     await shortage.pool.drain()
     await shortage.idleConnectionsGiveWay()
     await shortage.nothingIsLeft(before)

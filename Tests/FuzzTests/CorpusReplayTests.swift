@@ -2,7 +2,7 @@ import Foundation
 import FuzzOracles
 import Testing
 
-/// Every seed of the fuzzers, and every input that one of them has found, through the fuzzers' own checks.
+/// Runs every seed of the fuzzers, and every input that a fuzzer has found, through the fuzzers' own checks.
 @Suite struct CorpusReplayTests {
   private static let targets: [(name: String, finding: @Sendable ([UInt8]) -> String?)] = [
     ("ResponseParser", ResponseParserOracle.finding),

@@ -1,7 +1,7 @@
-// Ten thousand handshakes that fail at random points, in a process of their own, so that its memory and descriptors are
-// theirs alone. Prints what is left behind, and exits with 1 if there is anything.
+// Runs ten thousand handshakes that fail at random points, in a process of its own, so that its memory and descriptors
+// are those of the handshakes alone. Prints what is left behind, and exits with 1 if anything is.
 //
-// Called as `HandshakeLeaks [SEED]`.
+// Usage: `HandshakeLeaks [SEED]`.
 
 import Glibc
 import LarkspurBytes
@@ -14,10 +14,11 @@ import TestKit
 
 let warmUp = 2_000
 let handshakes = 10_000
-/// What the allocator may keep of its own accord.
+/// Maximum growth of the resident memory, in KiB: the allocator keeps some freed memory.
 let growthKiBMax = 4 * 1024
 
-/// Where a handshake of about 1,600 bytes from the server comes to an end, and how.
+/// Returns a server script that ends the handshake at a random point and in a random way. The server sends about 1,600
+/// bytes in a handshake.
 func script(_ generator: inout SeededGenerator) -> TestServer.Script {
   let count = Int.random(in: 0...2500, using: &generator)
   switch Int.random(in: 0..<8, using: &generator) {
@@ -31,7 +32,7 @@ func script(_ generator: inout SeededGenerator) -> TestServer.Script {
   }
 }
 
-/// A client that trusts the server, one that does not, one that asks.
+/// Returns four clients: with and without trust in the server's root, each with and without an own trust decision.
 func clients(_ ca: TestCA, _ generator: inout SeededGenerator) throws -> [Security] {
   let roots = try [ca, TestCA()].map { Certificate.read($0.rootCertificateDER) ?? [] }
   return try roots.flatMap { roots in
@@ -48,7 +49,7 @@ func check() async throws -> Bool {
   var generator = SeededGenerator(seed: CommandLine.arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1)
   let ca = try TestCA()
   var options = TestServer.Options()
-  // The server's own records would be counted.
+  // Keeps the server's own request records from growing the process.
   options.requestsKept = 100
   let server = try TestServer(options, tls: .init(certificate: try ca.issue()))
   let loop = try ClientLoop()
@@ -67,7 +68,7 @@ func check() async throws -> Bool {
     let security = securities[number % securities.count]
     let error = await loop.run { () async -> TransportError? in
       do throws(TransportError) {
-        // A server that stalls is waited for no longer than this.
+        // The deadline ends the wait for a server that stalls.
         let connection = try await Connection.open(
           to: [.loopback(port: port)], as: "localhost", security: security, on: loop,
           deadline: loop.kernel.now().advanced(by: .milliseconds(20)))

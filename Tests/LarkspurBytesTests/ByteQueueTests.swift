@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 @Suite struct ByteQueueTests {
-  /// What a gathered write of at most `limit` segments would send.
+  /// Returns the segments that a gathered write of at most `limit` segments would send.
   private static func gathered(_ queue: borrowing ByteQueue, atMost limit: Int = .max) -> [[UInt8]] {
     var segments: [[UInt8]] = []
     queue.withSegments(atMost: limit) { list in segments = list.map { Array($0) } }
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func dropAcrossSegments() {
-    // Every number of bytes out of 3 + 1 + 2, and then every number more.
+    // Drops every number of bytes out of 3 + 1 + 2, and then every number of the rest.
     for first in 0...6 {
       for second in 0...(6 - first) {
         var queue = ByteQueue()
@@ -85,7 +85,8 @@ import Testing
     }
   }
 
-  /// The network takes what it likes: a drop seldom ends where a segment does.
+  /// A queue that always holds some bytes does not grow, even if the drops do not end at the borders of segments:
+  /// sockets accept any number of bytes.
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"), arguments: [0, 1, 5])
   func aQueueThatNeverDrainsDoesNotGrow(offset: Int) {
     let segment = [UInt8](repeating: 7, count: 10)

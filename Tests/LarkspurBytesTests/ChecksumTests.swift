@@ -2,7 +2,7 @@ import LarkspurBytes
 import Testing
 
 @Suite struct ChecksumTests {
-  /// Each bit counts, and each zero at the end.
+  /// Every changed bit changes the checksum, and so does a zero byte appended at the end.
   @Test func everyChangeShows() {
     for count in 0...40 {
       let bytes = (0..<count).map { UInt8($0) }
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  /// Words that change places are others.
+  /// Two words that change places change the checksum.
   @Test func orderCounts() {
     let (one, two) = ([UInt8](repeating: 1, count: 8), [UInt8](repeating: 2, count: 8))
     #expect(Checksum.of((one + two).span) != Checksum.of((two + one).span))

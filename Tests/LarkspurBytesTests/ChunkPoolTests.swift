@@ -26,7 +26,7 @@ import Testing
     var pool = ChunkPool(bytesMax: .max)
     let asked = ChunkPool.largest + 1
     let first = Self.capacity(&pool, atLeast: asked)
-    // Had it been pooled, it would have taken the place of a smaller one.
+    // If the pool had kept the chunk, it would return the chunk here instead of a smaller one.
     let next = Self.capacity(&pool, atLeast: ChunkPool.largest)
     #expect((first, next) == (asked, ChunkPool.largest))
   }
@@ -43,7 +43,7 @@ import Testing
     #expect((count, spare) == (0, ChunkPool.smallest))
   }
 
-  /// Large chunks that came back must not keep out the small ones, which every request needs.
+  /// Large chunks in the pool do not crowd out the small ones, which every request needs.
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"))
   func largeChunksMakeRoom() {
     var pool = ChunkPool(bytesMax: 4 * ChunkPool.largest)
@@ -93,7 +93,7 @@ import Testing
       pool.recycle(three)
       return allocations
     }
-    // The first use of a type may cost the runtime an allocation or two.
+    // The first use of a type may make the runtime allocate.
     var other = ChunkPool()
     _ = allocations(ofTaking: &other)
 

@@ -46,7 +46,7 @@ import Testing
     var chunk = Chunk(capacity: 8)
     chunk.compact()
     _ = Self.fill(&chunk, [1, 2, 3, 4, 5, 6, 7, 8])
-    // More stays than was dropped: the two places overlap.
+    // More bytes stay than were dropped, so that source and target of the move overlap.
     chunk.drop(3)
     chunk.compact()
     #expect(Self.content(chunk) == [4, 5, 6, 7, 8])

@@ -20,13 +20,13 @@ import Testing
     #expect([before, now, again] == [nil, entry, nil])
   }
 
-  /// A sorted array beside it, and random scripts.
+  /// The heap agrees with a sorted array under random scripts.
   @Test func randomScriptsAgainstASortedArray() {
     var random = SeededGenerator(for: "DeadlineHeapTests.randomScripts")
     for round in 0..<200 {
       var heap = DeadlineHeap()
       var model: [DeadlineHeap.Entry] = []
-      // Few distinct moments: equal ones have to live together.
+      // Few distinct deadlines, so that equal ones occur.
       let moments = UInt64.random(in: 1...50, using: &random)
       for step in 0..<200 {
         if Int.random(in: 0..<5, using: &random) < 3 {
@@ -40,7 +40,7 @@ import Testing
           let now = Deadline(nanoseconds: UInt64.random(in: 0..<moments, using: &random))
           let popped = heap.popDue(at: now)
           let expected = model.first { $0.deadline <= now }
-          // Which one of several with the same deadline comes first is open.
+          // The order of entries with equal deadlines is unspecified.
           #expect(popped?.deadline == expected?.deadline, "seed \(random.seed), round \(round), step \(step)")
           if let popped {
             let index = model.firstIndex(of: popped)

@@ -2,7 +2,7 @@ import LarkspurBytes
 import Testing
 
 @Suite struct LimitsTests {
-  /// The promised values. What they do is tested where they are applied.
+  /// The documented defaults. The tests of each limit are beside the code that enforces the limit.
   @Test func defaults() {
     let limits = Limits()
     #expect(limits.headBytesMax == 300 * 1024)

@@ -2,8 +2,8 @@ import LarkspurBytes
 import TestKit
 import Testing
 
-/// The accelerators for plain lines take only what is plain, and take it right. (That a head reads the same with
-/// and without them is tested with the parser: given byte by byte it never uses them.)
+/// The fast paths for plain lines accept only plain lines and read them correctly. The parser's tests check that a head
+/// reads the same with and without the fast paths, which byte-by-byte input never enters.
 @Suite struct PlainLinesTests {
   private struct Line: Equatable {
     var name: String
@@ -48,7 +48,7 @@ import Testing
     #expect(Self.statusLine("xxxHTTP/1.1 200 OK\(Self.rest)", from: 3) == [1, 200, 18])
   }
 
-  /// Not plain means: for the state machine to read, and perhaps to refuse.
+  /// Lines that are not plain are left to the state machine, which may refuse them.
   @Test func otherStatusLines() {
     for line in [
       "HTTP/1.1 200", "HTTP/1.1 099 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20 OK", "HTTP/1.1  200 OK", "HTTP/1.x 200 OK",
@@ -91,7 +91,7 @@ import Testing
     #expect(taken.next == 10)
   }
 
-  /// A line is not plain when the next one is its fold.
+  /// A line whose next line is a fold is not plain.
   @Test(arguments: [" A: x", "\tA: x", " "]) func folds(line: String) {
     let taken = Self.plainLines(Array("First: 1\r\nSecond: 2\r\n\(line)\(Self.rest)".utf8))
     #expect(taken.lines == [Line(name: "First", value: "1")])
@@ -105,7 +105,7 @@ import Testing
       #expect(Self.plainLines(text, lineBytesMax: lineBytesMax).lines.count == count, "lines of \(lineBytesMax) bytes")
     }
     for fieldsMax in 0..<3 { #expect(Self.plainLines(text, fieldsMax: fieldsMax).lines.count == fieldsMax) }
-    // A line is taken only with a byte behind it, and that is not beyond the end either.
+    // A line is accepted only if a byte follows it before the end of the input.
     let long = Array("A-name-that-is-sixteen-long: 1\r\nB-name-that-is-sixteen-long: 2\r\n\r\n".utf8)
     for end in 0...long.count {
       let count = Self.plainLines(long, end: end).lines.count
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  /// Against lines that are split the obvious way, from any start, to any end.
+  /// The fast path agrees with a simple split into lines, from any start to any end.
   @Test func randomLines() {
     var random = SeededGenerator(for: "PlainLinesTests.randomLines")
     let nameLetters = Array("aZ09-_abcdefgh.~!".utf8)
@@ -167,7 +167,8 @@ import Testing
     }
   }
 
-  /// Any part of a head, in memory of just its size: nothing is read behind it, and less is taken, not other.
+  /// For any prefix of a head, in an allocation of exactly that size, the fast path reads nothing past the end, and
+  /// accepts the first lines of the whole head and no others.
   @Test func everyStartOfAHead() {
     let head = Array(
       "Server: nginx\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\nContent-Length: 13\r\n\r\nHello, world!".utf8)

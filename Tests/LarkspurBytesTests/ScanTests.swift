@@ -2,7 +2,7 @@ import LarkspurBytes
 import TestKit
 import Testing
 
-/// The vectors against a plain loop over one byte at a time.
+/// The vector searches agree with a loop over single bytes.
 @Suite struct ScanTests {
   private static func plainEnd(_ bytes: [UInt8], _ start: Int, _ end: Int, _ accepts: (UInt8) -> Bool) -> Int {
     var index = start
@@ -10,7 +10,7 @@ import Testing
     return index
   }
 
-  // `#expect` takes no spans: these take arrays.
+  // `#expect` does not accept spans, so these helpers take arrays.
 
   private static func tokenEnd(_ bytes: [UInt8], _ start: Int, _ end: Int) -> Int {
     Scan.endOfToken(in: bytes.span, from: start, to: end)
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  /// Every byte value, at every distance from the start of the search, at every alignment of that start.
+  /// Every byte value is classified correctly at every distance from the start of the search and at every alignment.
   @Test func everyByteAtEveryPlace() {
     var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 80)
     var wrong: [String] = []
@@ -49,7 +49,7 @@ import Testing
           bytes[place] = byte
           let token = Self.tokenEnd(bytes, start, bytes.count)
           let value = Self.valueEnd(bytes, start, bytes.count)
-          // All other bytes belong to a token.
+          // All other bytes are token characters.
           if token != (Scan.isToken(byte) ? bytes.count : place)
             || value != (Scan.isFieldValueByte(byte) ? bytes.count : place)
           {
@@ -63,14 +63,14 @@ import Testing
   }
 
   @Test func nothingBeyondTheEndIsLookedAt() {
-    // A stop in every byte from `end` on must not be seen, and one just before it must.
+    // The search ignores a stop byte at `end` or later, and finds one just before `end`.
     for end in 0..<40 {
       let inside = [UInt8](repeating: UInt8(ascii: "x"), count: end)
       let bytes = inside + [UInt8](repeating: 0, count: 40 - end)
       for start in 0...end {
         #expect(Self.tokenEnd(bytes, start, end) == end)
         #expect(Self.valueEnd(bytes, start, end) == end)
-        // An end behind the span means the span's.
+        // An end past the span counts as the span's end.
         #expect(Self.tokenEnd(inside, start, 100) == end)
         #expect(Self.valueEnd(inside, start, 100) == end)
       }
@@ -83,7 +83,7 @@ import Testing
   @Test func randomBytes() {
     var random = SeededGenerator(for: "ScanTests.randomBytes")
     for round in 0..<20_000 {
-      // Mostly bytes that let the search go on, so that stops are found at all distances.
+      // Most bytes continue the search, so that stops occur at all distances.
       let count = Int.random(in: 0...100, using: &random)
       let stops = Int.random(in: 1...40, using: &random)
       let bytes = (0..<count).map { _ in
@@ -110,8 +110,9 @@ import Testing
     #expect(!Self.matches(text, 15..<35, "keep-alive-0123456789"), "beyond the bytes")
   }
 
-  /// Letters are compared by setting a bit, eight at a time. In words of every length and in every place, nothing
-  /// that may stand in a field's name or value must become a letter or a hyphen by it, but the capital.
+  /// Letters are compared without regard to case by setting one bit in eight bytes at a time. In words of every length,
+  /// no byte that is allowed in a field's name or value may match a letter or a hyphen because of that bit, except the
+  /// capital letter itself.
   @Test(arguments: [
     "a", "-z", "close-m", "chunked-", "keep-alive", "content-length", "transfer-encoding",
     "abcdefgh-ijklmnop-qrstuvwxyz",

@@ -11,7 +11,7 @@ import Testing
     bucket.take(100, at: Self.start)
     #expect(bucket.available(at: Self.start) == 0)
     #expect(bucket.available(at: Self.start.advanced(by: .milliseconds(10))) == 10)
-    // However long the pause, no more than the burst.
+    // After a pause of any length, no more than the burst is available.
     #expect(bucket.available(at: Self.start.advanced(by: .seconds(1000))) == 100)
   }
 
@@ -23,7 +23,8 @@ import Testing
     #expect(bucket.available(at: bucket.refill) == 25)
   }
 
-  /// Whoever waits for `refill` each time gets the rate: no more, and not less but for the roundings.
+  /// A sender that waits until `refill` each time reaches the rate, never exceeds it, and falls below it only by
+  /// rounding.
   @Test(arguments: 1...20) func theAverage(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     let rate = Int.random(in: 1...1_000_000, using: &generator)

@@ -16,7 +16,7 @@ import Testing
     #expect(hasDecompressor == !layers.isEmpty)
   }
 
-  /// One that we do not know keeps all of them as they are.
+  /// A list with an unknown coding is not decoded at all.
   @Test(arguments: [
     ["br"], ["gzip, br"], ["br, gzip"], ["gzip", "zstd", "gzip"], ["compress"], ["gzip;q=1"], ["g zip"],
   ])

@@ -3,7 +3,7 @@ import LarkspurCoding
 import TestKit
 import Testing
 
-/// Bodies in every coding, whole, cut off, damaged, and in layers.
+/// Bodies in every coding: whole, cut off, damaged, and in layers.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct CodingCorpusTests {
   struct Case: Decodable {
     var name: String
@@ -12,7 +12,7 @@ import Testing
     var expect: String
     var plain_hex: String?
 
-    /// Some cases have several lines.
+    /// The values of the case's field lines; some cases have several.
     var fieldValues: [String] {
       content_encoding.components(separatedBy: "\r\n").map { line in
         line.hasPrefix("Content-Encoding: ") ? String(line.dropFirst("Content-Encoding: ".count)) : line
@@ -25,7 +25,7 @@ import Testing
     var cases: [Case]
   }
 
-  /// Where the suite leaves the choice: what we do.
+  /// The outcome that this decoder has for the cases in which the suite allows several.
   private static let chosen: [String: String] = [
     "gzip trailing zeros": "plain", "gzip trailing garbage": "plain", "gzip empty body": "empty",
     "unknown coding": "raw",

@@ -1,14 +1,15 @@
 import LarkspurCoding
 
-/// Decodes `pieces` one after another with a buffer of `room` bytes, and says what came out and how it ended.
+/// Decodes `pieces` one after another into a buffer of `room` bytes, and records the output and the error.
 struct Decoding {
   var output: [UInt8] = []
   var error: CodingError?
-  /// How often a step was made.
+  /// Number of calls of `decode`.
   var steps = 0
 
-  /// Whether both have read the same. A step that fails keeps nothing of what it has brought out, and of two layers
-  /// either may be the first to fail: only where all is well it is equal to the byte.
+  /// Returns whether two decodings agree: both succeed with equal output, or both fail. A failing step drops its
+  /// output, and either of two layers may fail first, so that of two failed decodings one output has to be a prefix of
+  /// the other.
   func agrees(with other: Decoding) -> Bool {
     guard error != nil, other.error != nil else { return error == other.error && output == other.output }
     return output.starts(with: other.output) || other.output.starts(with: output)

@@ -33,12 +33,12 @@ import Testing
       #expect(try decompressed(body, [.deflate]) == text)
       #expect(Decoding(single(body), [.deflate], room: 1).output == text)
     }
-    // The shortest stream there is.
+    // The shortest possible stream.
     #expect(try decompressed([3, 0], [.deflate]) == [])
     #expect(Decoding([[3]], [.deflate]).error == .peerSentTruncated(.deflate))
   }
 
-  /// 1.2 MiB of bytes that do not repeat: far more than a stage or a step holds.
+  /// Decodes 1.2 million incompressible bytes, which is far more than a stage or a step holds.
   @Test func longBodies() throws {
     var generator = SeededGenerator(seed: 1)
     let long = (0..<1_200_000).map { _ in UInt8.random(in: 0...15, using: &generator) }
@@ -57,7 +57,7 @@ import Testing
       let body = try coded(text, codings)
       for count in 1..<body.count {
         let decoding = Decoding([body[..<count]], codings)
-        // The inner stream is the first to be undone, and the last to be found cut.
+        // The inner stream is decoded first, and found to be truncated last.
         #expect(decoding.error.map { if case .peerSentTruncated = $0 { true } else { false } } == true, "\(count)")
         #expect(text.starts(with: decoding.output))
       }
@@ -73,7 +73,7 @@ import Testing
   }
 
   @Test func anInnerBodyOfNoBytes() throws {
-    // What a server makes of an empty file that its script has named gzip already.
+    // Servers send this for an empty file whose script has already declared it as gzip.
     let decoding = Decoding([try compressed([], as: .gzip)[...]], [.gzip, .gzip])
     #expect(decoding.output == [] && decoding.error == nil)
   }
@@ -85,7 +85,7 @@ import Testing
       #expect(Decoding(single(body), [.gzip]).output == text)
       #expect(Decoding([body[...]], [.gzip]).error == nil)
     }
-    // A second member that is cut, or damaged, is an error; what is not quite the beginning of one is garbage.
+    // A second member that is cut or damaged is an error; bytes that are not the beginning of a member are garbage.
     #expect(Decoding([(one + one.dropLast())[...]], [.gzip]).error == .peerSentTruncated(.gzip))
     #expect(Decoding([(one + [0x1f, 0x8b, 8])[...]], [.gzip]).error == .peerSentTruncated(.gzip))
     #expect(Decoding([(one + [0x1f, 0x8b, 8, 0xe0])[...]], [.gzip]).error == .peerSentInvalid(.gzip))
@@ -95,7 +95,7 @@ import Testing
         #expect(decoding.output == text && decoding.error == nil, "\(garbage)")
       }
     }
-    // And there are no members behind garbage.
+    // After garbage, no further members are decoded.
     #expect(Decoding([(one + [0] + one)[...]], [.gzip]).output == text)
   }
 
@@ -112,13 +112,13 @@ import Testing
   @Test func whatIsNoStream() throws {
     #expect(Decoding([text[...]], [.gzip]).error == .peerSentInvalid(.gzip))
     #expect(Decoding([[0xff, 0xff]], [.deflate]).error == .peerSentInvalid(.deflate))
-    // A dictionary that nobody has (RFC 1950, FDICT).
+    // A preset dictionary (RFC 1950, FDICT), which the decoder does not have.
     #expect(Decoding([[0x78, 0xbb, 1, 2, 3, 4, 3, 0]], [.deflate]).error == .peerSentInvalid(.deflate))
     // The wrong checksum.
     var body = try compressed(text, as: .zlib)
     body[body.count - 1] ^= 1
     #expect(Decoding([body[...]], [.deflate]).error == .peerSentInvalid(.deflate))
-    // gzip by name, zlib by nature.
+    // Declared as gzip, but zlib.
     #expect(Decoding([try compressed(text, as: .zlib)[...]], [.gzip]).error == .peerSentInvalid(.gzip))
   }
 
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  /// A step that may put out nothing takes nothing for it, and asks again.
+  /// A step without room for output reports `hasMore`, and later steps lose nothing.
   @Test func noRoom() throws {
     let body = try compressed(text, as: .gzip)
     var decompressor = try Decompressor([.gzip])
@@ -171,7 +171,7 @@ import Testing
     let warm = pieces.count / 4
     for index in 0..<warm { try feed(pieces[index]) }
     let before = larkspur_allocations()
-    // By index: in a debug build a slice of an array allocates for each element.
+    // Iterates by index: in a debug build a slice of an array allocates for each element.
     for index in warm..<pieces.count { try feed(pieces[index]) }
     let allocations = larkspur_allocations() - before
     #expect(allocations == 0)

@@ -1,21 +1,22 @@
 import LarkspurCoding
 import Testing
 
-/// Each limit: what is just allowed, and one more.
+/// Each limit: at its value, and one past it.
 @Suite struct CodingLimitTests {
-  /// CVE-2022-32206, CVE-2025-66418: codings upon codings. CVE-2023-23916: the limit began anew with each line.
+  /// Limits the number of nested codings (CVE-2022-32206, CVE-2025-66418) over all field lines
+  /// together (CVE-2023-23916).
   @Test func layers() throws {
     let body = try (0..<6).reduce([1, 2, 3]) { body, _ in try compressed(body, as: .gzip) }
     #expect(CodingLimits().layersMax == 5)
     #expect(Decoding([body[...]], Array(repeating: .gzip, count: 5)).output == (try compressed([1, 2, 3], as: .gzip)))
     #expect(Decoding([body[...]], Array(repeating: .gzip, count: 6)).error == .peerSentTooManyLayers)
-    // Counted over all lines, and identity is no layer.
+    // Codings are counted over all lines, and identity is not counted.
     #expect(
       try ContentCodings(fieldValues: ["gzip, identity, deflate", "x-gzip", "", "gzip ,, deflate"]).layers.count == 5)
     #expect(throws: CodingError.peerSentTooManyLayers) {
       try ContentCodings(fieldValues: ["gzip, deflate", "gzip", "gzip, deflate", "gzip"])
     }
-    // Not even when one of them is unknown.
+    // An unknown coding among them does not lift the limit.
     #expect(throws: CodingError.peerSentTooManyLayers) {
       try ContentCodings(fieldValues: ["br", "gzip,gzip,gzip,gzip,gzip,gzip"])
     }
@@ -47,20 +48,20 @@ import Testing
     #expect(Decoding([body[...]], [.gzip], limits: limits).error == .peerSentBomb)
   }
 
-  /// Ten megabytes of zeros pass, though they are a thousandth of it on the wire.
-  /// CVE-2025-66471: a small piece of input swelled in one step to all that it stands for.
+  /// Ten MiB of zeros pass although they take less than a thousandth of that on the wire, and no step produces more
+  /// than its room (CVE-2025-66471: a small input expanded in one step to everything that it stands for).
   @Test func tenMebibytes() throws {
     let body = try compressed([UInt8](repeating: 0, count: 10 << 20), as: .gzip)
     #expect(body.count * 1000 < 10 << 20)
     let decoding = Decoding([body[...]], [.gzip])
     #expect(decoding.error == nil && decoding.output.count == 10 << 20)
-    // A step brings out no more than its room, whatever it is given.
+    // A step produces no more than its room, whatever its input.
     #expect(decoding.steps >= (10 << 20) / Decompressor.stepBytes)
     let more = try compressed([UInt8](repeating: 0, count: 11 << 20), as: .gzip)
     #expect(Decoding([more[...]], [.gzip]).error == .peerSentBomb)
   }
 
-  /// Zeros within zeros: the inner stream stops it, after no more than what is always allowed and a step.
+  /// A bomb within a bomb: the inner stream fails after no more than the always allowed bytes and one step.
   @Test func nestedBombs() throws {
     var compressor = try Compressor(.gzip)
     var inner: [UInt8] = []
@@ -75,7 +76,7 @@ import Testing
     }
   }
 
-  /// What nobody sees counts as well: an outer stream that swells behind the end of the inner one.
+  /// Discarded output counts as well: here an outer stream expands after the end of the inner one.
   @Test func swellingGarbage() throws {
     let end = try compressed([1, 2, 3], as: .gzip)
     let outer = try compressed(end + [UInt8](repeating: 0, count: 12 << 20), as: .gzip)

@@ -3,14 +3,14 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// After warm-up no response costs an allocation. The counter is the thread's own, and no test here suspends:
-/// what runs beside it does not count.
+/// After a warm-up, no response costs an allocation. The counter belongs to the thread, and no test here suspends, so
+/// that tests which run in parallel do not count.
 @Suite(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc")) struct AllocationTests {
   struct Load: CustomTestStringConvertible {
     var testDescription: String
     var response: String
     var request = RequestContext.get
-    /// How many bytes arrive at a time; 0 for all at once.
+    /// Number of bytes that arrive at a time; 0 for all at once.
     var pieceBytes = 0
   }
 
@@ -35,7 +35,9 @@ import Testing
       pieceBytes: 1),
   ]
 
-  /// Reads one response, and returns how many bytes of body it had. Nil: something went wrong.
+  /// Reads one response.
+  ///
+  /// - Returns: Number of bytes in the body, or `nil` if the response was not read as expected.
   private func parse(_ bytes: [UInt8], _ load: Load, _ parser: inout ResponseParser) -> Int? {
     guard parser.begin(load.request) else { return nil }
     let step = load.pieceBytes == 0 ? bytes.count : load.pieceBytes
@@ -73,7 +75,7 @@ import Testing
     #expect(allocations == 0)
   }
 
-  /// The counter works: otherwise zero would mean nothing.
+  /// The counter counts allocations; otherwise a count of zero would prove nothing.
   @Test func whatAllocatesIsCounted() {
     let before = larkspur_allocations()
     let array = [UInt8](repeating: 1, count: Int.random(in: 1000...2000))

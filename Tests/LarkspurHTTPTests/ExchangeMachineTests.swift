@@ -86,19 +86,19 @@ import Testing
     return machine
   }
 
-  /// What a row's cells say, in short.
+  /// The content of a cell.
   enum Cell: Hashable, Sendable {
     /// Nothing changes.
     case same
-    /// Another state, and nothing to do.
+    /// The state changes, without an action.
     case to(Start)
     case toDoing(Start, ExchangeMachine.Action)
-    /// The exchange is complete, and the connection closed.
+    /// The exchange completes, and the connection is closed.
     case done(ExchangeMachine.CloseReason)
-    /// The exchange has failed, and the connection is closed.
+    /// The exchange fails, and the connection is closed.
     case fail(ExchangeMachine.Failure)
     case close(ExchangeMachine.CloseReason)
-    /// A defect of ours, while there is no exchange to report it to: the connection is closed.
+    /// An internal error without an exchange to report it to: the connection is closed.
     case defect
 
     func outcome(from start: Start) -> (ExchangeMachine.State, [ExchangeMachine.Action]) {
@@ -313,7 +313,7 @@ import Testing
     (.closed, Array(repeating: .same, count: Fact.allCases.count)),
   ]
 
-  /// What ends an exchange ends it the same way wherever it stands.
+  /// The cells of the facts that end a running exchange, which are equal in several states.
   static let endings: [Cell] = [
     .fail(.response(.notHTTP)), .fail(.bodyFailed), .fail(.connectionLost), .fail(.internalInconsistency),
     .fail(.connectionLost),
@@ -350,8 +350,7 @@ import Testing
     }
   }
 
-  /// Every walk of four facts from the beginning: an exchange has one end, a connection one close, and behind the
-  /// close comes nothing.
+  /// In every walk of four facts, an exchange ends once, a connection closes once, and nothing follows the close.
   @Test func everyWalk() {
     var walks = 0
     func go(_ machine: ExchangeMachine, _ depth: Int, running: Bool, path: [Fact]) {
@@ -369,13 +368,13 @@ import Testing
         let closes = actions.count { if case .close = $0 { true } else { false } }
         let isActive = if case .active = next.state { true } else { false }
         let isFine =
-          // One end, and only of an exchange that was running.
+          // An exchange ends once, and only if it was running.
           ends == (running && !isActive ? 1 : 0)
           && (began || running || ends == 0)
-          // The state says that it is closed exactly when a close has been asked for.
+          // The state becomes closed exactly when a close is requested.
           && closes == (next.state == .closed && machine.state != .closed ? 1 : 0)
           && (machine.state != .closed || next.state == .closed && actions.isEmpty)
-          // The close is the last word.
+          // The close is the last action.
           && (closes == 0 || actions.last.map { if case .close = $0 { true } else { false } } == true)
         if !isFine { Issue.record("\(path + [fact]) from \(machine.state) to \(next.state): \(actions)") }
         walks += 1

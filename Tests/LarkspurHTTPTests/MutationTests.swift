@@ -2,39 +2,40 @@ import FuzzOracles
 import LarkspurHTTP
 import Testing
 
-/// Good responses, each byte replaced by CR, LF, NUL, tab, space and colon in turn.
+/// Valid responses, in which each byte in turn is replaced by CR, LF, NUL, tab, space and colon.
 ///
-/// The responses are written in parts, and the rule says for each part what a replaced byte leads to:
+/// The responses are written in parts, and this table says for each part how a replaced byte is treated:
 ///
 /// | part | CR, LF, NUL | tab, space | colon |
 /// |---|---|---|---|
 /// | status line up to the reason, line ends, colon | error | error | error |
-/// | CR of the status line | LF: an empty head, and all else is content where any may follow | error | error |
-/// | reason, value | error | fine | fine |
+/// | CR of the status line | LF: an empty head, and the rest is content where content may follow | error | error |
+/// | reason, value | error | accepted | accepted |
 /// | first byte of the first field | error | error | error |
-/// | first byte of a later field | error | fine: a fold | error |
-/// | rest of a name | error | error | fine: a shorter name |
+/// | first byte of a later field | error | accepted: a fold | error |
+/// | rest of a name | error | error | accepted: a shorter name |
 /// | value that frames the body | error | error | error |
-/// | white space that makes a fold | error | fine | error |
+/// | white space that makes a fold | error | accepted | error |
 /// | chunk size, line ends of chunks | error | error | error |
-/// | data | fine | fine | fine |
+/// | data | accepted | accepted | accepted |
 @Suite struct MutationTests {
   enum Part {
     case statusLine, reason, lineEnd, colon, value, data, chunkSize
     case name
-    /// A value with the length or the coding; also the name behind it, whose first byte may turn it into a fold.
+    /// A value with the length or the coding. `nameBehindFraming` is the next name, whose first byte may become a fold
+    /// of this value.
     case framingValue
     case nameBehindFraming
     /// The white space that makes a line a fold.
     case foldStart
-    /// White space at the border of a framing value.
+    /// White space around a framing value.
     case framingSpace
   }
 
   struct Response: CustomTestStringConvertible {
     var testDescription: String
     var request = RequestContext.get
-    /// Whether a head without fields may be followed by what there is.
+    /// Whether the remaining bytes may be the content of a head without fields.
     var restMayBeContent = true
     var parts: [(part: Part, text: String)]
   }
@@ -91,7 +92,7 @@ import Testing
       ]),
   ]
 
-  /// Whether the response is still accepted with `byte` at `offset` of a part.
+  /// Returns whether the response is still accepted with `byte` at `offset` of a part.
   private static func isFine(_ byte: UInt8, at offset: Int, of part: Part, isFirstField: Bool) -> Bool {
     let isSpace = byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     let isColon = byte == UInt8(ascii: ":")

@@ -6,12 +6,12 @@ import Testing
 @Suite struct ParserStateTests {
   struct State: CustomTestStringConvertible {
     var testDescription: String
-    /// What brings the parser there.
+    /// The input that leads to the state.
     var bytes: String
     var request: RequestContext? = .get
     var isIdle = false
     var isTunnel = false
-    /// What the close of the peer means there.
+    /// The meaning of the peer's close in this state.
     var close: Result<Bool, ResponseError>
   }
 
@@ -48,7 +48,7 @@ import Testing
     State(testDescription: "failed while idle", bytes: "H", request: nil, close: .failure(.unsolicitedBytes)),
   ]
 
-  /// A parser in a state, and the bytes that it has not consumed.
+  /// A parser in a state, and the bytes that the parser has not consumed.
   private struct Situation: ~Copyable {
     var parser = ResponseParser()
     var unread: [UInt8] = []
@@ -68,7 +68,7 @@ import Testing
     let situation = Situation(state)
     let (isIdle, isTunnel) = (situation.parser.isIdle, situation.parser.isTunnel)
     #expect((isIdle, isTunnel) == (state.isIdle, state.isTunnel))
-    // All that could be read has been: nothing is ever left to be told.
+    // All complete parts have been read: no event is left.
     var parser = situation.parser
     let isComplete = parser.isComplete()
     #expect(!isComplete)
@@ -105,7 +105,7 @@ import Testing
     do { result = .success(try situation.parser.peerClosed(unread: unread.count)) } catch { result = .failure(error) }
     #expect(result == state.close)
 
-    // What it said once it says again; a response that is complete by the close leaves an idle situation.parser.
+    // A second call has an equal result, except that a response completed by the close leaves an idle parser.
     let again: Result<Bool, ResponseError>
     do { again = .success(try situation.parser.peerClosed(unread: unread.count)) } catch { again = .failure(error) }
     #expect(again == (state.close == .success(true) ? .success(false) : state.close))
@@ -114,7 +114,7 @@ import Testing
     #expect((isIdle, begins) == (isFree, isFree))
   }
 
-  /// The end of a body and the end of the response are two events: the close may come between them.
+  /// The end of a body and the end of the response are two events, and the close may come between them.
   @Test func theCloseBetweenTheBodyAndItsEnd() throws {
     let bytes = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".utf8)
     var parser = ResponseParser()
@@ -130,7 +130,7 @@ import Testing
   }
 
   @Test func positionsCountFromTheBytesGiven() throws {
-    // A body is told in the bytes as they were given, also behind bytes of another's.
+    // Ranges refer to the bytes as given, also if those begin with other bytes.
     let bytes = Array("xxxHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nA: b\r\n\r\n".utf8)
     var parser = ResponseParser()
     _ = parser.begin(.get)

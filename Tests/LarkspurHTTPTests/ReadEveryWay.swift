@@ -3,10 +3,10 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// Where an input is cut in two.
+/// The positions at which an input is cut in two.
 enum Splits {
   case everywhere
-  /// Around these places only: large inputs, or very many, would take too long.
+  /// Around these positions only: for large inputs, or very many, all positions would take too long.
   case around([Int])
 
   func places(in count: Int) -> [Int] {
@@ -17,8 +17,8 @@ enum Splits {
   }
 }
 
-/// Gives `bytes` to the parser whole, byte by byte, and in every two parts. The log must always be the same,
-/// and (where no limit is in the way) the naive reader's too. Then the connection ends.
+/// Gives `bytes` to the parser whole, byte by byte, and cut in two at many positions. The logs have to be equal, and
+/// have to agree with the naive reader where no limit interferes. Then the connection ends.
 func read(
   _ bytes: [UInt8], requests: [RequestContext] = [RequestContext()], limits: Limits = Limits(),
   splits: Splits = .everywhere, sourceLocation: SourceLocation = #_sourceLocation
@@ -31,7 +31,7 @@ func read(
       Issue.record("\(how()): \(cut.lines), but whole: \(whole.lines)", sourceLocation: sourceLocation)
     }
   }
-  // The listener copies what it keeps with each piece: too slow for the large ones.
+  // The listener copies what it keeps with each piece, which is too slow for large inputs.
   if bytes.count < 4096 { check(Cuts.single(bytes), "byte by byte") }
   for place in splits.places(in: bytes.count) { check(Cuts.two(bytes, at: place), "split at \(place)") }
   if let difference = NaiveReader.disagreement(with: whole, over: bytes, requests: requests) {
@@ -54,5 +54,5 @@ extension RequestContext {
   static let upgrade = RequestContext(offersUpgrade: true)
 }
 
-/// A place to write inputs that are mostly one thing.
+/// Returns `text` repeated, for inputs that consist mostly of one thing.
 func repeated(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }

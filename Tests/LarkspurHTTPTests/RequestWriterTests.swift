@@ -66,7 +66,7 @@ import Testing
     #expect(text(head) == "\(method) / HTTP/1.1\r\nHost: a\r\n\(line)\r\n")
   }
 
-  /// What the parser has to know about the request.
+  /// The context tells the parser what it has to know about the request.
   @Test func context() throws {
     func context(_ method: String, _ name: String = "X") throws -> RequestContext {
       var writer = try RequestWriter(method: method, target: "/", host: "a")
@@ -84,7 +84,7 @@ import Testing
 
   // MARK: - Refusals
 
-  /// CVE-2020-26116: a method with a line end in it began another field.
+  /// CVE-2020-26116: a line end in a method must not begin another field.
   @Test(arguments: [
     "", " ", "GET ", "GE T", "GET\r\n", "G\0ET", "G\tET", "G:ET", "GÉT", "GET / HTTP/1.1\r\nX:", "(GET)", "G/ET",
   ])
@@ -92,8 +92,8 @@ import Testing
     #expect(refusal(method: method) == .methodInvalid(method))
   }
 
-  /// CVE-2022-31150: no target ends its line, and none begins another.
-  /// CVE-2019-9740: a line end in the query of a URL began another field.
+  /// CVE-2022-31150: no target ends its line, and none begins another request.
+  /// CVE-2019-9740: a line end in the query of a URL must not begin another field.
   @Test(arguments: [
     "", " ", "/a b", "/ HTTP/1.1\r\nX: y", "/\r", "/\n", "/\0", "/\t", "/ü", "/\u{7f}", "/\u{1b}",
     "http://a/\r\n\r\nGET /", "/a ",
@@ -102,8 +102,8 @@ import Testing
     #expect(refusal(target: target) == .targetInvalid(target))
   }
 
-  /// CVE-2023-29406, CVE-2022-31150: no value ends its line, and that of Host does not either.
-  /// CVE-2023-0040, CVE-2022-3215: a line end in a value began another field, or another message.
+  /// CVE-2023-29406, CVE-2022-31150: no value ends its line, nor does that of Host.
+  /// CVE-2023-0040, CVE-2022-3215: a line end in a value must not begin another field or another message.
   @Test(arguments: ["a\r\nX: y", "a\n", "a\r", "a\0", "a\u{1}", "a\u{7f}", "\r\n", "\u{b}"]) func values(value: String)
   {
     #expect(refusal(ofField: "X-Name", value) == .fieldValueInvalid(name: "X-Name"))
@@ -113,7 +113,7 @@ import Testing
         == .fieldValueInvalid(name: "T"))
   }
 
-  /// CVE-2023-0040, CVE-2022-3215: the same in a name.
+  /// CVE-2023-0040, CVE-2022-3215: a line end in a name must not begin another field or another message.
   @Test(arguments: [
     "", " ", "X ", " X", "X Y", "X:", "X\r\nY", "X\n", "X\r", "X\0", "X\t", "Xü", "X(", "X\u{7f}", "\"X\"",
   ])
@@ -124,7 +124,7 @@ import Testing
         == .fieldNameInvalid(name))
   }
 
-  /// Every byte that may stand alone in a string, in every part.
+  /// Every ASCII character in every part of the request.
   @Test(arguments: UInt8(0)..<128) func everyByte(byte: UInt8) {
     let text = "a\(Unicode.Scalar(byte))b"
     let isToken = refusal(ofField: text, "") == nil
@@ -147,7 +147,7 @@ import Testing
     #expect(text(writer.finish()) == "GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\nD: 4\r\n\r\n")
   }
 
-  /// The part is named, and what could be a secret is not repeated.
+  /// Descriptions name the part, and do not repeat a value that could be secret.
   @Test func descriptions() {
     #expect(RequestError.methodInvalid("G T").description.contains("method \"G T\""))
     #expect(RequestError.targetInvalid("/a b").description.contains("target \"/a b\""))
@@ -160,7 +160,7 @@ import Testing
 
   // MARK: - Round trips
 
-  /// What is written is read as what was meant: as a response's fields, and as a request line.
+  /// A written request is read back as intended: as a response's fields, and as a request line.
   @Test func randomRequests() throws {
     var random = SeededGenerator(for: "RequestWriterTests.randomRequests")
     let token = Array("abcXYZ019!#$%&'*+-.^_`|~")
@@ -181,7 +181,7 @@ import Testing
       let line = Array("\(method) \(target) HTTP/1.1\r\n".utf8)
       #expect(bytes.starts(with: line), "seed \(random.seed), round \(round)")
 
-      // With a status line in place of the request line it is a response head.
+      // With a status line in place of the request line, the bytes are a response head.
       let head = Listener.transcript(
         of: [(Array("HTTP/1.1 204\r\n".utf8) + bytes.dropFirst(line.count))[...]]
       ).heads.first
@@ -210,7 +210,7 @@ import Testing
         == Array("0\r\nDigest: x\r\nEmpty: \r\n\r\n".utf8))
   }
 
-  /// RFC 9110 6.5.1: a trailer cannot say where the body ends, it comes too late.
+  /// RFC 9110 6.5.1: a trailer comes too late to say where the body ends.
   @Test(arguments: ["Content-Length", "transfer-encoding"]) func reservedTrailers(name: String) {
     #expect(throws: RequestError.fieldReserved(name: name)) { try ChunkedEncoder.end(trailers: [(name, "5")]) }
   }

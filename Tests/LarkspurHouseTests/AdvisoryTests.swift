@@ -2,14 +2,14 @@ import Foundation
 import TestKit
 import Testing
 
-/// Each past vulnerability of an HTTP client that could be ours as well is held by a test that names it.
+/// Each known vulnerability of HTTP clients that this client could have is named in the test that excludes it.
 @Suite struct AdvisoryTests {
   private struct Advisory: Decodable {
     var id: String
     var what: String
   }
 
-  /// What cannot be ours, and why.
+  /// The vulnerabilities that this client cannot have, and why.
   private static let others = [
     "CVE-2018-1000005": "HTTP/2",
     "CVE-2022-1650": "there is no event source yet",
@@ -34,7 +34,7 @@ import Testing
     #expect(known.isSuperset(of: Self.others.keys))
   }
 
-  /// `CVE-2016-4642/4643` is two.
+  /// Splits an identifier that stands for several: `CVE-2016-4642/4643` is two.
   private static func parts(of id: String) -> [String] {
     guard id.hasPrefix("CVE-") else { return [id] }
     let parts = (id.split(separator: " ").first ?? "").split(separator: "/")

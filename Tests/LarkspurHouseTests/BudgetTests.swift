@@ -7,13 +7,13 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// What one request may cost on a loop that is warm. The numbers are counted, not timed, and may only fall.
+/// The cost of one request on a warm loop. The numbers are counted, not timed, and may only fall.
 @Suite struct BudgetTests {
   static let warmUp = 50
   static let requests = 1000
 
   #if DEBUG
-    /// Without optimisation closures and generic code allocate.
+    /// Unoptimized closures and generic code allocate.
     static let allocationsPerRequestMax = 4
     static let poolAllocationsPerRequestMax = 12
   #else
@@ -24,18 +24,18 @@ import Testing
   struct Cost: Sendable {
     var calls = CountingKernel.Counts()
     var allocations: UInt64 = 0
-    /// The sends of a new connection up to the end of its first request.
+    /// Number of sends on a new connection up to the end of its first request.
     var firstSends = 0
   }
 
-  /// Requests one after another over one connection, on this thread. The server may play a proxy's part, too: then there
-  /// is a tunnel through `route`, which leads to itself.
+  /// Sends requests one after another over one connection, on this thread. With `route`, the server also plays the
+  /// proxy, and the tunnel leads to itself.
   static func measure(
     over server: TestServer, by security: Security? = nil, via route: ProxyRoute? = nil
   ) throws -> Cost {
     let tunnel: [TestServer.Step] =
       route == nil ? [] : [.expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake]
-    // One send: what arrives in two pieces costs the client two receives, which is not its doing.
+    // The response is sent at once: in two pieces it would cost the client two receives.
     let answer = TestServer.Step.send("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world!")
     server.enqueue(TestServer.Script(tunnel + [.repeat([.expectRequest, answer])]))
     let kernel = CountingKernel()
@@ -65,14 +65,14 @@ import Testing
       } catch {
         outcome.value = .failure(error)
       }
-      // The turn that this ends in would wait for ever.
+      // Without this, the present tick would wait for ever.
       loop.stop()
     }
     while outcome.value == nil { loop.tick() }
     return try #require(outcome.value).get()
   }
 
-  /// Requests one after another through a pool, on this thread, while so many more connections are open.
+  /// Sends requests one after another through a pool, on this thread, while `others` more connections are open.
   static func measurePool(over server: TestServer, by security: Security? = nil, beside others: Int = 0) throws -> Cost
   {
     server.defaultScript = [
@@ -85,7 +85,7 @@ import Testing
     Task(executorPreference: loop) { @concurrent in
       do {
         let pool = Pool(on: loop)
-        // (A name may have several addresses, and the time until the second one is tried is a call for the timer.)
+        // A name may have several addresses, and the timer for the second one's attempt is a system call.
         let host = security == nil ? "127.0.0.1" : "localhost"
         let endpoint = pool.endpoint(for: Route(host: host, port: port, security: security))
         var connections: [Connection] = []
@@ -107,7 +107,7 @@ import Testing
       } catch {
         outcome.value = .failure(error)
       }
-      // The turn that this ends in would wait for ever.
+      // Without this, the present tick would wait for ever.
       loop.stop()
     }
     while outcome.value == nil { loop.tick() }
@@ -154,7 +154,7 @@ import Testing
     #expect(cost.calls.sends == Self.requests)
     #expect(cost.calls.receives == Self.requests)
     #expect(cost.calls.waits == Self.requests)
-    // Nothing else: no registration, no wake-up, no option.
+    // There are no other calls: no registration, no wake-up, no socket option.
     #expect(cost.calls.others == 0)
   }
 
@@ -162,20 +162,20 @@ import Testing
   func allocationsPerRequest() throws {
     let cost = try Self.measure(over: try TestServer())
     #expect(cost.allocations <= UInt64(Self.allocationsPerRequestMax * Self.requests))
-    // The counter counts.
+    // The allocation counter works.
     let before = larkspur_allocations()
     let array = Array(repeating: 0, count: Int(before % 100) + 100)
     #expect(larkspur_allocations() > before && !array.isEmpty)
   }
 }
 
-/// The real kernel, with its calls counted. One thread uses it.
+/// Counts the calls of the real kernel. Used by one thread.
 final class CountingKernel: Kernel {
   struct Counts: Sendable {
     var sends = 0
     var receives = 0
     var waits = 0
-    /// Everything but the clock.
+    /// All other calls, except those that read the clock.
     var others = 0
 
     static func - (later: Counts, earlier: Counts) -> Counts {
@@ -208,7 +208,7 @@ final class CountingKernel: Kernel {
 
   func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
     let result = kernel.wait(poller, into: &events, milliseconds: milliseconds)
-    // A signal ends a wait, and so does a debugger that looks in: the loop waits again, and no request is to blame.
+    // Signals and debuggers interrupt waits, and the loop then waits again: such waits are not a request's cost.
     if result != -Errno.interrupted.rawValue { counts.value.waits += 1 }
     return result
   }

@@ -3,11 +3,11 @@ import TestKit
 import Testing
 
 extension Tag {
-  /// Takes minutes.
+  /// Tests that take minutes.
   @Tag static var slow: Self
 }
 
-/// A package that depends on this one by version, as users' packages do.
+/// A package that depends on this one by version, as users' packages do, builds and runs.
 @Suite(.tags(.slow), .serialized, .ownThread) struct ConsumerTests {
   struct Failed: Error, CustomStringConvertible {
     var description: String
@@ -23,7 +23,7 @@ extension Tag {
       try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
     }
 
-    // What is committed counts: a version is a commit.
+    // Only committed files are part of a version.
     try run("git", "clone", "--quiet", "--no-hardlinks", House.root.path, clone.path)
     try run("git", "-C", clone.path, "tag", "0.1.0")
     let session = """
@@ -51,8 +51,8 @@ extension Tag {
       print(data.count, count, own.count, try Data(contentsOf: file) == data, (response as? HTTPURLResponse)?.statusCode ?? 0)
       try FileManager.default.removeItem(at: file)
       """
-    // As most programs are linked, and as a single file: in a folder of its own, for what was compiled for the one way
-    // does not link the other way.
+    // Programs are linked dynamically, as most are, and as a single file. Each way has a build directory of its own,
+    // because objects compiled for one way do not link the other way.
     let folders: [(String, [String])] = [("shared", []), ("static", ["--static-swift-stdlib"])]
     try Data(manifest(["Larkspur", "LarkspurTestServer"], clone).utf8)
       .write(to: consumer.appending(path: "Package.swift"))
@@ -83,18 +83,21 @@ extension Tag {
   @discardableResult
   private func run(_ command: String...) throws -> String { try run(command) }
 
-  /// Runs a program, and returns what it writes; a failure tells it.
+  /// Runs a program.
+  ///
+  /// - Returns: Its output.
+  /// - Throws: `Failed` with the end of the output if the exit status is not 0.
   @discardableResult
   private func run(_ command: [String]) throws -> String {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = command
     var environment = ProcessInfo.processInfo.environment
-    // The checkout may belong to another user than the one who tests.
+    // The checkout may belong to another user than the one that runs the tests.
     environment["GIT_CONFIG_COUNT"] = "1"
     environment["GIT_CONFIG_KEY_0"] = "safe.directory"
     environment["GIT_CONFIG_VALUE_0"] = "*"
-    // The package manager leaves locks there.
+    // The package manager leaves lock files in the temporary directory.
     environment["TMPDIR"] = folder.appending(path: "tmp").path
     process.environment = environment
     let output = Pipe()

@@ -1,17 +1,17 @@
 import Foundation
 
-/// The project's files, as the rules see them.
+/// The project's files, as the rules read them.
 struct House {
   static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
   struct File: Sendable {
-    /// From the project's root.
+    /// The path, relative to the project's root.
     var path: String
     var text: String
 
     let lines: [Substring]
-    /// The lines without what stands behind `//`, and without string literals that stand on one line.
+    /// The lines without their `//` comments and without string literals that begin and end on one line.
     let code: [String]
 
     init(path: String, text: String) {
@@ -46,7 +46,7 @@ struct House {
     var module: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
   }
 
-  /// The files below `folder` whose names end so.
+  /// Returns the files below `folder` whose names end with one of `suffixes`.
   static func files(under folder: String, suffixes: [String] = [".swift"]) -> [File] {
     let base = root.appending(path: folder)
     guard let found = FileManager.default.enumerator(atPath: base.path) else { return [] }
@@ -60,7 +60,7 @@ struct House {
 }
 
 extension String {
-  /// Whether the word stands here, not as a part of another.
+  /// Returns whether `word` occurs as a whole word.
   func hasWord(_ word: String) -> Bool {
     func isWordByte(_ byte: UInt8) -> Bool {
       byte == UInt8(ascii: "_") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte

@@ -3,10 +3,10 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// What stays behind when much happens, or goes wrong. Each check is a program of its own: other tests would be in its
-/// figures.
+/// Nothing is left behind after heavy use and after failures. Each check is a program of its own, so that other tests
+/// do not affect its figures.
 @Suite(.tags(.slow), .serialized, .ownThread) struct LeakTests {
-  /// The program's words end up in the failure.
+  /// Runs a program, whose output becomes the failure's message.
   private func run(_ program: String, _ arguments: [String]) throws {
     let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     let process = Process()
@@ -23,7 +23,7 @@ import Testing
 
   private var seed: String { "\(UInt64.random(in: 1...1_000_000))" }
 
-  /// In a process of its own, because the limit of descriptors is the process's.
+  /// Runs in a process of its own, because the limit on descriptors belongs to the process.
   @Test func aShortageOfDescriptors() throws {
     let servers = try (0..<3).map { _ in try TestServer() }
     try run("DescriptorShortage", servers.map { "\($0.port)" })
@@ -31,9 +31,9 @@ import Testing
 
   @Test func handshakesThatFail() throws { try run("HandshakeLeaks", [seed]) }
 
-  /// A few per cent of what the program does by itself.
+  /// Runs a few per cent of the program's default load.
   @Test func requestsAndCancellationsAndConnections() throws { try run("Soak", ["30000", "1500", "600", seed]) }
 
-  /// Bodies of 256 MiB, of the ten GiB that the program moves by itself.
+  /// Transfers bodies of 256 MiB instead of the program's default of ten GiB.
   @Test func largeBodies() throws { try run("Soak", ["stream", "268435456"]) }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Public types within types, whose names every extension of the outer type sees first.
+/// Nested public types do not shadow common names: every extension of the outer type finds the nested type first.
 @Suite struct NestedNameTests {
   /// Names of the standard library and of Foundation that programs use without their module's name.
   private static let taken: Set<String> = [

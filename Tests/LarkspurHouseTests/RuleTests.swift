@@ -2,12 +2,12 @@ import Foundation
 import TestKit
 import Testing
 
-/// The rules of the house, as far as a text search can see them.
+/// The project's rules, as far as a text search can check them.
 @Suite(.ownThread) struct RuleTests {
   static let sources = House.files(under: "Sources")
   static let tests = House.files(under: "Tests")
 
-  /// What each module may import. Imports point one way: a line added here is a decision.
+  /// The modules that each module may import. Imports point one way; adding a line here is a design decision.
   static let imports: [String: Set<String>] = [
     "LarkspurBytes": ["CLarkspurScan", "Synchronization"],
     "LarkspurCoding": ["CLarkspurZlib"],
@@ -44,7 +44,7 @@ import Testing
   static func importedModules(_ file: House.File) -> [String] {
     file.code.compactMap { line in
       let words = line.split(whereSeparator: \.isWhitespace)
-      // `import X`, `public import X`, `@preconcurrency import struct X.Y`.
+      // Matches `import X`, `public import X`, `@preconcurrency import struct X.Y`.
       guard let place = words.firstIndex(of: "import"), place + 1 < words.count,
         words[..<place].allSatisfy({ $0.hasPrefix("@") || ["public", "package", "internal", "private"].contains($0) })
       else { return nil }
@@ -56,9 +56,9 @@ import Testing
 
   // MARK: - C
 
-  /// Clients of our modules do not see the C modules beneath them: a package that says `import FoundationNetworking` has no
-  /// module map for them. The compiler leaves a stored property of a C type out in a client, often without an error, and
-  /// the type that has the property gets another size there.
+  /// No stored property has a C type. Clients do not see the C modules beneath these modules: a package that says
+  /// `import FoundationNetworking` has no module map for them. In a client, the compiler then omits a stored property
+  /// of a C type, often without an error, and the type has another size there.
   @Test func noStoredPropertyIsOfC() {
     var filesThatImportC = 0
     for file in Self.sources where file.module != "LarkspurTestServer" {
@@ -80,7 +80,8 @@ import Testing
   ])
   func whatStoresC(line: String, expected: Bool) { #expect(Self.storesC(line) == expected) }
 
-  /// A member of a type stands two blanks in, or has a modifier.
+  /// Returns whether a line declares a stored property or case with a C type. A member of a type is indented by two
+  /// spaces, or has a modifier.
   static func storesC(_ line: String) -> Bool {
     let words = line.split(separator: " ")
     let modifiers = words.prefix { word in
@@ -95,8 +96,8 @@ import Testing
     )
   }
 
-  /// What the command does by a session shows what a program can do: it has the public API, and nothing beneath it. Of
-  /// the transport it knows the loop that the command's main thread turns.
+  /// The command's use of sessions shows what programs can do, so it uses the public API and nothing beneath. Of the
+  /// transport it may use the loop that the command's main thread runs.
   @Test func theCommandsSessionsArePublic() {
     let files = Self.sources.filter { $0.folder == "Sources/larkspur/Session" }
     #expect(!files.isEmpty)
@@ -107,7 +108,7 @@ import Testing
     }
   }
 
-  /// The module that Larkspur replaces, and the library beneath it.
+  /// No source imports the module that Larkspur replaces, or the library beneath that module.
   @Test func nobodyImportsFoundationNetworking() {
     let files = House.files(under: "Sources", suffixes: [".swift", ".h", ".c", ".modulemap"])
     for file in files {
@@ -133,8 +134,8 @@ import Testing
     }
   }
 
-  /// `unsafe` lines that no `Safe:` comment explains: none in the ten lines before it, none behind it, and no
-  /// `@unsafe` on the declaration. The numbers only fall.
+  /// Maximum number of `unsafe` lines without an explanation, which is `Safe:` or `@unsafe` within the ten lines
+  /// before, on the line itself or on the next one. The numbers only fall.
   static let unexplainedMax: [String: Int] = [
     "Sources/LarkspurBytes/Scan": 29, "Sources/LarkspurBytes/Storage": 3, "Sources/LarkspurIO/Syscalls": 24,
     "Sources/LarkspurCoding/Zlib": 1, "Sources/LarkspurTransport/Loop": 7,
@@ -164,14 +165,15 @@ import Testing
     }
   }
 
-  /// What has its words where it is required: the members of Foundation's and Swift's protocols, and delegates' methods.
+  /// Declarations that are documented where they are required: members of Foundation's and Swift's protocols, and
+  /// delegate methods.
   private static let documentedElsewhere = [
     "override ", "static func ==", "func hash(into", "var description", "var debugDescription", "var customMirror",
     "typealias ", "init?(coder", "func encode(with", "func copy(with", "func mutableCopy(with", "supportsSecureCoding",
     "func makeAsyncIterator", "mutating func next", "ObjectiveC", "func urlSession(", "func urlSessionDidFinishEvents(",
   ]
 
-  /// Of the modules that programs import in place of others.
+  /// Every public declaration of the modules that programs import in place of others has a documentation comment.
   @Test func publicDeclarationsHaveWords() {
     let modules: Set<String> = ["Larkspur", "AFNetworking", "AFNetworkingXML"]
     for file in Self.sources where modules.contains(file.module) {
@@ -181,7 +183,7 @@ import Testing
         guard access == "public" || access == "open", !words.contains("extension"), !words.contains("+="),
           !Self.documentedElsewhere.contains(where: line.contains)
         else { continue }
-        // Attributes and notes stand between the words and the declaration.
+        // Attributes and `//` comments may stand between the documentation and the declaration.
         let above = file.lines[..<number].last { line in
           let text = line.drop { $0 == " " }
           return !text.hasPrefix("@") && (!text.hasPrefix("//") || text.hasPrefix("///"))
@@ -210,7 +212,7 @@ import Testing
     }
   }
 
-  /// What may stand at the top, and what tools leave there.
+  /// The entries that are allowed at the top level, and those that tools leave there.
   static let topLevel: Set<String> = [
     ".ci", ".editorconfig", ".gitignore", ".swift-format", "Benchmarks", "Fuzz", "LICENSE", "Package.swift",
     "README.md", "Sources", "Tests",
@@ -224,13 +226,13 @@ import Testing
     #expect(names.subtracting(Self.topLevel).subtracting(Self.leftByTools) == [])
   }
 
-  /// The names of the libraries that a program needs stand in it as text. (The command's own words for them are without
-  /// `.so`.)
+  /// The command does not link libcurl: the names of the libraries that a program links are text in its file. The
+  /// command's own messages about them lack the `.so`.
   @Test func theCommandLinksNoCurl() throws {
     let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     let command = program.deletingLastPathComponent().appending(path: "larkspur")
     let data = try Data(contentsOf: command)
-    // The search finds what is there.
+    // The search finds a name that is there.
     #expect(data.firstRange(of: Data("libc.so".utf8)) != nil)
     for library in ["libcurl.so", "libFoundationNetworking.so"] {
       #expect(data.firstRange(of: Data(library.utf8)) == nil, "\(command.path) needs \(library)")

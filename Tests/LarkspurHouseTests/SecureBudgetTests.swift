@@ -8,12 +8,12 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// What TLS adds to the cost of a request: to the kernel's calls nothing.
+/// The cost that TLS adds to a request: no system calls.
 @Suite struct SecureBudgetTests {
   static let versions: [TestServer.TLS.Version] = [.tls1_2, .tls1_3]
 
-  /// OpenSSL's own are among them: 2 with TLS 1.2, 4 with TLS 1.3 (OpenSSL 3.0), small change for each record. The rest is what a
-  /// request without TLS may cost.
+  /// Maximum number of allocations per request. Includes OpenSSL's own small ones for each record: 2 with TLS 1.2, 4
+  /// with TLS 1.3 (OpenSSL 3.0). The rest is the budget of a request without TLS.
   static let allocationsPerRequestMax: [TestServer.TLS.Version: Int] = [
     .tls1_2: BudgetTests.allocationsPerRequestMax + 2, .tls1_3: BudgetTests.allocationsPerRequestMax + 4,
   ]
@@ -40,11 +40,12 @@ import Testing
     #expect(cost.calls.receives == BudgetTests.requests)
     #expect(cost.calls.waits == BudgetTests.requests)
     #expect(cost.calls.others == 0)
-    // TLS 1.3: what ends the handshake leaves with the request. TLS 1.2: the server has the last word.
+    // In TLS 1.3 the client's last handshake message leaves with the request. In TLS 1.2 the client first waits for the
+    // server's last message.
     #expect(cost.firstSends == (version == .tls1_3 ? 2 : 3))
   }
 
-  /// Nor does TLS within TLS.
+  /// TLS within TLS adds no system calls either.
   @Test(arguments: versions) func systemCallsThroughASecureProxy(version: TestServer.TLS.Version) throws {
     let server = try server(version)
     let route = ProxyRoute(try Proxy("https://\(server.authority)"), security: security)
@@ -62,8 +63,8 @@ import Testing
     #expect(cost.allocations <= UInt64(allowed * BudgetTests.requests))
   }
 
-  /// OpenSSL's buffers, one for a record that is sent and one for a record that is received, stay with a loop's first eight
-  /// connections. Others take them for each record, and give them back.
+  /// OpenSSL's record buffers, one for sending and one for receiving, stay with a loop's first eight connections. Other
+  /// connections allocate both for each record and free them afterwards.
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc here"), arguments: versions)
   func recordBuffersOfFewConnectionsStay(version: TestServer.TLS.Version) throws {
     let few = try BudgetTests.measurePool(over: try server(version), by: security, beside: 7)
@@ -72,7 +73,7 @@ import Testing
     #expect(many.allocations / requests == few.allocations / requests + 2)
   }
 
-  /// A thousand idle connections must not hold a thousand buffers.
+  /// An idle connection holds no chunk, so that a thousand idle connections do not hold a thousand buffers.
   @Test(arguments: versions) func idleConnectionsHoldNoChunk(version: TestServer.TLS.Version) async throws {
     let server = try server(version)
     let loop = try ClientLoop()
@@ -81,7 +82,7 @@ import Testing
     let lent = try await loop.run { () async throws(TransportError) in
       let connection = try await Connection.open(
         to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
-      // Without a request the handshake's last flight leaves at the end of the turn.
+      // Without a request, the handshake's last flight leaves at the end of the tick.
       let turn = loop.tickNumber
       while loop.tickNumber == turn { await Task.yield() }
       var lent = ["connected": loop.chunkBytesLent]

@@ -1,14 +1,14 @@
 import LarkspurTestServer
 
-/// Messages of servers that nobody has built in for a long time, or that OpenSSL does not want to be.
+/// TLS messages for protocol features that current servers no longer have, or that OpenSSL refuses to send.
 enum HandWrittenTLS {
-  /// A ServerHello and nothing behind it.
+  /// A ServerHello and nothing after it.
   static func hello(version: UInt16, cipher: UInt16) -> TestServer.Script {
     script(record(version, serverHello(version, cipher, extensions: [])))
   }
 
-  /// What a server for DHE with RSA sends first in TLS 1.2, up to ServerHelloDone. Its signature is garbage: it does not
-  /// come to that.
+  /// The first flight of a TLS 1.2 server for DHE with RSA, up to ServerHelloDone. Its signature is invalid, because
+  /// the client fails before it checks that.
   static func diffieHellman(_ plan: TLSPlan, _ group: TLSGroup) -> TestServer.Script {
     // RFC 5746 3.4: an empty renegotiation_info.
     let hello = serverHello(0x0303, 0x009e, extensions: [0, 5, 0xff, 1, 0, 1, 0])
@@ -34,7 +34,7 @@ enum HandWrittenTLS {
 
   private static func number(_ value: UInt16) -> [UInt8] { [UInt8(value >> 8), UInt8(value & 0xff)] }
 
-  /// The content behind its length, which takes so many bytes.
+  /// Returns the content after its length, which takes `bytes` bytes.
   private static func counted(_ bytes: Int, _ content: [UInt8]) -> [UInt8] {
     (0..<bytes).reversed().map { UInt8(truncatingIfNeeded: content.count >> (8 * $0)) } + content
   }

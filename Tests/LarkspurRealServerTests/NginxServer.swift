@@ -7,7 +7,7 @@ final class NginxServer: TLSServer {
   private let files: TLSFiles
   private let process: ServerProcess
 
-  /// - Parameter port: Where it is to listen. Nil: where nobody does.
+  /// - Parameter port: The port to listen on, or `nil` for a free one.
   init(_ plan: TLSPlan, port: UInt16? = nil) throws {
     try RealServer.Kind.nginx.check()
     files = try TLSFiles(plan)
@@ -22,7 +22,7 @@ final class NginxServer: TLSServer {
         tcpPort = port
         return
       } catch {
-        // Another process may take the port between our look and the server's.
+        // Another process may take the port between the search and the server's bind.
         guard attempt < 5, error.description.contains("Address already in use") else { throw error }
         attempt += 1
       }
@@ -48,7 +48,7 @@ final class NginxServer: TLSServer {
       """)
   }
 
-  /// A server in the foreground that keeps all its files in `folder`.
+  /// Returns the configuration of a server in the foreground that keeps all its files in `folder`.
   static func configuration(_ folder: String, _ http: String) -> String {
     """
     daemon off;

@@ -9,7 +9,7 @@ final class OpenSSLServer: TLSServer {
   private let files: TLSFiles
   private let process: ServerProcess
 
-  /// - Parameter port: Where it is to listen. Nil: the kernel chooses, and s_server says what.
+  /// - Parameter port: The port to listen on, or `nil` for a port that the kernel chooses and s_server prints.
   init(_ plan: TLSPlan, port: UInt16? = nil) throws {
     try requireProgram(Self.program, package: "openssl")
     files = try TLSFiles(plan)

@@ -5,8 +5,8 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestServer
 
-/// A real proxy on a loopback port, started for a test and ended with it. It knows one user: `me`, whose password is
-/// `secret`; dante takes everybody.
+/// A real proxy on a loopback port, which runs until the test ends. It knows one user, `me` with the password `secret`;
+/// dante accepts every user.
 final class RealProxy {
   enum Kind: String, CaseIterable, Sendable {
     case squid
@@ -17,18 +17,18 @@ final class RealProxy {
     case microsocks
   }
 
-  /// What `openssl passwd -1 -salt larkspur secret` makes of the password.
+  /// The output of `openssl passwd -1 -salt larkspur secret`.
   private static let cryptedPassword = "$1$larkspur$ElyiTGmmnxxwToqt8My.X."
   static let realm = "larkspur"
 
   let port: UInt16
-  /// squid's other port, where it speaks TLS.
+  /// squid's second port, for TLS.
   let securePort: UInt16
   private let files: Files
   private let kind: Kind
   private let process: ServerProcess
 
-  /// - Parameter certificate: squid's, for TLS.
+  /// - Parameter certificate: squid's certificate for TLS.
   init(_ kind: Kind, certificate: TestCertificate? = nil) throws {
     try requireProgram(kind.program, package: kind.package)
     self.kind = kind
@@ -50,7 +50,7 @@ final class RealProxy {
         (self.port, self.securePort) = (port, securePort)
         break
       } catch {
-        // Another process may take the port between our look and the proxy's.
+        // Another process may take the port between the search and the proxy's bind.
         guard attempt < 5 else { throw error }
         attempt += 1
       }
@@ -63,7 +63,7 @@ final class RealProxy {
     process.end(hasChildren: kind == .dante)
   }
 
-  /// microsocks says nothing, and squid says so before it listens: a connection tells.
+  /// Waits until a connection succeeds: microsocks prints nothing, and squid prints its message before it listens.
   private func waitUntilItListens(_ port: UInt16) throws {
     let kernel = LinuxKernel.shared
     let deadline = kernel.now().advanced(by: .seconds(60))
@@ -74,7 +74,7 @@ final class RealProxy {
     throw RealServer.Unavailable(description: "\(kind) does not listen")
   }
 
-  /// Files in a folder of their own, which whoever a proxy runs as can read.
+  /// Files in a folder of their own that every user can read, whichever the proxy runs as.
   final class Files {
     let folder: URL
 
@@ -116,7 +116,7 @@ extension RealProxy.Kind {
     }
   }
 
-  /// What it writes when it serves.
+  /// The output after which the proxy serves, or `nil` if it prints nothing.
   var readyWords: String? {
     switch self {
     case .squid, .squidDigest: "Accepting HTTP Socket connections"

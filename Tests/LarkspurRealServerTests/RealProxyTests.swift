@@ -10,7 +10,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// Real proxies before our own test servers.
+/// Real proxies in front of the project's test servers.
 @Suite(.serialized, .ownThread) struct RealProxyTests {
   let ca: TestCA
   let plain: TestServer
@@ -26,7 +26,7 @@ import Testing
     security = Security(try TLSContext(configuration))
   }
 
-  /// One request for `/bytes/100`, or several over one connection.
+  /// Makes one request for `/bytes/100`, or several over one connection.
   func get(
     _ server: TestServer, host: String = "localhost", through proxy: String, times count: Int = 1,
     port: Int? = nil, authorize: (@Sendable (ProxyChallenge) async -> String?)? = nil
@@ -79,7 +79,7 @@ import Testing
     let url = "http://me:secret@127.0.0.1:\(proxy.port)"
     #expect(try await get(plain, through: url).get() == [200])
     #expect(try await get(secure, through: url, times: 3).get() == [200, 200, 200])
-    // Ours to the proxy alone.
+    // The credentials reach the proxy only.
     for server in [plain, secure] {
       #expect(server.requests.allSatisfy { $0.fields["Proxy-Authorization"] == nil && $0.target == "/bytes/100" })
     }
@@ -98,7 +98,7 @@ import Testing
     #expect(plain.requestsReceived + secure.requestsReceived == 0)
   }
 
-  /// Basic from the hook, after the proxy has asked.
+  /// The authorizer sends Basic credentials after the proxy's challenge.
   @Test(arguments: [RealProxy.Kind.squid, .tinyproxy]) func theHook(kind: RealProxy.Kind) async throws {
     let proxy = try RealProxy(kind)
     let challenges = Mutex<[String]>([])
@@ -130,7 +130,7 @@ import Testing
     #expect(500...599 ~= status)
   }
 
-  /// RFC 7616, as squid wants it: the hook answers what it was asked.
+  /// Digest as squid requires it (RFC 7616): the authorizer answers the challenge.
   @Test(arguments: [("secret", true), ("wrong", false)]) func digest(password: String, isKnown: Bool) async throws {
     let proxy = try RealProxy(.squidDigest)
     let outcome = try await get(secure, through: "127.0.0.1:\(proxy.port)") { challenge in
@@ -165,7 +165,7 @@ import Testing
   @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"]) func dante(kind: String) async throws {
     let proxy = try RealProxy(.dante)
     let url = "\(kind)://127.0.0.1:\(proxy.port)"
-    // Its SOCKS4a knows no name that only the hosts file has.
+    // dante's SOCKS4a does not resolve names that only the hosts file has.
     let host = kind == "socks4a" ? "127.0.0.1" : "localhost"
     #expect(try await get(plain, host: host, through: url, times: 2).get() == [200, 200])
     #expect(try await get(secure, host: host, through: url, times: 2).get() == [200, 200])

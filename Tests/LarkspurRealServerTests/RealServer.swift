@@ -4,7 +4,7 @@ import LarkspurIO
 import LarkspurTestServer
 import Testing
 
-/// nginx or Apache httpd, started for a test on a loopback port and ended with it.
+/// nginx or Apache httpd on a loopback port, which runs until the test ends.
 final class RealServer {
   enum Kind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case nginx
@@ -12,10 +12,10 @@ final class RealServer {
 
     var testDescription: String { rawValue }
 
-    /// Debian's package, and the program that it brings.
+    /// Debian's package, which is also the name of its program.
     var package: String { self == .nginx ? "nginx" : "apache2" }
     var program: String { "/usr/sbin/" + package }
-    /// What it writes when its port is open and it serves.
+    /// The output after its port is open and it serves.
     var readyWords: String {
       self == .nginx ? "using the \"epoll\" event method" : "resuming normal operations"
     }
@@ -48,7 +48,7 @@ final class RealServer {
         self.port = port
         return
       } catch {
-        // Another process may take the port between our look and the server's.
+        // Another process may take the port between the search and the server's bind.
         guard attempt < 5 else { throw error }
         attempt += 1
       }
@@ -60,12 +60,12 @@ final class RealServer {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// A port that was free a moment ago: the kernel's choice for a listener that is closed again here.
+  /// Returns a port that was free a moment ago: the kernel chooses it for a listener that is closed again.
   static func freePort() throws -> UInt16 {
     try BlockingListener(address: .loopback(port: 0)).port
   }
 
-  /// Starts a server on a port that was free a moment ago; another process may take it first.
+  /// Starts a server on a port that was free a moment ago, and tries again if another process takes the port first.
   static func onFreePort(_ start: (UInt16) throws -> ServerProcess) throws -> (UInt16, ServerProcess) {
     var attempt = 1
     while true {
@@ -92,7 +92,7 @@ final class RealServer {
     let files = FileManager.default
     for name in ["www/directory", "www/uploads", "cgi", "logs", "tmp"] {
       try files.createDirectory(at: folder.appending(path: name), withIntermediateDirectories: true)
-      // The server may run as somebody else.
+      // The server may run as another user.
       chmod(folder.appending(path: name).path, 0o777)
     }
     func put(_ path: String, _ bytes: [UInt8], mode: mode_t = 0o644) throws {
@@ -106,7 +106,7 @@ final class RealServer {
     try put("www/100k", hundredKiB)
     try put("www/large", TestServer.content(count: largeCount))
     try put("www/page.shtml", Array("<!--#set var=\"a\" value=\"included\" --><!--#echo var=\"a\" -->".utf8))
-    // Apache hands the whole body over before it reads the answer: a script that answers meanwhile would block it.
+    // Apache passes the whole body on before it reads the answer, so a script that answered meanwhile would block it.
     let echo =
       "#!/bin/sh\nfile=$(mktemp -p \(folder.path)/tmp)\ncat > $file\n"
       + "printf 'Content-Type: text/plain\\r\\n\\r\\n'\ncat $file\nrm $file\n"

@@ -7,7 +7,7 @@ import LarkspurTransport
 import TestKit
 import Testing
 
-/// What a server answered.
+/// A server's response.
 struct Reply: Sendable {
   var status: Int
   var minorVersion: Int
@@ -24,7 +24,7 @@ struct Reply: Sendable {
   }
 }
 
-/// One request to be made.
+/// A request to make.
 struct Ask: Sendable {
   var method = "GET"
   var target: String
@@ -47,7 +47,7 @@ struct Ask: Sendable {
     for (name, value) in fields { try writer.field(name, value) }
     let exchange = try await connection.send(
       writer.finish(body: body.isEmpty ? .none : .length(UInt(body.count))), body: body,
-      // A server that never answers is to fail its test, not to stop all of them.
+      // A server that never answers fails its own test, and does not stop the others.
       deadline: LinuxKernel.shared.now().advanced(by: .seconds(60)))
     let head = String(decoding: exchange.headBytes, as: UTF8.self)
     let minorVersion = exchange.head.minorVersion
@@ -57,7 +57,7 @@ struct Ask: Sendable {
   }
 }
 
-/// Real servers over real sockets.
+/// Requests to real servers over real sockets.
 @Suite(.serialized, .ownThread) struct RealServerTests {
   /// Makes the requests over one connection, in order.
   func ask(_ server: RealServer, _ asks: Ask...) async throws -> [Reply] { try await ask(server, asks) }
@@ -163,7 +163,7 @@ struct Ask: Sendable {
     #expect(replies[1].body == body)
   }
 
-  /// A body that is refused before it has been read: the answer arrives, whatever becomes of the connection.
+  /// The response arrives if the server refuses a body before it has read it, whatever happens to the connection.
   @Test func nginxRefusesABody() async throws {
     let body = TestServer.content(count: 32 << 20)
     let replies = try await ask(RealServer(.nginx), Ask("PUT", "/uploads/new", body: body))
@@ -189,7 +189,7 @@ struct Ask: Sendable {
     #expect(replies[1].body == RealServer.hundredKiB)
   }
 
-  /// HTTP/1.0: with a length, and with a body that only the end of the connection ends.
+  /// HTTP/1.0 responses: with a length, and with a body that the end of the connection ends.
   @Test(arguments: ["/small", "/cgi/long"]) func apacheAsOfOld(target: String) async throws {
     let replies = try await ask(RealServer(.apache), Ask(target, fields: [("User-Agent", "old")]))
     #expect(replies[0].status == 200)
@@ -199,7 +199,7 @@ struct Ask: Sendable {
     #expect(replies[0].body.count == (target == "/small" ? Self.small.count : 200_000))
   }
 
-  /// Sixteen connections at once on one loop, each with its own answers.
+  /// Sixteen connections on one loop at once, each with its own responses.
   @Test(arguments: RealServer.Kind.allCases) func manyConnections(kind: RealServer.Kind) async throws {
     let server = try RealServer(kind)
     let port = server.port
@@ -228,6 +228,6 @@ struct Ask: Sendable {
 }
 
 extension String {
-  /// The same thing at Apache's.
+  /// Returns this text for nginx, and `target` for Apache.
   func apache(_ kind: RealServer.Kind, _ target: String) -> String { kind == .apache ? target : self }
 }

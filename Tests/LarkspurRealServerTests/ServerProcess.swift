@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import LarkspurIO
 
-// glibc declares these only under `_GNU_SOURCE`, which Swift's view of it is without.
+// glibc declares these functions only under `_GNU_SOURCE`, which Swift's Glibc module does not define.
 
 @_silgen_name("pipe2")
 private func pipe2(_ ends: UnsafeMutablePointer<Int32>, _ flags: Int32) -> Int32
@@ -10,26 +10,27 @@ private func pipe2(_ ends: UnsafeMutablePointer<Int32>, _ flags: Int32) -> Int32
 @_silgen_name("posix_spawn_file_actions_addclosefrom_np")
 private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32
 
-/// A program that runs in the foreground, as our child, until we end it.
+/// A child process that runs a program in the foreground until it is ended.
 ///
-/// Foundation's `Process` hands the signal mask of the calling thread down, and on the threads of Swift's pool all
-/// signals are blocked: a server that was started there could not be told to end.
+/// Foundation's `Process` passes the signal mask of the calling thread on, and the threads of Swift's pool block all
+/// signals, so that a server started there could not be ended by a signal.
 struct ServerProcess {
   let identifier: pid_t
-  /// What it wrote until it was ready.
+  /// The output until the program was ready.
   let greeting: String
 
-  /// Starts it, and reads what it writes until it says `readyWords`. Throws what it said if it ends instead. Nil: it says
-  /// nothing.
+  /// Starts a program, and reads its output until it has printed `readyWords`.
   ///
-  /// - Parameter folder: Where it is to run. Nil: here.
+  /// - Parameter folder: The working directory, or `nil` for the present one.
+  /// - Parameter readyWords: Text that the program prints when it is ready, or `nil` if it prints nothing.
+  /// - Throws: An error with the program's output if the program ends before it is ready.
   init(
     _ program: String, _ arguments: [String], in folder: String? = nil, readyWords: String?
   ) throws(RealServer.Unavailable) {
     let (identifier, output) = try Self.start(program, arguments, in: folder)
     self.identifier = identifier
     var text = ""
-    // The line may say more than the words.
+    // Waits for the rest of the line that contains the words.
     while let readyWords, text.firstRange(of: readyWords).map({ text[$0.upperBound...].contains("\n") }) != true {
       guard let more = Self.read(output) else {
         close(output)
@@ -39,7 +40,7 @@ struct ServerProcess {
       text += more
     }
     greeting = text
-    // Its log goes on, and must not stop it by filling the pipe.
+    // Reads the further output, which would otherwise fill the pipe and block the program.
     let drain = try? SystemThread(name: "server-log") {
       while Self.read(output) != nil {}
       close(output)
@@ -47,20 +48,20 @@ struct ServerProcess {
     drain?.detach()
   }
 
-  /// Ends it, and waits until it has.
+  /// Ends the process, and waits until it has ended.
   ///
-  /// - Parameter hasChildren: It has to end them: it is asked to end. Otherwise it is killed: nginx, as a single process,
-  ///   may look for signals, get one, and then wait for events for ever.
+  /// - Parameter hasChildren: Whether the process has to end children of its own, and therefore gets SIGTERM. Other
+  ///   processes are killed: nginx, as a single process, may check for signals, get one, and then wait for events for
+  ///   ever.
   func end(hasChildren: Bool = false) {
     kill(identifier, hasChildren ? SIGTERM : SIGKILL)
     _ = Self.reap(identifier)
   }
 
-  /// Waits until it has ended by itself.
+  /// Waits until the process has ended by itself.
   func wait() { _ = Self.reap(identifier) }
 
-  /// Asks it to end by a signal, and waits until it has. It is asked again and again: a signal that comes before it listens
-  /// to any is lost.
+  /// Sends a signal until the process has ended: a signal that comes before the process handles signals is lost.
   func end(by signal: Int32) throws(Errno) {
     let hasEnded = DispatchSemaphore(value: 0)
     let waiter = try SystemThread(name: "server-end") { [identifier] in
@@ -71,7 +72,9 @@ struct ServerProcess {
     repeat { kill(identifier, signal) } while hasEnded.wait(timeout: .now() + .milliseconds(100)) == .timedOut
   }
 
-  /// Runs a program to its end. Throws what it said if it fails.
+  /// Runs a program to its end.
+  ///
+  /// - Throws: An error with the program's output if the program fails.
   static func run(_ program: String, _ arguments: [String]) throws(RealServer.Unavailable) {
     let (identifier, output) = try start(program, arguments, in: nil)
     var text = ""
@@ -82,12 +85,14 @@ struct ServerProcess {
     }
   }
 
-  /// Its number, and the end of the pipe that it writes to, which the caller closes.
+  /// Starts a program.
+  ///
+  /// - Returns: The process's identifier, and the reading end of the pipe for its output, which the caller closes.
   static func start(
     _ program: String, _ arguments: [String], in folder: String? = nil
   ) throws(RealServer.Unavailable) -> (pid_t, Int32) {
     var ends: [Int32] = [0, 0]
-    // Close-on-exec from the beginning: a program that another test starts meanwhile must not hold it open.
+    // Close-on-exec from the beginning: a program that another test starts meanwhile must not inherit the pipe.
     guard pipe2(&ends, O_CLOEXEC) == 0 else { throw RealServer.Unavailable(description: "no pipe") }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -95,7 +100,7 @@ struct ServerProcess {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2)
-    // What other tests have open would not end for them as long as the server runs.
+    // Closes descriptors of other tests, which would otherwise stay open as long as the server runs.
     _ = closeFrom(&actions, 3)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -105,7 +110,7 @@ struct ServerProcess {
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
-    // The shell goes to the folder, and becomes the program.
+    // The shell changes the directory, and becomes the program.
     let words = folder.map { ["/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", $0] } ?? []
     var list = (words + [program] + arguments).map { strdup($0) }
     list.append(nil)
@@ -120,7 +125,7 @@ struct ServerProcess {
     return (identifier, ends[0])
   }
 
-  /// Waits for what comes next. Nil: there is no more.
+  /// Waits for more output, and returns it, or `nil` at its end.
   static func read(_ descriptor: Int32) -> String? {
     var bytes = [UInt8](repeating: 0, count: 4096)
     while true {

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Groups for Diffie-Hellman, good and bad ones: a prime (or what passes for one) and a generator. They are written down
-/// because finding them takes seconds to minutes.
+/// Groups for Diffie-Hellman, good and bad ones: a prime (or a number in place of one) and a generator. They are
+/// constants, because finding them takes seconds to minutes.
 struct TLSGroup: Sendable {
   var prime: String
   var generator = "02"
 
-  /// PKCS #3, in PEM.
+  /// The parameters of PKCS #3, in PEM.
   var parameters: String {
-    // X.690 8.1.3: lengths from 128 on take bytes of their own.
+    // X.690 8.1.3: lengths from 128 on take additional bytes.
     func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
       let length: [UInt8] =
         switch content.count {
@@ -18,12 +18,12 @@ struct TLSGroup: Sendable {
         }
       return [tag] + length + content
     }
-    // A leading one bit would make a number negative.
+    // A leading one bit would make the number negative.
     func integer(_ bytes: [UInt8]) -> [UInt8] { element(2, (bytes[0] & 0x80 == 0 ? [] : [0]) + bytes) }
     return TLSFiles.pem("DH PARAMETERS", element(0x30, integer(primeBytes) + integer(Self.bytes(generator))))
   }
 
-  /// The highest first.
+  /// The bytes of the prime, highest first.
   var primeBytes: [UInt8] { Self.bytes(prime) }
 
   private static func bytes(_ hexadecimal: String) -> [UInt8] {
@@ -31,7 +31,7 @@ struct TLSGroup: Sendable {
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(String(digits[$0...($0 + 1)]), radix: 16) ?? 0 }
   }
 
-  /// So many bits, all of them ones.
+  /// Returns a group whose modulus has `bits` one bits.
   static func odd(_ bits: Int) -> TLSGroup { TLSGroup(prime: String(repeating: "FF", count: bits / 8)) }
 
   /// Safe primes.
@@ -53,7 +53,7 @@ struct TLSGroup: Sendable {
       + "F4681D4F42A3DE394DF4AE56EDE76372BB190B07A7C8EE0A6D709E02FCE1CDF7E2ECC03404CD28342F619172FE9CE98583FF"
       + "8E4F1232EEF28183C3FE3B1B4C6FAD733BB5FCBC2EC22005C58EF1837D1683B2C6F34A26C1B2EFFA886B423861285C97FFFF"
       + "FFFFFFFFFFFF")
-  /// A safe prime that no standard knows.
+  /// A safe prime of no standard.
   static let prime2048 = TLSGroup(
     prime: "DF6075F30EA4A91A5193DB9D4FCA87BAB7FF5192D8BA671CD633141D5835DA320D39C968AC32177F5228004F4EAB2FBE2B08"
       + "ABC0910AB62D9D2933407F27C87DA1809DCA1583D384BD33F9D931C6DC15D0105F1E4DBFC95339C1FE0D0EA7843982EAEFD3"
@@ -73,7 +73,7 @@ struct TLSGroup: Sendable {
       + "163E17A4CBDC03CEDAC5E30493FD2A3B72F7F3CA583A69E20CB30A41E5CE36D8CCD96B9BB8A1E82599A30F87FBB7113ED305"
       + "F793F273B196F6B017ED84444A08E6D118EF5611447E37F364E13749556225F87137433871918208F8F29910C0890B09B74F"
       + "B104C618FB5F")
-  /// RFC 5114, section 2.2: its prime is not a safe one, and has a name in OpenSSL all the same.
+  /// RFC 5114, section 2.2. The prime is not a safe one, but has a name in OpenSSL.
   static let rfc5114 = TLSGroup(
     prime: "AD107E1E9123A9D0D660FAA79559C51FA20D64E5683B9FD1B54B1597B61D0A75E6FA141DF95A56DBAF9A3C407BA1DF15EB3D"
       + "688A309C180E1DE6B85A1274A0A66D3F8152AD6AC2129037C9EDEFDA4DF8D91E8FEF55B7394B7AD5B7D0B6C12207C9F98D11"
@@ -87,7 +87,7 @@ struct TLSGroup: Sendable {
       + "B15B051AE3D428C8F8ACB70A8137150B8EEB10E183EDD19963DDD9E263E4770589EF6AA21E7F5F2FF381B539CCE3409D13CD"
       + "566AFBB48D6C019181E1BCFE94B30269EDFE72FE9B6AA4BD7B5A0F1C71CFFF4C19C418E1F6EC017981BC087F2A7065B384B8"
       + "90D3191F2BFA")
-  /// Primes whose generator has only 4,294,967,311 powers.
+  /// Primes with a generator of a subgroup that has only 4,294,967,311 elements.
   static let small1024 = TLSGroup(
     prime: "C168CD12A58AFBE313A1FFA760848EBCC697F76013E9FB257F023151475620543D3C20A3FD988939B116367C30CCB862038F"
       + "B410CC0C265845CDFD894405F8A115760ECD93DB3ADF857B73817DAD2CED04123F07726B380D29762B61C743209D9D55EB65"

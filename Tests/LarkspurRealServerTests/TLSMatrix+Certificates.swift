@@ -2,7 +2,7 @@ import Foundation
 import LarkspurTLS
 import LarkspurTestServer
 
-// The server's own certificate, and its names.
+// The server's own certificate and its names.
 
 extension TLSMatrix {
   static let certificateRows: [Row] = [
@@ -19,7 +19,7 @@ extension TLSMatrix {
     Row(
       "no-common-name",
       leaf("with an organisation") { ($0.commonName, $0.organization) = ("", "Larkspur") },
-      // RFC 6125 6.4.4, RFC 9110 4.3.4: the common name is not looked at.
+      // RFC 6125 6.4.4, RFC 9110 4.3.4: the common name is not used.
       leaf("no name but the common one", .fails(.wrongHost)) {
         ($0.commonName, $0.alternativeNames) = ("a.test", [])
       }),
@@ -57,7 +57,7 @@ extension TLSMatrix {
           let key = try rsa8192.get()
           try plan.presentLeaf { $0.privateKeyDER = key }
         },
-        // OpenSSL, at level 2, has no key below 2048 bits.
+        // OpenSSL refuses keys below 2048 bits at level 2.
         leaf("1024", .fails(.weakKey)) { $0.key = .rsa(1024) }.weakly,
       ]),
     Row(
@@ -127,7 +127,7 @@ extension TLSMatrix {
       ]),
   ]
 
-  /// A key of 8192 bits, of five primes: it is found in two seconds, and one of two primes in half a minute.
+  /// A key of 8192 bits, made of five primes, which takes two seconds instead of half a minute for two primes.
   private static let rsa8192 = Result {
     let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-rsa-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: file) }
@@ -138,7 +138,7 @@ extension TLSMatrix {
         "genpkey", "-quiet", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:8192", "-pkeyopt",
         "rsa_keygen_primes:5", "-out", file.path,
       ])
-    // In DER it would write the older format.
+    // DER output would have the older format.
     let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("-") }
     return Array(Data(base64Encoded: lines.joined()) ?? Data())
   }
@@ -215,14 +215,14 @@ extension TLSMatrix {
 }
 
 extension TLSMatrix.Trial {
-  /// The same with TLS 1.3 only: in TLS 1.2 OpenSSL's servers do not use such a certificate.
+  /// This trial with TLS 1.3 only: OpenSSL's servers do not use such a certificate in TLS 1.2.
   var tls13: Self {
     var trial = self
     trial.versions = [.tls1_3]
     return trial
   }
 
-  /// The same with a server that is talked into what is too weak.
+  /// This trial with a server at security level 0, which accepts weak parameters.
   var weakly: Self {
     Self(name: name, outcome: outcome, servers: servers, versions: versions) { kind, plan in
       var plan = plan

@@ -1,7 +1,7 @@
 import LarkspurTLS
 import LarkspurTestServer
 
-// Clients that show who they are, and what is no matter of TLS alone.
+// Client certificates, and rows that do not concern TLS alone.
 
 extension TLSMatrix {
   static let clientRows: [Row] = [
@@ -12,7 +12,7 @@ extension TLSMatrix {
         plan.configuration.identity = try plan.authorities.identity()
       },
       trial("without, s_server", .fails(.clientCertificateRequired), by: [.openssl]) { $0.clients = .required },
-      // nginx finishes the handshake, and answers.
+      // nginx finishes the handshake, and then answers with an error.
       trial("without, nginx", .answered(400), by: [.nginx]) { $0.clients = .required },
       trial("of an unknown authority, s_server", .fails(.clientCertificateRefused), by: [.openssl]) { plan in
         plan.clients = .required

@@ -21,7 +21,7 @@ extension TLSMatrix {
       },
       trial("root sent", .fails(.untrustedRoot)) { plan in try plan.presentUnknown() },
       trial("of the same name", .fails(.untrustedRoot)) { plan in
-        // The keys differ, so that no key identifier leads to the trusted root.
+        // The keys differ, so that no key identifier points to the trusted root.
         plan.present(try TestCA().issue(.init(names: ["a.test"])))
       },
       trial("trusted by the caller") { plan in
@@ -59,7 +59,7 @@ extension TLSMatrix {
         let middle = try plan.authorities.root.intermediate { $0.digest = .sha1 }
         plan.present(try middle.issue(.init(names: ["a.test"])))
       },
-      // A root is trusted for what it is, not for its signature.
+      // Trust in a root does not depend on its own signature.
       trial("root") { plan in
         var request = TestCertificate.Request.authority("Old root")
         request.digest = .sha1
@@ -95,7 +95,7 @@ extension TLSMatrix {
       "ours: EKU clientAuth only",
       leaf("client", .fails(.certificateInvalid)) { $0.extendedKeyUsage = [.clientAuth] },
       leaf("none at all") { $0.extendedKeyUsage = nil },
-      // RFC 5280 4.2.1.12 allows verifiers to want the purpose itself. OpenSSL does.
+      // RFC 5280 4.2.1.12 allows verifiers to require the purpose itself, and OpenSSL does so.
       leaf("any", .fails(.certificateInvalid)) { $0.extendedKeyUsage = [.any] },
       leaf("key usage without signatures", .fails(.certificateInvalid)) { $0.keyUsage = [.crlSign] }.tls13),
     Row(
@@ -148,7 +148,7 @@ extension TLSMatrix {
     Row(
       "ours: right chain, wrong private key",
       note: "nginx and s_server refuse to start so: our own server does it.",
-      // CVE-2014-1266: a good chain counts only with a signature by its key.
+      // CVE-2014-1266: a valid chain counts only with a signature by its key.
       trial("P-256", .fails(.badSignature), by: [.ours]) { plan in plan.key = try plan.authorities.leaf().privateKeyDER
       },
       trial("RSA", .fails(.badSignature), by: [.ours]) { plan in
@@ -168,7 +168,7 @@ extension TLSMatrix {
 }
 
 extension TLSPlan {
-  /// Gives the server a certificate whose root is unknown, and sent along.
+  /// Gives the server a certificate with an unknown root, and sends that root along.
   fileprivate mutating func presentUnknown() throws {
     let leaf = try TestCA(name: "Unknown").issue(.init(names: ["a.test"]))
     present(leaf)

@@ -97,10 +97,10 @@ extension TLSMatrix {
       "dh480, dh512, dh1024, dh-small-subgroup, dh-composite",
       note: "Below 2048 bits a group is refused for its size, whatever else is wrong with it. Of larger ones OpenSSL "
         + "looks only at the size and the range of the server's share: that the modulus is a safe prime is our own check.",
-      // OpenSSL's servers do not go below 1024 bits at any level.
+      // OpenSSL's servers refuse groups below 1024 bits at every level.
       handWritten("480", .prime480),
       handWritten("512", .prime512),
-      // Refused before it is computed with, whatever the signature is. OpenSSL itself computes up to 10,000 bits.
+      // Refused before any computation, whatever the signature is. OpenSSL itself computes up to 10,000 bits.
       handWritten("4104", .odd(4104), .keyTooLarge), handWritten("10,000", .odd(10_000), .keyTooLarge),
       handWritten("12,000", .odd(12_000), .keyTooLarge), handWritten("40,000", .odd(40_000), .keyTooLarge),
       dh("1024", .fails(.weakKey), .prime1024),

@@ -3,7 +3,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
 
-// What breaks the rules of TLS, or keeps them in a way that no other server does.
+// Servers that break the rules of TLS, or that follow them in an unusual way.
 
 extension TLSMatrix {
   static let ourRecordRows: [Row] = [
@@ -37,7 +37,7 @@ extension TLSMatrix {
       script("a thousand", versions: [.tls1_3], then: [.updateKey(times: 1000), .send(lengthHead + "hello, world")]),
       script(
         "a thousand that want answers", versions: [.tls1_3],
-        // A server that left its answers unread would reset the connection, and take the response back.
+        // If the server left the answers unread, its close would reset the connection and drop the response.
         then: [.updateKey(isRequested: true, times: 1000), .send(lengthHead + "hello, world"), .expectClose])),
     Row(
       "ours: post-handshake NewSessionTicket x1000",
@@ -87,7 +87,7 @@ extension TLSMatrix {
       ]),
     Row(
       "ours: ALPN selects h2 though not offered",
-      // OpenSSL looks for itself whether it was offered, and calls it a bad extension.
+      // OpenSSL checks this by itself, and reports a bad extension.
       trial("h2", .fails(.protocolViolation), by: [.ours]) { plan in plan.ours = { $0.alpn = .answer("h2") } },
       trial("nothing but h2", .fails(.noSharedProtocol), by: [.ours]) { plan in
         plan.ours = { $0.alpn = .insist(["h2"]) }
@@ -111,7 +111,7 @@ extension TLSMatrix {
     }
   }
 
-  /// A record that is too long, and what the client says of it.
+  /// A record that is too long, and the alert with which the client answers.
   private static func overflow(_ name: String, _ step: TestServer.Step) -> Trial {
     story(name, .fails(.protocolViolation)) { plan in
       let server = try TestServer(plan)
@@ -130,7 +130,7 @@ extension TLSMatrix {
     }
   }
 
-  /// What takes more than one visit, or a look at the server afterwards.
+  /// A trial with more than one visit, or with a check of the server afterwards.
   static func story(
     _ name: String, _ outcome: TLSOutcome = .answered(200), versions: [TLSPlan.Version] = [.tls1_2, .tls1_3],
     by servers: [TLSServerKind] = [.ours], _ run: @escaping @Sendable (TLSPlan) async throws -> TLSVisit
@@ -140,7 +140,7 @@ extension TLSMatrix {
 }
 
 extension TLSVisit {
-  /// The same visit, which was not what was wanted for another reason.
+  /// Returns this visit with an unexpected outcome, described by `words`.
   func but(_ words: String) -> TLSVisit {
     var visit = self
     visit.outcome = .unexpected(words)

@@ -1,7 +1,7 @@
 import LarkspurTLS
 import LarkspurTestServer
 
-// Certificates that have been taken back, by lists and by stapled responses, and pins.
+// Revoked certificates, by lists and by stapled responses, and pins.
 
 extension TLSMatrix {
   static let revocationRows: [Row] = [
@@ -74,7 +74,7 @@ extension TLSMatrix {
       pins("another key's", .pinMismatch) { authorities, _ in
         try authorities.certificates(authorities.clients.rootCertificateDER).map(\.pin)
       },
-      // What a server sends beside its chain proves nothing.
+      // Certificates that a server sends beside its chain prove nothing.
       pins("a certificate that is sent, and no part of the chain", .pinMismatch, isSent: true) { authorities, _ in
         try authorities.certificates(authorities.clients.rootCertificateDER).map(\.pin)
       },

@@ -2,7 +2,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import Synchronization
 
-// Sessions that are resumed, and those that must not be.
+// Sessions that are resumed, and sessions that must not be.
 
 extension TLSMatrix {
   static let ourSessionRows: [Row] = [
@@ -50,7 +50,7 @@ extension TLSMatrix {
       }),
   ]
 
-  /// The last visit, if only it was resumed.
+  /// Visits both names, and returns the last visit, which has to be the only resumed one.
   private static func visitBothNames(_ server: any TLSServer, _ plan: TLSPlan) async throws -> TLSVisit {
     let client = try TLSClient(plan)
     var visits: [TLSVisit] = []
@@ -86,7 +86,7 @@ extension TLSMatrix {
     }
   }
 
-  /// A visit, and another after the server has been started anew at the same port, with other keys for its tickets.
+  /// A visit, and another one after a restart of the server at the same port with other ticket keys.
   private static func restart(
     _ name: String, _ outcome: TLSOutcome = .answered(200), isPinned: Bool = false,
     _ change: @escaping @Sendable (inout TLSPlan) throws -> Void

@@ -3,7 +3,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
 
-// How streams end, and what breaks into them.
+// How streams end, and messages in the middle of them.
 
 extension TLSMatrix {
   static let ourStreamRows: [Row] = [
@@ -42,7 +42,7 @@ extension TLSMatrix {
   static let lengthHead = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n"
   static let endlessHead = "HTTP/1.1 200 OK\r\n\r\n"
 
-  /// What our own server does when the request has come.
+  /// A trial with the steps that the project's test server performs after the request.
   static func script(
     _ name: String, _ outcome: TLSOutcome = .answered(200), versions: [TLSPlan.Version] = [.tls1_2, .tls1_3],
     then steps: [TestServer.Step]

@@ -2,16 +2,16 @@ import LarkspurTLS
 import LarkspurTestServer
 import Testing
 
-/// Every row of the corpus, and what becomes of it: trials with their outcomes, or the reason why there are none.
+/// Every row of the corpus: its trials with their outcomes, or the reason why there are none.
 enum TLSMatrix {
   static let rows =
     certificateRows + issuerRows + revocationRows + protocolRows + groupRows + clientRows + policyRows + ourNameRows
     + ourIssuerRows + ourStreamRows + ourRecordRows + ourSessionRows
 
   struct Row: Sendable {
-    /// The row's `subdomain` or `case`, word for word.
+    /// The row's `subdomain` or `case`, verbatim.
     let name: String
-    /// What has been decided where the corpus leaves it open, or why nothing can be tried.
+    /// The decision where the corpus leaves the outcome open, or the reason why there are no trials.
     let note: String?
     let trials: [Trial]
 
@@ -28,7 +28,7 @@ enum TLSMatrix {
     }
   }
 
-  /// Something to be tried with each of some servers and versions of TLS.
+  /// A visit or several, tried with each of some servers and TLS versions.
   struct Trial: Sendable {
     let name: String
     let outcome: TLSOutcome
@@ -49,7 +49,7 @@ enum TLSMatrix {
     }
   }
 
-  /// One visit to a server for which it takes a certificate with changes.
+  /// One visit to a server whose certificate has changes.
   static func leaf(
     _ name: String, _ outcome: TLSOutcome = .answered(200),
     _ change: @escaping @Sendable (inout TestCertificate.Request) -> Void

@@ -3,9 +3,9 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// The corpus of good and bad TLS, against real servers with certificates that are made here.
+/// The corpus of good and bad TLS, against real servers with certificates that the tests make.
 @Suite(.serialized, .ownThread) struct TLSMatrixTests {
-  /// The corpus, as far as it is read here.
+  /// The parts of the corpus that the tests read.
   private struct Corpus: Decodable {
     struct Site: Decodable {
       var subdomain: String
@@ -17,7 +17,7 @@ import Testing
     var extra: [Extra]
   }
 
-  /// No row is left out in silence, and none is made up.
+  /// The table has every row of the corpus, and no other.
   @Test(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) func theTableHasEveryRow() throws {
     let corpus = try Corpora.decode(Corpus.self, from: "tls-matrix/badssl.json")
     let names = corpus.badssl.map(\.subdomain) + corpus.extra.map(\.case)

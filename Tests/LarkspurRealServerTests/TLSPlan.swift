@@ -2,7 +2,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
 
-/// A server that speaks TLS, and a client that comes to it: how each of them is set up. As it is, both are good.
+/// The configuration of a TLS server and of a client that visits it. Both are good by default.
 struct TLSPlan: Sendable {
   typealias Version = TestServer.TLS.Version
 
@@ -10,47 +10,47 @@ struct TLSPlan: Sendable {
 
   // MARK: - The server
 
-  /// The certificates that it sends, its own first.
+  /// The certificates that the server sends, its own first.
   var chain: [[UInt8]]
   var key: [UInt8]
   var versions: ClosedRange<Version>
-  /// For TLS 1.2 and before, in OpenSSL's words. Nil: the server's choice.
+  /// The ciphers for TLS 1.2 and earlier, in OpenSSL's notation, or `nil` for the server's default.
   var ciphers: String?
-  /// Whether the server is talked into what OpenSSL holds to be too weak (security level 0).
+  /// Whether the server has OpenSSL's security level 0, which allows weak parameters.
   var isWeak = false
   /// The group for DHE ciphers, in PEM.
   var dhParameters: String?
-  /// An OCSP response.
+  /// The stapled OCSP response.
   var staple: [UInt8]?
   var clients = Clients.anonymous
-  /// Whether it speaks HTTP without TLS.
+  /// Whether the server speaks HTTP without TLS.
   var isPlain = false
-  /// What else stands in nginx's `server` block.
+  /// Additional lines of nginx's `server` block.
   var nginxLines = ""
-  /// What else is said to `openssl s_server`.
+  /// Additional arguments of `openssl s_server`.
   var opensslArguments: [String] = []
 
   enum Clients: Sendable {
     case anonymous
-    /// A certificate is asked for. One that does not lead to `TLSAuthorities.clients` is refused.
+    /// A certificate is requested. A certificate that does not lead to `TLSAuthorities.clients` is refused.
     case asked
     case required
   }
 
-  // MARK: - What only our own test server does
+  // MARK: - The test server only
 
-  /// What it does on every connection. Nil: it serves routes.
+  /// The steps on every connection, or `nil` to serve routes.
   var script: TestServer.Script?
-  /// Whatever is to be different about its TLS.
+  /// Changes the TLS configuration of the test server.
   var ours: @Sendable (inout TestServer.TLS) -> Void = { _ in }
 
   // MARK: - The client
 
-  /// As it stands in a URL.
+  /// The host as in a URL.
   var host = "a.test"
   var configuration = TLSConfiguration()
   var decideTrust: (@Sendable (Trust) async -> TrustDecision)?
-  /// For the handshake.
+  /// Timeout of the handshake.
   var patience = Duration.seconds(60)
 
   init(_ authorities: TLSAuthorities, _ version: Version) throws {
@@ -68,12 +68,12 @@ struct TLSPlan: Sendable {
     key = certificate.privateKeyDER
   }
 
-  /// Gives the server a certificate of the intermediate authority's for `a.test`, with changes.
+  /// Gives the server a certificate of the intermediate authority for `a.test`, with changes.
   mutating func presentLeaf(_ change: (inout TestCertificate.Request) -> Void) throws {
     present(try authorities.leaf(change))
   }
 
-  /// A certificate with an RSA key, as some ciphers of TLS 1.2 want it.
+  /// Gives the server a certificate with an RSA key, which some ciphers of TLS 1.2 need.
   mutating func presentRSA() throws {
     let key = try authorities.rsaKey
     try presentLeaf {
@@ -87,11 +87,11 @@ struct TLSPlan: Sendable {
 struct TLSAuthorities: Sendable {
   typealias Request = TestCertificate.Request
 
-  /// The client trusts it, and nobody else.
+  /// The only root that the client trusts.
   let root: TestCA
-  /// It signs the server's certificates.
+  /// The issuer of the server's certificates.
   let middle: TestCA
-  /// It signs the clients' certificates.
+  /// The issuer of the clients' certificates.
   let clients: TestCA
 
   private static let shared = Result { try TLSAuthorities() }
@@ -105,7 +105,7 @@ struct TLSAuthorities: Sendable {
     clients = try TestCA(name: "Larkspur test clients")
   }
 
-  /// Of 2048 bits.
+  /// An RSA key of 2048 bits.
   var rsaKey: [UInt8] { get throws { try Self.rsa.get() } }
 
   var roots: [Certificate] { get throws { try certificates(root.rootCertificateDER) } }
@@ -115,14 +115,14 @@ struct TLSAuthorities: Sendable {
     return certificates
   }
 
-  /// A server's certificate for `a.test`, with changes.
+  /// Issues a server's certificate for `a.test`, with changes.
   func leaf(_ change: (inout Request) -> Void = { _ in }) throws -> TestCertificate {
     var request = Request(names: ["a.test"], ipAddresses: [])
     change(&request)
     return try middle.issue(request)
   }
 
-  /// A client's certificate with its key.
+  /// Issues a client's certificate with its key.
   func identity(by authority: TestCA? = nil) throws -> ClientIdentity {
     var request = Request(names: [], ipAddresses: [])
     request.commonName = "a client"

@@ -3,16 +3,16 @@ import Glibc
 import LarkspurTestServer
 import Testing
 
-/// Who serves.
+/// The server programs.
 enum TLSServerKind: String, Sendable, CaseIterable, CustomTestStringConvertible {
   case openssl
   case nginx
-  /// `TestServer`, for what real servers cannot be talked into.
+  /// `TestServer`, for behavior that real servers do not have.
   case ours
 
   var testDescription: String { rawValue }
 
-  /// - Parameter port: Where real servers are to listen. Nil: where nobody does.
+  /// - Parameter port: The port for a real server to listen on, or `nil` for a free one.
   func start(_ plan: TLSPlan, port: UInt16? = nil) throws -> any TLSServer {
     switch self {
     case .openssl: try OpenSSLServer(plan, port: port)
@@ -22,7 +22,7 @@ enum TLSServerKind: String, Sendable, CaseIterable, CustomTestStringConvertible 
   }
 }
 
-/// A server that runs, on a loopback port, until it is let go of.
+/// A server on a loopback port that runs until its last reference is released.
 protocol TLSServer: AnyObject, Sendable {
   var tcpPort: UInt16 { get }
 }
@@ -42,14 +42,14 @@ extension TestServer: TLSServer {
   }
 }
 
-/// The files that a server reads, in a folder that goes with them.
+/// The files that a server reads, in a folder that is deleted with this object.
 final class TLSFiles: Sendable {
   let folder: URL
 
   init(_ plan: TLSPlan) throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-tls-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder.appending(path: "tmp"), withIntermediateDirectories: true)
-    // nginx's worker may run as somebody else.
+    // nginx's worker may run as another user.
     chmod(folder.path, 0o755)
     chmod(folder.appending(path: "tmp").path, 0o777)
     try write("chain.pem", plan.chain.map(Self.pem).joined())
@@ -81,7 +81,8 @@ final class TLSFiles: Sendable {
   }
 }
 
-/// A program that is not installed: a failure where nothing may be left out, and said aloud elsewhere.
+/// Checks that a program is installed. Where it is missing, this throws in CI, and elsewhere cancels the test with a
+/// message.
 func requireProgram(_ program: String, package: String) throws {
   guard !FileManager.default.isExecutableFile(atPath: program) else { return }
   let words = "\(program) is not there: install the package \(package)"

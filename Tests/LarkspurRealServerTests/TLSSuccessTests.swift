@@ -3,7 +3,7 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// What real servers serve over TLS when nothing is wrong.
+/// Successful visits to real servers over TLS.
 @Suite(.serialized, .ownThread) struct TLSSuccessTests {
   static let real: [TLSServerKind] = [.nginx, .openssl]
   static let versions: [TLSPlan.Version] = [.tls1_2, .tls1_3]
@@ -25,7 +25,7 @@ import Testing
         == (version == .tls1_3 ? "TLS_AES_256_GCM_SHA384" : "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"))
   }
 
-  /// One connection, several requests.
+  /// Several requests over one connection.
   @Test(arguments: versions) func keptAlive(version: TLSPlan.Version) async throws {
     let plan = try TLSPlan(.get(), version)
     let server = try NginxServer(plan)
@@ -36,7 +36,7 @@ import Testing
     #expect(visit.isIdle)
   }
 
-  /// A server that does not know the name says so by a warning (RFC 6066 3), and serves nevertheless.
+  /// A server that does not know the name sends a warning (RFC 6066 3), and the visit succeeds.
   @Test(arguments: versions) func aWarningInTheHandshake(version: TLSPlan.Version) async throws {
     var plan = try TLSPlan(.get(), version)
     plan.opensslArguments = ["-servername", "b.test", "-cert2", "leaf.pem", "-key2", "key.pem"]
@@ -73,7 +73,7 @@ import Testing
     for _ in 0..<2 { #expect(try await client.visit(server, as: plan.host).isResumed == false) }
   }
 
-  /// The server has been started anew, and cannot read its own tickets: there is a full handshake, and nobody notices.
+  /// A restarted server that cannot read its own old tickets makes a full handshake, and the request succeeds.
   @Test(arguments: real, versions) func resumptionFails(kind: TLSServerKind, version: TLSPlan.Version) async throws {
     let plan = try TLSPlan(.get(), version)
     let client = try TLSClient(plan)
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  /// nginx, started anew with the keys that its tickets were made with, goes on with the session.
+  /// A restarted nginx with its old ticket keys resumes the session.
   @Test(arguments: versions) func resumptionOutlivesTheServer(version: TLSPlan.Version) async throws {
     var plan = try TLSPlan(.get(), version)
     let keys = try TLSFiles(plan)
@@ -104,7 +104,7 @@ import Testing
       #expect(visit.outcome == .answered(200))
       #expect(visit.isResumed == isResumed)
     }
-    // With another certificate nginx takes no old session, whatever its keys.
+    // With another certificate nginx resumes no old session, whatever its keys are.
     plan.present(try plan.authorities.leaf())
     let server = try NginxServer(plan, port: port)
     let visit = try await client.visit(server, as: plan.host)

@@ -5,10 +5,10 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport
 
-/// What a client has come to at a server.
+/// The result of a client's visit to a server.
 struct TLSVisit: Sendable {
   var outcome: TLSOutcome
-  /// Nil: the handshake was not completed.
+  /// The completed handshake, or `nil` if there was none.
   var handshake: Handshake?
   var replies: [Reply] = []
   /// Whether each connection that was opened in this visit could be used again at its end.
@@ -18,11 +18,11 @@ struct TLSVisit: Sendable {
 enum TLSOutcome: Hashable, Sendable, CustomStringConvertible {
   case answered(Int)
   case fails(TLSError.Problem)
-  /// Whatever the pins are.
+  /// The pins did not match, whatever they are.
   case pinMismatch
-  /// It failed, and not by TLS.
+  /// The visit failed, but not by TLS.
   case failsOtherwise(TransportError)
-  /// What the trial wanted beside did not happen.
+  /// An additional condition of the trial was not met.
   case unexpected(String)
 
   init(_ error: TransportError) {
@@ -56,8 +56,8 @@ struct TLSClient: Sendable {
     patience = plan.patience
   }
 
-  /// Connects, makes the handshake as `host`, and asks for each of `targets` in turn, over one connection. The outcome is
-  /// that of the last answer, or of the first failure.
+  /// Connects, makes the handshake as `host`, and requests each of `targets` in turn, over one connection. The outcome
+  /// is that of the last response, or of the first failure.
   func visit(
     _ server: any TLSServer, as host: String, _ targets: [String] = ["/small"]
   ) async throws -> TLSVisit {
@@ -99,7 +99,7 @@ struct TLSClient: Sendable {
     return visit
   }
 
-  /// Asks for `/small` without TLS.
+  /// Requests `/small` without TLS.
   func visitPlainly(_ server: any TLSServer) async throws -> TLSVisit {
     let loop = try ClientLoop()
     defer { loop.stop() }
@@ -123,7 +123,7 @@ extension TLSPlan {
     let client = try TLSClient(self)
     let server = try kind.start(self)
     let visit = try await client.visit(server, as: host)
-    // Nothing may have gone against the script.
+    // The test server's script must not have failed.
     if let server = server as? TestServer, let failure = server.failures.first {
       throw RealServer.Unavailable(description: failure)
     }

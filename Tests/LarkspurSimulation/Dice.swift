@@ -1,12 +1,12 @@
 import TestKit
 
-/// What a world leaves to chance, drawn from its seed.
+/// Random decisions of a world, drawn from its seed.
 struct Dice {
   private var generator: SeededGenerator
 
   init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
-  /// Dice of their own for one of many parts: what is drawn there changes nothing elsewhere.
+  /// Returns an independent generator for one part of the world, so that draws there do not affect other parts.
   mutating func fork() -> Dice { Dice(seed: generator.next()) }
 
   mutating func chance(_ part: Int, of whole: Int) -> Bool { Int(generator.next() % UInt64(whole)) < part }

@@ -1,4 +1,4 @@
-/// What is going to happen, ordered by time. What happens at the same time keeps the order in which it was arranged.
+/// Future events, ordered by time. Events at the same time keep the order in which they were inserted.
 struct EventQueue {
   private struct Entry {
     var time: UInt64
@@ -24,7 +24,7 @@ struct EventQueue {
     }
   }
 
-  /// Takes out what is due.
+  /// Removes and returns the soonest event that is due, or `nil` if none is.
   mutating func popDue(at now: UInt64) -> (() -> Void)? {
     guard let first = entries.first, first.time <= now else { return nil }
     entries.swapAt(0, entries.count - 1)

@@ -1,14 +1,15 @@
 import LarkspurHTTP
 
-/// What was asked and what was answered, and what of it is against the rules.
+/// Records requests and answers, and checks them against the rules.
 final class Ledger {
   struct Request {
     let method: String
-    /// Head and body, as they are to reach the server.
+    /// The head and the body as the server has to receive them.
     let bytes: [UInt8]
     let headBytes: Int
-    /// The connections that a byte of it was written to, and how much the loop had been told of then of what the server
-    /// sent unasked.
+    /// The connections to which a byte of the request was written. `reported` is the number of the server's bytes that
+    /// had been reported to the loop by then, or 0 for a connection's first request and for one that follows unanswered
+    /// requests.
     var attempts: [(link: Int, reported: Int)] = []
     var ends = 0
 
@@ -18,16 +19,16 @@ final class Ledger {
   }
 
   struct Answer {
-    /// Nil: nobody had asked.
+    /// The request that this answers, or `nil` for an answer that was not requested.
     let request: Int?
     let link: Link
     let body: Int
     let framing: ServerAnswer.Framing
-    /// So much of the body is sent.
+    /// Number of body bytes that the server sends.
     var bodySent: Int
-    /// Its head was changed: nothing is known of its body.
+    /// Whether the head was altered, so that nothing can be predicted about the body.
     var isGarbled = false
-    /// Where it begins among the bytes that the server has sent on the connection.
+    /// Offset of the answer in the bytes that the server sends on the connection.
     var start = 0
   }
 
@@ -35,7 +36,7 @@ final class Ledger {
   private(set) var answers: [Answer] = []
   private(set) var complaints: [String] = []
   private var garbledCount = 0
-  /// The most complaints that are kept.
+  /// Maximum number of complaints that are kept.
   private static let complaintsMax = 20
 
   func complain(_ words: String) {
@@ -53,7 +54,7 @@ final class Ledger {
     return requests.count - 1
   }
 
-  /// The request that these bytes begin with.
+  /// Returns the number of the request that begins with these bytes, or `nil` if none does.
   func request(in bytes: some Collection<UInt8>) -> Int? {
     let line = bytes.prefix(40)
     guard let slash = line.firstIndex(of: UInt8(ascii: "/")) else { return nil }
@@ -64,7 +65,7 @@ final class Ledger {
     return number
   }
 
-  /// The client has handed bytes to the kernel.
+  /// Records that the kernel has accepted `count` bytes from the client.
   func taken(_ offered: [UInt8], _ count: Int, on link: Link) {
     var offset = 0
     while offset < count {
@@ -82,8 +83,8 @@ final class Ledger {
   }
 
   private func began(_ number: Int, on link: Link) {
-    // What a server says to a new connection is for its first request: it may have too much to do. And before a request
-    // that follows others nobody can tell whose the bytes are that have not been read.
+    // An answer that a server sends to a new connection by itself counts for the first request: the server may be
+    // overloaded. For a request that follows unanswered ones, the unread bytes may belong to any of them.
     let isPipelined = link.latestRequest.map { requests[$0].ends == 0 } ?? true
     link.latestRequest = number
     requests[number].attempts.append((link.number, isPipelined ? 0 : link.reported))
@@ -109,12 +110,14 @@ final class Ledger {
 
   func began(_ answer: Int, at start: Int) { answers[answer].start = start }
 
-  /// A byte of an answer's body.
+  /// Returns one byte of an answer's body.
   static func byte(_ index: Int, of answer: Int) -> UInt8 {
     UInt8(truncatingIfNeeded: (answer &* 31 &+ index &* 7) ^ (index >> 8))
   }
 
-  /// A head has been delivered. Nil: nothing can be said of what follows.
+  /// Records that a head was delivered, and checks that it answers the request.
+  ///
+  /// - Returns: The answer to compare the body with, or `nil` if nothing can be predicted about the body.
   func delivered(_ serial: String?, to number: Int) -> Int? {
     guard let index = serial.flatMap({ Int($0) }), answers.indices.contains(index) else {
       check(garbledCount > 0, "request \(number) got a response that no server has sent")
@@ -122,8 +125,9 @@ final class Ledger {
     }
     let answer = answers[index]
     if answer.request == number { return answer.isGarbled ? nil : index }
-    // On one connection answers carry no names: whoever has sent a request before he could know of a stray response takes
-    // that for his own. Where its body ends depends on the request, so nothing can be said of that.
+    // Responses on a connection carry no names, so a request that was sent before the client could know of a stray
+    // response takes that response for its own. The end of the body depends on the request, so that it cannot be
+    // predicted.
     let attempt = requests[number].attempts.last { $0.link == answer.link.number }
     check(
       attempt.map { $0.reported <= answer.start } ?? (answer.link.latestRequest == nil && answer.start == 0),
@@ -131,14 +135,14 @@ final class Ledger {
     return nil
   }
 
-  /// A piece of a body has been delivered.
+  /// Checks a piece of a delivered body.
   func delivered(_ piece: Span<UInt8>, at offset: Int, of answer: Int) {
     for index in piece.indices where piece[index] != Self.byte(offset + index, of: answer) {
       return complain("answer \(answer): byte \(offset + index) of the body is not what was sent")
     }
   }
 
-  /// A body was delivered to its end.
+  /// Checks a body that was delivered to its end.
   func completed(_ count: Int, of index: Int, to number: Int) {
     let answer = answers[index]
     guard requests[number].mayHaveBody, answer.framing != .none else {

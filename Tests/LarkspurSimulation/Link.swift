@@ -1,16 +1,16 @@
 import LarkspurIO
 
-/// A TCP connection: the client's socket, what is on its way, and the server's session.
+/// A TCP connection: the client's socket, the bytes in transit, and the server's session.
 ///
-/// Bytes arrive in the order in which they were sent, in segments cut at random. Both ways hold a bounded number of bytes.
-/// The client's end behaves as Linux does: bytes that have arrived can be read after a reset, an error is told once, and
-/// whoever closes with bytes unread resets the connection.
+/// Bytes arrive in the order in which they were sent, in segments cut at random. Both directions hold a bounded number
+/// of bytes. The client's end behaves as on Linux: bytes that have arrived can be read after a reset, an error is
+/// reported once, and closing a socket with unread bytes resets the connection.
 final class Link {
   enum State {
     case fresh
     case connecting
     case connected
-    /// Broken, refused, or forgotten.
+    /// The connection was reset or refused, or has timed out.
     case broken
   }
 
@@ -25,17 +25,17 @@ final class Link {
   var pendingError: Errno?
   private var received: [UInt8] = []
   private var receivedOffset = 0
-  /// The server's end has arrived, in order.
+  /// The end of the server's stream has arrived, in order.
   private var endArrived = false
   private var hasEnded: Bool { endArrived || state == .broken }
   private(set) var isClosed = false
-  /// Bytes that the server has not read yet.
+  /// Number of bytes sent by the client that the server has not read yet.
   private var unacknowledged = 0
   private var wantsRoom = false
   var registration: (slot: UInt32, number: UInt32)?
   var hasEdge = false
 
-  // On the way.
+  // In transit.
   private var lastAtServer: UInt64 = 0
   private var lastAtClient: UInt64 = 0
   private var onTheWay = 0
@@ -46,12 +46,12 @@ final class Link {
   private(set) var hasSentEnd = false
 
   // For the checks.
-  /// How many bytes of the server's have arrived, and how many of these the loop has been told of.
+  /// Number of the server's bytes that have arrived; `reported` is the number of those at the last event.
   private var arrived = 0
   private(set) var reported = 0
-  /// The request that was begun here last.
+  /// The latest request that began on this connection.
   var latestRequest: Int?
-  /// What is still to come of the request that is being sent.
+  /// Number of bytes that are missing of the request that is being sent.
   var requestBytesLeft = 0
 
   init(_ number: Int, on kernel: SimulatedKernel) {
@@ -75,7 +75,7 @@ final class Link {
     if fault == 0 { return dice.pick([.networkUnreachable, .addressNotAvailable, .noMemory]) }
     state = .connecting
     switch fault {
-    // Nobody answers; the kernel gives up after two minutes.
+    // There is no answer; the kernel gives up after two minutes.
     case 1: kernel.after(seconds(127)) { [self] in broke(.timedOut) }
     case 2: toServer { [self] in toClient { [self] in broke(dice.pick([.connectionRefused, .hostUnreachable])) } }
     default:
@@ -100,7 +100,7 @@ final class Link {
     kernel.after(dice.time(0...dice.pick([milliseconds(100), seconds(60)]))) { [self] in beCut() }
   }
 
-  /// Nothing arrives any more, on either side. The kernel notices by its own means.
+  /// Cuts the connection: nothing arrives at either end any more, and the client's kernel notices after a while.
   private func beCut() {
     kernel.note("cut", number)
     isCut = true
@@ -164,11 +164,11 @@ final class Link {
     toServer { [self] in isOrderly ? session?.endReceived() : session?.ended() }
   }
 
-  /// What an event says. Nil: nothing.
+  /// Returns the event for the socket's present state, or `nil` if there is nothing to report.
   func event() -> PollerEvent? {
     guard let registration, !isClosed, state == .connected || state == .broken else { return nil }
     let isBroken = state == .broken
-    // A new connection has room, however small its buffer is.
+    // A new connection is writable, however small its buffer is.
     let isWritable = room > 0 || !isConnectTold || isBroken
     isConnectTold = true
     guard isReadable || isWritable else { return nil }
@@ -180,7 +180,7 @@ final class Link {
 
   // MARK: - The server's calls
 
-  /// How many bytes the server may send at present.
+  /// Number of bytes that the server may send at present.
   var roomToClient: Int { weather.receiveWindowBytes - onTheWay }
 
   func sendToClient(_ bytes: [UInt8]) {
@@ -193,7 +193,7 @@ final class Link {
     }
   }
 
-  /// One segment's size.
+  /// Draws the size of one segment.
   func segmentBytes() -> Int { dice.number(weather.segmentBytes) }
 
   func endToClient() {
@@ -206,7 +206,7 @@ final class Link {
 
   func resetToClient() { toClient { [self] in broke(.connectionReset) } }
 
-  /// The server has read so many bytes.
+  /// Reports to the client's end that the server has read `count` bytes.
   func acknowledge(_ count: Int) {
     toClient { [self] in
       unacknowledged -= count
@@ -216,7 +216,7 @@ final class Link {
     }
   }
 
-  // MARK: - On the way
+  // MARK: - In transit
 
   private func broke(_ error: Errno) {
     guard state != .broken, !isClosed else { return }

@@ -1,4 +1,4 @@
-/// One response of a server's, and what goes wrong with it, drawn when the request comes.
+/// One response of a server, and its fault, drawn when the request arrives.
 struct ServerAnswer {
   enum Framing {
     case none
@@ -11,26 +11,26 @@ struct ServerAnswer {
     /// The stream ends inside the response.
     case cut
     case reset
-    /// It goes on after a long time, or never.
+    /// The response pauses for a long time, or for ever.
     case pause
     case stall
-    /// A byte of the head is another one.
+    /// One byte of the head is altered.
     case garbled
-    /// Something else is sent instead.
+    /// Random bytes are sent instead of the response.
     case garbage
-    /// It comes twice.
+    /// The response is sent twice.
     case twice
     case twiceLater
-    /// The server closes behind it without having said so.
+    /// The server closes after the response without announcing it.
     case closed
-    /// It closes one side only, and goes on reading.
+    /// The server closes only its sending side, and continues to read.
     case halfClosed
-    /// It comes before the request is complete.
+    /// The response comes before the request is complete.
     case early
     case earlyThenClosed
     /// The server stops reading for a while.
     case deaf
-    /// An endless row of interim responses.
+    /// Too many interim responses come first.
     case interims
   }
 
@@ -52,7 +52,7 @@ struct ServerAnswer {
     body = dice.pick([0, dice.number(1...50), dice.number(1...3_000), dice.chance(1, of: 20) ? 40_000 : 100])
     interims = dice.chance(1, of: 10) ? dice.number(1...3) : 0
     isOld = dice.chance(1, of: 30)
-    // In HTTP/1.0 there is no chunked coding.
+    // HTTP/1.0 has no chunked coding.
     if isOld, framing == .chunked { framing = .untilClose }
     saysClose = dice.chance(1, of: 10)
     if dice.chance(1, of: 10) {
@@ -61,7 +61,7 @@ struct ServerAnswer {
     hasTrailers = dice.chance(1, of: 5)
     if dice.chance(weather.answerFaults, of: 100) { fault = dice.pick(Fault.allCases) }
     if fault == .interims { interims = 40 }
-    // What follows would belong to the body.
+    // A repetition would be part of a body that ends with the connection.
     if framing == .untilClose, fault == .twice || fault == .twiceLater { fault = nil }
   }
 
@@ -80,7 +80,7 @@ struct ServerAnswer {
     return Array((text + "\r\n").utf8)
   }
 
-  /// The body in its framing.
+  /// Returns the body in its framing.
   func framedBody(serial: Int, _ dice: inout Dice) -> [UInt8] {
     let bytes = (0..<body).map { Ledger.byte($0, of: serial) }
     guard framing == .chunked else { return framing == .none ? [] : bytes }

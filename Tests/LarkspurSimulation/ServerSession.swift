@@ -1,4 +1,4 @@
-/// A server that a world's clients may connect to.
+/// A server that a world's clients can connect to.
 final class Host {
   let weather: Weather
   unowned let ledger: Ledger
@@ -11,10 +11,10 @@ final class Host {
   }
 }
 
-/// The server's side of one connection: reads requests, and answers them one after another, with faults.
+/// The server's side of one connection: reads requests and answers them in order, with faults.
 ///
-/// What it is going to do stands in a row of steps. Answers put theirs at the end of the row; a step is done when the one
-/// before is.
+/// A queue of steps holds what the session will do. Answers append their steps; each step begins when the one before it
+/// is done.
 ///
 /// ```
 ///  open --endReceived, ended, close, reset--> over
@@ -45,7 +45,7 @@ final class ServerSession {
   private var steps: [Step] = []
   private var isWaiting = false
   private var bytesSent = 0
-  /// Counts what has been done, so that a timer can tell whether the connection has rested.
+  /// Counts actions, so that a timer can tell whether the connection has been idle.
   private var progress = 0
 
   init(_ host: Host, over link: Link, dice: Dice) {
@@ -56,7 +56,7 @@ final class ServerSession {
 
   func began() {
     guard dice.chance(host.weather.idleFaults, of: 300) else { return watchRest() }
-    // Too much to do: it answers before it is asked.
+    // An overloaded server responds before there is a request.
     answerUnasked(status: 503)
     steps.append(dice.pick([.close, .reset, .end]))
     go()
@@ -73,7 +73,7 @@ final class ServerSession {
 
   func endReceived() { ended() }
 
-  /// The connection is gone.
+  /// Ends the session: the connection is gone.
   func ended() {
     isOpen = false
     steps = []
@@ -92,7 +92,9 @@ final class ServerSession {
     while isOpen, takesRequests, !inbox.isEmpty, readPart() {}
   }
 
-  /// False: more has to come.
+  /// Reads the next part of a request.
+  ///
+  /// - Returns: Whether a part was read; `false` if more bytes are needed.
   private func readPart() -> Bool {
     guard let (number, answer) = request else { return readHead() }
     let bytes = host.ledger.requests[number].bytes
@@ -106,7 +108,7 @@ final class ServerSession {
   }
 
   private func readHead() -> Bool {
-    // The head's first line tells the request; the ledger tells what it looks like.
+    // The head's first line names the request, whose bytes the ledger knows.
     guard inbox.contains(UInt8(ascii: "\n")) else { return false }
     guard let number = host.ledger.request(in: inbox) else {
       host.ledger.complain("connection \(link.number): no request arrived")
@@ -147,7 +149,7 @@ final class ServerSession {
     if answer.endsConnection(isHead: isHead) {
       takesRequests = false
       if dice.chance(1, of: 4) { steps.append(.wait(dice.time(0...seconds(10)))) }
-      // A good server lingers: what is still on its way to it does not reset the connection.
+      // In a calm world the server lingers, so that bytes in transit to it do not reset the connection.
       steps.append(host.weather.isCalm ? .end : .close)
     }
     go()
@@ -187,7 +189,7 @@ final class ServerSession {
     }
   }
 
-  /// Changes a byte, but for the line that tells the answer.
+  /// Alters one byte of the head, outside the line that names the answer.
   private func garble(_ head: inout [UInt8]) {
     let lines = head.indices.filter { head[$0] == UInt8(ascii: "\n") }
     let spared = lines[1] - lines[0]
@@ -204,10 +206,10 @@ final class ServerSession {
     append(answer, to: nil, isHead: false)
   }
 
-  // MARK: - Rest
+  // MARK: - Idle connections
 
-  /// A connection that rests is closed some time, or worse. Every server gives up at last: a client that waits for the
-  /// rest of a garbled response would wait for ever.
+  /// Closes a connection that stays idle for some time, or misuses it. Every server closes at last, because a client
+  /// that waits for the rest of a garbled response would wait for ever.
   private func watchRest() {
     let isFaulty = dice.chance(host.weather.idleFaults, of: 100)
     let most = isFaulty ? dice.pick([milliseconds(100), seconds(3), seconds(100)]) : seconds(2_000)
@@ -220,8 +222,8 @@ final class ServerSession {
       guard progress == before, steps.isEmpty else {
         return watchRest(for: max(time, milliseconds(1)), since: progress, isFaulty)
       }
-      // A fault would answer the request that is on its way. But its rest may never come: not where the client takes what
-      // has been said early for an end.
+      // A fault would answer the request that is being received. The rest of that request may never come, if the client
+      // has taken an early response for the final one.
       guard request == nil || !isFaulty else { return watchRest(for: seconds(2_000), since: progress, false) }
       switch isFaulty ? dice.number(0...5) : 0 {
       case 0, 1: steps.append(.close)
@@ -239,7 +241,7 @@ final class ServerSession {
 
   // MARK: - Steps
 
-  /// Does what can be done now.
+  /// Performs the steps that can be performed now.
   private func go() {
     while isOpen, !isWaiting, !steps.isEmpty {
       progress += 1
@@ -251,7 +253,7 @@ final class ServerSession {
       case .wait(let time): wait(time)
       case .end: link.endToClient()
       case .close:
-        // A close with bytes unread is a reset.
+        // Closing with unread bytes resets the connection.
         unread > 0 ? link.resetToClient() : link.endToClient()
         isOpen = false
       case .reset:
@@ -261,7 +263,9 @@ final class ServerSession {
     }
   }
 
-  /// Sends one segment, and puts the rest back. False: there is no room.
+  /// Sends one segment, and puts the rest back into the queue.
+  ///
+  /// - Returns: `false` if there is no room.
   private func send(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard !link.hasSentEnd, !bytes.isEmpty else { return true }
     let count = min(bytes.count, link.roomToClient, link.segmentBytes())
@@ -273,7 +277,7 @@ final class ServerSession {
     link.sendToClient(Array(bytes.prefix(count)))
     guard count < bytes.count else { return true }
     steps.insert(.send(bytes.dropFirst(count)), at: 0)
-    // Now and then the rest takes its time.
+    // Sometimes the rest is delayed.
     if dice.chance(1, of: 50) { wait(dice.time(0...milliseconds(500))) }
     return true
   }

@@ -1,15 +1,15 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// A kernel, its clock and its network, in memory. All of it is one thread's.
+/// A kernel, its clock and its network, in memory. Used by one thread.
 ///
-/// Theory of operation. Whatever will happen stands in one queue, ordered by time. The clock advances when the loop would
-/// sleep, to the next thing that happens or to the end of the sleep, and by a little in each call. What has become due
-/// happens at the beginning of the next call. Nothing depends on the real clock, on addresses in memory or on the order of
-/// a hash table: the seed decides everything.
+/// Theory of operation. All future events are in one queue, ordered by time. The clock advances when the loop would
+/// sleep, to the next event or to the end of the sleep, and by a little in each call. Events that have become due
+/// happen at the beginning of the next call. Nothing depends on the real clock, on addresses in memory or on the order
+/// of a hash table: the seed decides everything.
 ///
-/// Readiness is reported on a change (edge-triggered), first come, first served. Descriptor numbers are used again at
-/// once, lowest first, so that a stale number or a second close shows.
+/// Readiness is reported on a change (edge-triggered), first come, first served. A closed descriptor's number is reused
+/// at once, lowest first, so that the use of a stale number and a second close are detected.
 final class SimulatedKernel: Kernel, @unchecked Sendable {
   private enum Kind {
     case poller
@@ -20,9 +20,9 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   let weather: Weather
   var dice: Dice
-  /// Told when the client begins to connect, and where.
+  /// Called when the client begins to connect, with the address.
   var linkOpened: ((Link, SocketAddress) -> Void)?
-  /// Told when the client hands bytes of a link's to the kernel: what was offered, and how much of it was taken.
+  /// Called when the client sends, with the bytes that it offered and the number that the kernel accepted.
   var bytesTaken: ((Link, [UInt8], Int) -> Void)?
 
   private(set) var time = seconds(1)
@@ -30,20 +30,21 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private var hosts: [(address: SocketAddress, host: Host)] = []
   private var descriptors: [Kind?] = [nil, nil, nil]
   private var hasWakeUpEdge = false
-  /// Of the timers; the first to go off resets it.
+  /// The time of the timer; cleared when it expires. All timer descriptors share it.
   private var alarm: UInt64?
   private var hot: [Link] = []
 
-  /// All that there have been.
+  /// All links since the beginning.
   private(set) var links: [Link] = []
   private(set) var trace = Trace()
-  /// Whatever a correct client never does.
+  /// Calls that a correct client never makes.
   private(set) var offences: [String] = []
-  /// The latest wait was to be without end, and nothing will happen any more.
+  /// Whether the latest wait had no time limit and no event will happen any more.
   private(set) var isAtRest = false
   private(set) var isWaiting = false
   private(set) var waits = 0
-  /// Waits in a row that neither had anything to tell nor lasted a millisecond, with nothing else done between them.
+  /// Number of consecutive waits, without another call between them, that had no events and lasted less than a
+  /// millisecond.
   private(set) var idleWaits = 0
   private(set) var idleWaitsMost = 0
 
@@ -70,7 +71,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     hot.append(link)
   }
 
-  /// What would keep the world alive after its end.
+  /// Drops all future events, which would keep the world alive after its end.
   func forgetFuture() { queue.removeAll() }
 
   // MARK: - Time
@@ -79,7 +80,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     while let happen = queue.popDue(at: time) { happen() }
   }
 
-  /// Time passes in a call, and something may happen just before it.
+  /// Advances the time by that of a system call; events that are due by then happen before the call itself.
   private func call() {
     idleWaits = 0
     time += weather.callTime
@@ -89,7 +90,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private var isAlarmDue: Bool { alarm.map { $0 <= time } ?? false }
   private var hasNews: Bool { hasWakeUpEdge || isAlarmDue || !hot.isEmpty }
 
-  /// By then everything is over, or goes round for ever.
+  /// Upper bound of the simulated time. A world that is not over by then never ends.
   static let timeMax = seconds(30 * 24 * 3600)
 
   private func rest(until end: UInt64) {
@@ -175,7 +176,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     return send(descriptor, offered: offered)
   }
 
-  // No file belongs to these worlds.
+  // These worlds have no files.
   func fileSize(_ file: Int32) -> Int { -Int(Errno.badDescriptor.rawValue) }
   func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int { fileSize(file) }
   func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int { fileSize(file) }
@@ -238,7 +239,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
       rest(until: milliseconds < 0 ? .max : time + LarkspurSimulation.milliseconds(UInt64(milliseconds)))
     }
     let list = takeEvents()
-    // Another thread may run an inline tick before the loop's thread comes to look at its events: they may be stale by then.
+    // Another thread may run an inline tick before the loop's thread gets to its events, which may be stale by then.
     if dice.chance(1, of: 4) {
       time += dice.time(0...weather.callTime)
       happen()
@@ -277,7 +278,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   func setTimer(_ descriptor: Int32, to moment: Deadline) { alarm = moment.nanoseconds }
 
   private func open(_ kind: Kind) -> Int32 {
-    // The first three are the standard streams'.
+    // The first three descriptors are the standard streams.
     let number = descriptors.indices.dropFirst(3).first { descriptors[$0] == nil } ?? descriptors.count
     if number == descriptors.count { descriptors.append(nil) }
     descriptors[number] = kind

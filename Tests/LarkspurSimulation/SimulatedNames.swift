@@ -2,7 +2,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// A name server: answers at once, late, never as long as somebody waits, or that it cannot tell.
+/// A name server that answers at once, after the network's latency, after up to 100 s, or with a failure.
 final class SimulatedNames: NameSource, @unchecked Sendable {
   struct Name {
     let text: String
@@ -21,7 +21,7 @@ final class SimulatedNames: NameSource, @unchecked Sendable {
     dice = kernel.dice.fork()
   }
 
-  /// The names of a world. Some are IP addresses, which nobody looks up.
+  /// Draws the names of a world. Some are IP addresses, which need no lookup.
   static func draw(_ dice: inout Dice) -> [Name] {
     let most = dice.pick([1, 1, 3])
     return (0..<dice.number(1...4)).map { index in

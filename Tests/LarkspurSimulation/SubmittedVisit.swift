@@ -2,11 +2,12 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTransport
 
-/// A visit as a session makes it when nothing but a connection and a response is waited for: callbacks on the loop, submitted by a
-/// simulated second thread. While the loop is parked they run in inline ticks; what has to wait for more goes on in a task.
+/// A visit made as a session makes it when it waits for a connection and a response only: with callbacks on the loop,
+/// submitted by a simulated second thread. While the loop is parked, the callbacks run in inline ticks; a request that
+/// has to wait for more continues in a task.
 ///
-/// The simulated second thread is whatever happens while the kernel waits: the loop is parked then and its lock is free, as for a
-/// real thread.
+/// The simulated second thread is everything that happens while the kernel waits: the loop is then parked and its tick
+/// lock is free, as for a real thread.
 final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
   private enum Stage {
     case new
@@ -24,7 +25,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
   private var began: UInt64 = 0
   private var deadline = Deadline.never
   private var running: RunningExchange?
-  /// What has read the body so far.
+  /// The reader that has read the body so far.
   private var reader: World.BodyReader?
 
   init(_ visit: Visit, in world: World, over pool: Pool) {
@@ -38,11 +39,11 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
   private var endpoint: Endpoint { world.endpoints[plan.endpoint] }
   private var request: PoolRequest { world.request(for: plan, until: deadline) }
 
-  /// Cancels what is left of the visit, as from a second thread.
+  /// Cancels the rest of the visit, as from a second thread.
   func cancel() { slot.cancel() }
 
   func submit() {
-    // Inside a tick this thread stands for another one: that one finds the lock taken, and posts.
+    // Inside a tick, this code stands for a second thread that finds the tick lock taken and posts.
     if world.loop.isCurrent {
       world.loop.post { [self] in perform() }
     } else {
@@ -85,12 +86,12 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
       stage = .reading
       read()
     } catch {
-      // A request without a response: the pool may send it again, and has the last word.
+      // A request without a response may be sent again, which the pool decides.
       if slot.hasBegun { continueInTask() } else { ended(.failed(error)) }
     }
   }
 
-  /// Reads the body as it comes.
+  /// Reads the body as its pieces arrive.
   private func read() {
     guard let exchange = running?.exchange, var reader = reader.take() else {
       return ended(.failed(.internalInconsistency))
@@ -133,7 +134,7 @@ final class SubmittedVisit: LoopCallback, LoopCompletion, @unchecked Sendable {
     world.loop.completeAfterTick(self)
   }
 
-  /// The second thread has its response, and submits the next request at once.
+  /// Submits the next request as soon as the second thread has the response.
   func complete() {
     index += 1
     stage = .new

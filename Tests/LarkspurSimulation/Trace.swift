@@ -1,4 +1,4 @@
-/// What has happened in a world: the last of it in words, and a digest of all of it.
+/// The events of a world: the latest ones as entries, and a digest of all of them.
 package struct Trace {
   private struct Entry {
     var time: UInt64
@@ -7,7 +7,7 @@ package struct Trace {
     var value: Int
   }
 
-  /// So many of the latest entries are kept.
+  /// Number of latest entries that are kept.
   private static let entriesMax = 400
 
   private var entries: [Entry] = []
@@ -24,10 +24,10 @@ package struct Trace {
     count += 1
   }
 
-  /// One step of FNV-1a, for a whole number at once.
+  /// One step of FNV-1a, over a whole number at once.
   private mutating func mix(_ value: UInt64) { digest = (digest ^ value) &* 0x100_0000_01b3 }
 
-  /// Oldest first: time in microseconds, what happened, the connection or the request, a number.
+  /// The entries, oldest first: time in microseconds, event, connection or request, value.
   package var lines: [String] {
     let first = count < Self.entriesMax ? 0 : count % Self.entriesMax
     return (entries[first...] + entries[..<first]).map { "\($0.time / 1000) \($0.word) \($0.place) \($0.value)" }

@@ -1,7 +1,7 @@
 import LarkspurHTTP
 import LarkspurTransport
 
-/// One task of a user's: a few requests one after another, and perhaps a change of mind.
+/// One task of a user: a few requests in sequence, and perhaps a cancellation.
 struct Visit {
   struct Plan {
     let number: Int
@@ -13,12 +13,12 @@ struct Visit {
     let reading: Reading
   }
 
-  /// What is done with the response.
+  /// The way in which the response is read.
   enum Reading {
     case all
     case collect(bytesMax: Int)
     case pieces(Int)
-    /// With a pause after each piece.
+    /// Pauses after each piece.
     case slowly(UInt64)
     case nothing
     case giveUp(TransportError)
@@ -26,11 +26,11 @@ struct Visit {
     case cancel
   }
 
-  /// How its requests come to the loop.
+  /// The way in which the requests reach the loop.
   enum Way {
     /// A task that the loop starts.
     case task
-    /// A task whose first job a second thread brings.
+    /// A task whose first job a second thread submits.
     case inlineTask
     /// Callbacks that a second thread submits.
     case submitted
@@ -40,7 +40,7 @@ struct Visit {
   let way: Way
   let plans: [Plan]
   let cancelledAfter: UInt64?
-  /// Over a connection of its own, to one of several addresses.
+  /// Whether the visit uses a connection of its own, to one of several addresses, instead of the pool.
   let isPrivate: Bool
 
   init(endpoints: Int, within span: UInt64, _ weather: Weather, _ ledger: Ledger, _ dice: inout Dice) throws {

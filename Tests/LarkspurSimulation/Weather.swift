@@ -1,28 +1,28 @@
-/// How kind a world is: its network, its kernel and its servers.
+/// The fault profile of a world: its network, its kernel and its servers.
 struct Weather {
-  /// Nothing goes wrong: every request is to be answered.
+  /// Nothing goes wrong: every request has to be answered.
   let isCalm: Bool
-  /// Of each segment, one way.
+  /// Latency of a segment in one direction, in nanoseconds.
   var latency: ClosedRange<UInt64>
   var segmentBytes: ClosedRange<Int>
-  /// So many bytes of a socket's are on their way, or not read by the server.
+  /// Maximum number of a socket's bytes that are in transit or not read by the server.
   var sendBufferBytes: Int
-  /// So many bytes are on their way to a socket, or not read by the client.
+  /// Maximum number of bytes that are in transit to a socket or not read by the client.
   var receiveWindowBytes: Int
-  /// What a system call takes.
+  /// Duration of a system call, in nanoseconds.
   var callTime: UInt64
-  /// The loop's thread may wake up so much too late.
+  /// Maximum delay with which the loop's thread wakes up, in nanoseconds.
   var lateness: UInt64 = 0
   var eventsPerWaitMax: Int
   var descriptorsMax = Int.max
 
-  // In percent: of look-ups, calls, connects, connections, connections, answers.
+  // Probabilities in percent: per lookup, call, connect, connection, connection, answer.
   var nameFaults = 0
   var kernelFaults = 0
   var connectFaults = 0
-  /// The network forgets a connection.
+  /// The network silently drops a connection.
   var cuts = 0
-  /// A server closes a connection that rests, or sends something there.
+  /// A server closes an idle connection, or sends something on it.
   var idleFaults = 0
   var answerFaults = 0
 

@@ -2,19 +2,19 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// What has to be true of a world, as far as the ledger does not see to it.
+/// The checks of a world that the ledger does not make.
 extension World {
   func checkLimits(at address: SocketAddress) {
     let open = kernel.openLinks.compactMap(\.address).filter { !Self.privateAddresses.contains($0) } + [address]
     guard let names = names.first(where: { $0.addresses.contains(address) })?.addresses else { return }
-    // A dial has as many sockets as there are addresses, at the most.
+    // A dial has at most as many sockets as there are addresses.
     let here = open.count { names.contains($0) }
     ledger.check(here <= options.limits.perEndpointMax * names.count, "\(here) connections to \(names)")
     let sockets = options.limits.totalMax * (self.names.map(\.addresses.count).max() ?? 1)
     ledger.check(open.count <= sockets, "\(open.count) connections in all")
   }
 
-  /// Deadlines and cancellations end a request, and not much later than they should.
+  /// Checks that a request ends soon after its deadline or its cancellation.
   func checkTime(_ plan: Visit.Plan, _ visit: Visit, began: UInt64) {
     let slack = milliseconds(5) + 2 * weather.lateness + 1_000 * weather.callTime
     if let time = plan.timeMax {
@@ -29,7 +29,7 @@ extension World {
     }
   }
 
-  /// Each error has a cause.
+  /// Checks that an error has a cause.
   func check(_ error: TransportError, of plan: Visit.Plan, _ visit: Visit) {
     let isCancelled = visit.cancelledAfter != nil
     let isDisturbed = weather.cuts + weather.answerFaults + weather.idleFaults + weather.connectFaults > 0
@@ -66,13 +66,13 @@ extension World {
     if let pool {
       ledger.check(pool.counts == (0, 0, 0), "the pool counts \(pool.counts)")
     }
-    // A world's work is bounded by what happens in it.
+    // The work of a world is bounded by its events.
     ledger.check(kernel.idleWaitsMost <= Self.idleWaitsMax, "\(kernel.idleWaitsMost) turns in a row did nothing")
   }
 
   private static let idleWaitsMax = 100
 
-  /// For the trace.
+  /// Returns the number of an error in the trace.
   func word(for error: TransportError) -> Int {
     switch error {
     case .resolutionFailed: 1

@@ -10,22 +10,22 @@ import LarkspurTransport
 ///        \--------------------- Ledger: what was asked, sent, answered, delivered ------/
 /// ```
 ///
-/// Whatever goes wrong ends after some time: a server that says nothing resets, a network that has forgotten a connection
-/// makes the kernel give it up. So each request has to end by itself, and the world comes to rest.
+/// Every fault ends after some time: a silent server closes, and the kernel gives up a connection that the network has
+/// dropped. So each request has to end by itself, and the world comes to rest.
 package final class World: @unchecked Sendable {
-  /// How a world has ended.
+  /// The result of a world.
   package struct Report: Sendable {
     package let seed: UInt64
-    /// What was against the rules; nothing, if all is well.
+    /// The broken rules; empty if there are none.
     package let complaints: [String]
     package let trace: Trace
-    /// What the seed has drawn, in words.
+    /// The parameters that the seed has drawn, as text.
     package let setting: String
     package let requests: Int
     package let failures: Int
     package let connections: Int
     package let turns: Int
-    /// Callbacks that ran in inline ticks.
+    /// Number of callbacks that ran in inline ticks.
     package let inlineCallbacks: Int
     package let waits: Int
     package let idleWaitsMost: Int
@@ -55,7 +55,7 @@ package final class World: @unchecked Sendable {
   private var turns = 0
   var inlineCallbacks = 0
 
-  /// So many turns without rest are an endless loop, and so many at one time.
+  /// Number of ticks, in all and at one point of simulated time, that count as an endless loop.
   private static let turnsMax = 300_000
   private static let turnsAtOnceMax = 2_000
   static let privateAddresses: [SocketAddress] = [
@@ -101,7 +101,7 @@ package final class World: @unchecked Sendable {
     return options
   }
 
-  // MARK: - What the users do
+  // MARK: - The users
 
   private func arrange(_ span: UInt64) {
     for index in visits.indices { start(index) }
@@ -144,7 +144,7 @@ package final class World: @unchecked Sendable {
       visitIsOver()
     }
     guard let time = visit.cancelledAfter else { return }
-    // In the middle of whatever the loop does; when it sleeps, as from another thread.
+    // Cancels in the middle of the loop's work, or through the inbox while the loop waits, as another thread would.
     kernel.after(time) { [unowned self] in
       if kernel.isWaiting { loop.post { task.cancel() } } else { task.cancel() }
     }
@@ -169,7 +169,7 @@ package final class World: @unchecked Sendable {
     }
   }
 
-  /// Without a pool, to the fastest of several addresses.
+  /// Makes a visit without a pool, over a connection to the fastest of several addresses.
   private func makePrivate(_ visit: Visit) async {
     var connection: Connection?
     for plan in visit.plans {
@@ -232,7 +232,7 @@ package final class World: @unchecked Sendable {
     }
   }
 
-  /// Compares a body with what the server has sent.
+  /// Compares a body with the bytes that the server has sent.
   struct BodyReader {
     let number: Int
     let answer: Int?
@@ -293,7 +293,7 @@ package final class World: @unchecked Sendable {
     pool?.shutDown()
   }
 
-  // MARK: - The world's course
+  // MARK: - The world's run
 
   /// Runs the world to its end.
   package func run() -> Report {
@@ -312,7 +312,9 @@ package final class World: @unchecked Sendable {
       idleWaitsMost: kernel.idleWaitsMost, seconds: Int(kernel.time / seconds(1)))
   }
 
-  /// Turns until `isOver`. False: it did not come to that.
+  /// Runs ticks until `isOver` returns true.
+  ///
+  /// - Returns: Whether `isOver` has returned true before the limits were reached.
   private func turn(until isOver: () -> Bool) -> Bool {
     var (time, turnsAtOnce) = (kernel.time, 0)
     repeat {
@@ -326,13 +328,13 @@ package final class World: @unchecked Sendable {
     return false
   }
 
-  /// All ways in which a pool may end.
+  /// Ends the pool in one of all possible ways.
   private func end() {
     switch dice.number(0...3) {
     case 0: loop.post { [unowned self] in shutDown() }
     case 1: loop.post { [unowned self] in pool?.renewConnections() }
     case 2: pool = nil
-    // Its timers close what is idle.
+    // The pool's timers close its idle connections.
     default: break
     }
   }

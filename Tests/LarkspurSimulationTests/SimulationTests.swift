@@ -3,7 +3,8 @@ import LarkspurSimulation
 import TestKit
 import Testing
 
-/// Whole worlds. A failure names its seed: `Simulate 1 SEED` runs it again, and prints what happened.
+/// Simulated worlds keep all rules. A failure names its seed: `Simulate 1 SEED` runs that world again and prints its
+/// events.
 @Suite(.ownThread) struct SimulationTests {
   @Test(arguments: 0..<8) func randomWorlds(part: UInt64) throws {
     var seeds = SeededGenerator(for: "worlds, part \(part)")
@@ -27,7 +28,7 @@ import Testing
     #expect(try World(seed: 1).run().trace.digest != World(seed: 2).run().trace.digest)
   }
 
-  /// Hash tables have another order in each process.
+  /// A world's digest is the same in another process, where hash tables have another order.
   @Test func alsoInAnotherProcess() throws {
     let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     let process = Process()

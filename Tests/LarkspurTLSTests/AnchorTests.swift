@@ -2,9 +2,11 @@ import LarkspurTLS
 import LarkspurTestServer
 import Testing
 
-/// What a root has to be, and what it need not be: RFC 5280 6.1.1 takes its name and its key.
+/// The properties that a root needs and those that it does not: RFC 5280 6.1.1 takes its name and its key.
 @Suite struct AnchorTests {
-  /// What a leaf below a root of this kind comes to: right below, and below an intermediate.
+  /// Verifies a leaf directly below a changed root, and one below an intermediate.
+  ///
+  /// - Returns: The two problems; `nil` for a trusted chain.
   private func problems(_ change: (inout TestCertificate.Request) -> Void) throws -> [TLSError.Problem?] {
     var request = TestCertificate.Request.authority("An anchor")
     change(&request)
@@ -33,11 +35,12 @@ import Testing
     for (name, change) in changes { #expect(try problems(change) == [nil, nil], "\(name)") }
   }
 
-  /// What it says against itself counts.
+  /// A root's own restrictions count against it.
   @Test func whatRootsMustNotHave() throws {
     let changes: [(String, TLSError.Problem, (inout TestCertificate.Request) -> Void)] = [
       ("no authority", .certificateInvalid, { $0.basicConstraints = .init() }),
-      // In version 3 something has to say that it is an authority: a server's own certificate may lack both.
+      // A certificate of version 3 has to declare that it is an authority, because a server's own certificate may lack
+      // both.
       (
         "neither basic constraints nor key usage", .certificateInvalid,
         { ($0.basicConstraints, $0.keyUsage) = (nil, nil) }
@@ -64,7 +67,7 @@ import Testing
     #expect(try problems { $0.basicConstraints?.pathLength = 0 } == [nil, .certificateInvalid])
   }
 
-  /// What is presented keeps to the rules.
+  /// Presented intermediates have to follow the rules that roots may break.
   @Test func intermediatesAreNotForgiven() throws {
     let root = try TestCA()
     let changes: [(inout TestCertificate.Request) -> Void] = [
@@ -74,14 +77,14 @@ import Testing
     for change in changes {
       let leaf = try root.intermediate(.ecP256, change).issue(.init(names: ["a.example"]))
       #expect(try leaf.problem(for: "a.example", roots: [root.rootCertificateDER]) == .certificateInvalid)
-      // A root that is sent along is still one of ours.
+      // A root that the server sends along is still one of the trusted roots.
       let issuers = try root.intermediate(.ecP256, change)
       let below = try issuers.intermediate(name: "Below").issue(.init(names: ["a.example"]))
       #expect(try below.problem(for: "a.example", roots: [root.rootCertificateDER]) == .certificateInvalid)
     }
   }
 
-  /// Anchors for one evaluation may be any certificates, of any form, and what is above them does not matter.
+  /// Anchors for one evaluation may be any certificates of any form, and the certificates above them do not matter.
   @Test func namedAnchors() throws {
     let root = try TestCA()
     let changes: [(inout TestCertificate.Request) -> Void] = [
@@ -99,17 +102,17 @@ import Testing
       for anchor in chain {
         let trust = try unknown.evaluate(host: server, anchors: [anchor], date: date)
         #expect(trust.result.isTrusted && trust.verified.last == anchor)
-        // Alone as well.
+        // The leaf alone, without its issuers, is trusted as well.
         let alone = try Trust.verifying([chain[0]], for: server, roots: .only([]), date: date)
         #expect(try alone.evaluate(host: server, anchors: [anchor], date: date).result.isTrusted)
       }
-      // An anchor does not widen what it says itself.
+      // An anchor is trusted only for its own names.
       let other = try #require(ServerName(host: "b.example"))
       #expect(try !unknown.evaluate(host: other, anchors: [chain[1]], date: date).result.isTrusted)
     }
   }
 
-  /// Above a server's own certificate nothing is asked.
+  /// Nothing above an anchored leaf is checked, not even an expired issuer.
   @Test func anExpiredIssuerAboveALeafThatIsNamed() throws {
     let middle = try TestCA().intermediate { $0.notAfter = -60 }
     let leaf = try middle.issue(.init(names: ["a.example"]))
@@ -123,7 +126,8 @@ import Testing
 
   // MARK: - Sizes
 
-  /// SubjectPublicKeyInfo of an RSA key (RFC 8017 A.1.1) without a private one: a modulus and an exponent of so many bits.
+  /// Returns the SubjectPublicKeyInfo of an RSA key (RFC 8017 A.1.1), without a private key, from the sizes of its
+  /// modulus and exponent.
   private func rsa(_ modulusBits: Int, exponentBits: Int) -> [UInt8] {
     func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
       [tag, 0x83, UInt8(content.count >> 16), UInt8(content.count >> 8 & 0xff), UInt8(content.count & 0xff)] + content
@@ -131,7 +135,7 @@ import Testing
     func number(_ bits: Int) -> [UInt8] {
       element(2, [0] + [UInt8](repeating: 0xff, count: bits / 8))
     }
-    // DER wants the shortest length, and OpenSSL's reader takes any.
+    // DER requires the shortest form of a length, but OpenSSL's reader accepts any.
     let algorithm: [UInt8] = [0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0]
     let key = element(0x30, number(modulusBits) + number(exponentBits))
     return element(0x30, algorithm + element(3, [0] + key))
@@ -149,7 +153,7 @@ import Testing
     request.publicKeyDER = key
     let leaf = try root.issue(request)
     #expect(try leaf.problem(for: "a.example", roots: [root.rootCertificateDER]) == problem)
-    // An issuer's signature would be wrong: with a key that is too large it does not come to that.
+    // The issuer's signature is wrong, but a key that is too large fails before signatures are checked.
     let middle = try root.intermediate(.rsa(2048)) { $0.publicKeyDER = key }
     let below = try middle.issue(.init(names: ["a.example"]))
     #expect(

@@ -42,7 +42,7 @@ import Testing
     #expect(Certificate.read(Array(pem.utf8))?.map(\.der) == [leaf.certificateDER, ca.rootCertificateDER])
   }
 
-  /// A block that is damaged takes no other along, wherever it stands and whatever is wrong with it.
+  /// A damaged block does not make other blocks unreadable, wherever the block stands and however it is damaged.
   @Test func damagedBlocks() throws {
     let good = try (0..<3).map { try TestCA(name: "\($0)").certificate }
     let pem = good[0].certificatePEM
@@ -57,14 +57,14 @@ import Testing
         var blocks = good.map(\.certificatePEM)
         blocks.insert(block + "\n", at: place)
         #expect(Certificate.read(Array(blocks.joined().utf8))?.map(\.der) == good.map(\.certificateDER))
-        // A client's certificate must not be taken for another one.
+        // A client identity must not use another certificate in place of the damaged one.
         blocks = [block + "\n", good[1].certificatePEM]
         #expect(throws: TLSError(.identityUnreadable)) {
           try ClientIdentity(certificates: Array(blocks.joined().utf8), key: good[1].privateKeyDER)
         }
       }
     }
-    // A key or a list is not damage.
+    // Keys and revocation lists among the blocks do not count as damage.
     let mixed = good[1].privateKeyPEM + good[0].certificatePEM.replacing("\n", with: "\r\n")
     #expect(Certificate.read(Array(mixed.utf8))?.map(\.der) == [good[0].certificateDER])
   }
@@ -79,7 +79,7 @@ import Testing
     #expect(Certificate.read(Array(pem.utf8.dropLast(40))) == nil)
   }
 
-  /// OpenSSL would ask for the password at the terminal.
+  /// An encrypted block counts as damaged: OpenSSL would ask for the password at the terminal.
   @Test func anEncryptedBlockIsDamaged() throws {
     let pem = try TestCA().issue().certificatePEM
     let head = "-----BEGIN CERTIFICATE-----\n"

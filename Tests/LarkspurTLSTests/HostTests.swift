@@ -2,9 +2,11 @@ import LarkspurTLS
 import LarkspurTestServer
 import Testing
 
-/// Which certificate is for which host, and which hosts an issuer excludes.
+/// The hosts that a certificate covers, and the hosts that an issuer excludes.
 @Suite struct HostTests {
-  /// What a chain for `names` and `addresses` comes to for a host.
+  /// Verifies a chain whose leaf has `names` and `addresses` for a host.
+  ///
+  /// - Returns: The problem, or `nil` for a trusted chain.
   private func problem(
     _ names: [[UInt8]], addresses: [String] = [], for host: String,
     _ change: (inout TestCertificate.Request) -> Void = { _ in }
@@ -17,21 +19,21 @@ import Testing
   }
 
   @Test(arguments: [
-    // A star stands for any label that a host may have.
+    // A wildcard matches any label that is allowed in a host name.
     ("*.test.example", "a_b.test.example", true), ("*.test.example", "_a.test.example", true),
     ("*.my_app.test.example", "x.my_app.test.example", true), ("*.test.example", "a-.test.example", true),
     ("*.test.example", "-a.test.example", true), ("*.test.example", "a--b.test.example", true),
     ("*.test.example", "1.test.example", true), ("*.test.example", "xn--bcher-kva.test.example", true),
     ("*.TEST.Example", "A.test.EXAMPLE", true), ("*.test.example", "a.test.example.", true),
     ("*.xn--bcher-kva.example", "a.xn--bcher-kva.example", true), ("*.1.example", "a.1.example", true),
-    // For one label, the first, and not right below the top.
+    // A wildcard matches only one label, only the first one, and not directly below the top level.
     ("*.test.example", "a.b.test.example", false), ("*.test.example", "test.example", false),
     ("*.example", "test.example", false), ("*.xn--p1ai", "test.xn--p1ai", false), ("*", "test", false),
     ("*.*.example", "a.b.example", false), ("a.*.example", "a.b.example", false), ("*.", "a.", false),
     ("*..example", "a.example", false), ("*.test.example.", "a.test.example", false),
     ("a*.test.example", "ab.test.example", false), ("*a.test.example", "ba.test.example", false),
     ("xn--*.test.example", "xn--a.test.example", false), ("**.test.example", "a.test.example", false),
-    // Without a star.
+    // Names without a wildcard.
     ("a_b.test.example", "a_b.test.example", true), ("A-.test.example", "a-.TEST.example", true),
     ("localhost", "localhost", true), ("a.test.example.", "a.test.example", false),
     (".test.example", "a.test.example", false), ("test.example", "a.test.example", false),
@@ -58,7 +60,8 @@ import Testing
     #expect(try problem([], addresses: ["127.0.0.1"], for: "localhost") == .wrongHost)
   }
 
-  /// A caller that overlooks dates does not overlook hosts.
+  /// A wrong host is reported before an expired date, so that accepting expired certificates does not mean accepting
+  /// wrong hosts.
   @Test func theHostComesBeforeDates() throws {
     let root = try TestCA()
     var request = TestCertificate.Request(names: ["a.example"])
@@ -68,7 +71,8 @@ import Testing
     #expect(try leaf.problem(for: "b.example", roots: [root.rootCertificateDER]) == .wrongHost)
   }
 
-  /// RFC 5280 4.2.1.10: the host that was asked for counts, not only the wildcard that covers it.
+  /// RFC 5280 4.2.1.10: an excluded subtree applies to the requested host, not only to the wildcard that covers the
+  /// host.
   @Test(arguments: [
     ("bad.good.test", "bad.good.test", false), ("BAD.Good.test", "bad.good.test", false),
     ("bad.good.test", "good-bad.good.test", true), ("bad.good.test", "fine.good.test", true),
@@ -80,12 +84,12 @@ import Testing
     let expected = isTrusted ? nil : TLSError.Problem.certificateInvalid
     let wildcard = [Array("*.good.test".utf8)]
     #expect(try problem(wildcard, for: host) { $0.nameConstraints = .init(excluded: [.dns(subtree)]) } == expected)
-    // Beside a subtree that it lies within.
+    // The excluded subtree is now inside a permitted one.
     let both = TestCertificate.Request.NameConstraints(permitted: [.dns("test")], excluded: [.dns(subtree)])
     #expect(try problem(wildcard, for: host) { $0.nameConstraints = both } == expected)
   }
 
-  /// Of the root's constraints, too.
+  /// Name constraints of the root apply, too.
   @Test func excludedByTheRoot() throws {
     var request = TestCertificate.Request.authority("Narrow")
     request.nameConstraints = .init(excluded: [.dns("bad.good.test")])
@@ -98,12 +102,14 @@ import Testing
 }
 
 extension TestCertificate {
-  /// What its chain comes to, now, with these roots. `nil` for what is trusted.
+  /// Verifies this certificate's chain at the present time, with the given roots.
+  ///
+  /// - Returns: The problem, or `nil` for a trusted chain.
   func problem(for host: String, roots: [[UInt8]]) throws -> TLSError.Problem? {
     let chain = try chainDER.map { try #require(Certificate.read($0)?.first) }
     let trusted = try roots.map { try #require(Certificate.read($0)?.first) }
     let name = try #require(ServerName(host: host))
-    // The leaf begins an hour ago, whenever that is.
+    // The certificate is valid since one hour before its creation.
     let date = chain[0].notBefore + 3600
     return try Trust.verifying(chain, for: name, roots: .only(trusted), date: date).result.error?.problem
   }

@@ -2,7 +2,7 @@ import Foundation
 import LarkspurTLS
 import Testing
 
-/// Keys and archives whose algorithms OpenSSL has moved to its legacy provider. Their password is right, and of no use.
+/// Keys and archives that use algorithms which OpenSSL has moved to its legacy provider. A right password fails, too.
 @Suite struct OldEncryptionTests {
   @Test(
     arguments: [desInPKCS8, rc2InPKCS8, desInPEM, desInPEM.replacing("DES-CBC", with: "NO-SUCH-CIPHER")],
@@ -14,8 +14,8 @@ import Testing
     #expect(problem == .encryptionUnsupported)
   }
 
-  /// OpenSSL's limit for the memory of scrypt is 32 MiB (RFC 7914, section 2: 128 * N * r bytes). What asks for more may well be
-  /// good, but not here; an N that is no power of two is good nowhere.
+  /// OpenSSL limits the memory of scrypt to 32 MiB (RFC 7914, section 2: 128 * N * r bytes). A key that needs more is
+  /// unsupported, although it may be valid; an N that is no power of two is invalid, and reported alike.
   @Test(arguments: [("AQgCAQEw", "AUACAQEw"), ("QAAC", "QAEC")]) func costs(good: String, bad: String) {
     let key = Self.scryptInPKCS8.replacing(good, with: bad)
     #expect(key != Self.scryptInPKCS8)
@@ -30,7 +30,8 @@ import Testing
       certificates: Array(Self.certificate.utf8), key: Array(Self.scryptInPKCS8.utf8), password: "open")
   }
 
-  /// The digest of an archive is looked at first. Where that one is missing, OpenSSL says that the password is wrong, too.
+  /// The digest of an archive is checked first. Where the digest is not available, OpenSSL reports a wrong password,
+  /// too.
   @Test func archives() throws {
     for (archive, password, expected) in [
       (Self.rc2Archive, "open", TLSError.Problem.encryptionUnsupported), (Self.rc2Archive, "wrong", .passwordWrong),
@@ -41,7 +42,7 @@ import Testing
     }
   }
 
-  /// The key itself is good: with a wrong key for comparison.
+  /// The unencrypted key loads, so that the failures in the other tests come from the encryption.
   @Test func theKeyInTheOpen() throws {
     _ = try ClientIdentity(certificates: Array(Self.certificate.utf8), key: Array(Self.key.utf8))
   }

@@ -13,7 +13,8 @@ import Testing
     #expect(ServerName(host: host)?.text == text)
   }
 
-  /// CVE-2022-27775: the same address on another link. No session of the one is resumed with the other.
+  /// CVE-2022-27775: an address with another zone is another server, so that no session of one is resumed with the
+  /// other.
   @Test func zonesAreToldApart() {
     let keys = ["fe80::1", "fe80::1%eth0", "fe80::1%eth1"].compactMap(ServerName.init).map {
       SessionKey(server: $0, port: 443)
@@ -21,7 +22,7 @@ import Testing
     #expect(Set(keys).count == 3)
   }
 
-  /// CVE-2021-0341: only ASCII letters are compared without regard to case. The Kelvin sign is no `k`.
+  /// CVE-2021-0341: only ASCII letters are compared without regard to case. The Kelvin sign is not a `k`.
   @Test(arguments: [
     "", ".", ".example.com", "a..b", "..", "127.1", "0x7f000001", "010.0.0.1", "00.0.0.1",
     "256.0.0.1", "1.2.3", "1.2.3.4.5", "1..2.3", "::1\0", "1:2:3:4:5:6:7:8:9", "1.2.3.4:80", "::g", "1.2.3.4.",

@@ -1,6 +1,6 @@
 import LarkspurTransport
 
-/// Says nothing unasked.
+/// A tunnel authorizer that sends credentials only after a challenge.
 package struct AskingAuthorizer: TunnelAuthorizer {
   private let ask: @Sendable (ProxyChallenge) async -> String?
 

@@ -3,25 +3,27 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// A whole connection in memory: the input decides what the peer does, what the kernel does and what the caller does.
-/// Returns what went against the rules; nothing, if all is well.
+/// Runs a whole connection in memory. The input decides the actions of the peer, the kernel and the caller.
 ///
 /// The rules:
-/// - The loop comes to rest after a bounded number of turns, whatever happens.
+/// - The loop comes to rest after a bounded number of ticks, whatever happens.
 /// - Every exchange ends exactly once, and a connection is closed at most once.
-/// - A response that the peer sent well is delivered as a prefix of what it sent, to the exchange it belongs to.
-/// - What the peer gets is a prefix of what the caller asked to send, wherever the body comes from.
-/// - Bytes behind a complete response end the connection: no other exchange begins on it.
-/// - Nobody sleeps while there is something to receive.
-/// - What is received and not handed on stays below a bound.
-/// - When the caller has gone, no socket and no slot is left; the deadline ends what would wait for ever.
+/// - A response that the peer has sent correctly is delivered as a prefix of what it sent, to its own exchange.
+/// - The peer receives a prefix of what the caller asked to send, wherever the body comes from.
+/// - Bytes behind a complete response end the connection: no further exchange begins on it.
+/// - The caller does not sleep while there is something to receive.
+/// - The number of bytes that are received and not handed on stays below a bound.
+/// - After the caller has finished, no socket and no slot is left; the deadline ends every wait that would last for
+///   ever.
+///
+/// - Returns: The broken rules; empty if there are none.
 package func runConnectionSession(_ bytes: [UInt8]) -> [String] {
   guard let world = try? ScriptedWorld() else { return ["the world could not be made"] }
   let session = Session(world, ScriptBytes(bytes))
   return session.run()
 }
 
-/// The input, read byte by byte; behind its end there are zeros.
+/// Reads the input byte by byte; after the end of the input it reads zeros.
 struct ScriptBytes {
   private let bytes: [UInt8]
   private var position = 0
@@ -59,12 +61,12 @@ private final class Session: @unchecked Sendable {
   private var exchangesBegun = 0
   private var exchangesEnded = 0
   private var closes = 0
-  /// Whether what the client receives is still what a good server would have sent.
+  /// Whether the client has received only what a correct server would have sent.
   private var isFaithful = true
-  /// Bytes stand behind the latest answer, in the same piece as its end.
+  /// Whether bytes stand behind the latest answer, in the same piece as its end.
   private var hasStrayBytes = false
   private var isWaiting: () -> Bool = { false }
-  /// All that the peer may have got so far.
+  /// All bytes that the peer may have received so far.
   private var asked: [UInt8] = []
   private static let exchangesMax = 5
   private static let unreadMax = 1 << 20
@@ -82,7 +84,7 @@ private final class Session: @unchecked Sendable {
     isWaiting = { !running.isOver }
     arrangeCancellation(of: running)
     rest()
-    // The peer goes on where the caller waits.
+    // The peer continues where the caller waits.
     for _ in 0..<8 where !running.isOver {
       disturb()
       rest()
@@ -93,7 +95,7 @@ private final class Session: @unchecked Sendable {
     }
     if script.chance(1, of: 3) { running.cancel() }
     rest()
-    // Whatever still waits has a deadline.
+    // Every remaining wait has a deadline.
     world.kernel.advance(by: .seconds(1000))
     rest()
     kernel.beforeCalls(nil)
@@ -108,7 +110,7 @@ private final class Session: @unchecked Sendable {
 
   private func rest() {
     check(world.settle(), "the loop does not come to rest")
-    // The caller never waits for anything but the connection.
+    // The caller waits for nothing but the connection.
     check(!(isWaiting() && peer.isReadable), "the caller sleeps, and there is something to receive")
   }
 
@@ -145,7 +147,7 @@ private final class Session: @unchecked Sendable {
     return errors[script.next(below: errors.count)]
   }
 
-  /// Something happens while the loop rests.
+  /// Makes something happen while the loop rests.
   private func disturb() {
     switch script.next(below: 8) {
     case 0: peer.setSendRoom(1 + script.next())
@@ -197,14 +199,16 @@ private final class Session: @unchecked Sendable {
     if peer.received.count > 1 << 20 { complain("more was sent than asked") }
   }
 
-  /// False: the caller has had enough.
+  /// Performs one exchange.
+  ///
+  /// - Returns: Whether the caller wants another one.
   private func exchange(_ number: Int, over connection: Connection, _ deadline: Deadline) async throws -> Bool {
     let isHead = script.chance(1, of: 5)
     let body = script.chance(1, of: 3) ? Array(repeating: UInt8(number), count: script.next() * 16) : []
     let isUpgrade = script.chance(1, of: 16)
     let method = isHead ? "HEAD" : body.isEmpty ? "GET" : "POST"
     let until = script.chance(1, of: 6) ? world.loop.now.advanced(by: .seconds(script.next())) : deadline
-    // The answer arrives at the first wait behind this, when the request is on its way.
+    // The answer arrives at the next wait, after the request has been sent.
     let hadStrayBytes = hasStrayBytes
     hasStrayBytes = false
     let sent = answer(number, isHead: isHead)
@@ -241,7 +245,7 @@ private final class Session: @unchecked Sendable {
     return stopsAfter == .max
   }
 
-  /// Sends the body from wherever the input says.
+  /// Sends the body from the source that the input selects.
   private func send(
     _ body: [UInt8], by method: String, _ isUpgrade: Bool, over connection: Connection, _ until: Deadline
   ) async throws -> Exchange {
@@ -269,7 +273,7 @@ private final class Session: @unchecked Sendable {
       }
     case 5:
       let pieceBytes = 1 + script.next()
-      // One byte too few or too many, now and then.
+      // Sometimes one byte too few or too many.
       let last = body.count + (script.chance(1, of: 4) ? script.next(below: 3) - 1 : 0)
       source = .produced(length: body.count) { writer in
         for start in stride(from: 0, to: last, by: pieceBytes) {
@@ -309,11 +313,13 @@ private final class Session: @unchecked Sendable {
 
   // MARK: - The peer
 
-  /// Queues an answer, and returns its body. Nil: it is not to be understood.
+  /// Queues an answer.
+  ///
+  /// - Returns: The answer's body, or `nil` if the answer may be malformed.
   private func answer(_ number: Int, isHead: Bool) -> [UInt8]? {
     let kind = script.next(below: 8)
     guard kind < 7 else {
-      // Whatever the input says.
+      // Sends raw bytes of the input.
       isFaithful = false
       peer.arrive(cut(script.take(script.next())))
       if script.chance(1, of: 2) { peer.close() }
@@ -341,10 +347,10 @@ private final class Session: @unchecked Sendable {
     }
     let isCut = script.chance(1, of: 8)
     if isCut { bytes.removeLast(min(bytes.count, script.next())) }
-    // Bytes behind the answer: its own exchange is fine, and there must not be another.
+    // Bytes behind the answer: its own exchange succeeds, and no further exchange may begin.
     let stray = script.chance(1, of: 10) ? script.take(1 + script.next(below: 40)) : []
     var arrivals = cut(bytes)
-    // A piece like that is told from the next answer only when it comes with this one's end.
+    // Stray bytes can be told from the next answer only if they come with this answer's end.
     if !stray.isEmpty, case .bytes(let last)? = arrivals.last {
       arrivals[arrivals.count - 1] = .bytes(last + stray)
       hasStrayBytes = !isCut && !mustClose
@@ -354,7 +360,7 @@ private final class Session: @unchecked Sendable {
     }
     peer.arrive(arrivals)
     if mustClose {
-      // Its end cannot be told from a cut.
+      // The end of such a body cannot be told from a cut.
       if isCut || !stray.isEmpty { isFaithful = false }
       peer.close()
     } else if isCut {

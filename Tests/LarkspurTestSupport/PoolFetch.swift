@@ -2,14 +2,14 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTransport
 
-/// What a pool's request was answered.
+/// The response to a pool's request.
 package struct PoolReply: Hashable, Sendable {
   package var status: Int
-  /// The head as it came.
+  /// The head as received.
   package var head: [UInt8]
   package var body: [UInt8]
 
-  /// The value of the first field called so.
+  /// Returns the value of the first field with this name.
   package func value(of name: String) -> String? {
     for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst() {
       let colon = line.firstIndex(of: ":") ?? line.endIndex
@@ -21,7 +21,7 @@ package struct PoolReply: Hashable, Sendable {
 }
 
 extension Pool {
-  /// One request, and its answer to the last byte.
+  /// Sends one request, and reads its response to the last byte.
   package func fetch(
     _ request: PoolRequest, from endpoint: Endpoint, in slot: RequestSlot, bytesMax: Int = 1 << 24
   ) async throws(TransportError) -> PoolReply {
@@ -34,7 +34,7 @@ extension Pool {
     return reply
   }
 
-  /// The same, cancelled with the task.
+  /// Sends one request and reads its response; cancels both with the task.
   package func fetch(_ request: PoolRequest, from route: Route) async throws(TransportError) -> PoolReply {
     var reply: PoolReply?
     try await cancelledWithTask { slot throws(TransportError) in
@@ -44,7 +44,7 @@ extension Pool {
     return reply
   }
 
-  /// Closes what is idle until nothing is open. Nobody may use the pool meanwhile.
+  /// Closes idle connections until none is open. The pool must not be used meanwhile.
   package func drain() async {
     while counts.connections > 0 {
       renewConnections()

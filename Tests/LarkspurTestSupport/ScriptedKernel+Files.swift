@@ -5,12 +5,12 @@ import LarkspurIO
 extension ScriptedKernel {
   struct File {
     var contents: [UInt8] = []
-    /// What is written beyond that does not fit on the disk.
+    /// Writes past this size fail, as on a full disk.
     var bytesMax = Int.max
     var takesSplices = true
     var givesSplices = true
     var faults: [Errno] = []
-    /// Becomes the contents after so many more calls that look at the file.
+    /// Contents that replace the present ones after `calls` more calls that access the file.
     var change: (calls: Int, contents: [UInt8])?
 
     mutating func look() -> Errno? {
@@ -160,7 +160,7 @@ extension ScriptedKernel.State {
   }
 }
 
-/// A file of a scripted kernel's, which stays open.
+/// A file of a scripted kernel, which stays open.
 package struct ScriptedFile: Sendable {
   let kernel: ScriptedKernel
   let index: Int
@@ -173,17 +173,17 @@ package struct ScriptedFile: Sendable {
     kernel.with { body(&$0.files[index]) }
   }
 
-  /// The next calls fail.
+  /// Makes the next calls fail.
   package func willFail(_ errors: Errno...) { change { $0.faults += errors } }
-  /// The disk is full behind so many bytes.
+  /// Makes the disk full once the file has this size.
   package func setBytesMax(_ bytes: Int) { change { $0.bytesMax = bytes } }
-  /// `splice` into it and `sendfile` from it are not possible.
+  /// Makes `splice` into the file and `sendfile` from it fail.
   package func refuseSplices() {
     change {
       $0.takesSplices = false
       $0.givesSplices = false
     }
   }
-  /// Somebody changes the file behind so many more calls.
+  /// Replaces the contents after `calls` more calls, as another process would.
   package func willBecome(_ contents: [UInt8], after calls: Int = 0) { change { $0.change = (calls, contents) } }
 }

@@ -2,24 +2,25 @@ import LarkspurBytes
 import LarkspurIO
 import Synchronization
 
-/// A kernel in memory, whose network, faults and clock a test writes.
+/// A kernel in memory, whose network, faults and clock a test scripts.
 ///
-/// Theory of operation. It is as lazy as the real one: what a peer does arrives only during a `wait`, one arrival per
-/// socket and wait, so that a short receive always means that nothing is left. Readiness is reported on a change
-/// (edge-triggered), and then all that is true of the socket at that moment, which is what epoll does. Descriptor
-/// numbers are used again at once, lowest first, so that a stale number or a second close shows.
+/// Theory of operation. The kernel is as lazy as the real one: a peer's actions arrive only during a `wait`, one
+/// arrival per socket and wait, so that a short receive always means that nothing is left. Readiness is reported on a
+/// change (edge-triggered), and then with the socket's whole state at that moment, as epoll does. A closed descriptor's
+/// number is reused at once, lowest first, so that the use of a stale number and a second close are detected.
 ///
-/// A wait never blocks. One that was allowed to block and found nothing is how the loop's rest is told.
+/// A wait never blocks. A wait that was allowed to block and found nothing shows that the loop is at rest.
 package final class ScriptedKernel: Kernel {
-  /// How a connect ends. Sockets take these in their order; when none is left, at the next wait and well.
+  /// The outcome of a connect. Sockets take the outcomes in order; when none is left, a connect succeeds at the next
+  /// wait.
   package enum Connect: Hashable, Sendable {
     case atOnce
     case fails(Errno)
-    /// In progress; the next wait ends it so.
+    /// In progress; ends at the next wait, with this error or with success.
     case later(Errno?)
-    /// In progress, until the peer says otherwise.
+    /// In progress, until the peer completes it.
     case never
-    /// Interrupted by a signal: goes on in the background, and the next wait ends it.
+    /// Interrupted by a signal: continues in the background, and ends at the next wait.
     case interrupted
   }
 
@@ -27,13 +28,13 @@ package final class ScriptedKernel: Kernel {
     case bytes([UInt8])
     case end
     case reset
-    /// Both in one event: the last bytes, and the end behind them.
+    /// The last bytes and the end behind them, in one event.
     case bytesThenEnd([UInt8])
-    /// An event without anything behind it.
+    /// An event without bytes or an end.
     case nothing
   }
 
-  /// What was done to a socket's own end.
+  /// A call that configures the local end of a socket.
   package enum LocalCall: Hashable, Sendable {
     case setNoDelay
     case bindInterface(String)
@@ -43,7 +44,7 @@ package final class ScriptedKernel: Kernel {
     case setUnsentBytesMax(Int32)
   }
 
-  /// How often each call was made.
+  /// The number of calls of each kind.
   package struct Counts: Hashable, Sendable {
     package var sockets = 0
     package var connects = 0
@@ -91,11 +92,11 @@ package final class ScriptedKernel: Kernel {
   enum Kind {
     case poller
     case wakeUp(hasEdge: Bool)
-    /// It goes off then.
+    /// The moment at which the timer expires.
     case timer(Deadline)
     case socket(Int)
     case file(Int)
-    /// One end of a pipe; both have its number.
+    /// One end of a pipe; both ends have its number.
     case pipe(Int)
   }
 
@@ -111,7 +112,7 @@ package final class ScriptedKernel: Kernel {
     var waitFaults: [Errno] = []
     var extraEvents: [PollerEvent] = []
     var files: [File] = []
-    /// What is in each pipe.
+    /// The contents of each pipe.
     var pipes: [[UInt8]] = []
     var pipeFaults: [Errno] = []
     var pipeBytesMax = 1 << 20
@@ -119,11 +120,11 @@ package final class ScriptedKernel: Kernel {
     var calls = 0
     var isAtRest = false
     var waitMilliseconds: Int32 = 0
-    /// Whatever a correct client never does: a call with a descriptor that is not open.
+    /// Calls that a correct client never makes: those with a descriptor that is not open.
     var offences: [String] = []
   }
 
-  /// (A closure alone in a lock would be wrapped anew each time that it is looked at.)
+  /// Performance: a closure that is a lock's only content would be wrapped anew at each access.
   private struct Hooks {
     var beforeCalls: (@Sendable (Int) -> Void)?
   }
@@ -142,11 +143,11 @@ package final class ScriptedKernel: Kernel {
   package var offences: [String] { with { $0.offences } }
   package var openDescriptors: Int { with { $0.descriptors.count } }
   package var openSockets: Int { with { state in state.sockets.count { $0.isOpen } } }
-  /// The number of calls so far, the clock's left out.
+  /// Number of calls so far, without those that read the clock.
   package var calls: Int { with { $0.calls } }
-  /// The latest wait might have blocked, and had nothing to tell.
+  /// Whether the latest wait was allowed to block and had nothing to report.
   package var isAtRest: Bool { with { $0.isAtRest } }
-  /// How long the latest wait was to be, in milliseconds. -1: for ever.
+  /// Timeout of the latest wait in milliseconds; -1 if it had none.
   package var waitMilliseconds: Int32 { with { $0.waitMilliseconds } }
   package var socketCount: Int { with { $0.sockets.count } }
 
@@ -157,13 +158,13 @@ package final class ScriptedKernel: Kernel {
   package func addInterface(_ name: String, index: Int32) { with { $0.interfaces[name] = index } }
   package func willFailToWatch(_ errors: Errno...) { with { $0.watchFaults += errors } }
   package func willFailToWait(_ errors: Errno...) { with { $0.waitFaults += errors } }
-  /// The next wait reports these too, whatever is true.
+  /// Adds events to the next wait's, whatever the sockets' state is.
   package func report(_ events: PollerEvent...) { with { $0.extraEvents += events } }
 
-  /// Is called before each call but the clock's, with the call's number.
+  /// Sets a closure that runs before each call except the clock's, with the call's number.
   package func beforeCalls(_ hook: (@Sendable (Int) -> Void)?) { hooks.withLock { $0.beforeCalls = hook } }
 
-  /// The peer of the socket that was opened as the `index`th, from 0; it may still have to be opened.
+  /// Returns the peer of the socket that is opened as the `index`th, from 0. The socket need not be open yet.
   package func peer(_ index: Int = 0) -> ScriptedPeer { ScriptedPeer(kernel: self, index: index) }
 
   func withSocket<R>(_ index: Int, _ body: (inout Socket) -> sending R) -> sending R {
@@ -177,7 +178,7 @@ package final class ScriptedKernel: Kernel {
 
   package func now() -> Deadline { with { $0.now } }
 
-  /// A day in 2026.
+  /// Returns a fixed day in 2026.
   package func date() -> Int64 { 1_780_000_000 }
 
   package func openSocket(for address: SocketAddress) -> Int32 {
@@ -185,7 +186,7 @@ package final class ScriptedKernel: Kernel {
     return with { state in
       state.counts.sockets += 1
       if !state.socketFaults.isEmpty { return -state.socketFaults.removeFirst().rawValue }
-      // Peers may have been prepared before their socket is opened.
+      // Tests may prepare peers before their socket is opened.
       let index = state.opened
       if index == state.sockets.count { state.sockets.append(Socket(isOpen: false)) }
       state.sockets[index].isOpen = true
@@ -395,16 +396,16 @@ package final class ScriptedKernel: Kernel {
       state.calls += 1
       return state.calls
     }
-    // Without a lock: the hook may well make the loop call us.
+    // Called without a lock, because the hook may make the loop call this kernel.
     hooks.withLock { $0.beforeCalls }?(number)
   }
 }
 
 extension ScriptedKernel.State {
-  /// How many sockets have been opened.
+  /// Number of sockets that have been opened.
   var opened: Int { sockets.count { $0.wasOpened } }
 
-  /// When the next timer goes off.
+  /// The moment at which the next timer expires.
   fileprivate var alarm: Deadline {
     descriptors.values.map { if case .timer(let moment) = $0 { moment } else { .never } }.min() ?? .never
   }
@@ -426,12 +427,14 @@ extension ScriptedKernel.State {
     return body(&sockets[index])
   }
 
-  /// What has arrived, or an error.
+  /// Takes received bytes.
+  ///
+  /// - Returns: Their number and the bytes, or a negated error number.
   mutating func take(from descriptor: Int32, _ room: Int, _ call: String) -> (Int, [UInt8]) {
     withSocket(descriptor, call, else: (-Int(Errno.badDescriptor.rawValue), [])) { socket in
       if !socket.receiveFaults.isEmpty {
         let error = socket.receiveFaults.removeFirst()
-        // The bytes that were not there yet will come, and be reported.
+        // The missing bytes will arrive, and be reported.
         if error == .wouldBlock { socket.hasEdge = true }
         return (-Int(error.rawValue), [])
       }
@@ -476,7 +479,7 @@ extension ScriptedKernel.State {
 }
 
 extension ScriptedKernel.Socket {
-  /// One step of what the network brings.
+  /// Performs one step of the network's script.
   fileprivate mutating func arrive() {
     if !isConnected {
       switch connect {
@@ -512,7 +515,7 @@ extension ScriptedKernel.Socket {
     guard hasEdge, let slot, isConnected else { return nil }
     hasEdge = false
     let isReadable = unread > 0 || hasEnded
-    // A new connection has room, whatever comes then; a socket that has failed is ready for everything (EPOLLERR).
+    // A new connection is writable, whatever follows; a socket that has failed is ready for everything (EPOLLERR).
     let isWritable = sendRoom > 0 || !isConnectReported || pendingError != 0 || isReset
     isConnectReported = true
     guard isReadable || isWritable else { return nil }
@@ -521,29 +524,29 @@ extension ScriptedKernel.Socket {
   }
 }
 
-/// The other end of a scripted socket.
+/// The remote end of a scripted socket.
 package struct ScriptedPeer: Sendable {
   let kernel: ScriptedKernel
   let index: Int
 
-  /// Each of these arrives in a wait of its own.
+  /// Sends pieces, each of which arrives in a wait of its own.
   package func send(_ pieces: [UInt8]...) { arrive(pieces.map { .bytes($0) }) }
   package func send(_ text: String) { arrive([.bytes(Array(text.utf8))]) }
   package func close() { arrive([.end]) }
   package func reset() { arrive([.reset]) }
-  /// At once, without an event: as between the last wait and a request.
+  /// Closes at once and without an event, as if between the last wait and a request.
   package func closeUnnoticed() { kernel.withSocket(index) { $0.hasEnded = true } }
   package func arrive(_ arrivals: [ScriptedKernel.Arrival]) {
     kernel.withSocket(index) { $0.arrivals += arrivals }
   }
 
-  /// What the client has sent so far.
+  /// The bytes that the client has sent so far.
   package var received: [UInt8] { kernel.withSocket(index) { $0.sent } }
   package var receivedText: String { String(decoding: received, as: UTF8.self) }
   package var isOpen: Bool { kernel.withSocket(index) { $0.isOpen } }
-  /// What the client did to its own end, in order.
+  /// The calls that configured the client's end, in order.
   package var localCalls: [ScriptedKernel.LocalCall] { kernel.withSocket(index) { $0.local } }
-  /// What has arrived at the client's kernel, or will, and has not been fetched by the client.
+  /// Number of bytes that have arrived at the client's kernel, or will, and that the client has not received.
   package var unfetched: Int {
     kernel.withSocket(index) { socket in
       socket.unread
@@ -556,17 +559,17 @@ package struct ScriptedPeer: Sendable {
     }
   }
 
-  /// Whether a receive would say anything: bytes, the end or an error.
+  /// Whether a receive would return bytes, the end or an error.
   package var isReadable: Bool {
     kernel.withSocket(index) { $0.isOpen && $0.isConnected && ($0.unread > 0 || $0.hasEnded) }
   }
 
-  /// The slot and the registration that the socket is watched with.
+  /// The slot and the registration with which the socket is watched.
   package var token: (slot: UInt32, registration: UInt32)? {
     kernel.withSocket(index) { socket in socket.slot.map { ($0, socket.registration) } }
   }
 
-  /// The kernel takes so many bytes more, and then no more until there is room again.
+  /// Makes the kernel accept this many bytes, and then none until there is room again.
   package func setSendRoom(_ bytes: Int) {
     kernel.withSocket(index) { socket in
       if socket.sendRoom == 0, bytes > 0 { socket.hasEdge = true }
@@ -574,11 +577,11 @@ package struct ScriptedPeer: Sendable {
     }
   }
 
-  /// The kernel takes at most so many bytes in one call.
+  /// Sets the maximum number of bytes that the kernel accepts in one call.
   package func setSendBytesMax(_ bytes: Int) { kernel.withSocket(index) { $0.sendBytesMax = bytes } }
   package func willFailToSend(_ errors: Errno...) { kernel.withSocket(index) { $0.sendFaults += errors } }
   package func willFailToReceive(_ errors: Errno...) { kernel.withSocket(index) { $0.receiveFaults += errors } }
 
-  /// Ends a connect that was never to end.
+  /// Ends a connect that is in progress.
   package func completeConnect(_ error: Errno? = nil) { kernel.withSocket(index) { $0.connect = .later(error) } }
 }

@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// Names that a test answers for: at once, when it likes, or never.
+/// A name source whose answers a test gives: at once, later, or never.
 package final class ScriptedNames: NameSource {
   package typealias Outcome = NameAnswer<[SocketAddress]>
 
@@ -26,15 +26,17 @@ package final class ScriptedNames: NameSource {
   /// Every question so far, in order.
   package var asked: [String] { state.withLock { $0.asked } }
   package var cancelled: [String] { state.withLock { $0.cancelled } }
-  /// How deep calls of `start` have stood inside each other.
+  /// Maximum number of nested calls of `start`.
   package var callsNestedMax: Int { state.withLock { $0.callsNestedMax } }
-  /// What has neither been answered nor cancelled.
+  /// The questions that have neither been answered nor cancelled.
   package var open: [String] { state.withLock { $0.open.map(\.name.question) } }
 
-  /// Questions for the name are answered at once from now on.
+  /// Makes questions for the name be answered at once from now on.
   package func willAnswer(_ name: String, _ outcome: Outcome) { state.withLock { $0.prepared[name] = outcome } }
 
-  /// Answers the oldest open question for the name. Nil: there is none.
+  /// Answers the oldest open question for the name.
+  ///
+  /// - Returns: The question, or `nil` if there is none.
   @discardableResult
   package func answer(_ name: String, _ outcome: Outcome) -> NameQuestion? {
     let question = state.withLock { state -> NameQuestion? in

@@ -4,18 +4,18 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// A loop on a scripted kernel. The thread that made it turns it by hand; nothing here takes real time.
+/// A loop on a scripted kernel. The thread that has created the loop runs its ticks by hand; nothing takes real time.
 package final class ScriptedWorld: @unchecked Sendable {
   package let kernel = ScriptedKernel()
   package let loop: ClientLoop
-  /// So many turns without rest are an endless loop.
+  /// Number of ticks without rest that counts as an endless loop.
   package static let turnsMax = 20_000
 
   package init() throws(Errno) {
     loop = try ClientLoop(withoutThreadOn: kernel)
   }
 
-  /// Starts a task on the loop. It runs when the loop turns.
+  /// Starts a task on the loop. The task runs in the loop's next tick.
   package func start<T: Sendable>(_ operation: @escaping @Sendable () async throws -> T) -> Running<T> {
     let running = Running<T>()
     running.task = Task(executorPreference: loop) { @concurrent in
@@ -28,7 +28,9 @@ package final class ScriptedWorld: @unchecked Sendable {
     return running
   }
 
-  /// Turns until the loop would sleep. False: it does not come to rest.
+  /// Runs ticks until the loop would sleep.
+  ///
+  /// - Returns: Whether the loop has come to rest.
   @discardableResult
   package func settle() -> Bool {
     for _ in 0..<Self.turnsMax {
@@ -47,14 +49,14 @@ package final class ScriptedWorld: @unchecked Sendable {
     settle()
   }
 
-  /// Starts a task, and turns until it is over or can do nothing but wait.
+  /// Starts a task, and runs ticks until the task is over or can only wait.
   package func run<T: Sendable>(_ operation: @escaping @Sendable () async throws -> T) -> Running<T> {
     let running = start(operation)
     settle()
     return running
   }
 
-  /// What is wrong after everybody has let go: a socket or a slot that was kept, a call that was an offence.
+  /// The leftovers after all users are gone: open sockets, slots in use, and calls that were offences.
   package var leftovers: [String] {
     var found = kernel.offences
     if kernel.openSockets > 0 { found.append("\(kernel.openSockets) sockets are open") }
@@ -63,7 +65,7 @@ package final class ScriptedWorld: @unchecked Sendable {
   }
 }
 
-/// A task on a scripted loop, and its outcome, which is nil while the task runs.
+/// A task on a scripted loop, and its result, which is `nil` while the task runs.
 package final class Running<T: Sendable>: @unchecked Sendable {
   fileprivate(set) var task: Task<Void, Never>?
   package fileprivate(set) var result: Result<T, any Error>?
@@ -75,13 +77,13 @@ package final class Running<T: Sendable>: @unchecked Sendable {
   package func cancel() { task?.cancel() }
 }
 
-/// What a loop's tasks hand to the thread that turns the loop. They are one thread.
+/// A value shared between a loop's tasks and the thread that runs the loop's ticks, which are one thread.
 package final class Shared<T>: @unchecked Sendable {
   package var value: T
   package init(_ value: T) { self.value = value }
 }
 
-/// A request head that cannot be refused.
+/// Returns a valid request head.
 package func request(_ method: String = "GET", _ target: String = "/", body: Int? = nil, upgrade: Bool = false)
   -> RequestHead
 {

@@ -5,24 +5,26 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Cancellation at every step of an exchange, and what it must not reach.
+/// Cancellation at every step of an exchange, and the exchanges that it must not affect.
 @Suite struct CancellationTests {
   static let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-  /// Which call of the kernel is to be accompanied by a cancellation, and how it is done.
+  /// The way in which the exchange is cancelled.
   enum Way: CaseIterable {
     case task
     case canceller
   }
 
-  /// Two exchanges over a connection whose kernel makes trouble. Returns how many kernel calls it took.
+  /// Runs two exchanges over a connection whose kernel returns errors, and cancels at call `number`.
+  ///
+  /// - Returns: Number of kernel calls that were made.
   static func scenario(cancelAt number: Int, by way: Way) throws -> Int {
     let world = try ScriptedWorld()
     let kernel = world.kernel
     let canceller = Shared<Canceller?>(nil)
     let peer = kernel.peer()
     kernel.willConnect(.fails(.networkUnreachable), .later(nil))
-    // The first socket fails, so that the peer is the second's.
+    // The first socket fails, so this is the peer of the second one.
     let second = kernel.peer(1)
     second.setSendBytesMax(40)
     second.willFailToSend(.interrupted, .wouldBlock)
@@ -54,7 +56,7 @@ import Testing
     #expect(world.settle(), "call \(number)")
     kernel.beforeCalls(nil)
     #expect(running.isOver, "call \(number)")
-    // Cancelled, or done before the cancellation came; a second request on a server that is gone is refused.
+    // Either cancelled, or done before the cancellation. A second request to a server that has gone is refused.
     let isExpected =
       running.value == 10 || running.transportError == .cancelled
       || way == .task && running.transportError == .connectionClosed
@@ -90,7 +92,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A cancellation of an exchange that is over when it arrives ends nothing.
+  /// A cancellation that arrives after its exchange has ended does nothing.
   @Test func aCancellationThatComesTooLate() throws {
     let world = try ScriptedWorld()
     let peer = world.kernel.peer()
@@ -107,7 +109,7 @@ import Testing
     world.turn(10)
     peer.send(Self.response)
     world.turn(10)
-    // Between the exchanges, and once more during the second.
+    // Cancels between the exchanges, and again during the second one.
     canceller.value?.cancel()
     world.turn(10)
     mayGoOn.value = true
@@ -120,7 +122,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A task that is cancelled when its exchange is complete does not take the next task's exchange with it.
+  /// If a task is cancelled after its exchange is complete, the next task's exchange on the connection continues.
   @Test func aTaskThatIsCancelledTooLate() throws {
     let world = try ScriptedWorld()
     let peer = world.kernel.peer()
@@ -130,7 +132,7 @@ import Testing
       connection.value = opened
       try await opened.cancelledWithTask {
         _ = try await fetch(request(), over: opened)
-        // The response is complete, and the connection idle.
+        // The response is complete, and the connection is idle.
         withUnsafeCurrentTask { $0?.cancel() }
       }
     }
@@ -148,7 +150,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Cancelled before it has begun: the request is not answered, and nothing is left.
+  /// A task that is cancelled before its request begins gets an error, and nothing is left behind.
   @Test func aTaskThatIsCancelledAlready() throws {
     let world = try ScriptedWorld()
     let running = world.run {

@@ -4,7 +4,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Opening a connection: every way in which the kernel can say no.
+/// Opening a connection, with every error that the kernel can return.
 @Suite struct ConnectTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -15,7 +15,7 @@ import Testing
 
   static let addresses: [SocketAddress] = [.loopback(port: 1), .loopback(port: 2), .loopback(port: 3)]
 
-  /// Opens, and answers with the port that was connected to.
+  /// Opens a connection, and returns its steps with the ports of the addresses.
   func open(_ addresses: [SocketAddress] = addresses, deadline: Duration? = nil) -> Running<[ConnectionStep]> {
     world.run { [world] in
       let story = Shared<[ConnectionStep]>([])
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  /// A name server may send any number of addresses.
+  /// At most 64 addresses are tried, because a name server may send any number of them.
   @Test(arguments: [64, 65, 4000]) func soManyAddressesAreTried(count: Int) {
     for _ in 0..<64 { kernel.willConnect(.fails(.networkUnreachable)) }
     kernel.willConnect(.atOnce)
@@ -86,7 +86,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  // MARK: - Several at once (RFC 8305)
+  // MARK: - Parallel attempts (RFC 8305)
 
   @Test func aSilentAddressCostsOneDelay() {
     kernel.willConnect(.never, .later(nil))
@@ -95,7 +95,7 @@ import Testing
     #expect(kernel.counts.sockets == 1)
     world.advance(by: .milliseconds(1))
     #expect(running.value == [.connecting(1), .connecting(2), .connected(2)])
-    // The loser is closed.
+    // The losing socket is closed.
     #expect(world.leftovers == [])
   }
 
@@ -132,7 +132,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// No descriptor for a second attempt is no reason to give the first one up.
+  /// If no descriptor is left for a second attempt, the first one continues.
   @Test func noSocketForTheSecond() {
     kernel.willConnect(.never)
     let running = open([.loopback(port: 1), .loopback(port: 2)])
@@ -145,7 +145,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// An address that has just failed is tried after the others, until half a minute later.
+  /// An address that has just failed is tried after the others, for 30 s.
   @Test func failuresAreRemembered() {
     kernel.willConnect(.later(.connectionRefused), .later(nil))
     #expect(open().value?.last == .connected(2))
@@ -173,10 +173,10 @@ import Testing
   @Test(arguments: [Errno.tooManyDescriptors, .tooManyDescriptorsInSystem, .noMemory])
   func noSocket(error: Errno) {
     kernel.willFailToOpenSocket(error)
-    // Another address would fail the same way: it is not tried.
+    // Another address would fail in the same way, so it is not tried.
     #expect(open([.loopback(port: 1), .loopback(port: 2)]).transportError == .unavailable(error))
     #expect(world.leftovers == [])
-    // When there are descriptors again, all is well.
+    // Once there are descriptors again, connections can be opened.
     #expect(open([.loopback(port: 1)]).value?.last == .connected(1))
     #expect(world.leftovers == [])
   }
@@ -206,7 +206,7 @@ import Testing
   }
 
   @Test func theConnectEndsWithTheDeadline() {
-    // The event and the deadline fall into the same turn: either may win, and nothing may be left.
+    // The event and the deadline fall into one tick: either may win, and nothing may be left behind.
     kernel.willConnect(.never)
     let running = open(deadline: .seconds(3))
     kernel.peer().completeConnect()
@@ -238,7 +238,7 @@ import Testing
   }
 
   @Test func callsOnAnotherThread() async throws {
-    // Nobody turns this loop, so this is not its thread.
+    // No thread runs this loop's ticks, so the test's thread is not the loop's.
     let world = try ScriptedWorld()
     await #expect(throws: TransportError.localMisuse(.notOnLoop)) {
       _ = try await Connection.open(to: Self.addresses, on: world.loop)

@@ -2,7 +2,7 @@ import LarkspurTestSupport
 import TestKit
 import Testing
 
-/// The fuzz target's body over random inputs. A failure names its seed.
+/// Runs the fuzz target's session over random inputs. A failure names its seed.
 @Suite struct ConnectionSessionTests {
   @Test(arguments: 0..<8) func randomSessions(part: UInt64) {
     var seeds = SeededGenerator(for: "random sessions, part \(part)")

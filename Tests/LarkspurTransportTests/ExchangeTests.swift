@@ -7,13 +7,13 @@ import Testing
 
 let address = SocketAddress.loopback(port: 80)
 
-/// What an exchange came to.
+/// The result of an exchange.
 struct Outcome: Hashable, Sendable {
   var status: Int
   var body: String
 }
 
-/// One whole exchange.
+/// Performs one whole exchange.
 func fetch(
   _ head: RequestHead, body: [UInt8] = [], over connection: Connection, deadline: Deadline = .never
 ) async throws(TransportError) -> Outcome {
@@ -33,7 +33,7 @@ func fetch(
     world = try ScriptedWorld()
   }
 
-  /// Opens a connection and makes requests on it, one after another; each is answered by the peer's next arrivals.
+  /// Opens a connection and makes requests on it, one after another. Each one is answered by the peer's next arrivals.
   func exchanges(
     _ heads: [RequestHead] = [request()], body: [UInt8] = [], deadline: Duration? = nil
   ) -> Running<[Outcome]> {
@@ -94,13 +94,13 @@ func fetch(
     #expect(world.leftovers == [])
   }
 
-  /// The end arrives together with the last bytes: one event, and a short read before the end.
+  /// The end of the stream may arrive in one event with the last bytes, after which a read is short.
   @Test(arguments: splitResponses) func theEndInTheSameEventAsTheBytes(response: String) {
     let running = exchanges()
     world.settle()
     peer.send(response)
     peer.close()
-    // Two arrivals before the client's task gets to run: the kernel is asked twice, the loop only then.
+    // Makes two arrivals before the client's task runs: the kernel waits twice, the loop only once.
     var events = EventBuffer()
     let result = kernel.wait(0, into: &events, milliseconds: 0)
     #expect(result == 1)
@@ -165,7 +165,8 @@ func fetch(
     #expect(world.leftovers == [])
   }
 
-  /// The kernel tells an error once: when the sending has been told, the receiving finds the end of the stream.
+  /// The kernel reports an error once: after a send has returned the error, a receive returns the end of the stream,
+  /// which must not count as the end of the body.
   @Test(arguments: [Errno.brokenPipe, .connectionReset, .timedOut])
   func anEndBehindAnErrorIsNoBodysEnd(error: Errno) {
     let body = Array(repeating: UInt8(ascii: "b"), count: 3000)
@@ -193,7 +194,7 @@ func fetch(
     world.settle()
     peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
     world.settle()
-    // The answer counts; the connection cannot be used for another request.
+    // The response counts, but the connection cannot be reused.
     #expect(peer.received.count == 100)
     #expect(running.transportError == .connectionClosed)
     #expect(world.leftovers == [])
@@ -223,7 +224,7 @@ func fetch(
     #expect(world.leftovers == [])
   }
 
-  /// The kernel tells of a reset once: whoever sends hears of it, and whoever receives then, of an end.
+  /// The kernel reports a reset once: if the send has returned the reset, the receive returns the end of the stream.
   @Test func aResetThatIsMetInSending() {
     peer.willFailToSend(.connectionReset)
     peer.close()
@@ -246,7 +247,7 @@ func fetch(
     #expect(world.leftovers == [])
   }
 
-  /// Nothing is received that nobody asks for.
+  /// Nothing is received unless the caller asks for data.
   @Test func noDemandNoReceive() {
     let mayGoOn = Shared(false)
     let running = world.start { [world] in

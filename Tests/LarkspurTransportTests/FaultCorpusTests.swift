@@ -23,10 +23,10 @@ import Testing
 
     var testDescription: String { id }
 
-    /// What the server sends, all of it.
+    /// All bytes that the server sends.
     var sent: [UInt8] { steps.flatMap { ($0.latin1 ?? "").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } } }
 
-    /// The body's bytes among them, its coding taken off. All bodies of the corpus are rows of one letter.
+    /// The body's bytes without their coding. All bodies of the corpus repeat one letter.
     var body: [UInt8] {
       let text = String(decoding: sent, as: UTF8.self)
       guard let end = text.firstRange(of: "\r\n\r\n") else { return [] }
@@ -48,7 +48,7 @@ import Testing
     try await check(scenario, from: try TestServer(), by: nil, on: loop)
   }
 
-  /// What ends in order ends with close_notify, what breaks off breaks off without.
+  /// Over TLS, an orderly end sends close_notify, and a broken connection does not.
   @Test(arguments: scenarios, [TestServer.TLS.Version.tls1_2, .tls1_3])
   func overTLS(_ scenario: Scenario, version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
@@ -61,7 +61,7 @@ import Testing
     _ scenario: Scenario, from server: TestServer, by security: Security?, on loop: ClientLoop
   ) async throws {
     server.enqueue(Self.script(scenario))
-    // Only what can end in no other way is given a deadline, so that its length decides nothing.
+    // Only scenarios that can end in no other way have a deadline, so that its length decides nothing.
     let isEndless = scenario.expect == "error:timedOut"
     let (error, delivered) = await Self.fetch(
       from: server, by: security, on: loop, deadline: isEndless ? .milliseconds(200) : nil)
@@ -72,7 +72,7 @@ import Testing
       #expect(!isError, "\(String(describing: error))")
       #expect(delivered == scenario.body)
     case _ where scenario.expect.hasPrefix("ok-partial"):
-      // A body without a length ends with the connection: nobody can tell that it was cut.
+      // A body without a length ends with the connection, so a cut cannot be detected.
       #expect(!isError, "\(String(describing: error))")
       #expect(delivered == scenario.body)
     case "error:timedOut":
@@ -89,11 +89,11 @@ import Testing
     }
     #expect(scenario.body.starts(with: delivered))
     server.stop()
-    // On a slow machine the time may be up before the request has been sent, which the script expects.
+    // On a slow machine the deadline may pass before the request has been sent, which the script expects.
     if !isEndless { #expect(server.failures == []) }
   }
 
-  /// Asks once, and says what came.
+  /// Makes one request, and returns the error and the delivered bytes.
   static func fetch(
     from server: TestServer, by security: Security?, on loop: ClientLoop, deadline: Duration?
   ) async -> (TransportError?, [UInt8]) {

@@ -5,7 +5,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// A connection between exchanges and after them, and callers who do what they should not.
+/// A connection between exchanges and after them, and callers that break its rules.
 @Suite struct LifeTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -19,7 +19,7 @@ import Testing
   static let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
   static let whole = Outcome(status: 200, body: "hello")
 
-  /// Two exchanges. Between them the caller does something else until it is told to go on.
+  /// Performs two exchanges. Between them the caller waits until the test resumes it.
   func twoExchanges(afterFirst: @escaping @Sendable (Connection) -> Void = { _ in }) -> Running<Outcome> {
     let mayGoOn = mayGoOn
     return world.start { [world] in
@@ -55,7 +55,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// What a connection gives back while it is idle, and takes again, brings nothing of earlier responses along.
+  /// Buffers that a connection releases while it is idle, and takes again, hold nothing of earlier responses.
   @Test func aResponseAfterAForgottenOne() {
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
@@ -64,7 +64,7 @@ import Testing
         let exchange = try await connection.send(request("GET", "/\(number)"))
         counts.append(exchange.head.fields.count)
         _ = try await exchange.collectBody(bytesMax: 100)
-        // One response is kept, and one table that the next is read into.
+        // One response and one table, which the next response is read into, are kept.
         if number == 2 { connection.forgetResponse() }
       }
       return counts
@@ -78,7 +78,8 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Nothing of the second request has left. What came after the look for an end, and before the reset, does not answer it.
+  /// A stray response that arrived after the check for an end, and before a reset, does not answer the second request,
+  /// of which nothing has been sent.
   @Test(arguments: [Errno.brokenPipe, .connectionReset], [0, 20, 100_000])
   func aStrayAnswerInFrontOfAReset(error: Errno, count: Int) {
     let body = [UInt8](repeating: 120, count: count)
@@ -95,7 +96,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// An overloaded server answers as soon as a connection is there, and closes it.
+  /// An overloaded server may respond as soon as a connection is open, and close it.
   @Test(arguments: [false, true]) func aServerThatAnswersAtOnce(closes: Bool) {
     let mayGoOn = mayGoOn
     let running = world.start { [world] in
@@ -111,7 +112,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A body that the head does not announce would be the next request.
+  /// A body of another length than the head announces is refused: its rest would be another request.
   @Test func aBodyOfAnotherLength() {
     let smuggled = Array("GET /x HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
     for head in [request(), request("POST", body: smuggled.count - 1), request("POST", body: smuggled.count + 1)] {
@@ -125,7 +126,7 @@ import Testing
     }
   }
 
-  /// After we have said `close`, no other request goes out, whatever the server says.
+  /// After a request with `Connection: close`, no other request is sent, whatever the server answers.
   @Test func ourOwnClose() {
     let running = world.start { [world] in
       var writer = try RequestWriter(method: "GET", target: "/1", host: "a.example")
@@ -155,7 +156,7 @@ import Testing
     #expect(running.value == "4 2")
   }
 
-  /// The end of one exchange must not take the cancellation of all of them with it.
+  /// The end of one exchange does not remove the cancellation of its task.
   @Test func aLateCancellationOfAnExchangeBesideThatOfItsTask() {
     let mayGoOn = mayGoOn
     let late = Shared<Canceller?>(nil)
@@ -195,7 +196,7 @@ import Testing
     #expect(running.value == Self.whole)
   }
 
-  /// Bytes behind a complete response, in the same segment, are never the next exchange's answer.
+  /// Bytes after a complete response, in one segment with it, never answer the next request.
   @Test(arguments: [
     "x", "\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison", "HTTP/1.1 100 Continue\r\n\r\n",
   ])
@@ -322,7 +323,7 @@ import Testing
     #expect(!peer.receivedText.contains("/2"))
   }
 
-  /// Two tasks wait at one connection: a defect of the caller's, which must not make either wait for ever.
+  /// Two tasks that wait on one connection are an error of the caller, which must not make either wait for ever.
   @Test func twoTasksWaitAtOnce() {
     let running = world.run { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
@@ -347,7 +348,7 @@ import Testing
       let connection = try await Connection.open(to: [address], on: world.loop)
       let old = try await connection.send(request())
       try await old.discardBody()
-      // The end stays the end, also when it is asked for again.
+      // The end is returned again if the caller asks again.
       let again = try await old.receivePiece { _ in }
       #expect(!again)
       let new = try await connection.send(request())
@@ -370,7 +371,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// An exchange that its caller drops half-way keeps the connection busy; letting go of the connection closes it.
+  /// An exchange that its caller abandons half-way keeps the connection busy; releasing the connection closes it.
   @Test func anAbandonedExchange() {
     let running = world.run { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
@@ -404,7 +405,7 @@ import Testing
     }
   }
 
-  /// What a new exchange finds wrong is told in its own terms, not in those of the exchange before.
+  /// Errors of a later exchange name its own phase, not that of the exchange before.
   @Test func thePhasesOfALaterExchange() {
     for (arrivals, expected) in [
       ([ScriptedKernel.Arrival.reset], TransportError.Phase.awaitingHead),
@@ -445,7 +446,7 @@ import Testing
       }
       let exchange = try await connection.send(request(upgrade: true))
       #expect(exchange.status == 101)
-      // HTTP is over here: there is no body, and no other request can be made.
+      // HTTP is over: there is no body, and no other request can be made.
       let more = try await exchange.receivePiece { _ in }
       #expect(!more)
       #expect(!connection.isIdle)
@@ -459,10 +460,10 @@ import Testing
       #expect(tunnel?.received == [0x81, 0])
       let again = connection.takeTunnel()
       #expect(again?.received == nil)
-      // The channel is the new owner's now.
+      // The channel belongs to its new owner.
       connection.close()
       #expect(world.kernel.openSockets == 1)
-      // Nobody has to close it: letting go of it does.
+      // Releasing the channel closes it.
       tunnel = nil
       #expect(world.kernel.openSockets == 0)
     }
@@ -487,7 +488,7 @@ import Testing
 
   // MARK: - The loop
 
-  /// The last owner lets go on a thread that is not the loop's.
+  /// The last reference is released on another thread than the loop's.
   @Test func lettingGoOnAnotherThread() throws {
     let connection = Shared<Connection?>(nil)
     let running = world.run { [world] in

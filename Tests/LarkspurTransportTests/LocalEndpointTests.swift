@@ -76,12 +76,12 @@ import Testing
     let addresses = [Self.four, Self.four.with(port: 81)]
     #expect(open(from: local, to: addresses).transportError == .localEndpointUnusable(local, .addressNotAvailable))
     #expect(kernel.counts.sockets == 1)
-    // That is not the address's fault.
+    // The error does not count against the remote address.
     #expect(open(from: local, to: addresses).value == .some(Self.four))
     #expect(world.leftovers == [])
   }
 
-  /// A port of one's own is taken by the first attempt, which goes on.
+  /// A chosen local port is used by the first attempt, which continues when the second one is refused.
   @Test func theSecondAttemptIsRefused() {
     kernel.willConnect(.never)
     let running = open(
@@ -95,7 +95,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// The kernel would take the first for "any interface", and cut the second.
+  /// The kernel would take the empty name for "any interface", and would truncate the second name.
   @Test(arguments: ["", "a234567890123456", "a/b", "a b", "lo\0"])
   func namesThatNoInterfaceHas(name: String) {
     let local = LocalEndpoint(interface: name)
@@ -131,7 +131,7 @@ import Testing
     #expect(outcome == error.map { .localEndpointUnusable(local, $0) })
   }
 
-  /// The socket really begins there: where a listener sits, it cannot.
+  /// The socket is really bound to the address: where a listener uses the address and port, binding fails.
   @Test func theAddressIsTaken() async throws {
     let listener = try BlockingListener(address: .ipv4(0x7f00_0005, port: 0))
     let local = LocalEndpoint(address: .ipv4(0x7f00_0005, port: listener.port))

@@ -5,7 +5,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Deadlines on a clock that only the test moves; stale events; fairness.
+/// Deadlines on a clock that only the test advances; stale events; fairness.
 @Suite struct TimeTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -17,7 +17,7 @@ import Testing
 
   static let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-  /// Exchanges with a deadline each, counted from its beginning.
+  /// Runs exchanges with one deadline each, counted from the exchange's beginning.
   func exchanges(_ deadlines: [Duration?], body: Int = 0) -> Running<Int> {
     world.run { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
@@ -43,7 +43,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// CVE-2021-3737: behind an interim response the deadline still counts.
+  /// CVE-2021-3737: an interim response does not extend the deadline.
   @Test func whileWaitingForTheHead() {
     let running = exchanges([.seconds(5)])
     peer.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
@@ -64,7 +64,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A server that always has a little more does not put the deadline off.
+  /// A server that keeps sending a little does not postpone the deadline.
   @Test func aBodyThatDripsPastTheDeadline() {
     let running = exchanges([.seconds(5)])
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -76,14 +76,14 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Deadlines of many exchanges on one connection: sooner, later, none. Each counts for its own exchange only.
+  /// Exchanges on one connection with sooner, later and no deadlines: each deadline applies to its own exchange only.
   @Test func deadlinesOfOneExchangeAfterAnother() {
     let deadlines: [Duration?] = [
       .seconds(100), .seconds(10), nil, .seconds(50), .seconds(7), .seconds(7), .seconds(1000), nil, .seconds(3),
     ]
     let running = exchanges(deadlines)
     for deadline in deadlines.dropLast() {
-      // Just before its deadline, or long after any that there was.
+      // Just before the exchange's deadline, or long after all earlier ones.
       world.advance(by: deadline.map { $0 - .nanoseconds(1) } ?? .seconds(5000))
       #expect(!running.isOver)
       peer.send(Self.response)
@@ -101,11 +101,11 @@ import Testing
     let waits = kernel.counts.waits
     world.settle()
     #expect(!running.isOver)
-    // At rest means that one wait is enough: the loop does not spin while a deadline is far.
+    // At rest, one wait is enough: the loop does not spin while a deadline is far.
     #expect(kernel.counts.waits == waits + 1)
   }
 
-  /// A wait need not be told how long it may take: a timer for an earlier one that ended before serves the next, too.
+  /// Deadlines that move on set no timer: the timer of an earlier deadline, which was met, serves the next one, too.
   @Test func deadlinesThatMoveOnSetNoTimer() {
     let running = exchanges(Array(repeating: .seconds(60), count: 10))
     let alarms = kernel.counts.alarms
@@ -115,7 +115,7 @@ import Testing
       world.settle()
     }
     #expect(kernel.counts.alarms == alarms)
-    // It goes off for a deadline that is long over, and is set for the present one.
+    // The timer expires for a deadline that is long over, and is set for the present one.
     world.advance(by: .seconds(10))
     #expect(kernel.counts.alarms == alarms + 1)
     #expect(kernel.waitMilliseconds == 50_000)
@@ -140,7 +140,7 @@ import Testing
 
   // MARK: - Stale events
 
-  /// An event of a socket that has been closed, whose slot is another's by now.
+  /// An event of a closed socket, whose slot another one has by now, is ignored.
   @Test func aStaleToken() {
     let old = Shared<(slot: UInt32, registration: UInt32)?>(nil)
     let running = world.run { [world] in
@@ -158,7 +158,7 @@ import Testing
       PollerEvent(
         slot: old.value?.slot ?? 0, registration: old.value?.registration ?? 0, isReadable: true, isWritable: true,
         isHungUp: true),
-      // A slot that never was.
+      // A slot that never existed.
       PollerEvent(slot: 12345, registration: 1, isReadable: true, isWritable: true, isHungUp: true))
     world.settle()
     #expect(kernel.counts.receives == receives)
@@ -169,7 +169,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A deadline of a connection that is closed does not hit the one that has its slot.
+  /// A deadline of a closed connection does not affect the connection that has its slot by now.
   @Test func aStaleDeadline() {
     let running = world.run { [world] in
       let first = try await Connection.open(
@@ -187,13 +187,13 @@ import Testing
 
   // MARK: - Fairness
 
-  /// Two servers that send without end: neither connection is served twice while the other waits.
+  /// With two servers that send without end, neither connection is served twice while the other one waits.
   @Test func busyChannelsAlternate() {
     let order = Shared<[Int]>([])
     let count = 4 << 20
     for index in 0..<2 {
       let peer = kernel.peer(index)
-      // All of it is there when the client first looks.
+      // All bytes are there when the client first reads.
       peer.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n".utf8) + Array(repeating: 0, count: count))
     }
     let tasks = (0..<2).map { index in
@@ -210,12 +210,12 @@ import Testing
     }
     world.settle()
     #expect(tasks.map(\.value) == [count, count])
-    // A share is 256 KiB and the receive that goes beyond it.
+    // A share is 256 KiB and the receive that exceeds it.
     #expect(order.value.count >= 2 * (count / (512 * 1024)))
     #expect(world.leftovers == [])
   }
 
-  /// A server that sends faster than one reads is stopped by the deadline all the same.
+  /// The deadline ends a transfer also if the server sends faster than the client reads.
   @Test func theDeadlineOfABusyChannel() {
     let count = 64 << 20
     peer.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n".utf8) + Array(repeating: 0, count: 8 << 20))

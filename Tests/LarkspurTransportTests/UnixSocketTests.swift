@@ -6,7 +6,7 @@ import Testing
 
 /// Connections to sockets in the file system and in Linux's abstract namespace.
 @Suite struct UnixSocketTests {
-  /// A path of so many bytes, in a directory that is for it alone.
+  /// Returns a path of `bytes` bytes, in a new directory.
   static func path(bytes: Int = 40) throws -> String {
     let directory = "/tmp/larkspur-\(String(UInt64.random(in: 0..<1 << 32), radix: 36))"
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
@@ -18,7 +18,7 @@ import Testing
     return "\0" + name + String(repeating: "s", count: bytes - name.utf8.count)
   }
 
-  /// One request to a server at `address`.
+  /// Makes one request to a server at `address`.
   static func get(from address: SocketAddress) async throws -> Outcome {
     let listener = try BlockingListener(address: address)
     #expect(listener.port == 0)
@@ -54,7 +54,7 @@ import Testing
     #expect(try await Self.get(from: .unix(path: name)) == Outcome(status: 200, body: "hello"))
   }
 
-  /// A NUL in an abstract name is a byte like any other: it does not cut the name.
+  /// A NUL in an abstract name is an ordinary byte, and does not end the name.
   @Test func aNulInAnAbstractName() async throws {
     let name = Self.abstractName()
     let listener = try BlockingListener(address: .unix(path: name))

@@ -1,24 +1,23 @@
-// How much memory forms take that are sent from files, many at a time.
+// Measures the memory that multipart forms take when they are sent from files, many at a time.
 //
-// Called as
-//   MultipartFootprint COUNT MIB         sends COUNT forms at the same time, each with a file of MIB mebibytes, from a
-//                                        process of its own to a server here
-//   MultipartFootprint COUNT MIB URL     is that process, and may be sent to any server
-// Prints how many forms have arrived whole, and the highest resident size of the process that sends, in
-// KiB.
+// Usage:
+//   MultipartFootprint COUNT MIB         starts a server, and a second process that sends COUNT forms to it at the same
+//                                        time, each with a file of MIB mebibytes
+//   MultipartFootprint COUNT MIB URL     is that second process, and can send to any server
+// Prints how many forms have arrived whole, and the highest resident size of the sending process, in KiB.
 
 import AFNetworking
 import Foundation
 import LarkspurTestServer
 import TestKit
 
-/// Prints at once, to whoever waits for it.
+/// Prints and flushes, so that a process that reads the output gets it at once.
 func say(_ text: String) {
   print(text)
   fflush(nil)
 }
 
-/// In KiB.
+/// Returns the peak of the resident memory of this process, in KiB.
 func peak() -> Int {
   let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
   let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
@@ -29,7 +28,7 @@ func send(_ count: Int, mebibytes: Int, to url: String) async throws -> Int {
   let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-footprint-\(UUID().uuidString).bin")
   defer { try? FileManager.default.removeItem(at: file) }
   try Data().write(to: file)
-  // A file of holes: it is read like any other, and takes no room on the disk.
+  // A sparse file reads like any other, and takes no room on the disk.
   try FileHandle(forWritingTo: file).truncate(atOffset: UInt64(mebibytes) << 20)
   let configuration = URLSessionConfiguration.ephemeral
   configuration.httpMaximumConnectionsPerHost = count
@@ -43,7 +42,7 @@ func send(_ count: Int, mebibytes: Int, to url: String) async throws -> Int {
           url, parameters: ["number": number],
           constructingBodyWith: { try? $0.appendPart(withFileURL: file, name: "file") },
           progress: { _ in })
-        // The server says how many bytes it has read.
+        // The server answers with the number of bytes that it has read.
         let text = (answer?.value as? Data).map { String(decoding: $0, as: UTF8.self) }
         return text.flatMap { Int($0) }.map { $0 > mebibytes << 20 } ?? false
       }

@@ -1,5 +1,5 @@
-// A reachability manager in a process of its own, which lives on a machine whose network comes and goes. Says each status
-// that the block and the notification bring, a line each, as a program with a main loop gets them:
+// Runs a reachability manager in a process of its own, on a machine whose network comes and goes. Prints each status
+// that the block and the notification deliver, one per line, as a program with a main loop receives them:
 //
 //   ReachabilityProbe anywhere
 //   ReachabilityProbe host NAME

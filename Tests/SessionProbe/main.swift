@@ -1,27 +1,27 @@
-// What a session does that has to be seen in a process of its own: how much memory it takes, whom it asks in another
-// environment, and what it leaves on the disk when it is killed.
+// Session behavior that can only be observed in a process of its own: how much memory it takes, which servers it
+// contacts in another environment, and what it leaves on the disk when it is killed.
 //
-// Called as
+// Usage:
 //   SessionProbe get URL             prints the status and the content
-//   SessionProbe discard URL         loads with a delegate that lets go of everything
+//   SessionProbe discard URL         loads with a delegate that drops every piece
 //   SessionProbe collect URL         loads the content into one `Data`
-//   SessionProbe broken URL          loads into a file, and prints what a download that broke off can go on from (Base64)
-//   SessionProbe afterwards URL      loads while the process ends, and prints the status
-//   SessionProbe roots URL FILE      loads with two sessions, puts FILE where SSL_CERT_FILE says, and loads with the same two
-//                                    again: prints a status or an error's number for each
-//   SessionProbe status URL          loads, and prints the status, or the error's number and words
-//   SessionProbe short HOST FILE     verifies the chain in FILE without a descriptor to spare, and again with some: prints
-//                                    the words of both results
-//   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints the number of each
-//                                    eighth when all up to it are on the disk
-// `discard` and `collect` print how many bytes there were, and by how many KiB the resident memory has grown at its
-// most since just before.
+//   SessionProbe broken URL          downloads, and prints the resume data of the download that broke off (Base64)
+//   SessionProbe afterwards URL      loads, loads again while the process exits, and prints both statuses
+//   SessionProbe roots URL FILE      loads with two sessions, moves FILE to the path in SSL_CERT_FILE, and loads with
+//                                    both again: prints a status or an error code for each load
+//   SessionProbe status URL          loads, and prints the status, or the error's code and description
+//   SessionProbe short HOST FILE     verifies the chain in FILE without a free descriptor, and again with some: prints
+//                                    the descriptions of both results
+//   SessionProbe store URL FOLDER    loads URL/0, URL/1, ... with a cache on disk in FOLDER, and prints every eighth
+//                                    number once all up to it are on the disk
+// `discard` and `collect` print the number of bytes and the growth of the peak resident memory since just before the
+// load, in KiB.
 
 import Foundation
 import Larkspur
 import Synchronization
 
-/// Prints at once, to whoever waits for it.
+/// Prints and flushes, so that a process that reads the output gets it at once.
 func say(_ text: String) {
   print(text)
   fflush(nil)
@@ -32,14 +32,14 @@ func url(_ text: String) -> URL {
   return url
 }
 
-/// In KiB.
+/// Returns the field `name` of /proc/self/status, in KiB.
 func memory(_ name: String) -> Int {
   let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
   let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") }
   return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
 }
 
-/// Lets the process's highest resident size begin again at the present one (proc(5), clear_refs).
+/// Resets the process's peak resident size to the present one (proc(5), clear_refs).
 func forgetPeak() { try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs")) }
 
 final class Discarding: NSObject, URLSessionDataDelegate {
@@ -56,7 +56,7 @@ final class Discarding: NSObject, URLSessionDataDelegate {
   }
 }
 
-/// Trusts whoever is there.
+/// A delegate that trusts every server.
 final class Trusting: NSObject, URLSessionDelegate {
   func urlSession(
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
@@ -64,7 +64,9 @@ final class Trusting: NSObject, URLSessionDelegate {
   ) { completionHandler(.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) }) }
 }
 
-/// A load by a session and a connection of its own. Blocks.
+/// Loads with a session and a connection of its own. Blocks until the load ends.
+///
+/// - Returns: The status, or 0 if the load failed.
 func load(_ url: URL) -> Int {
   let isOver = DispatchSemaphore(value: 0)
   let status = Atomic(0)
@@ -110,7 +112,7 @@ case "broken":
     say(error.downloadTaskResumeData?.base64EncodedString() ?? "")
   }
 case "afterwards":
-  // What is registered first is called last: after all that the first load may have registered.
+  // Exit handlers run in reverse order: this one, registered first, runs after all that the first load may register.
   atexit { say("\(load(url(CommandLine.arguments[2])))") }
   say("\(load(url(arguments[1])))")
   exit(0)
@@ -159,7 +161,7 @@ case "store":
   for number in 0..<1_000_000 {
     _ = try await session.data(from: url("\(arguments[1])/\(number)"))
     guard number % 8 == 7 else { continue }
-    // It waits for the disk.
+    // `currentDiskUsage` waits for the writes to the disk.
     _ = cache.currentDiskUsage
     say("\(number)")
   }

@@ -1,8 +1,8 @@
-// Runs worlds one after another until one breaks a rule.
+// Runs simulated worlds one after another until one breaks a rule.
 //
-// Called as `Simulate [COUNT] [FIRST SEED] [--digests]`. Each world has the seed after the one before. Exits with 1 at the
-// first world that breaks a rule, and prints its seed, the rules and the last that happened. `--digests` prints each world's
-// digest: two processes print the same.
+// Usage: `Simulate [COUNT] [FIRST SEED] [--digests]`. The seed rises by one from world to world. At the first world
+// that breaks a rule, prints its seed, the broken rules and the last events, and exits with 1. `--digests` prints each
+// world's digest: two processes print equal ones.
 //
 //     swift build -c release --product Simulate && .build/release/Simulate 1000000
 

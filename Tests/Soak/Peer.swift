@@ -2,13 +2,13 @@ import Foundation
 import LarkspurIO
 import LarkspurTestServer
 
-/// The servers of a soak, plain and TLS, in a process of their own: what they hold is not in the client's figures.
+/// The servers of a soak, plain and TLS, in a process of their own, so that the client's figures do not include them.
 final class Peer: Sendable {
   struct Unavailable: Error {}
 
   let port: UInt16
   let securePort: UInt16
-  /// Takes any body, and answers its length.
+  /// Port of the server that accepts any body and answers with its length.
   let sinkPort: UInt16
   let root: [UInt8]
   private let process = Process()
@@ -21,7 +21,7 @@ final class Peer: Sendable {
     process.standardInput = input
     process.standardOutput = output
     try process.run()
-    // One line, and no more.
+    // The peer prints one line and no more.
     var line = Data()
     while line.last != UInt8(ascii: "\n") {
       let bytes = output.fileHandleForReading.availableData
@@ -38,7 +38,9 @@ final class Peer: Sendable {
     self.root = Array(root)
   }
 
-  /// Lets it end, and waits until it has. False: something went against its expectations.
+  /// Ends the peer, and waits until its process has exited.
+  ///
+  /// - Returns: Whether all of the servers' expectations were met.
   func end() throws -> Bool {
     try input.fileHandleForWriting.close()
     process.waitUntilExit()
@@ -47,10 +49,10 @@ final class Peer: Sendable {
 
   // MARK: - In the other process
 
-  /// The argument that makes the program a peer.
+  /// The command line argument that makes the program a peer.
   static let word = "serve"
 
-  /// Serves until the input ends, which it does with the client's process at the latest.
+  /// Serves until the standard input ends, which happens when the client's process exits at the latest.
   static func serve() throws -> Int32 {
     let ca = try TestCA()
     var options = TestServer.Options()

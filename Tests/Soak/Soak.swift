@@ -6,9 +6,9 @@ import LarkspurTestSupport
 import LarkspurTransport
 import TestKit
 
-/// Many requests, many cancellations and many connections through pools of one loop, to one server. It runs on the loop.
+/// Many requests, cancellations and connections through the pools of one loop, to one server. Runs on the loop.
 final class Soak: @unchecked Sendable {
-  /// How many of each.
+  /// Number of operations of each kind.
   struct Amount: Sendable {
     var requests = 1_000_000
     var cancellations = 20_000
@@ -20,11 +20,11 @@ final class Soak: @unchecked Sendable {
     }
   }
 
-  /// What became of the requests.
+  /// The outcomes of the requests.
   struct Tally: Sendable {
     var answered = 0
     var cancelled = 0
-    /// The first few of them.
+    /// The first few errors.
     var failures: [String] = []
   }
 
@@ -35,7 +35,7 @@ final class Soak: @unchecked Sendable {
   private var generator: SeededGenerator
   private(set) var tally = Tally()
 
-  /// How many requests go on at once.
+  /// Number of requests in flight at once.
   private static let width = 24
 
   init(to route: Route, on loop: ClientLoop, seed: UInt64) {
@@ -52,7 +52,7 @@ final class Soak: @unchecked Sendable {
     await sideBySide(amount.requests) { soak, _ in await soak.request(through: soak.keeping, from: soak.route) }
     await sideBySide(amount.cancellations) { soak, _ in await soak.cancelledRequest() }
     await sideBySide(amount.connections) { soak, number in
-      // Now and then the name is looked up, and there are two addresses to choose from.
+      // Every eighth request looks a name up, which has two addresses.
       var route = soak.route
       if number % 8 == 0 { route.host = "localhost" }
       await soak.request(through: soak.renewing, from: route)
@@ -84,8 +84,8 @@ final class Soak: @unchecked Sendable {
     }
   }
 
-  /// A request that is cancelled at some moment: while it waits for a connection, while that is opened, while it is sent,
-  /// while its answer comes, or when all is over.
+  /// Cancels a request at a random moment: while it waits for a connection, while the connection is opened, while the
+  /// request is sent, while the response arrives, or after it has completed.
   private func cancelledRequest() async {
     let (request, bytes) = anyRequest()
     let pace = Int.random(in: 0..<9, using: &generator)
@@ -99,7 +99,7 @@ final class Soak: @unchecked Sendable {
       }
     }
     if isFar {
-      // From another thread, at a moment that the loop knows nothing of.
+      // Cancels from another thread, at a moment unrelated to the loop's ticks.
       await Task.detached {
         for _ in 0..<moment { await Task.yield() }
         running.cancel()

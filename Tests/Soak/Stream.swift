@@ -6,9 +6,9 @@ import LarkspurTLS
 import LarkspurTestSupport
 import LarkspurTransport
 
-/// Very large bodies either way: what one takes of memory does not depend on its size.
+/// Very large bodies in both directions: the memory that a transfer takes does not depend on the size of its body.
 struct Stream: Sendable {
-  /// How much more than an idle process one that streams may hold, at any moment.
+  /// Maximum peak of the resident memory while streaming, above that of the idle process, in KiB.
   static let growthKiBMax = 8 * 1024
 
   let peer: Peer
@@ -21,9 +21,11 @@ struct Stream: Sendable {
     security = try secure(peer)
   }
 
-  /// Prints what each way has taken at its peak. False: one of them took too much.
+  /// Prints the peak memory of each way of transfer.
+  ///
+  /// - Returns: Whether all of them stayed below `growthKiBMax`.
   func check(bytes: Int) async throws -> Bool {
-    // What is made once, and kept, is there afterwards.
+    // The warm-up makes what is made once and kept.
     for way in Way.allCases { _ = try await run(way, bytes: 64 << 20) }
     let idle = Self.peakKiB(ofNow: true)
     var isGood = true
@@ -83,7 +85,7 @@ struct Stream: Sendable {
 
   private func uploadFile(_ count: Int) async throws -> Int {
     let path = NSTemporaryDirectory() + "/larkspur-stream-\(getpid())"
-    // It has a hole, and takes no room on the disk.
+    // A sparse file takes no room on the disk.
     let made = try OpenFile(creating: path)
     defer { unlink(path) }
     truncate(path, count)
@@ -99,9 +101,10 @@ struct Stream: Sendable {
     return Int(String(decoding: answer, as: UTF8.self)) ?? -1
   }
 
-  /// The most that has been resident since the last call with `ofNow`, which begins anew.
+  /// Returns the peak of the resident memory in KiB since the last call with `ofNow`, which resets the peak and returns
+  /// the present value.
   private static func peakKiB(ofNow: Bool) -> Int {
-    // proc(5): this resets the peak.
+    // proc(5): writing 5 resets the peak.
     if ofNow { try? FileHandle(forWritingAtPath: "/proc/self/clear_refs")?.write(contentsOf: Data("5".utf8)) }
     let file = ofNow ? nil : FileManager.default.contents(atPath: "/proc/self/status")
     guard let file else { return residentKiB }
@@ -118,7 +121,7 @@ struct Stream: Sendable {
   }
 }
 
-/// Takes the bodies of requests, and answers how long they were. It keeps nothing of them.
+/// A server that reads request bodies, keeps none of their bytes, and answers with their length.
 final class Sink: Sendable {
   let listener: BlockingListener
 

@@ -1,11 +1,11 @@
-// A long time in short: a million requests over connections that are kept, twenty thousand that are cancelled at random
-// moments, ten thousand over a connection of their own; half of each over TLS. Prints what is left behind, and exits with 1
-// if there is anything, or if anything failed.
+// A long run in a short time: a million requests over kept connections, twenty thousand that are cancelled at random
+// moments, and ten thousand over a connection each; half of each over TLS. Prints what is left behind, and exits with 1
+// if anything is, or if a request failed.
 //
-// Called as `Soak [REQUESTS [CANCELLATIONS [CONNECTIONS [SEED [GROWTH]]]]]`; GROWTH is how many KiB the allocator may keep of
-// its own accord.
+// Usage: `Soak [REQUESTS [CANCELLATIONS [CONNECTIONS [SEED [GROWTH]]]]]`; GROWTH is the number of KiB that the
+// allocator may keep.
 //
-// Called as `Soak stream [BYTES]` it sends and receives bodies of ten GiB, and prints how much memory each took at its peak.
+// `Soak stream [BYTES]` sends and receives bodies of ten GiB, and prints the peak memory of each way of transfer.
 
 import Glibc
 import LarkspurIO
@@ -28,7 +28,7 @@ func check(_ amount: Soak.Amount, seed: UInt64, growthKiBMax: Int) async throws 
     Route(host: "127.0.0.1", port: peer.securePort, security: try secure(peer)),
   ]
   let soaks = routes.map { Soak(to: $0, on: loop, seed: seed) }
-  /// A tenth is for the warm-up: tables and caches have their size then.
+  /// Runs one amount. The first run is a warm-up with a tenth of it: tables and caches then have their size.
   func run(_ amount: Soak.Amount) async -> Footprint {
     await loop.run { for soak in soaks { await soak.run(amount.divided(by: soaks.count)) } }
     return .now()
@@ -48,7 +48,7 @@ func check(_ amount: Soak.Amount, seed: UInt64, growthKiBMax: Int) async throws 
   print(
     "\(before.residentKiB) KiB after the warm-up, \(after.residentKiB) at the end; left behind: \(open) descriptors, "
       + "\(slots) slots, \(bytesLent) bytes of chunks")
-  // Who cancels too late, or too early, each time, has tested nothing.
+  // If nearly all cancellations come too late, or all come in time, the run has tested nothing.
   let cancelsInTime = tallies.allSatisfy { tally in
     amount.cancellations / 20...amount.cancellations ~= tally.cancelled
   }

@@ -1,20 +1,20 @@
 import Foundation
 
-/// The public test suites that are read from beside the project, never copied into it.
+/// The public test suites, which are read from a directory outside the project and never copied into it.
 package enum Corpora {
-  /// LARKSPUR_CORPORA, or `shared/corpora` beside the project's root.
+  /// The directory in `LARKSPUR_CORPORA`, or `shared/corpora` in the project's root.
   package static let root: URL = {
     if let path = ProcessInfo.processInfo.environment["LARKSPUR_CORPORA"] {
       return URL(fileURLWithPath: path, isDirectory: true)
     }
     var root = URL(fileURLWithPath: #filePath)
-    // This file, its target, Tests, the project.
+    // Removes this file's name, its target, `Tests` and the project's own name from the path.
     for _ in 0..<4 { root.deleteLastPathComponent() }
     return root.appendingPathComponent("shared/corpora", isDirectory: true)
   }()
 
-  /// Whether a test that reads them should run. Where they are absent it is skipped and says so, but not in
-  /// CI: there it runs, and fails to find its file.
+  /// Whether tests that read the corpora run. Without corpora they are skipped with a message, except in CI, where they
+  /// run and fail.
   package static let shouldRun =
     FileManager.default.fileExists(atPath: root.path) || ProcessInfo.processInfo.environment["CI"] != nil
 

@@ -1,11 +1,11 @@
 import Foundation
 
-/// What this process holds of the machine.
+/// The memory and the descriptors that this process holds.
 package struct Footprint: Sendable {
   package var residentKiB: Int
   package var descriptors: Int
 
-  /// At present.
+  /// Measures the present footprint.
   package static func now() -> Footprint {
     Footprint(residentKiB: residentKiB, descriptors: descriptors)
   }
@@ -16,7 +16,7 @@ package struct Footprint: Sendable {
     return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
   }
 
-  /// The one that the folder is read by is among them, always.
+  /// Number of entries in /proc/self/fd, which always include the descriptor that reads the directory.
   private static var descriptors: Int {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
   }

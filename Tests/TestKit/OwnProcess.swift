@@ -2,9 +2,10 @@ import Dispatch
 import Foundation
 import Testing
 
-/// Runs each test in a process of its own: what it leaves to the threads of Swift's pool ends with it.
+/// Runs each test in a process of its own, so that the state that a test leaves in the threads of Swift's pool ends
+/// with it.
 ///
-/// The process is this program once more, with a filter for the one test. It runs all of a test's cases.
+/// The process runs this program again with a filter for the one test, and runs all of the test's cases.
 public struct OwnProcess: TestTrait, SuiteTrait, TestScoping {
   public let isRecursive = true
 
@@ -25,12 +26,14 @@ public struct OwnProcess: TestTrait, SuiteTrait, TestScoping {
       Issue.record("its process ended with \(status):\n\(words.suffix(8000))")
       return
     }
-    // It may have found that this machine cannot do what it needs.
+    // The test may have found that this machine lacks what it needs, and cancelled itself.
     let reason = words.split(separator: "\n").first { $0.hasPrefix("skipped: ") }
     if let reason { try Test.cancel("\(reason)") }
   }
 
-  /// How it ended, and what it said.
+  /// Runs this program in a child process.
+  ///
+  /// - Returns: The child's exit status and its output.
   private func run(_ arguments: [String]) async throws -> (Int32, String) {
     let (process, output) = (Process(), Pipe())
     process.executableURL = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
@@ -40,7 +43,7 @@ public struct OwnProcess: TestTrait, SuiteTrait, TestScoping {
     process.standardError = output
     try process.run()
     let end = output.fileHandleForReading
-    // It blocks: not on a thread of the pool.
+    // Reading blocks, so it runs on a dispatch queue instead of the pool.
     return await withCheckedContinuation { continuation in
       DispatchQueue(label: "own-process").async {
         let words = String(decoding: end.readDataToEndOfFile(), as: UTF8.self)
@@ -52,6 +55,6 @@ public struct OwnProcess: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == OwnProcess {
-  /// For tests that change the process that they run in.
+  /// The trait for tests that change the process in which they run.
   public static var ownProcess: Self { OwnProcess() }
 }

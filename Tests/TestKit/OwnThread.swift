@@ -3,8 +3,8 @@ import Testing
 
 /// Runs each test on a thread of its own.
 ///
-/// Swift's pool has as many threads as the machine has cores. A test that blocks one of them, by waiting for a process or by
-/// counting for long, holds all others up, and on a small machine their times run out.
+/// Swift's pool has as many threads as the machine has cores. A test that blocks one of them, by waiting for a process
+/// or by computing for long, delays all other tests, whose timeouts expire on a small machine.
 public struct OwnThread: TestTrait, SuiteTrait, TestScoping {
   public let isRecursive = true
 
@@ -25,6 +25,6 @@ public struct OwnThread: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThread {
-  /// For tests that block, or that count for long.
+  /// The trait for tests that block or that compute for long.
   public static var ownThread: Self { OwnThread() }
 }

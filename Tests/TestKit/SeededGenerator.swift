@@ -1,6 +1,6 @@
 import Foundation
 
-/// Random numbers that can be had again: the seed is printed when a test starts, and LARKSPUR_SEED sets it.
+/// Reproducible random numbers: the seed is printed when a test starts, and `LARKSPUR_SEED` sets it.
 package struct SeededGenerator: RandomNumberGenerator {
   package let seed: UInt64
   private var state: UInt64
@@ -10,14 +10,14 @@ package struct SeededGenerator: RandomNumberGenerator {
     state = seed
   }
 
-  /// A new seed for each run, printed with `purpose`.
+  /// Creates a generator with a new seed for each run, and prints the seed with `purpose`.
   package init(for purpose: String) {
     let chosen = ProcessInfo.processInfo.environment["LARKSPUR_SEED"].flatMap { UInt64($0) }
     self.init(seed: chosen ?? .random(in: 0...UInt64(UInt32.max)))
     print("\(purpose): LARKSPUR_SEED=\(seed)")
   }
 
-  /// SplitMix64: every seed is a good one.
+  /// Returns the next number (SplitMix64, for which every seed is a good one).
   package mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state

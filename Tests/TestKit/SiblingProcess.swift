@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// A process of a program of this package that stands beside the tests. It ends with its last user.
+/// A child process that runs another program of this package, from the directory of the test program. The process ends
+/// with its last reference.
 package final class SiblingProcess: @unchecked Sendable {
   package struct Failure: Error, Hashable, Sendable {
     package var status: Int32
@@ -10,11 +11,11 @@ package final class SiblingProcess: @unchecked Sendable {
   private let process = Process()
   private let output = Pipe()
 
-  /// - Parameter environment: Goes over that of this process.
+  /// - Parameter environment: Variables that are added to this process's environment, or replace some of it.
   package init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) throws {
     let own = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     var folder = own.deletingLastPathComponent()
-    // Under `swift test` the program that runs is not the test bundle.
+    // Under `swift test` the running program is not the test bundle, whose path is the first argument.
     if !FileManager.default.fileExists(atPath: folder.appending(path: program).path) {
       folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     }
@@ -27,7 +28,9 @@ package final class SiblingProcess: @unchecked Sendable {
 
   deinit { kill() }
 
-  /// What it printed until it ended, which must be well.
+  /// Returns all output of the process. Blocks until the process has exited.
+  ///
+  /// - Throws: `Failure` if the process was killed or exits with another status than 0.
   package func text() throws -> String {
     let data = output.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
@@ -37,10 +40,12 @@ package final class SiblingProcess: @unchecked Sendable {
     return String(decoding: data, as: UTF8.self)
   }
 
-  /// The numbers that it printed until it ended.
+  /// Returns the numbers in the output of the process. Blocks until the process has exited.
   package func numbers() throws -> [Int] { try text().split { $0.isWhitespace }.compactMap { Int($0) } }
 
-  /// Reads until it has printed so many lines. The last one; nil: it has ended before.
+  /// Reads until the process has printed `lines` lines.
+  ///
+  /// - Returns: The last line, or `nil` if the output ended before.
   package func read(lines: Int) -> String? {
     var text = Data()
     while text.count(where: { $0 == 10 }) < lines {
@@ -51,7 +56,7 @@ package final class SiblingProcess: @unchecked Sendable {
     return String(decoding: text, as: UTF8.self).split(separator: "\n").last.map(String.init)
   }
 
-  /// Ends it at once, wherever it is.
+  /// Kills the process at once.
   package func kill() {
     guard process.isRunning else { return }
     Glibc.kill(process.processIdentifier, SIGKILL)

@@ -1,7 +1,8 @@
 import Foundation
 import LarkspurTestServer
 
-/// Runs the scenarios of a program, each in a process of its own: one that crashes or hangs takes nobody with it.
+/// Runs the scenarios of a program, each in a process of its own, so that a scenario that crashes or hangs affects no
+/// other.
 public struct UserReportRunner: Sendable {
   public struct Scenario: Hashable, Sendable {
     public let name: String
@@ -25,9 +26,9 @@ public struct UserReportRunner: Sendable {
   }
 
   let program: URL
-  /// What the body of the `memory` scenario has.
+  /// Size of the body in the `memory` scenario, in bytes.
   let memoryBytes: Int
-  /// A scenario that takes longer hangs.
+  /// Timeout of a scenario in seconds; a scenario that takes longer counts as hung.
   let secondsMax: Int
 
   public init(program: URL, memoryBytes: Int, secondsMax: Int = 120) {
@@ -44,7 +45,7 @@ public struct UserReportRunner: Sendable {
     }
   }
 
-  /// The program has a server and a temporary directory of its own.
+  /// Runs one scenario, with a server and a temporary directory of its own.
   public func run(_ scenario: Scenario) throws -> Outcome {
     let server = try UserReportServer.make(for: scenario.name)
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
@@ -63,7 +64,7 @@ public struct UserReportRunner: Sendable {
     var environment = ProcessInfo.processInfo.environment
     environment["TMPDIR"] = folder.path
     environment["USER_REPORTS_BYTES"] = "\(memoryBytes)"
-    // A crash is an outcome, and nobody reads its traces.
+    // A crash is an outcome; a backtrace would only take time.
     environment["SWIFT_BACKTRACE"] = "enable=no"
     for name in ["http_proxy", "https_proxy", "all_proxy"] { environment[name] = nil }
     process.environment = environment
@@ -85,7 +86,7 @@ public struct UserReportRunner: Sendable {
     return (process.terminationStatus == 0 ? .passed : .failed(line), words)
   }
 
-  /// Reads what the program prints while it runs: a pipe that is full would stop it.
+  /// Reads the program's output while it runs: the program would block on a full pipe.
   private final class Reader: @unchecked Sendable {
     private let done = DispatchSemaphore(value: 0)
     private var data = Data()

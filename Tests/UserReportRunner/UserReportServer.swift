@@ -12,7 +12,7 @@ private final class Counter: Sendable {
   }
 }
 
-/// A server with what the scenarios ask for beside the ordinary routes.
+/// Servers with the routes and scripts of the scenarios, besides the ordinary routes.
 enum UserReportServer {
   static func make(for scenario: String) throws -> TestServer {
     let server = try TestServer()
@@ -22,7 +22,7 @@ enum UserReportServer {
     server.route("GET", "/basic") { request in
       request.fields["Authorization"] == "Basic dXNlcjpwYXNz" ? .text("come in") : refusal("Basic realm=\"here\"")
     }
-    // Whether the answer is right is the business of other tests.
+    // Other tests check that the digest itself is right.
     server.route("GET", "/digest") { request in
       let answer = request.fields["Authorization"] ?? ""
       return answer.hasPrefix("Digest ") && answer.contains("username=\"user\"")
@@ -61,7 +61,7 @@ enum UserReportServer {
     return response
   }
 
-  /// What happens on each connection, for scenarios whose answers are none.
+  /// The server's actions on each connection, for scenarios without a regular response.
   private static let scripts: [String: TestServer.Script] = [
     "post-without-a-response": [
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .close,
@@ -72,7 +72,7 @@ enum UserReportServer {
     ],
   ]
 
-  /// Breaks off in the middle, and sends the rest to who asks for it.
+  /// Adds a route that breaks off in the middle of the body, and that sends the rest to a request for that range.
   private static func addBreaking(to server: TestServer) {
     server.route("GET", "/breaks-once") { request in
       var response = TestServer.Response.content(count: 300_000)

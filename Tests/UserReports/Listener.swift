@@ -6,7 +6,7 @@ import Foundation
   import Larkspur
 #endif
 
-/// A delegate that counts, and does something at certain points.
+/// A delegate that counts calls, and that runs closures at certain points.
 final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
   private let lock = NSLock()
   private var completions: [Int: Int] = [:]
@@ -16,7 +16,7 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
   private var files = 0
   private var collected: URLSessionTaskMetrics?
   private var lastError: (any Error)?
-  /// Left once for each task that ends.
+  /// Left once for each task that completes.
   let ended = DispatchGroup()
   /// Left when the session has been invalidated.
   let invalidated = DispatchGroup()
@@ -35,7 +35,7 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
 
   deinit { released.leave() }
 
-  /// Expects a task to end.
+  /// Registers a task whose completion `ended` waits for.
   func follow(_ task: URLSessionTask) { ended.enter() }
 
   var doubleCompletions: Int { lock.withLock { completions.values.count { $0 > 1 } } }
@@ -94,13 +94,13 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
 }
 
 extension DispatchGroup {
-  /// Returns when everybody has left it.
+  /// Suspends until every `enter` is balanced by a `leave`.
   func wait() async {
     await withCheckedContinuation { continuation in notify(queue: .global()) { continuation.resume() } }
   }
 }
 
-/// What a completion handler was given.
+/// The arguments of a completion handler.
 struct Loaded: Sendable {
   var data: Data?
   var status: Int?
@@ -108,7 +108,7 @@ struct Loaded: Sendable {
 }
 
 extension URLSession {
-  /// Loads by a task with a completion handler.
+  /// Loads with a task that has a completion handler.
   func load(_ request: URLRequest) async -> Loaded {
     await withCheckedContinuation { continuation in
       dataTask(with: request) { data, response, error in
@@ -120,7 +120,7 @@ extension URLSession {
   }
 }
 
-/// The process as the kernel sees it.
+/// The process's resources as the kernel counts them.
 enum Footprint {
   static var descriptors: Int { count(of: "/proc/self/fd") }
   static var threads: Int { count(of: "/proc/self/task") }
@@ -129,7 +129,7 @@ enum Footprint {
     (try? FileManager.default.contentsOfDirectory(atPath: folder))?.count ?? 0
   }
 
-  /// The most memory that has been resident, in bytes.
+  /// The peak of the resident memory, in bytes.
   static var peakBytes: Int {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }) else { return 0 }

@@ -40,7 +40,7 @@ extension UserReports {
   }
 }
 
-/// Answers the first challenge.
+/// A delegate that answers the first challenge with a credential.
 private final class Login: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
   private let credential: URLCredential?
 

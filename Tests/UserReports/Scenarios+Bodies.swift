@@ -52,7 +52,8 @@ extension UserReports {
   ]
 }
 
-/// Has a piece now and then, and says so: nothing yet is not the end.
+/// A stream that returns a piece at every second read and 0 bytes in between, which does not mean the end of the
+/// stream.
 final class SlowStream: InputStream {
   static let pieceBytes = 1_000
   private let pieces: Int

@@ -24,7 +24,7 @@ extension UserReports {
       }
       let descriptors = Footprint.descriptors
       try expect(descriptors < before + 10, "descriptors: \(before), then \(descriptors)")
-      // The last handler has just returned.
+      // One file may be left: the last handler has only just returned.
       let left = try FileManager.default.contentsOfDirectory(atPath: folder)
       try expect(left.count <= 1, "\(left.count) files are left in the temporary directory")
     },
@@ -44,7 +44,7 @@ extension UserReports {
       try expect(left.isEmpty, "left in the temporary directory: \(left)")
     },
     Scenario(name: "disk-full", words: "a download that cannot be written fails, and leaves nothing") { place in
-      // The kernel refuses to let a file grow beyond the limit, as it does on a disk that is full.
+      // The kernel refuses to let a file grow beyond the limit, as on a full disk.
       _ = signal(SIGXFSZ, SIG_IGN)
       var limit = rlimit(rlim_cur: 100_000, rlim_max: 100_000)
       try expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, "no limit could be set")
@@ -111,13 +111,13 @@ extension UserReports {
       try expect(failures == 0, "\(failures) of 5120 requests failed")
     },
     Scenario(name: "memory", words: "a body with a completion handler is in memory once") { place in
-      // 2 GiB unless told otherwise.
+      // 2 GiB unless the environment says otherwise.
       let environment = ProcessInfo.processInfo.environment
       let count = environment["USER_REPORTS_BYTES"].flatMap { Int($0) } ?? 2 << 30
       let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/bytes/\(count)"))
       try expect(loaded.data?.count == count, "\(String(describing: loaded.data?.count)), \(loaded.error as Any)")
       let peak = Footprint.peakBytes
-      // What the program takes without a body is in it.
+      // The bound includes what the program takes without a body.
       try expect(peak < count + count / 10 + 64 << 20, "\(count >> 20) MiB took \(peak >> 20) MiB")
     },
   ]

@@ -137,7 +137,7 @@ extension UserReports {
     },
   ]
 
-  /// The server's account of a request.
+  /// Returns the server's description of the request.
   static func echo(_ loaded: Loaded) throws -> [String: Any] {
     let object = try JSONSerialization.jsonObject(with: loaded.data ?? Data())
     return object as? [String: Any] ?? [:]

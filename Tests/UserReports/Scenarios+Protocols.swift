@@ -40,7 +40,7 @@ extension UserReports {
   }
 }
 
-/// Loads what its URLs say.
+/// A URLProtocol that serves redirects and pieces of a body, depending on the URL.
 private final class Mock: URLProtocol, @unchecked Sendable {
   override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "mock" }
   override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }

@@ -124,7 +124,7 @@ extension UserReports {
     let url = try place.url("/chunked/300000")
     if round % 4 == 1 { listener.onResponse = { [weak session] _ in session?.invalidateAndCancel() } }
     if round % 4 == 2 { listener.onData = { [weak session] _ in session?.invalidateAndCancel() } }
-    // All are there before the first one can end the session.
+    // All tasks exist before the first one can invalidate the session.
     let tasks = (0..<8).map { _ in session.dataTask(with: url) }
     for task in tasks { listener.follow(task) }
     for task in tasks { task.resume() }

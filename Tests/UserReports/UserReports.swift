@@ -1,8 +1,9 @@
-// What users report of FoundationNetworking, each as a scenario that ends well or does not. The same source is compiled
-// against it with `-DFOUNDATION_NETWORKING`, and against Larkspur without.
+// Problems that users report of FoundationNetworking, each as a scenario that passes or fails. One source is compiled
+// against FoundationNetworking with `-DFOUNDATION_NETWORKING`, and against Larkspur without.
 //
-// Called as `UserReports list`, or as `UserReports NAME URL` with the URL of a server that has the runner's routes. Exits
-// with 0 if all was as documented, and with 1 and words if not. A crash and a hang are for the caller to see.
+// Usage: `UserReports list`, or `UserReports NAME URL` with the URL of a server that has the runner's routes. Exits
+// with 0 if the scenario behaves as documented, and otherwise with 1 and a message. The caller has to detect crashes
+// and hangs.
 
 import Foundation
 
@@ -14,12 +15,12 @@ import Foundation
 
 struct Scenario {
   let name: String
-  /// What should happen, in a few words.
+  /// The expected behavior, in a few words.
   let words: String
   let run: @Sendable (Place) async throws -> Void
 }
 
-/// Where the server is.
+/// The server's address.
 struct Place: Sendable {
   let base: URL
 
@@ -35,7 +36,7 @@ struct Place: Sendable {
   }
 }
 
-/// What was not as documented.
+/// A deviation from the documented behavior.
 struct Complaint: Error, CustomStringConvertible {
   let description: String
 

@@ -1,6 +1,6 @@
-// Prints the outcomes of two builds of the scenarios side by side, as the documentation has them.
+// Prints the outcomes of two builds of the scenarios as a table, in the form of the documentation.
 //
-// Called as `UserReportsTable FOUNDATION-NETWORKING-PROGRAM LARKSPUR-PROGRAM [MEMORY-BYTES]`.
+// Usage: `UserReportsTable FOUNDATION-NETWORKING-PROGRAM LARKSPUR-PROGRAM [MEMORY-BYTES]`.
 
 import Foundation
 import UserReportRunner
@@ -27,7 +27,7 @@ import UserReportRunner
 }
 
 extension UserReportRunner.Outcome {
-  /// In one cell.
+  /// The outcome's description, shortened for one cell of the table.
   fileprivate var brief: String {
     let text = description.replacing("|", with: "/")
     return text.count > 120 ? text.prefix(117) + "..." : text

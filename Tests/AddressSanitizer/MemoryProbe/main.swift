@@ -1,11 +1,11 @@
-// Shows what AddressSanitizer sees: `MemoryProbe freed` reads memory that has been given back, `MemoryProbe beyond` reads
-// behind the end of what it has, and `MemoryProbe fine` does neither.
+// Shows what AddressSanitizer reports: `MemoryProbe freed` reads freed memory, `MemoryProbe beyond` reads past the end
+// of an allocation, and `MemoryProbe fine` does neither.
 
 let count = 64
 let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
 bytes.initialize(repeating: 1, count: count)
 let mode = CommandLine.arguments.dropFirst().first ?? ""
-// The optimiser must not know.
+// The index depends on the number of arguments, so that the optimizer cannot fold the access.
 var place = CommandLine.arguments.count > 5 ? 1 : 0
 if mode == "beyond" { place += count }
 if mode == "freed" { bytes.deallocate() }

@@ -1,14 +1,14 @@
-// Counts heap allocations per thread, so that a test can say "none" while other tests run beside it.
+// Counts heap allocations per thread, so that a test can require that there are none while other tests run in parallel.
 #ifndef LARKSPUR_ALLOCATIONS_H
 #define LARKSPUR_ALLOCATIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// How often the calling thread has asked for heap memory since it started.
+// Returns how many heap allocations the calling thread has made since it started.
 uint64_t larkspur_allocations(void);
 
-// False where a sanitizer owns malloc: nothing is counted there.
+// Returns whether allocations are counted: false under a sanitizer, which has its own malloc.
 bool larkspur_allocations_are_counted(void);
 
 #endif

@@ -1,11 +1,11 @@
-// The kernel's namespaces, for the calling thread. Threads and processes that it starts are where it is. Each function
+// Kernel namespaces for the calling thread, and for the threads and processes that this thread starts. Each function
 // returns 0 or an error number.
 
 #pragma once
 
-// Goes to a network and a view of the file system of its own: no interface but a loopback that is down.
+// Enters a new network namespace, which has only a loopback interface that is down, and a new mount namespace.
 int larkspur_enter_new_namespaces(void);
-// Goes where the descriptors (of /proc/thread-self/ns/net and mnt) lead to.
+// Enters the namespaces of two descriptors (of /proc/thread-self/ns/net and mnt).
 int larkspur_enter_namespaces(int network, int mounts);
-// Lets `file` stand in the place of `place`, in the thread's own view of the file system.
+// Bind-mounts `file` over `place` in the thread's mount namespace.
 int larkspur_mount_file(const char *file, const char *place);

@@ -1,5 +1,5 @@
 // swift-tools-version: 6.2
-// A program that changes no line of its own or of its packages: it names Larkspur here.
+// A program that moves to Larkspur without a change to its sources or its packages: only this manifest names Larkspur.
 
 import PackageDescription
 

@@ -1,5 +1,5 @@
 // swift-tools-version: 5.9
-// A package as there are many: for all platforms, and of Larkspur it knows nothing.
+// A package for all platforms that does not know of Larkspur, as many packages are.
 
 import PackageDescription
 

@@ -7,7 +7,7 @@ import Testing
   static let credential = PasswordCredential(user: "u", password: "p")
   static let origin = Target(.origin, scheme: "http", host: "a.example", port: 80)
 
-  /// A hash that shows what was hashed would do; what is looked at here are counts and nonces.
+  /// Returns a ledger with a stand-in for the hash function: these tests check counts and nonces only.
   static func ledger() -> AuthenticationLedger { AuthenticationLedger { _, bytes in Array(bytes.prefix(4)) } }
 
   static func get(_ target: String, _ role: Target.Role = .origin) -> AuthenticatedRequest {
@@ -24,14 +24,15 @@ import Testing
     return ledger
   }
 
-  /// The value of one parameter of a Digest field.
+  /// Returns the value of one parameter of a Digest field.
   static func word(_ name: String, in value: String?) -> String? {
     Challenge.read([value ?? ""]).first?[name]
   }
 
   // MARK: - Basic
 
-  /// RFC 7617 2.2, with its own examples.
+  /// Basic credentials are sent unasked below the directory in which they were accepted (RFC 7617 2.2, with its
+  /// examples).
   @Test(arguments: [
     ("/docs/", true), ("/docs/test.doc", true), ("/docs/?page=1", true), ("/docs/deeper/x", true), ("/other/", false),
     ("/", false), ("/docs", false), ("/docs/../other", false), ("/docs/%2E%2e/other", false), ("/docs/.%2E", false),
@@ -56,9 +57,9 @@ import Testing
     #expect(user("/in") == "u")
   }
 
-  // MARK: - One target's secrets
+  // MARK: - Credentials stay with their target
 
-  /// Scheme, host, port and role: nothing of one target reaches another.
+  /// Credentials of one target are never sent to another one: scheme, host, port and role have to be equal.
   @Test(arguments: [
     Target(.origin, scheme: "https", host: "a.example", port: 80),
     Target(.origin, scheme: "http", host: "b.example", port: 80),
@@ -82,7 +83,7 @@ import Testing
     #expect(ledger.preemptive(for: Self.get("/"), to: Self.origin, clientNonce: "c") != nil)
   }
 
-  /// Counts, too: a nonce that two proxies give has been used once at each.
+  /// Each proxy has its own nonce counts, even if two proxies give equal nonces.
   @Test func noncesOfTwoProxies() throws {
     var ledger = Self.ledger()
     let answer = try Self.answer("Digest realm=r, nonce=n, qop=auth")
@@ -110,7 +111,7 @@ import Testing
     let answer = try Self.answer("Digest realm=r, nonce=n, qop=auth")
     let first = ledger.authorization(answer, for: Self.get("/"), to: Self.origin, clientNonce: "c1")
     #expect(Self.word("nc", in: first) == "00000001")
-    // Another task was given the same nonce.
+    // A second task received the same nonce.
     let second = ledger.authorization(answer, for: Self.get("/"), to: Self.origin, clientNonce: "c2")
     #expect(Self.word("nc", in: second) == "00000002" && Self.word("cnonce", in: second) == "c2")
     ledger.remember(answer, for: Self.get("/"), to: Self.origin)
@@ -127,7 +128,7 @@ import Testing
     ledger.remember(answer, for: Self.get("/"), to: Self.origin, info: ["qop=auth, nextnonce=\"m\""])
     let value = ledger.preemptive(for: Self.get("/"), to: Self.origin, clientNonce: "second")?.value
     #expect(Self.word("nonce", in: value) == "m" && Self.word("nc", in: value) == "00000001")
-    // The session's key is that of its first nonces.
+    // The session key is derived from the first nonces.
     #expect(Self.word("cnonce", in: value) == "first")
   }
 
@@ -145,7 +146,7 @@ import Testing
     #expect((ledger.preemptive(for: Self.get(path), to: Self.origin, clientNonce: "c") != nil) == isKnown)
   }
 
-  /// Through a proxy the request line holds the whole URI; the origin gets the path.
+  /// The digest's URI is the path for an origin, although the request line for a proxy holds the whole URI.
   @Test(arguments: [
     ("http://a.example/x?y", "/x?y"), ("http://a.example", "/"), ("http://a.example?y", "/?y"), ("/x", "/x"),
     ("/http://x/y", "/http://x/y"), ("*", "*"),
@@ -180,7 +181,7 @@ import Testing
   @Test func refusedAnswers() throws {
     for field in ["Basic realm=r", "Digest realm=r, nonce=n"] {
       var ledger = try Self.knowing(field, at: "/")
-      // Of another realm, or of another credential, that is not the one that is known.
+      // Refusals in another realm or of another credential do not affect the known credential.
       ledger.forget(try Self.answer("Basic realm=other"), of: Self.origin)
       ledger.forget(try Self.answer(field, PasswordCredential(user: "u", password: "old")), of: Self.origin)
       #expect(ledger.preemptive(for: Self.get("/"), to: Self.origin, clientNonce: "c") != nil)
@@ -249,7 +250,7 @@ import Testing
       ledger.remember(answer, for: Self.get("/\(number)/"), to: Self.origin)
     }
     #expect(!Self.isKnown(ledger, "/0/") && Self.isKnown(ledger, "/1/"))
-    // What is below a directory is no more to remember.
+    // A directory below a known one needs no entry of its own.
     for number in 0...AuthenticationLedger.directoriesMax {
       ledger.remember(answer, for: Self.get("/1/\(number)/"), to: Self.origin)
     }
@@ -265,7 +266,7 @@ import Testing
     }
     for nonce in 1...AuthenticationLedger.noncesMax { _ = try count(nonce) }
     #expect(try count(1) == "00000002")
-    // One more, and the oldest is forgotten.
+    // One nonce more, and the oldest is forgotten.
     #expect(try count(0) == "00000001")
     #expect(try count(1) == "00000001")
     #expect(try count(AuthenticationLedger.noncesMax) == "00000002")

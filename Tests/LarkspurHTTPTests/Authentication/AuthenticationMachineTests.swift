@@ -60,7 +60,7 @@ import Testing
   }
   static func answer(_ offer: AuthenticationOffer) -> AuthenticationAnswer { AuthenticationAnswer(offer, credential) }
 
-  // MARK: - What users see
+  // MARK: - Questions to the user
 
   @Test func aPasswordIsRight() {
     #expect(Self.run([.basic]).last == [Self.ask(Self.basic)])
@@ -80,17 +80,17 @@ import Testing
   @Test func anotherRealmIsNoFailure() {
     let other = Self.offer("Basic realm=other")
     #expect(Self.run([.basic, .given, .otherBasic]).last == [Self.ask(other)])
-    // Each space has its own count.
+    // Each protection space has its own failure count.
     #expect(Self.run([.basic, .given, .basic, .given, .otherBasic, .given, .basic]).last == [Self.ask(Self.basic, 1)])
   }
 
   @Test func rejectedSpaces() {
     let sha = Self.offer("Digest realm=d, nonce=1, algorithm=SHA-256")
     #expect(Self.run([.both]).last == [Self.ask(sha)])
-    // The weaker algorithm of the same space is not another question.
+    // The weaker algorithm of a rejected space is not asked about.
     #expect(Self.run([.both, .rejected]).last == [Self.ask(Self.basic)])
     #expect(Self.run([.both, .rejected, .rejected]).last == [.deliver(.noCredential)])
-    // It is not asked about again.
+    // A rejected space is not asked about again.
     #expect(Self.run([.both, .rejected, .given, .both]).last.last == Self.ask(Self.basic, 1))
     #expect(Self.run([.both, .rejected, .given, .digest]).last == [.deliver(.noCredential)])
   }
@@ -100,7 +100,7 @@ import Testing
     #expect(Self.run([.nothing]).last == [.deliver(.noChallenge)])
     #expect(Self.run([.basic, .given, .failed]).last == [.deliver(.credentialUnusable)])
     #expect(Self.run([.basic, .cancelled]).last == [.cancel])
-    // The body cannot be hashed.
+    // The body cannot be hashed, so `auth-int` cannot be answered.
     #expect(Self.run([.integrity]).last == [.deliver(.noCredential)])
     var machine = AuthenticationMachine()
     var actions: [Action] = []
@@ -108,7 +108,8 @@ import Testing
     #expect(actions == [Self.ask(Self.offer("Digest realm=d, nonce=1, qop=auth-int"))])
   }
 
-  /// Whoever refuses a credential and does not say what else it wants is asked without it the next time.
+  /// A credential that a server refuses without another challenge that can be answered is forgotten, so that the next
+  /// request is sent without it.
   @Test func aRefusalWithoutAChallenge() {
     let forgotten = Action.forget(Self.answer(Self.basic))
     #expect(Self.run([.basic, .given, .nothing]).last == [forgotten, .deliver(.noChallenge)])
@@ -124,15 +125,15 @@ import Testing
     let renewed = Self.offer("Digest realm=d, nonce=2, stale=true")
     #expect(Self.run([.digest, .given, .digestStale]).last == [.send(Self.answer(renewed))])
     #expect(Self.run([.preemptive, .digestStale]).last == [.send(Self.answer(renewed))])
-    // Without the word it is a refusal, if the nonce was fresh.
+    // Without `stale`, a new challenge for a fresh nonce is a refusal.
     let other = Self.offer("Digest realm=d, nonce=3")
     #expect(Self.run([.digest, .given, .digestOtherNonce]).last.last == Self.ask(other, 1))
-    // An old one gets a second chance with a new nonce, and no third.
+    // An old nonce gets a second chance with a new nonce, and no third.
     #expect(Self.run([.preemptive, .digestOtherNonce]).last == [.send(Self.answer(other))])
-    // What nobody was asked for is nobody's failure.
+    // A refusal of preemptive credentials does not count as a failure, because no delegate was asked.
     #expect(Self.run([.preemptive, .digestOtherNonce, .digestOtherNonce]).last.last == Self.ask(other))
     #expect(Self.run([.preemptive, .digest]).last.last == Self.ask(Self.digest))
-    // A word about a space that nothing was sent to says nothing.
+    // `stale` means nothing for a space to which nothing was sent.
     #expect(Self.run([.basic, .given, .digestStale]).last == [Self.ask(renewed)])
   }
 
@@ -154,7 +155,7 @@ import Testing
     let limit = AuthenticationMachine.answersMax
     #expect(
       Self.run(facts + [.basic]).last == [.forget(Self.answer(Self.basic)), .deliver(.tooManyAnswers(limit: limit))])
-    // A new realm each time is no way round it.
+    // A new realm each time does not evade the limit.
     facts = []
     for _ in 1...limit / 2 { facts += [.basic, .given, .otherBasic, .given] }
     #expect(Self.run(facts + [.basic]).last.last == .deliver(.tooManyAnswers(limit: limit)))
@@ -162,7 +163,7 @@ import Testing
 
   // MARK: - Every state, every fact
 
-  /// Ways to each state.
+  /// The facts that lead to each state.
   static let ways: [[Fact]] = [
     [], [.basic], [.both], [.basic, .given], [.digest, .given], [.preemptive], [.digest, .given, .digestStale],
     [.basic, .given, .accepted], [.basic, .declined], [.basic, .cancelled], [.nothing],
@@ -187,7 +188,7 @@ import Testing
           #expect(actions.isEmpty && machine.state == before, about)
         }
       }
-      // Exactly one decision for each challenge that counts, and it is the last action.
+      // Each challenge that counts leads to exactly one decision, which is the last action.
       let decisions = actions.filter { action in
         switch action {
         case .ask, .send, .deliver, .cancel: true

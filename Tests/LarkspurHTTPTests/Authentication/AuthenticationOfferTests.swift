@@ -23,7 +23,7 @@ import Testing
       ])
   }
 
-  /// Each is left out, and what can be answered stays.
+  /// Challenges that cannot be answered are left out; others of the same response stay.
   @Test(arguments: [
     "Negotiate", "NTLM TlRMTVNTUAAC", "Bearer realm=\"x\"", "Digest realm=\"r\"", "Digest nonce=\"n\"", "Digest",
     digest(", algorithm=SHA-1"), digest(", algorithm=SHA-512"), digest(", algorithm=-sess"), digest(", qop=\"x, y\""),

@@ -41,7 +41,7 @@ import Testing
     #expect(BasicAuthorization.value(PasswordCredential(user: "u", password: "語"), charset: .latin1) == nil)
   }
 
-  /// A password is not printed by accident.
+  /// Descriptions do not contain the password, so that no log prints it.
   @Test func noPasswordInDescriptions() {
     let credential = PasswordCredential(user: "u", password: "secret")
     var dumped = ""

@@ -2,7 +2,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// Challenges that are made up, written in every way that the grammar allows, and read again.
+/// Random challenges, written in every form that the grammar allows, are read back.
 @Suite struct ChallengeModelTests {
   struct Made {
     var scheme: String
@@ -28,7 +28,8 @@ import Testing
       return String((0..<count).map { _ in letters[Int.random(in: 0..<letters.count, using: &random)] })
     }
 
-    /// With a comma behind it that begins nothing, where a parameter of the next challenge could be meant for this one.
+    /// Returns the challenge's text. A trailing comma without a successor is added where a parameter of the next
+    /// challenge could be read as one of this challenge.
     func text(using random: inout SeededGenerator) -> String {
       func space() -> String { Self.word(" \t", 0...2, &random) }
       func anyCase(_ text: String) -> String { Bool.random(using: &random) ? text : text.uppercased() }
@@ -64,7 +65,7 @@ import Testing
     }
   }
 
-  /// Nothing that a server sends is too strange to be read: what comes out has schemes, and no name twice.
+  /// Any text can be read: every challenge that results has a scheme, and no parameter name occurs twice.
   @Test func noise() {
     var random = SeededGenerator(for: "noise in challenges")
     for _ in 0..<20_000 {

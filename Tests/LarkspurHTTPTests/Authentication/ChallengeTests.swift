@@ -26,7 +26,7 @@ import Testing
       for (challenge, wanted) in zip(read, expected) {
         #expect(challenge.token68 == wanted.token68, "\(one.id)")
         var found = Dictionary(uniqueKeysWithValues: challenge.parameters.map { ($0.name, $0.value) })
-        // The bytes of UTF-8, read as Latin-1 by the file: either reading is tolerated.
+        // The file reads the bytes of UTF-8 as Latin-1; both readings are accepted.
         if one.id == "simplebasicrealmutf8", found["realm"] == "foo-Ã¤" { found["realm"] = "foo-ä" }
         #expect(found == wanted.params ?? [:], "\(one.id)")
       }
@@ -35,7 +35,7 @@ import Testing
 
   static func schemes(_ fields: String...) -> [String] { Challenge.read(fields).map(\.scheme) }
 
-  /// What breaks the grammar takes with it the challenge that it stands in and what follows, and nothing else.
+  /// A syntax error drops the challenge in which it stands and those after it in the field, and no other.
   @Test(arguments: [
     ("Basic realm=\"a\", Digest realm=\"b", ["basic"]), ("Basic realm=\"a\", Digest realm=\"b\" x", ["basic"]),
     ("Basic realm=\"a\", =", []), ("Basic realm=\"a\", @", []), ("A b=c, D e=f g=h", ["a"]),
@@ -47,7 +47,7 @@ import Testing
     #expect(Challenge.read([field, "Z"]).map(\.scheme) == expected + ["z"], "\(field): \(Challenge.read([field]))")
   }
 
-  /// Every piece of a long field is read without trouble, whatever it comes to.
+  /// Every prefix of a long field can be read.
   @Test func everyPrefix() {
     let field =
       "Digest realm=\"htt\\\"p\", qop=\"auth, auth-int\", nonce=7ypf/xlj9XX=, Basic realm=x, Negotiate YII=, New ,, a = b"

@@ -33,7 +33,7 @@ import Testing
     #expect(!all.mustUnderstand, "`must-understand;` is another directive")
     #expect(all.isPresent && all.noCache == .nothing)
     #expect(!control().isPresent && !control(" , ").isPresent)
-    // An argument that nobody asked for does not take a prohibition away.
+    // An unexpected argument does not lift a prohibition.
     #expect(control("no-store=\"x\"").noStore)
     #expect(control("no-store =").noStore)
   }
@@ -51,7 +51,7 @@ import Testing
     #expect(control(line).noCache == expected)
   }
 
-  /// Whoever names thousands of fields has each response compared with each of them.
+  /// Each response is compared with each named field, so a list of too many names counts as `no-cache` for everything.
   @Test func tooManyNames() {
     let names = (0...CacheControl.fieldNamesMax).map { "x\($0)" }
     let most = Array(names.dropLast())
@@ -60,7 +60,7 @@ import Testing
     }
     #expect(scope(most) == .fields(most))
     #expect(scope(names) == .everything)
-    // In one directive or in many.
+    // The limit holds in one directive and over many.
     #expect(control(most.map { "no-cache=\"\($0)\"" }.joined(separator: ", ")).noCache == .fields(most))
     #expect(control(names.map { "no-cache=\"\($0)\"" }.joined(separator: ", ")).noCache == .everything)
   }
@@ -74,7 +74,7 @@ import Testing
     #expect(control("max-stale=x").maxStale == .invalid)
   }
 
-  /// RFC 9111 5.4: only where there is no `Cache-Control`.
+  /// RFC 9111 5.4: `Pragma` counts only without `Cache-Control`.
   @Test func pragma() {
     func request(_ fields: CacheFields) -> CacheControl.Scope { CacheControl.ofRequest(fields).noCache }
     #expect(request([("Pragma", "No-Cache")]) == .everything)

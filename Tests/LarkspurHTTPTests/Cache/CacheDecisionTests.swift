@@ -2,7 +2,7 @@ import LarkspurHTTP
 import Testing
 
 @Suite struct CacheDecisionTests {
-  /// What was decided, in few words.
+  /// Returns the decision as a short text.
   private func decide(
     _ policy: CacheRequest.Policy = .byProtocol, _ fields: CacheFields = [], method: String = "GET",
     hasBody: Bool = false, isDecoding: Bool = true, among candidates: [StoredResponse], now: Double = 1001
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  /// Only GET and HEAD are looked up, whatever else there is.
+  /// Only GET and HEAD are looked up in the cache.
   @Test func otherMethods() {
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "get", ""] {
       #expect(decide(method: method, among: [Self.fresh]) == "load")
@@ -78,7 +78,7 @@ import Testing
     let neither: CacheFields = [("Cache-Control", "no-store, only-if-cached")]
     #expect(decide(.byProtocol, neither, among: [Self.fresh]) == "fail onlyIfCached")
     #expect(decide(.byProtocol, [("Pragma", "no-cache")], among: [Self.fresh]) == "validate 0\(Self.validation)")
-    // What the caller says of caches stays as he says it.
+    // A caller's own cache directives are not changed.
     #expect(decide(.ignoringAllCaches, [("Cache-Control", "max-age=5")], among: []) == "load Pragma=no-cache")
     #expect(decide(.ignoringAllCaches, [("Pragma", "x")], among: []) == "load Cache-Control=no-cache")
     #expect(
@@ -91,7 +91,7 @@ import Testing
     #expect(decide(among: [some], now: 1010) == "validate 0 If-None-Match=\"a\"")
   }
 
-  /// RFC 8246: a reload does not ask about what never changes.
+  /// RFC 8246: a reload does not validate an immutable response while it is fresh.
   @Test func immutable() {
     let some = stored([("Cache-Control", "max-age=60, immutable"), ("ETag", "\"a\"")])
     #expect(decide(.revalidating, among: [some]) == "serve 0 whole 1")
@@ -99,7 +99,8 @@ import Testing
     #expect(decide(.byProtocol, [("Cache-Control", "no-cache")], among: [some]).hasPrefix("validate 0"))
   }
 
-  /// The caller's conditions are his: none is added, and the server is asked unless the answer is plain.
+  /// The caller's conditional fields stay as they are: none is added, and the server is asked unless the stored
+  /// response answers them.
   @Test func conditionsOfTheCaller() {
     func answer(_ fields: CacheFields, _ stored: StoredResponse = Self.fresh) -> String {
       decide(.byProtocol, fields, among: [stored])
@@ -128,7 +129,7 @@ import Testing
     #expect(answer("bytes=-3") == "serve 0 7..<10 bytes 7-9/10 1")
     #expect(answer("bytes=-30") == "serve 0 0..<10 bytes 0-9/10 1")
     #expect(answer("bytes=5-99") == "serve 0 5..<10 bytes 5-9/10 1")
-    // What cannot be answered is left to the server.
+    // Ranges that the stored response cannot answer are left to the server.
     for range in ["bytes=10-", "bytes=0-1,3-4", "bytes=-0", "lines=0-1", "bytes=2-1", "bytes=", "x"] {
       #expect(answer(range) == "load", "\(range)")
     }
@@ -149,7 +150,7 @@ import Testing
     #expect(answer("bytes=6-", part) == "load" && answer("bytes=0-4", part) == "load")
     #expect(decide(among: [part]) == "load" && decide(method: "HEAD", among: [part]) == "load")
     #expect(decide(.storedOnly, among: [part]) == "fail notStored")
-    // A date does not tell parts apart.
+    // A date does not distinguish versions of a part.
     #expect(decide(.byProtocol, [("Range", "bytes=6-8")], among: [part], now: 2000) == "validate 0 If-None-Match=\"a\"")
   }
 
@@ -163,7 +164,7 @@ import Testing
     #expect(decide(.byProtocol, [("Foo", "2")], among: all) == "serve 1 whole 21")
     #expect(decide(.byProtocol, [("Foo", "3")], among: all) == "serve 3 whole 2")
     #expect(decide(.byProtocol, [], among: Array(all.dropLast())) == "load")
-    // What was decoded is not for those who decode for themselves.
+    // Decoded content is not served to a caller that decodes by itself.
     let coded = stored([("Cache-Control", "max-age=60"), ("Content-Encoding", "gzip")], isDecoded: true)
     #expect(decide(isDecoding: false, among: [coded]) == "load" && decide(among: [coded]) == "serve 0 whole 1")
     let plain = stored([("Cache-Control", "max-age=60")], isDecoded: true)
@@ -241,11 +242,11 @@ import Testing
       Issue.record("not confirmed")
       return
     }
-    // The caller takes the name of the version for that of the content.
+    // The caller would take the version's entity tag for the content's.
     #expect(given.entityTag == "\"a\"")
     #expect(confirmed([("Last-Modified", date(1))]) == "confirmedOnce")
     #expect(confirmed([("Last-Modified", date(0))]) == "confirmed")
-    // To conditions of the caller's.
+    // The caller's own conditions.
     #expect(confirmed([], isValidated: false) == "deliver")
     #expect(confirmed([("ETag", "\"a\"")], isValidated: false) == "freshen")
     #expect(confirmed([("ETag", "\"b\"")], isValidated: false) == "deliver")
@@ -253,7 +254,7 @@ import Testing
     #expect(name(outcome(304)) == "deliver")
   }
 
-  /// RFC 9111 5.2.2.5: nor what such an answer says of something that is stored.
+  /// RFC 9111 5.2.2.5: a `no-store` response does not update a stored one either.
   @Test func newsThatMustNotBeStored() {
     let held = stored([("Cache-Control", "max-age=0"), ("ETag", "\"a\""), ("Content-Length", "10")])
     let news: CacheFields = [("ETag", "\"a\""), ("Cache-Control", "no-store, max-age=60")]

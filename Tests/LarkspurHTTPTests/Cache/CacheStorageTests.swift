@@ -52,7 +52,7 @@ import Testing
     #expect(!isStored(fresh + [("Content-Range", "bytes 5-4/10")], status: 206))
   }
 
-  /// RFC 9111 5.2.2.3.
+  /// RFC 9111 5.2.2.3: `must-understand` overrides `no-store` for statuses that the cache understands.
   @Test func mustUnderstand() {
     let fields: CacheFields = [("Cache-Control", "max-age=5, no-store, must-understand")]
     #expect(isStored(fields) && !isStored(fields, status: 599) && !isStored(fields, status: 299))
@@ -158,7 +158,7 @@ import Testing
     #expect(!matches("Foo", [("Foo", "1")], [("Foo", "2")], isLenient: true))
   }
 
-  /// What one user was told is not for the next, unless a shared cache could give it to him as well.
+  /// A response to one user is not served to another one, unless a shared cache could store it (RFC 9111 3.5).
   @Test(
     arguments: [
       ("max-age=5", false), ("private, max-age=5", false), ("public, max-age=5", true), ("s-maxage=5", true),
@@ -184,7 +184,7 @@ import Testing
     #expect(hash("a, b", [("a", "b")]) != hash("a, b", [("b", "b")]))
     let hash = CacheHash("x")
     #expect(CacheHash(hexadecimal: hash.hexadecimal) == hash && hash.hexadecimal.utf8.count == 32)
-    // The published value of FNV-1a with 128 bits for no bytes, but for the end of the text.
+    // The published 128-bit FNV-1a value for no bytes.
     #expect(CacheHash().hexadecimal == "6c62272e07bb014262b821756295c58d")
     #expect(CacheHash(hexadecimal: "+" + hash.hexadecimal.dropFirst()) == nil && CacheHash(hexadecimal: "12") == nil)
     #expect(CacheHash(value: 0xab).hexadecimal == String(repeating: "0", count: 30) + "ab")

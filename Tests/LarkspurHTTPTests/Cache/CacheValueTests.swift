@@ -60,7 +60,7 @@ import Testing
 }
 
 @Suite struct RecencyLedgerTests {
-  /// Beside it an array in order of use.
+  /// The ledger agrees with an array in order of use.
   @Test func model() {
     for seed in UInt64(1)...40 {
       var generator = SeededGenerator(seed: seed)
@@ -140,7 +140,7 @@ import Testing
     #expect(found.mimeType == "a/b" && found.expectedCount == -1 && found.textEncodingName == nil)
   }
 
-  /// Cut at every byte, longer by one, and with every bit of it turned.
+  /// A record that is cut, longer by one byte, or has one wrong bit is not read.
   @Test func tornFilesAreNone() throws {
     let file = try Self.file(Self.record)
     for count in 0..<file.count { #expect(CacheRecord.parse(Array(file[..<count])) == nil, "\(count) bytes") }
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  /// Sizes that lie, in a head whose checksum is right: the reader has to believe its own eyes.
+  /// Wrong sizes in a head with a right checksum do no harm: the reader compares them with the bytes that are there.
   @Test func sizesThatLie() throws {
     for seed in UInt64(1)...3000 {
       var generator = SeededGenerator(seed: seed)
@@ -162,14 +162,14 @@ import Testing
       for _ in 0..<Int.random(in: 1...4, using: &generator) {
         head[Int.random(in: 0..<head.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
       }
-      // Whatever it makes of it, it does not trap, and takes no more than is there.
+      // The result may be anything that does not reach past the bytes.
       if let (record, body) = CacheRecord.parse(Self.sealed(head)) {
         #expect(body.isEmpty && record.key.utf8.count <= head.count, "seed \(seed)")
       }
     }
   }
 
-  /// A head alone says whose it is, is no entry, and is nothing when it is torn.
+  /// A head alone can be read as a head, but not as an entry, and not at all if it is damaged.
   @Test func headsAlone() throws {
     var record = Self.record
     record.generation = 77
@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  /// A file of the format before this one counts as none.
+  /// A file of the previous format is not read.
   @Test func earlierFormatsAreNone() throws {
     var file = try Self.file(Self.record)
     file[3] = UInt8(ascii: "1")
@@ -217,7 +217,7 @@ import Testing
     #expect(CacheRecord.headEnd(prefix: file) == file.count && CacheRecord.headEnd(prefix: lying) == nil)
   }
 
-  /// A file without a body whose checksums are those of this head.
+  /// Returns a file without a body, with the right checksums for this head.
   private static func sealed(_ head: [UInt8]) -> [UInt8] {
     func sum(_ bytes: [UInt8]) -> [UInt8] { little(Checksum.of(bytes.span), 8) }
     func little(_ number: UInt64, _ count: Int) -> [UInt8] {

@@ -1,7 +1,7 @@
 import LarkspurHTTP
 import Testing
 
-/// A response that came at 1000 to a request of 990, unless something else is said.
+/// Returns a stored response. By default, both the request and the response are at the time 1000.
 func stored(
   _ fields: CacheFields, status: Int = 200, requestTime: Double = 1000, responseTime: Double = 1000,
   selection: CacheSelection = CacheSelection(), part: ContentRange? = nil, bodyCount: Int = 10, isDecoded: Bool = false
@@ -47,7 +47,7 @@ func date(_ seconds: Double) -> String { HTTPDate.format(seconds) }
     #expect(stored([]).age(now: 1000) == 0)
     #expect(stored([]).age(now: 1007) == 7)
     #expect(stored([("Age", "30")]).age(now: 1007) == 37)
-    // RFC 9111 4.2.3: the delay of the answer is counted, and the apparent age if it is larger.
+    // RFC 9111 4.2.3: the response delay counts, and the apparent age counts if it is larger.
     #expect(stored([("Age", "30")], requestTime: 990).age(now: 1007) == 47)
     #expect(stored([("Age", "30"), ("Date", date(900))], requestTime: 990).age(now: 1007) == 107)
     #expect(stored([("Date", date(2000))]).age(now: 1007) == 7, "a server's clock that is fast")

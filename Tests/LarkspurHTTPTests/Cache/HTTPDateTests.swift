@@ -33,7 +33,7 @@ import Testing
     #expect(HTTPDate.parse(text, now: Self.now) == nil)
   }
 
-  /// RFC 9110 5.6.7: a year that looks more than 50 years ahead is in the past.
+  /// RFC 9110 5.6.7: a two-digit year that would be more than 50 years ahead is in the past.
   @Test func twoDigitYears() {
     let end = "01-Jan-77 00:00:00 GMT"
     let year2077 = HTTPDate.parse("Fri, 01 Jan 2077 00:00:00 GMT", now: 0)

@@ -1,7 +1,7 @@
 import LarkspurHTTP
 import Testing
 
-/// Files of a cache whose checksums are right, and whose content no cache has written.
+/// Cache files with right checksums and with content that no cache writes are refused.
 @Suite struct UntrustedCacheRecordTests {
   private func http(
     status: Int = 200, version: String = "HTTP/1.1", _ name: String = "X-One", _ value: String = "1\t\u{E9}",

@@ -8,21 +8,21 @@ import Testing
     var header: String
     var filename: String
 
-    /// The bytes are written as the characters of the same numbers.
+    /// The field's bytes: the file holds each byte as the character with its number.
     var bytes: [UInt8] { header.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
   }
 
-  /// Where we read something else than Chromium.
+  /// Our results where they differ from Chromium's.
   static let ours: [String: String?] = [
-    // Charsets for which there are no tables here.
+    // Charsets for which this library has no tables.
     "attachment; filename=\"=?EUC-JP?Q?=B7=DD=BD=D13=2Epng?=\"": nil,
     "attachment; filename==?eUc-Kr?b?v7m8+iAzLnBuZw==?=": nil,
     "inline; filename=\"=?euc-kr?b?v7m8+iAz?= =?ksc5601?q?=BF=B9=BC=FA=2Epng?=\"": nil,
     "attachment; filename=\"=?windows-1252?Q?caf=E9?=  =?iso-8859-7?b?4eI=?= .png\"": nil,
     "attachment; filename*=EUC-JP''%B7%DD%BD%D13%2Epng": nil,
     "inline; filename*=Euc-Kr'ko'%BF%B9%BC%FA%2Epng": nil,
-    // Bytes beyond ASCII that are no UTF-8 are Latin-1 to us (as to Firefox), and not what the referring page was in, or
-    // what the machine's language suggests.
+    // Bytes beyond ASCII that are not UTF-8 are read as Latin-1 (as in Firefox), and not in the encoding of the
+    // referring page or of the system's language.
     "attachment; filename=caf\u{e5}.png": "caf\u{e5}.png",
     "attachment; filename=\u{b0}\u{a1}\u{b0}\u{a2}.png": "\u{b0}\u{a1}\u{b0}\u{a2}.png",
     "attachment; filename=foo-\u{e4}.html": "foo-\u{e4}.html",
@@ -44,14 +44,14 @@ import Testing
     for header in Self.ours.keys { #expect(headers.contains(header), "no row is \(header)") }
   }
 
-  /// RFC 2231, section 3 and 4.1.
+  /// RFC 2231, sections 3 and 4.1.
   @Test(
     arguments: [
       ("attachment; filename*0=\"foo.\"; filename*1=\"html\"", "foo.html"),
       ("attachment; filename*1=\"html\"; filename*0=\"foo.\"", "foo.html"),
       ("attachment; filename*0*=UTF-8''foo-%c3%a4; filename*1=\".html\"", "foo-ä.html"),
       ("attachment; filename*0*=UTF-8'de'%c3; filename*1*=%a4", "ä"),
-      // One is missing, and the first is missing.
+      // A later part is missing, or the first one is.
       ("attachment; filename*0=\"a\"; filename*2=\"c\"", "a"),
       ("attachment; filename*1=\"a\"", nil),
       ("attachment; filename*0=a; filename=b", "a"),
@@ -89,7 +89,7 @@ import Testing
         bytes[index] = seed.randomElement(using: &generator) ?? 0
         if Bool.random(using: &generator) { bytes.removeLast() }
       }
-      // It is read, and makes a good name whatever it is.
+      // Any text can be read, and the resulting name is usable.
       let name = SuggestedFilename.name(
         disposition: String(decoding: bytes, as: UTF8.self), pathComponent: nil, host: nil, mediaType: nil)
       #expect(!name.isEmpty && !name.contains("/"))

@@ -15,7 +15,7 @@ import Testing
       ("data:text/html;BASE64,WA==", "text/html", "X"), ("data:text/html;  base64  ,WA==", "text/html", "X"),
       ("data:;charset=x;base64,W%41==", "text/plain;charset=x", "X"), ("data:;base64,W A%0A%09==", unnamed, "X"),
       ("data:;base64,WB==", unnamed, "X"), ("data:;base64,", unnamed, ""),
-      // It stands where no coding does.
+      // `base64` counts only at the end of the media type, and without a value.
       ("data:base64,WA==", unnamed, "WA=="), ("data:;base64;charset=x,WA==", "text/plain;charset=x", "WA=="),
       ("data:text/html;base64=1,WA==", "text/html;base64=1", "WA=="),
     ])

@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 @Suite struct MediaTypeTests {
-  /// Comments stand between the rows.
+  /// A row of the suite; comments stand between the rows.
   enum Row: Decodable {
     case comment(String)
     case row(input: String, output: String?, encoding: String?)
@@ -34,7 +34,7 @@ import Testing
     #expect(count == 71)
   }
 
-  /// Those behind the last one that counts are passed over, and the type is good.
+  /// Parameters past the limit are ignored, and the type itself stays valid.
   @Test func manyParameters() throws {
     func parsed(_ count: Int) throws -> [String] {
       let text = "text/html" + (0..<count).map { ";x\($0)=y" }.joined()
@@ -50,7 +50,7 @@ import Testing
     var mimeType: String
   }
 
-  /// Several fields, and fields with commas.
+  /// Several field lines, and lines with commas, give one type.
   @Test(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) func severalFields() throws {
     let rows = try Corpora.decode([ContentTypes].self, from: "wpt/content-types.json")
     #expect(rows.count == 20)
@@ -78,7 +78,7 @@ import Testing
     var mimetype_tests: [HeaderRow]
   }
 
-  /// Where Chromium is laxer than the standard that it follows elsewhere.
+  /// Our results where Chromium is laxer than the standard that it follows otherwise.
   static let laxer: [String: (essence: String?, charset: String?)] = [
     "text/html (html)": (nil, nil), "text/html ; charset= \"utf-8\" ;": ("text/html", "\"utf-8\""),
   ]

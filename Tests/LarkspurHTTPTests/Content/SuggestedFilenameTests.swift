@@ -18,11 +18,11 @@ import Testing
     #expect(name(nil, path: nil, host: "example.org", type: "text/html") == "example.org.html")
     #expect(name() == "Unknown")
     #expect(name(host: "", type: "application/pdf") == "Unknown.pdf")
-    // What is no name passes the turn on.
+    // An unusable name is skipped, and the next source is used.
     #expect(name("attachment; filename=\"..\"", path: "b.txt") == "b.txt")
   }
 
-  /// CVE-2020-8177: a server names no file elsewhere, and none that is hidden.
+  /// CVE-2020-8177: a server cannot name a file in another directory or a hidden file.
   @Test(
     arguments: [
       ("../../etc/passwd", "_.._etc_passwd"), ("/etc/passwd", "_etc_passwd"), ("C:\\a\\b.txt", "C:_a_b.txt"),
@@ -56,7 +56,7 @@ import Testing
     #expect(name(path: repeated("a", 300) + ".txt") == repeated("a", most - 4) + ".txt")
     #expect(name(path: repeated("a", 300), type: "text/html") == repeated("a", most - 5) + ".html")
     #expect(name(path: repeated("ä", 200) + ".txt") == repeated("ä", 125) + ".txt")
-    // One character may be longer than any name.
+    // A single character may be longer than the longest name.
     let monster = "a" + repeated("\u{301}", 300)
     #expect(name(path: monster) == "Unknown")
     let ending = repeated("x", SuggestedFilename.extensionBytesMax)
@@ -64,7 +64,7 @@ import Testing
     #expect(name(path: repeated("a", 300) + "." + ending + "x") == repeated("a", most))
   }
 
-  /// Whatever comes in, what goes out names a file here.
+  /// Any text results in a name for a file in the same directory.
   @Test func anyText() {
     var generator = SeededGenerator(for: "file names")
     let pieces = ["/", "\\", ".", "..", "\0", "a", "ä", "\u{202e}", " ", "\n", "%2f", "\u{301}", "👩‍👩‍👧", "_", "~"]

@@ -3,7 +3,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// The suites of others.
+/// Public test suites for cookies.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct CookieCorpusTests {
   // MARK: http-state
 
@@ -24,8 +24,8 @@ import Testing
     }
   }
 
-  /// The suite was written for RFC 6265, which throws cookies without a name away. RFC 6265bis keeps them, as browsers
-  /// do and as the Web Platform Tests want it. What is sent then:
+  /// Cookies without a name: what is sent for them. The suite was written for RFC 6265, which drops such cookies. RFC
+  /// 6265bis keeps them, as browsers do and as the Web Platform Tests require.
   static let nameless: [String: String] = [
     "0004": "foo",
     "0024": "foo",
@@ -40,9 +40,9 @@ import Testing
     "NAME0032": "\"foo\\\"bar",
   ]
 
-  /// The suite itself does not expect these to pass. What RFC 6265bis makes of them:
+  /// The suite does not expect these cases to pass. The values are the results by RFC 6265bis.
   static let disabled: [String: String?] = [
-    // A control character is the end of the whole cookie.
+    // A control character invalidates the whole cookie.
     "DISABLED_CHROMIUM0022": nil
   ]
 
@@ -77,7 +77,7 @@ import Testing
 
   @Test(arguments: ["examples", "bsd-examples"]) func httpStateDates(name: String) throws {
     let text = String(decoding: try Corpora.data("http-state/dates/\(name).json"), as: UTF8.self)
-    // A licence stands before one of them.
+    // One of the files begins with a license.
     let lines = text.split(separator: "\n").filter { !$0.hasPrefix("//") }
     let cases = try JSONDecoder().decode([DateCase].self, from: Data(lines.joined(separator: "\n").utf8))
     #expect(cases.count > 10)
@@ -110,7 +110,7 @@ import Testing
     var location: String?
   }
 
-  /// What cannot come about here, and why. The answer that we give in its place.
+  /// Cases that cannot occur here, with the reason and with the result that this library gives.
   static let inapplicable: [String: (reason: String, ours: String)] = [
     "Set cookie but ignore value after LF": (
       "a line feed ends the field line; one inside a field that is handed over is a control character", ""
@@ -126,7 +126,7 @@ import Testing
       let url = "\(isSecure ? "https" : "http")://web-platform.test:8000/\(file)"
       for row in cases {
         var visit = CookieVisit()
-        // Cookies that a redirect leads to are set by a script in another folder.
+        // Cookies on a redirect are set by a script in another folder.
         let setter = row.location == nil ? url : "http://web-platform.test:8000/cookies/resources/redirect"
         for field in row.cookie.strings { visit.set(field, at: setter) }
         let sent = visit.field(for: row.location.map { "http://web-platform.test:8000\($0)" } ?? url)
@@ -143,7 +143,7 @@ import Testing
 
   // MARK: The public suffix list
 
-  /// `checkPublicSuffix('a.example', 'example');`, with `null` for none.
+  /// Reads lines such as `checkPublicSuffix('a.example', 'example');`, with `null` for no suffix.
   @Test func publicSuffixes() throws {
     let list = try Data(contentsOf: URL(filePath: "/usr/share/publicsuffix/public_suffix_list.dat"))
     let table = PublicSuffixTable(list: Array(list))

@@ -2,7 +2,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// The text of a cookie file.
+/// The text format of cookie files.
 @Suite struct CookieFileTests {
   static func cookies() -> [Cookie] {
     var legacy = Cookie.Legacy()
@@ -35,7 +35,7 @@ import Testing
     #expect(CookieFile.read(bytes) == .cookies(cookies))
   }
 
-  /// No jar has one, and in a field it would be the end of it.
+  /// Cookies with control characters are not written: no jar holds one, and in a file they would end a field or a line.
   @Test func cookiesWithControlsAreLeftOut() {
     func cookie(_ name: String, _ value: String = "v", _ domain: String = "a.b", _ path: String = "/") -> Cookie {
       Cookie(
@@ -73,7 +73,7 @@ import Testing
     for place in bytes.indices {
       var other = bytes
       other[place] ^= UInt8.random(in: 1...255, using: &generator)
-      // The version's digit may become a later version's.
+      // A changed version digit may be that of a later version.
       let content = CookieFile.read(other)
       #expect(content == .damaged || content == .newer && place == 17, "\(place)")
     }

@@ -1,11 +1,11 @@
 import LarkspurHTTP
 import Testing
 
-/// What is kept, what is given, and what gives way (RFC 6265bis 5.7 and 5.8).
+/// Which cookies are stored, sent and evicted (RFC 6265bis 5.7 and 5.8).
 @Suite struct CookieJarTests {
   // MARK: Domains
 
-  /// CVE-2014-3613: the end of an address is no domain above it.
+  /// CVE-2014-3613: the last numbers of an address are not a domain above it.
   @Test func anAddressIsOnlyItself() {
     var visit = CookieVisit()
     #expect(visit.set("a=1; Domain=0.0.1", at: "http://127.0.0.1/") == .refused(.domain))
@@ -17,7 +17,7 @@ import Testing
     #expect(visit.field(for: "http://[0:0:0:0:0:0:0:1]/") == "b=2")
   }
 
-  /// CVE-2013-1944: `ample.com` is not above `example.com`.
+  /// CVE-2013-1944: `ample.com` is not a parent of `example.com`.
   @Test func domainsMatchOnLabels() {
     var visit = CookieVisit()
     #expect(visit.set("a=1; Domain=ample.com", at: "http://example.com/") == .refused(.domain))
@@ -26,20 +26,20 @@ import Testing
     #expect(visit.field(for: "http://x.ample.com/") == "a=1")
   }
 
-  /// CVE-2014-3620, CVE-2023-46218 (capitals): nobody sets cookies for `com`.
+  /// CVE-2014-3620, CVE-2023-46218 (capitals): no host can set cookies for `com`.
   @Test(arguments: ["com", ".com", "COM", "co.UK", "Co.Uk", "foo.ck", "unlisted"])
   func publicSuffixesAreRefused(domain: String) {
     var visit = CookieVisit()
     let name = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
     #expect(visit.set("a=1; Domain=\(domain)", at: "http://example.\(name)/") == .refused(.domain))
-    // To the host of that name it is a cookie for itself.
+    // A host with the name of a public suffix sets the cookie for itself only.
     #expect(visit.set("a=1; Domain=\(domain)", at: "http://\(name)/") == .stored)
     #expect(visit.field(for: "http://\(name)/") == "a=1")
     #expect(visit.field(for: "http://example.\(name)/") == nil)
   }
 
-  /// CVE-2022-27779, CVE-2026-8924: a dot at the end does not make `com` another domain, but `example.com` another
-  /// host.
+  /// CVE-2022-27779, CVE-2026-8924: a trailing dot does not make `com` an acceptable domain, but makes `example.com`
+  /// another host.
   @Test func dotsAtTheEnd() {
     var visit = CookieVisit()
     for domain in ["com.", ".com.", "co.uk.", "COM.", "."] {
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  /// CVE-2025-9086, and "leave Secure cookies alone".
+  /// CVE-2025-9086: a response without TLS cannot replace or shadow Secure cookies ("leave Secure cookies alone").
   @Test func whatComesInTheClearLeavesSecureCookiesAlone() {
     var visit = CookieVisit()
     #expect(visit.set("a=1; Secure; Path=/login; Domain=example.com", at: "https://www.example.com/") == .stored)
@@ -103,7 +103,7 @@ import Testing
     #expect(visit.set("b=2; Path=/; Domain=example.com", at: "http://example.com/") == .refused(.shadowsSecure))
     #expect(visit.set("b=2; Path=/", at: "http://other.com/") == .stored)
     #expect(visit.set("b=2; Path=/", at: "https://www.example.com/") == .stored)
-    // Nor do the many cookies of somebody in the clear push one out.
+    // Many cookies set without TLS do not evict a Secure one either.
     for number in 0..<300 { visit.set("n\(number)=x", at: "http://www.example.com/") }
     #expect(visit.set("b=3; Path=/", at: "http://www.example.com/") == .stored)
   }
@@ -124,7 +124,7 @@ import Testing
       #expect(visit.set("\(prefix)a=1; Secure; Path=", at: "https://www.example.com/") == .refused(.prefix))
       #expect(visit.set("\(prefix)a=1; Secure; Path=/", at: url) == .stored)
     }
-    // Without a name, the value would look like one.
+    // A nameless cookie's value would look like a prefixed name.
     #expect(visit.set("__Secure-a=1; Secure", at: url) == .stored)
     #expect(visit.set("=__Secure-a=1; Secure", at: url) == .refused(.prefix))
     #expect(visit.set("__Host-a; Secure; Path=/", at: url) == .refused(.prefix))
@@ -186,7 +186,7 @@ import Testing
     #expect(visit.field(for: "http://example.com/") == "a=1; b=1; c=1; d=1; e=1")
     visit.now = start.adding(seconds: 10)
     #expect(visit.field(for: "http://example.com/") == "b=1; c=1; d=1; e=1")
-    // 400 days are the most.
+    // The lifetime is at most 400 days.
     visit.now = start.adding(seconds: CookieLimits.lifetimeSecondsMax - 0.1)
     #expect(visit.field(for: "http://example.com/") == "c=1; d=1; e=1")
     visit.now = start.adding(seconds: CookieLimits.lifetimeSecondsMax)
@@ -203,14 +203,14 @@ import Testing
       visit.now = visit.now.adding(seconds: 1)
     }
     visit.set("a=2", at: "http://example.com/")
-    // Another path, another domain: another cookie.
+    // Another path or another domain makes another cookie.
     visit.set("a=3; Path=/x", at: "http://example.com/")
     visit.set("a=4; Domain=example.com", at: "http://example.com/")
     #expect(visit.field(for: "http://example.com/x") == "a=3; a=2; b=1; c=1; a=4")
     #expect(visit.jar.count == 5)
   }
 
-  /// Strings that look the same are other bytes.
+  /// Names are compared as bytes: strings that Swift considers equal are different names.
   @Test func namesAreBytes() {
     var visit = CookieVisit()
     visit.set("caf\u{e9}=1", at: "http://example.com/")
@@ -229,7 +229,7 @@ import Testing
       visit.now = visit.now.adding(seconds: 1)
     }
     #expect(visit.jar.count == most)
-    // CVE-2025-9086: what is not Secure goes first, though it is the newest.
+    // CVE-2025-9086: cookies that are not Secure are evicted first, even if they are newer.
     visit.set("plain=1; Path=/plain", at: "http://example.com/")
     #expect(visit.jar.count == most)
     #expect(visit.field(for: "https://example.com/plain")?.contains("plain=1") == false)
@@ -249,7 +249,7 @@ import Testing
     visit.set("d=1", at: "http://example.com/")
     #expect(visit.field(for: "http://example.com/") == "a=1; c=1; d=1")
     visit.now = visit.now.adding(seconds: 1)
-    // What was used last stays longest; at the same time the first goes.
+    // The cookie that was used last stays longest; among equals the oldest is evicted.
     visit.set("e=1; Path=/e", at: "http://example.com/")
     #expect(visit.field(for: "http://example.com/e") == "e=1; c=1; d=1")
   }
@@ -262,12 +262,12 @@ import Testing
     for number in 0..<6 { visit.set("s\(number)=1", at: "https://small\(number).com/") }
     for number in 0..<4 { visit.set("b\(number)=1; Secure", at: "https://big.com/") }
     #expect(visit.jar.count == 10)
-    // The domain with more than its share loses one, though the others are older.
+    // A domain above its share loses a cookie, although others are older.
     visit.now = visit.now.adding(seconds: 1)
     visit.set("x=1", at: "https://small6.com/")
     #expect(visit.jar.count == 10)
     #expect(visit.field(for: "https://big.com/") == "b1=1; b2=1; b3=1")
-    // Nobody has more than a share: the one that was unused for longest.
+    // No domain is above its share, so the least recently used cookie is evicted.
     visit.set("y=1", at: "https://small7.com/")
     #expect(visit.jar.count == 10)
     #expect(visit.field(for: "https://small0.com/") == nil)
@@ -281,7 +281,7 @@ import Testing
     for name in ["a", "b"] {
       visit.set("\(name)=" + String(repeating: "x", count: 4092), at: "http://example.com/")
     }
-    // 4,094 bytes each, and two between them: 8,190. Two more would fit, but not with what is between.
+    // Two cookies of 4,094 bytes and two bytes between them: 8,190. Two more bytes would fit, but not with a separator.
     #expect(visit.field(for: "http://example.com/")?.utf8.count == 8190)
     visit.set("c=", at: "http://example.com/")
     #expect(visit.field(for: "http://example.com/")?.utf8.count == 8190)
@@ -295,7 +295,7 @@ import Testing
     #expect(visit.field(for: "http://example.com/")?.utf8.count == 8188)
   }
 
-  // MARK: The books of changes
+  // MARK: Recorded changes
 
   @Test func changesAreToldOnce() throws {
     var jar = CookieJar(keepsChanges: true)
@@ -310,7 +310,7 @@ import Testing
     #expect(jar.takeChanges() == [cookie.identity: later])
     jar.returnChanges([cookie.identity: now])
     #expect(jar.hasChanges)
-    // What is stored elsewhere does not come back while a change of ours has not been carried out.
+    // A cookie that the file still holds does not come back before our removal has been written.
     jar.adopt([cookie])
     #expect(jar.isEmpty)
     _ = jar.takeChanges()

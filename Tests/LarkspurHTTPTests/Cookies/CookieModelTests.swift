@@ -2,7 +2,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// The jar beside one list that is searched by the letter of the specification.
+/// The jar agrees with a list that is searched by the letter of the specification.
 @Suite struct CookieModelTests {
   struct Model {
     struct Entry {

@@ -1,7 +1,7 @@
 import LarkspurHTTP
 import Testing
 
-/// Cookies that are set again as they are.
+/// Cookies that are set again with equal attributes.
 @Suite struct CookieRenewalTests {
   private static let start = CookieTime(seconds: 1000)
 
@@ -18,7 +18,7 @@ import Testing
     return jar
   }
 
-  /// The very same: no change to write, and none to see but when it was set.
+  /// An equal cookie causes no write, and changes nothing visible except the time of its update.
   @Test(arguments: [nil, 500] as [Double?]) func theSame(lifetime: Double?) {
     var jar = Self.jar(Self.cookie(expiry: lifetime))
     let revision = jar.revision
@@ -41,7 +41,7 @@ import Testing
       others.append(other)
     }
     add { $0.value = "2" }
-    // To Swift these are one string: their bytes are not.
+    // The two values are equal as Swift strings, but not as bytes.
     add { $0.value = "\u{E9}" }
     add { $0.isSecure = true }
     add { $0.isHTTPOnly = true }
@@ -63,8 +63,8 @@ import Testing
     #expect(jar.hasChanges)
   }
 
-  /// An expiry that moves by as much as time goes by is written when what is stored is off by a tenth of the lifetime, or
-  /// by a day; small moves add up.
+  /// An expiry that advances with the time is written once the stored one is off by a tenth of the lifetime or by a
+  /// day; small advances add up.
   @Test(arguments: [(100, 10), (86_400 * 365, 86_400)] as [(Double, Double)]) func movingExpiry(
     lifetime: Double, tolerance: Double
   ) {
@@ -84,14 +84,14 @@ import Testing
     #expect(writes == [11, 22])
   }
 
-  /// One that is to end much sooner is a change.
+  /// A much earlier expiry is a change.
   @Test func earlierExpiry() {
     var jar = Self.jar(Self.cookie(expiry: 86_400 * 365))
     jar.put(Self.cookie(expiry: 60), now: Self.start)
     #expect(jar.hasChanges)
   }
 
-  /// What was set again goes with the next write, and is not taken back by what is stored.
+  /// A renewal is written with the next change, and reading the file does not undo it.
   @Test func renewalsGoWithChanges() {
     let stored = Self.cookie(expiry: 1000)
     var jar = Self.jar(stored)
@@ -109,12 +109,12 @@ import Testing
     let changes = jar.takeChanges()
     #expect(changes == [stored.identity: later, other.identity: later])
     #expect(jar.persistent(of: changes).count == 2 && jar.takeChanges().isEmpty)
-    // A write that failed is tried again.
+    // A failed write is retried.
     jar.returnChanges(changes)
     #expect(jar.hasChanges && jar.takeChanges() == changes)
   }
 
-  /// A cookie without Secure that would stand behind a Secure one, wherever the two domains stand to each other.
+  /// A cookie without Secure that would shadow a Secure one is refused, if one of the domains contains the other.
   @Test(arguments: [
     ("example.com", "example.com", true), ("example.com", "a.example.com", true),
     ("a.example.com", "example.com", true),

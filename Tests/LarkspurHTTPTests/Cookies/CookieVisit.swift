@@ -1,6 +1,6 @@
 import LarkspurHTTP
 
-/// A jar with a public suffix list of one's own, and a server that sets cookies and looks at what it is sent.
+/// A jar with a public suffix list of the tests, and a server that sets cookies and reads the `Cookie` field.
 struct CookieVisit {
   var jar: CookieJar
   var suffixes = PublicSuffixTable(list: Array("com\norg\nco.uk\n*.ck\n!www.ck\n".utf8))
@@ -8,7 +8,7 @@ struct CookieVisit {
 
   init(limits: CookieLimits = CookieLimits()) { jar = CookieJar(limits: limits) }
 
-  /// Of `http://host:port/path?query`, which is taken apart at its marks.
+  /// Returns the request for `http://host:port/path?query`, which is split at its separators.
   static func request(_ url: String) -> CookieRequest? {
     let parts = url.split(separator: "://", maxSplits: 1)
     guard parts.count == 2 else { return nil }

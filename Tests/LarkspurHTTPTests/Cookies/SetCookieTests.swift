@@ -1,7 +1,7 @@
 import LarkspurHTTP
 import Testing
 
-/// One field, taken apart (RFC 6265bis 5.6).
+/// Parsing one `Set-Cookie` field (RFC 6265bis 5.6).
 @Suite struct SetCookieTests {
   @Test func nameAndValueAndLimits() throws {
     let most = CookieLimits.pairBytesMax
@@ -9,7 +9,7 @@ import Testing
     #expect(SetCookie("n=" + String(repeating: "v", count: most)) == nil)
     #expect(SetCookie(String(repeating: "v", count: most))?.name == "")
     #expect(SetCookie(String(repeating: "n", count: most + 1)) == nil)
-    // Bytes are counted, not characters.
+    // The limit counts bytes, not characters.
     #expect(SetCookie("n=" + String(repeating: "é", count: most / 2)) == nil)
     for nothing in ["", "=", " = ", ";", "; Secure", "\t"] { #expect(SetCookie(nothing) == nil, "\(nothing)") }
   }
@@ -21,7 +21,8 @@ import Testing
     #expect(SetCookie("n=v; Path=/a; Path=\(path)p")?.path == "/a")
   }
 
-  /// CVE-2022-35252: servers answer a request with such a cookie with 400, and go on doing so.
+  /// CVE-2022-35252: a cookie with a control character is refused, because servers answer every request with such a
+  /// cookie with 400.
   @Test func controlCharacters() {
     for byte in (UInt8(0)...0x7f) {
       let character = Character(UnicodeScalar(byte))
@@ -38,7 +39,7 @@ import Testing
       ("1.5", nil), (" 9 ", 9),
     ]
     for (text, expected) in ages { #expect(SetCookie("n=v; max-AGE=\(text)")?.maxAge == expected, "\(text)") }
-    // Numbers that no integer holds are as good as never.
+    // A number too large for an integer counts as a very long time.
     let far = SetCookie("n=v; Max-Age=" + String(repeating: "9", count: 1000))?.maxAge ?? 0
     #expect(far > 1_000_000_000)
     #expect(SetCookie("n=v; Max-Age=5; Max-Age=x")?.maxAge == 5)

@@ -4,13 +4,13 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// Rows from Chromium's tests of response headers. They are written with LF for CRLF, and without the empty line.
+/// Rows of Chromium's tests of response headers. The rows have LF instead of CRLF, and lack the empty line.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct ChromiumTests {
   struct Row: Decodable {
     var headers: String
     var expected: [String]
 
-    /// As it would be on the wire.
+    /// The head as sent on the wire.
     var response: String {
       let lines = headers.unicodeScalars.map { $0 == "\n" ? "\r\n" : String($0) }.joined()
       return lines.hasSuffix("\r\n") ? "\(lines)\r\n" : "\(lines)\r\n\r\n"
@@ -46,7 +46,7 @@ import Testing
     let rows = try Self.tables().keepalive_tests
     #expect(rows.count == 29)
     for row in rows {
-      // To a HEAD, so that the fields alone decide.
+      // As a response to HEAD, so that the fields alone decide.
       let transcript = read(row.response, requests: [.head])
       let about = Comment(rawValue: "\(row.headers): \(transcript.lines)")
       let isPersistent = transcript.heads.map { "\($0.isPersistent)" }

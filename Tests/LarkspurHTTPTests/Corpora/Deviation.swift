@@ -1,25 +1,25 @@
 import LarkspurHTTP
 
-/// Where we answer otherwise than a suite expects. Everything that is not listed has to be as the suite says,
-/// and what is listed has to be as it is listed: a row that is no longer true fails.
+/// The cases in which our result differs from a suite's. All other cases have to match the suite, and each listed case
+/// has to differ as listed, so that an outdated row fails.
 struct Deviation: Sendable {
   enum Suite: Sendable {
     case llhttp, goResponses, goErrors, wptStatusCodes, wptContentLengths, chromiumContentLengths, chromiumKeepAlive
   }
 
   enum Ours: Hashable, Sendable {
-    /// The suite accepts it.
+    /// We refuse the input, and the suite accepts it.
     case refused(ResponseError)
-    /// The suite refuses it, or accepts it only if it is told to.
+    /// We accept the input, and the suite refuses it, or accepts it only in a lenient mode.
     case accepted
-    /// The suite would use the connection again.
+    /// We close the connection, and the suite would reuse it.
     case closing
-    /// The suite would not.
+    /// We reuse the connection, and the suite would close it.
     case persistent
   }
 
   var suite: Suite
-  /// What the suite calls the case, or its input.
+  /// The suite's name for the case, or the case's input.
   var name: String
   var ours: Ours
   var reason: String

@@ -8,7 +8,7 @@ import Testing
     #expect(Set(names).count == names.count)
   }
 
-  /// A row about a case that no suite has any more would go unnoticed.
+  /// Every row names a case that a suite still has; otherwise an outdated row would go unnoticed.
   @Test(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) func everyRowIsAboutACase() throws {
     let files = [
       "llhttp/cases.json", "go-net-http/responses.json", "go-net-http/response_errors.json", "wpt/h1_status_code.json",

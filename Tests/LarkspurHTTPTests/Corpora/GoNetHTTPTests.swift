@@ -4,7 +4,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// The responses of Go's net/http tests, and its rows of heads that are accepted or not.
+/// The responses of Go's net/http tests, and its rows of heads that are accepted or refused.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct GoNetHTTPTests {
   struct Response: Decodable {
     var comment: String
@@ -40,7 +40,7 @@ import Testing
       if let close = test.close {
         #expect(head.isPersistent == (deviation?.ours == .closing ? false : close == "false"), about)
       }
-      // -1: not known. A 204 has zero without saying so.
+      // -1 means unknown. A 204 has length zero without a field.
       if test.content_length == "-1" {
         #expect(head.contentLength == nil || test.transfer_encoding != nil, about)
       } else if test.code != 204 {
@@ -49,10 +49,10 @@ import Testing
       #expect((test.transfer_encoding != nil) == (head.fields.contains { $0.value == "chunked" }), about)
       for (name, values) in test.headers {
         let ours = head.fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
-        // The corpus has lost the quoted half of one value.
+        // The corpus lacks the quoted half of one value.
         #expect(ours == values || name == "Www-Authenticate", about)
       }
-      // Go looks no further than the response; we say that something is behind it.
+      // Go reads no further than the response; this parser reports the bytes behind it.
       switch transcript.error {
       case nil: break
       case .unsolicitedBytes: #expect(transcript.endCount == 1, about)
@@ -77,7 +77,7 @@ import Testing
         #expect(transcript.error == error && row.expect == "ok", about)
       } else if row.expect == "ok" {
         #expect(transcript.heads.count == 1, about)
-        // These rows are about heads and chunk sizes; most have a body of another length than they say.
+        // These rows are about heads and chunk sizes; most bodies have another length than announced.
         switch transcript.error {
         case nil, .unsolicitedBytes, .truncated(.body), .chunkEndMissing: break
         default: Issue.record(about)

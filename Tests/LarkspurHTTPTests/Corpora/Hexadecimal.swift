@@ -1,4 +1,4 @@
-/// A malformed corpus, not a malformed response.
+/// The error for a malformed corpus file, as opposed to a malformed response.
 struct NotHexadecimal: Error {
   var text: String
 }

@@ -4,7 +4,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// The response cases of llhttp's own tests: its log says where each part of the message lies in the input.
+/// The response cases of llhttp's tests, whose log gives the position of each part of the message in the input.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct LlhttpTests {
   struct Case: Decodable {
     struct Meta: Decodable {
@@ -29,7 +29,7 @@ import Testing
       title = try container.decode(String.self, forKey: .title)
       meta = try container.decode(Meta.self, forKey: .meta)
       let text = try bytes(hex: container.decode(String.self, forKey: .input))
-      // Where two cases of the suite have run into one, the log is the last one's.
+      // Where two cases of the suite have been merged into one, the log belongs to the last one.
       let lastStart = text.indices.last { text[$0...].starts(with: "```http\r\n".utf8) }
       input = Array(text[(lastStart.map { $0 + 9 } ?? 0)...])
       log = try container.decode([String].self, forKey: .log)
@@ -37,11 +37,11 @@ import Testing
       error = try container.decodeIfPresent(String.self, forKey: .error)
     }
 
-    /// Pausing on an upgrade is llhttp's way to hand the rest over.
+    /// Whether the case ends with an upgrade: llhttp pauses there to hand the remaining bytes over.
     var isTunnel: Bool { error?.contains("Pause on CONNECT/Upgrade") == true }
     var isLenient: Bool { meta.type.contains("lenient") }
 
-    /// What the log's offsets count: it takes every input for UTF-8, and one is Latin-1.
+    /// The bytes that the log's offsets refer to: the log reads every input as UTF-8, although one is Latin-1.
     var logged: [UInt8] {
       String(validating: input, as: UTF8.self) != nil
         ? input : Array(String(decoding: input.map(UInt16.init), as: UTF16.self).utf8)
@@ -58,7 +58,8 @@ import Testing
     var isComplete = false
   }
 
-  /// `off=0 message begin`, `off=4 len=3 span[body]="..."`: only offsets and lengths are used, the text is in the input.
+  /// Parses lines such as `off=0 message begin` and `off=4 len=3 span[body]="..."`. Only offsets and lengths are used;
+  /// the text comes from the input.
   private static func messages(of test: Case) -> [Message] {
     var messages: [Message] = []
     var isInValue = false
@@ -72,7 +73,7 @@ import Testing
       if line.hasSuffix("message complete") { message.isComplete = true }
       if let status = line.split(separator: "status=").last, line.contains("headers complete") {
         message.status = Int(status.prefix { $0.isNumber })
-        // llhttp leaves the white space behind a value on it.
+        // llhttp keeps trailing white space of a value.
         for index in message.fields.indices {
           message.fields[index].value = message.fields[index].value.trimmingCharacters(in: .whitespaces)
         }
@@ -95,7 +96,7 @@ import Testing
       case "span[body": message.body += bytes
       default: break
       }
-      // An empty value is no span.
+      // An empty value has no span.
       if line.hasSuffix("header_value complete") { isInValue = true }
     }
     return messages
@@ -111,7 +112,7 @@ import Testing
         if case .interim = entry { message.isComplete = true }
         messages.append(message)
       case .body(let bytes): messages[messages.count - 1].body += bytes
-      // llhttp hears of no close, and does not know that these are complete.
+      // llhttp does not see the connection's close, so it does not know that these messages are complete.
       case .end: messages[messages.count - 1].isComplete = transcript.heads.last?.framing != .untilClose
       case .tunnel, .failed, .broken: break
       }
@@ -139,11 +140,11 @@ import Testing
         let behind = test.input.count - (transcript.heads.last?.byteCount ?? 0)
         #expect(transcript.entries.last == .tunnel(test.input.suffix(behind)), about)
       } else if test.verdict == "error" || test.isLenient {
-        // What llhttp accepts only when it is told to, a strict client refuses.
+        // Input that llhttp accepts only in lenient mode is refused here.
         let error = try #require(transcript.error, about)
         if case .truncated = error { Issue.record(about) }
       } else {
-        // Messages that have only begun when the input ends have no status yet.
+        // A message that has only begun at the end of the input has no status yet.
         #expect(Self.messages(of: transcript) == expected.filter { $0.status != nil }, about)
         switch transcript.error {
         case nil, .truncated: break

@@ -4,7 +4,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// What browsers agreed on, from the web-platform-tests.
+/// Behavior on which browsers agree, from the web-platform-tests.
 @Suite(.enabled(if: Corpora.shouldRun, "\(Corpora.absence)")) struct WPTTests {
   struct StatusLine: Decodable {
     var status_line: String
@@ -53,7 +53,7 @@ import Testing
       let transcript = read(row.input)
       #expect(transcript.entries.count == 1 && transcript.error != nil, "\(row.input): \(transcript.lines)")
     }
-    // They are written with bare LFs, which fail by themselves. With CRLF they must fail as well.
+    // The rows have bare LFs, which are errors by themselves. With CRLF, the rows have to fail as well.
     for row in rows where row.kind != "NUL in header" {
       let input = row.input.replacing("\r\n", with: "\n").replacing("\n", with: "\r\n")
       let transcript = read(input)
@@ -63,7 +63,7 @@ import Testing
 
   struct ContentLength: Decodable {
     var input: String
-    /// The length of the body that is read; nil is a network error.
+    /// The length of the body that is read, or `nil` for a network error.
     var output: Int?
   }
 

@@ -21,7 +21,7 @@ import Testing
   static let a = name("a")
   static let b = name("b")
 
-  /// What may happen to the name `a`, whose first look-up is number 1 or, behind another name's, 2.
+  /// Facts about the name `a`. Its first lookup is number 1, or number 2 after one for another name.
   enum Fact: Hashable, CaseIterable {
     case wanted, wantedLate, otherWanted, firstAbandons, secondAbandons
     case found, unknown, failed, cancelled, otherFound
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  /// One look-up at a time.
+  /// Returns a machine that allows one lookup at a time, after the given facts.
   static func machine(after facts: [Fact]) -> Machine {
     var limits = NameLimits()
     limits.lookUpsMax = 1
@@ -52,7 +52,7 @@ import Testing
     return machine
   }
 
-  /// Every state, and what each fact brings. What is not listed brings nothing.
+  /// Every state, with the actions of each fact. Facts that are not listed have no actions.
   static let table: [(name: String, before: [Fact], answers: [Fact: Machine.Actions])] = [
     ("unknown", [], [.wanted: [.start(1, a)], .wantedLate: [.start(1, a)], .otherWanted: [.start(1, b)]]),
     (
@@ -152,7 +152,7 @@ import Testing
 
   // MARK: - Limits
 
-  /// `count` callers, each for a name of its own or all for the same.
+  /// Returns a machine with `count` callers, each for a name of its own or all for one name.
   static func crowd(_ count: Int, _ limits: NameLimits, sameName: Bool = false) -> (Machine, Machine.Actions) {
     var machine = Machine(limits: limits)
     var actions: Machine.Actions = []
@@ -173,7 +173,8 @@ import Testing
     #expect(limits.abandonedLookUpsMax == 28)
   }
 
-  /// Names whose servers do not answer: nobody waits for them any more, and getaddrinfo cannot be stopped.
+  /// Lookups that have been abandoned do not block others, up to a limit: `getaddrinfo` cannot be stopped when servers
+  /// do not answer.
   @Test func lookUpsThatNobodyWaitsForHoldNobodyUp() {
     var limits = NameLimits()
     limits.lookUpsMax = 2
@@ -186,13 +187,13 @@ import Testing
       machine.wentOn(number, into: &actions)
       #expect(actions == [.cancel(number, Self.name("n\(number)x")), .start(number + 2, Self.name("n\(number + 2)x"))])
     }
-    // A fourth one would be one too many.
+    // A fourth abandoned lookup would exceed the limit.
     actions = []
     machine.abandoned(by: 4, into: &actions)
     machine.wentOn(4, into: &actions)
     #expect(actions == [.cancel(4, Self.name("n4x"))])
     #expect(machine.runningCount == 5 && machine.queuedCount == 1)
-    // An answer makes room, whoever it is for, and is remembered.
+    // An answer frees a slot, even if all its waiters are gone, and is remembered.
     actions = []
     machine.answered(1, Self.found, now: Self.start, into: &actions)
     #expect(actions == [.start(6, Self.name("n6x"))])
@@ -221,7 +222,7 @@ import Testing
     #expect(Self.refused(Self.crowd(7, limits).1) == [])
     var (machine, actions) = Self.crowd(8, limits)
     #expect(Self.refused(actions) == [8])
-    // Those who come for a name that is there already need no place.
+    // A caller for a name that is already queued needs no room in the queue.
     actions = []
     machine.wanted(Self.name("n7x"), by: 9, now: Self.start, into: &actions)
     #expect(actions == [])
@@ -250,7 +251,7 @@ import Testing
       #expect(machine.entryCount == number)
       let now = Self.start.advanced(by: .seconds(number))
       machine.wanted(Self.name(text), by: 1, now: now, into: &actions)
-      // The second is the first that will expire.
+      // The second entry expires first.
       machine.answered(UInt64(number + 1), text == "b" ? Self.unknown : Self.found, now: now, into: &actions)
     }
     #expect(machine.entryCount == 2)

@@ -3,7 +3,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// The machine beside a model that keeps one list of everything and searches it.
+/// The machine agrees with a model that keeps everything in one list and searches that.
 @Suite struct NameModelTests {
   typealias Machine = NameMachine<[Int]>
 
@@ -14,7 +14,7 @@ import Testing
     }
 
     var limits: NameLimits
-    /// In the order in which they were begun.
+    /// In the order in which they began.
     var lookUps: [(name: HostName, life: Life, waiters: [UInt64])] = []
     var entries: [(name: HostName, answer: NameAnswer<[Int]>, expiry: Deadline)] = []
     var started: UInt64 = 0
@@ -93,7 +93,7 @@ import Testing
     limits.queuedNamesMax = 3
     limits.waitersMax = 8
     limits.entriesMax = 3
-    // No two memories end at the same moment: which of two equals is evicted is nobody's promise.
+    // No two entries expire at the same moment: the order in which equal ones are evicted is unspecified.
     limits.noSuchNameLifetime = .microseconds(2_000_500)
     let names = try ["a", "b", "c", "d", "e", "f", "g", "g."].map { try HostName($0) }
     for _ in 0..<200 {
@@ -134,7 +134,7 @@ import Testing
         try #require(actions == expected, "seed \(random.seed)")
         for action in actions {
           switch action {
-          // Once, and only while it waits.
+          // Each waiter gets one answer, and only while it waits.
           case .answer(let waiter, _), .refuse(let waiter): try #require(open.remove(waiter) != nil)
           case .start, .cancel: break
           }

@@ -29,7 +29,8 @@ import Testing
     return machine
   }
 
-  /// Every state of a race between two addresses, and what each fact brings. What is not listed brings nothing.
+  /// Every state of a race between two addresses, with the actions of each fact. Facts that are not listed have no
+  /// actions.
   static let table: [(name: String, before: [Fact], answers: [Fact: DialMachine.Actions])] = [
     ("ready", [], [.begin: [.start(0)]]),
     (

@@ -27,7 +27,8 @@ import Testing
     #expect(extent(nil, [("content-type", "multipart/byteranges; boundary=x")]) == .part)
   }
 
-  /// RFC 9110 14.4 gives them no meaning here, and programs page through lists with units of their own.
+  /// An unreadable `Content-Range` leaves the extent unclear: RFC 9110 14.4 gives the field no meaning here, and
+  /// programs page through lists with units of their own.
   @Test(arguments: ["items 0-9/100", "0-9/10", "bytes */10", "bytes 9-0/10", "bytes 0-10/10", "bytes 0-9/*", ""])
   func whatCannotBeReadSaysNothing(range: String) {
     #expect(extent(range) == .unclear)

@@ -14,14 +14,15 @@ import Testing
     ResumePoint(status: status, now: now, fields: values(fields))
   }
 
-  // MARK: - Which downloads can go on
+  // MARK: - Which downloads can resume
 
   @Test func aStrongTagNamesTheVersion() {
     let point = point([("etag", "\"one\""), ("content-length", "100")])
     #expect(point == ResumePoint(validator: "\"one\"", offset: 0, total: 100, coding: nil))
   }
 
-  /// As some servers send it. It names the version all the same, and the same has to come with the rest.
+  /// A tag without quotes, as some servers send it, identifies the version, too. The rest has to come with an equal
+  /// tag.
   @Test func aTagWithoutQuotesDoesToo() throws {
     let known = try #require(self.point([("etag", "range100"), ("content-length", "100")]))
     #expect(known.validator == "range100")
@@ -34,13 +35,13 @@ import Testing
     #expect(decide(("etag", "range100")) == .continueAt(40, end: 100, total: 100))
     #expect(decide(("etag", "\"range100\"")) == .startOver)
     #expect(decide(("etag", "range101")) == .startOver)
-    // The condition may not have been understood.
+    // Without a tag, the server may not have understood the condition.
     #expect(decide(nil) == .startOver)
   }
 
   @Test(arguments: ["W/\"one\"", "w/\"one\"", "one\"", "\"", "\"one", "", "Sun, 06 Nov 1994 08:49:37 GMT"])
   func aTagThatIsWeakOrNoneDoesNot(tag: String) {
-    // RFC 9110 13.1.5: nor does a date beside it.
+    // RFC 9110 13.1.5: a date beside such a tag does not count either.
     let date = ("last-modified", "Sat, 05 Nov 1994 08:49:37 GMT")
     #expect(point([("etag", tag), date, ("date", "Sun, 06 Nov 1994 08:49:37 GMT")]) == nil)
   }
@@ -151,7 +152,8 @@ import Testing
     #expect(decide(200, [("content-range", "bytes 0-59/60")]) == .replace(count: 60))
   }
 
-  /// A range of less than all, or one that other fields or the version deny: it may be the tail, or the whole.
+  /// A 200 response with a range of less than the whole, or one that contradicts other fields or the version, may be
+  /// the rest or the whole, so the download starts over.
   @Test(arguments: [
     ["bytes 40-99/100"], ["bytes 40-99/100", "60"], ["bytes 40-99/100", "100"], ["bytes 40-99/*"], ["bytes 0-59/100"],
     ["bytes 0-99/100", "60"], ["bytes 0-59/60", "100"], ["bytes 0-99/*"], ["bytes 40-99"], ["nonsense"],
@@ -171,7 +173,7 @@ import Testing
     #expect(decide(200, [tag, ("content-length", "60")]) == .startOver)
     #expect(decide(200, [tag, ("content-length", "60")], total: nil) == .replace(count: nil))
     #expect(decide(200, [tag, ("content-range", "bytes 0-59/60")]) == .startOver)
-    // Another coding of it has another length.
+    // Another coding of the content has another length.
     #expect(decide(200, [tag, ("content-length", "60"), ("content-encoding", "gzip")]) == .replace(count: nil))
     let date = "Sun, 06 Nov 1994 08:48:37 GMT"
     #expect(decide(200, [("last-modified", date), ("content-length", "60")], validator: date) == .startOver)
@@ -183,10 +185,10 @@ import Testing
     #expect(decide(416, [("content-range", "bytes */40")], total: 40) == .confirmLast)
     #expect(decide(416, [("content-range", "bytes */40")], total: 100) == .startOver)
     #expect(decide(416, [("content-range", "bytes */30")], total: nil) == .startOver)
-    // Where nobody knows the length, the last byte tells.
+    // Where the total length is unknown, a request for the last byte decides.
     #expect(decide(416, [], total: nil) == .confirmLast)
     #expect(decide(416, [], total: 40) == .startOver)
-    // The last byte was asked for, and even that is not there: there is no third try.
+    // If even the last byte is refused, there is no third attempt.
     let point = ResumePoint(validator: "\"one\"", offset: 40, total: 40, coding: nil)
     let again = point.decide(asking: 39, status: 416, fields: values([("content-range", "bytes */40")]))
     #expect(again == .startOver)

@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  /// What would have been the body is kept for whoever asks.
+  /// The length of a body that does not follow is still available to the caller.
   @Test func theLengthOfABodyThatDoesNotFollow() {
     let transcript = read("HTTP/1.1 200 OK\r\nContent-Length: 256\r\n\r\n", requests: [.head])
     #expect(transcript.heads.first?.contentLength == 256)
@@ -25,7 +25,7 @@ import Testing
     #expect(read("HTTP/1.1 204 X\r\n\r\nbody").error == .unsolicitedBytes)
     #expect(read("HTTP/1.1 304 X\r\nContent-Length: 4\r\n\r\nbody").error == .unsolicitedBytes)
     #expect(read("HTTP/1.1 200 X\r\nContent-Length: 4\r\n\r\nbody", requests: [.head]).error == .unsolicitedBytes)
-    // Nor can it be taken for the next response.
+    // Such a body is not taken for the next response either.
     #expect(read("HTTP/1.1 204 X\r\n\r\nbody", requests: [.get, .get]).error == .notHTTP)
   }
 
@@ -49,7 +49,7 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\r\n\r\n").entries.dropFirst() == [.end(trailers: [])])
   }
 
-  // MARK: - Cut off
+  // MARK: - Truncated responses
 
   @Test(arguments: [
     ("", ResponseError.Place.beforeHead), ("H", .statusLine), ("HTTP/1.1 200", .statusLine),
@@ -73,7 +73,7 @@ import Testing
     #expect(read(response).error == .truncated(place))
   }
 
-  /// Any complete response that loses its end is an error, wherever it is cut.
+  /// Every complete response that is cut anywhere is an error.
   @Test(arguments: [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n0\r\nA: b\r\n c\r\n\r\n",

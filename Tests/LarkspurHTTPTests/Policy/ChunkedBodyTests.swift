@@ -20,7 +20,7 @@ import Testing
     #expect(read("0\r\n\r\n").entries.dropFirst() == [.end(trailers: [])])
   }
 
-  /// What looks like framing inside the data is data.
+  /// Data that looks like framing is data.
   @Test func dataIsNotLookedAt() {
     #expect(read("9\r\n0\r\n\r\n\r\n0\r\r\n0\r\n\r\n").body == Array("0\r\n\r\n\r\n0\r".utf8))
   }
@@ -87,7 +87,7 @@ import Testing
     #expect(read("2\r\nhi\r\n0\(text)\r\n\r\n").error == .chunkExtensionInvalid)
   }
 
-  /// A quoted string cannot hide the end of the line.
+  /// A quoted string cannot contain the end of the line.
   @Test func aLineEndInAQuotedString() {
     #expect(read("2;a=\"\r\nhi\"\r\n0\r\n\r\n").error == .chunkExtensionInvalid)
     #expect(read("2;a=\"\nhi\"\r\n0\r\n\r\n").error == .chunkExtensionInvalid)
@@ -101,8 +101,8 @@ import Testing
       transcript.entries.last == .end(trailers: [.init(name: "Digest", value: "abc"), .init(name: "X", value: "y")]))
   }
 
-  /// RFC 9110 6.5.1: a trailer is never taken for a header.
-  /// CVE-2025-53643: trailers are read as such, and the next response begins behind them.
+  /// RFC 9110 6.5.1: a trailer never counts as a header field.
+  /// CVE-2025-53643: trailers are read as trailers, and the next response begins behind them.
   @Test func trailersDecideNothing() {
     let transcript = read(
       "2\r\nhi\r\n0\r\nContent-Length: x\r\nTransfer-Encoding: gzip\r\nConnection: close\r\n\r\nHTTP/1.1 204 X\r\n\r\n",
@@ -128,7 +128,7 @@ import Testing
     #expect(ends == [.end(trailers: [.init(name: "X", value: "y")]), .end(trailers: [])])
   }
 
-  /// What follows the empty line belongs to the next response.
+  /// Bytes behind the final empty line belong to the next response.
   @Test func whatFollows() {
     #expect(read("0\r\n\r\n\r\n").error == .unsolicitedBytes)
     #expect(read("0\r\n\r\n0\r\n\r\n", requests: [.get, .get]).error == .notHTTP)

@@ -2,8 +2,8 @@ import FuzzOracles
 import LarkspurHTTP
 import Testing
 
-/// `Content-Length` is one number in plain digits, or the same one again. Everything else is an error: a guess
-/// about where a body ends is how one response becomes two.
+/// `Content-Length` is one number in plain digits, possibly repeated. Everything else is an error: with a guess at the
+/// end of a body, one response can become two.
 @Suite struct ContentLengthTests {
   private func read(_ lines: String, body: String = "", sourceLocation: SourceLocation = #_sourceLocation) -> Transcript
   {
@@ -36,7 +36,7 @@ import Testing
   ])
   func notANumber(value: String) {
     #expect(read("Content-Length: \(value)").error == .contentLengthInvalid)
-    // Nor does it get better by repetition.
+    // Repetition does not make an invalid value valid.
     #expect(read("Content-Length: \(value)\r\nContent-Length: \(value)").error == .contentLengthInvalid)
     #expect(read("Content-Length: 3\r\nContent-Length: \(value)", body: "abc").error == .contentLengthInvalid)
   }
@@ -54,13 +54,13 @@ import Testing
     #expect(read("Content-Length: \(value)", body: "abc").error == .contentLengthConflicting)
   }
 
-  /// Who reads 010 as octal sees eight bytes.
+  /// Different spellings of one number conflict: a reader that takes 010 for octal would see eight bytes.
   @Test(arguments: ["010, 10", "10\r\nContent-Length: 010", "0, 00"]) func theSameNumberWrittenInTwoWays(value: String)
   {
     #expect(read("Content-Length: \(value)", body: "abc").error == .contentLengthConflicting)
   }
 
-  /// It is checked even where no body follows: the server is broken all the same.
+  /// The field is checked even where no body follows, because the server is broken all the same.
   @Test func whereNoBodyFollows() {
     #expect(
       LarkspurHTTPTests.read("HTTP/1.1 204 X\r\nContent-Length: 7\r\nContent-Length: 8\r\n\r\n").error

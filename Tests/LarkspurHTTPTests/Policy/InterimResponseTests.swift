@@ -20,7 +20,7 @@ import Testing
       ])
   }
 
-  /// RFC 9110 15.2: a 1xx ends with its head, whatever its fields say.
+  /// RFC 9110 15.2: a 1xx response ends with its head, whatever its fields say.
   @Test(arguments: ["Content-Length: 5", "Transfer-Encoding: chunked", "Transfer-Encoding: gzip", "Connection: close"])
   func theirFieldsDecideNothing(line: String) {
     let transcript = read("HTTP/1.1 102 X\r\n\(line)\r\n\r\nHTTP/1.1 204 X\r\n\r\n")
@@ -30,7 +30,7 @@ import Testing
     #expect(transcript.error == nil)
   }
 
-  /// The parser reads on from where the interim head ended, also if the next one is malformed.
+  /// The parser continues where the interim head ended, also if the next head is malformed.
   @Test func aBadHeadBehindOne() {
     let transcript = read("HTTP/1.1 100 Continue\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
     #expect(transcript.interims.count == 1)
@@ -42,7 +42,7 @@ import Testing
     #expect(transcript.lines == ["interim 1.0 103 Early", "  A: b", "head 1.1 204 , none, persistent", "end"])
   }
 
-  /// The count starts anew with each request.
+  /// The limit on interim responses counts anew for each request.
   @Test func theCountIsPerResponse() {
     let many = repeated("HTTP/1.1 100\r\n\r\n", 32) + "HTTP/1.1 204\r\n\r\n"
     let transcript = read(many + many, requests: [.get, .get], splits: .around([512, 544]))

@@ -3,7 +3,7 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// Each limit at its value and one past it; small, where every split can be tried, and as it is by default.
+/// Each limit at its value and one past it: with a small value, for which every split is tried, and with the default.
 @Suite struct LimitTests {
   private func limits(_ path: WritableKeyPath<Limits, Int>, _ value: Int) -> Limits {
     var limits = Limits()
@@ -15,7 +15,7 @@ import Testing
     count < 1000 ? .everywhere : .around(places + [count])
   }
 
-  /// A head of just so many bytes, in lines of at most a thousand.
+  /// Returns a head of exactly `count` bytes, in lines of at most about a thousand bytes.
   private func head(ofBytes count: Int) -> String {
     var text = "HTTP/1.1 204 X\r\n"
     while count - text.utf8.count - 2 > 1000 { text += "A: \(repeated("a", 800))\r\n" }
@@ -38,8 +38,8 @@ import Testing
     #expect(read(interim, limits: limits, splits: splits(max, for: max)).entries == refused.entries)
   }
 
-  /// CVE-2023-38039: fields without an end.
-  /// It does not wait for a byte that can change nothing any more.
+  /// CVE-2023-38039: a head without an end fails.
+  /// The error comes when the limit is reached, without another byte that could change nothing.
   @Test(arguments: [60, 300 * 1024]) func aHeadThatNeverEnds(max: Int) {
     let start = Array(head(ofBytes: max + 100).utf8.prefix(max))
     #expect(
@@ -60,7 +60,7 @@ import Testing
   /// A head limit below the length of a status line still holds.
   @Test(arguments: 0...20) func tinyHeadLimits(max: Int) {
     let error = read("HTTP/1.1 204 X\r\n\r\n", limits: limits(\.headBytesMax, max)).error
-    // No line may be longer than the whole head.
+    // A line must not be longer than the whole head may be.
     #expect(error == (max < 13 ? .fieldLineTooLong(limit: max) : max < 18 ? .headTooLarge(limit: max) : nil))
   }
 
@@ -68,7 +68,7 @@ import Testing
 
   @Test(arguments: [40, 64 * 1024]) func fieldLineBytes(max: Int) {
     let limits = limits(\.fieldLineBytesMax, max)
-    // The same length, reached in the value, in the name, in white space, and over folds.
+    // The length is reached in the value, in the name, in white space, and over folds.
     for (start, end) in [
       ("A: ", ""), ("", ":"), ("A:", " b"), ("A: b", " "), ("A: b\r\n ", ""), ("A: b\r\n\t\r\n ", "c"),
     ] {
@@ -119,7 +119,7 @@ import Testing
     #expect(transcript.heads.first?.fields == [.init(name: "A", value: "b c d")])
   }
 
-  /// CVE-2021-3737: a server that goes on saying 100 does not hold its client up for ever.
+  /// CVE-2021-3737: a server that sends 100 responses without end does not hold the client up for ever.
   @Test(arguments: [0, 1, 32]) func interimResponses(max: Int) {
     let limits = limits(\.interimResponsesMax, max)
     func responses(interim count: Int) -> String { repeated("HTTP/1.1 100\r\n\r\n", count) + "HTTP/1.1 204\r\n\r\n" }
@@ -148,8 +148,9 @@ import Testing
       ])
   }
 
-  /// They are counted over all chunks: one byte of data with each would otherwise pass for ever.
-  /// CVE-2023-39326: what is no data of the body has a limit of its own.
+  /// Chunk extensions count over all chunks: otherwise a server could send them without end, with one byte of data
+  /// each.
+  /// CVE-2023-39326: bytes that are not data of the body have a limit of their own.
   @Test(arguments: [8, 16 * 1024]) func chunkExtensionBytesInAll(max: Int) {
     let limits = limits(\.chunkExtensionBytesMax, max)
     let chunks = repeated("1;x\r\na\r\n", max / 2)
@@ -169,7 +170,7 @@ import Testing
         == .chunkExtensionsTooLarge(limit: 0))
   }
 
-  /// Counted with the line ends of its lines and without the empty line.
+  /// Trailers count with the ends of their lines and without the final empty line.
   /// CVE-2025-53643: trailers have a limit.
   @Test(arguments: [20, 16 * 1024]) func trailerBytes(max: Int) {
     let limits = limits(\.trailerBytesMax, max)
@@ -208,7 +209,7 @@ import Testing
 
   // MARK: - Memory
 
-  /// Whatever a server sends, no more than a head is ever kept, and what is delivered is not kept at all.
+  /// Whatever a server sends, the parser keeps at most one head, and keeps nothing that it has delivered.
   @Test func whatIsKept() {
     let endless: [(String, String)] = [
       ("HTTP/1.1 200 OK\r\n", "A: b\r\n"), ("HTTP/1.1 103 X\r\n", "A: b\r\n"), ("HTTP/1.1 200 OK\r\nA: ", "b"),

@@ -3,18 +3,18 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// The lines of a section all end with CRLF, or all with LF. A mixture and a CR by itself are errors wherever they stand:
-/// two parsers that see different lines see different responses.
+/// All lines of a section end with CRLF, or all with LF. Mixtures and a lone CR are errors everywhere: two parsers that
+/// see different lines see different responses.
 @Suite struct LineEndTests {
   @Test(arguments: [
-    // In place of each CRLF of a head.
+    // LF in place of each CRLF of a head.
     "HTTP/1.1 200 OK\nA: b\r\n\r\n", "HTTP/1.1 200\nA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n",
     "HTTP/1.1 200 OK\r\nA: b\r\n\n",
     "HTTP/1.1 200 OK\n\r\n", "HTTP/1.1 200 OK\r\nA:\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n c\n\r\n",
-    // Inside a field.
+    // LF inside a field.
     "HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n", "HTTP/1.1 200 OK\r\nA\n: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\n c\r\n\r\n",
     "HTTP/1.1 200 OK\r\n\nA: b\r\n\r\n",
-    // CRLF behind a status line that ends with LF.
+    // CRLF after a status line that ends with LF.
     "HTTP/1.1 200 OK\nA: b\n\r\n", "HTTP/1.1 200\n\r\n", "HTTP/1.1 200 \nA: b\n c\r\n\n", "HTTP/1.1 200 OK\nA:\r\n\n",
     "HTTP/1.1 200 OK\nA: b\nC: d\r\n\n",
   ])
@@ -22,7 +22,7 @@ import Testing
     #expect(read(response).entries == [.failed(.bareLF)])
   }
 
-  /// CVE-2023-30589: a CR by itself does not end a field.
+  /// CVE-2023-30589: a lone CR does not end a field.
   @Test(arguments: [
     "HTTP/1.1 200 OK\rA: b\r\n\r\n", "HTTP/1.1 200\rA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\r\n\r\n",
     "HTTP/1.1 200 OK\r\nA: b\rC: d\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\rC: d\r\n\r\n",
@@ -35,7 +35,7 @@ import Testing
     #expect(read(response).entries == [.failed(.bareCR)])
   }
 
-  /// A CR inside a name is first of all no token character.
+  /// A CR inside a name is reported as an invalid name character.
   @Test func inAFieldName() {
     #expect(read("HTTP/1.1 200 OK\r\nA\r: b\r\n\r\n").error == .fieldNameInvalid)
     #expect(read("HTTP/1.1 200 OK\r\nA\r\n: b\r\n\r\n").error == .fieldNameInvalid)
@@ -43,7 +43,7 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\nA\n: b\n\n").error == .fieldNameInvalid)
   }
 
-  /// CVE-2025-22871: an LF by itself does not end the line of a chunk's size.
+  /// CVE-2025-22871: a lone LF does not end the line of a chunk size.
   @Test(arguments: [
     ("5\nhello\r\n0\r\n\r\n", ResponseError.bareLF), ("5\r\nhello\r\n0\n\r\n", .bareLF),
     ("5\rhello\r\n0\r\n\r\n", .bareCR),
@@ -57,7 +57,7 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(body)").error == error)
   }
 
-  // MARK: - LF alone
+  // MARK: - Bare LF line ends
 
   /// RFC 9112 2.2: a recipient may take a single LF for a line end.
   @Test(arguments: [
@@ -77,11 +77,11 @@ import Testing
 
   @Test func aHeadOfLFAlone() {
     #expect(read("HTTP/1.1 204\n\n").lines == ["head 1.1 204 , none, persistent", "end"])
-    // What follows the empty line is content, whatever ends its lines.
+    // Bytes after the empty line are content, whatever ends their lines.
     #expect(read("HTTP/1.1 200 OK\n\n\r\nA: b\r\n\n").lines.dropFirst() == ["body \r\nA: b\r\n\n", "end"])
   }
 
-  /// Each head decides for itself: a proxy's interim response is not its server's.
+  /// Each head may have its own kind of line ends: a proxy's interim response does not come from the server.
   @Test(arguments: ["\r\n", "\n"], ["\r\n", "\n"]) func eachHeadDecidesForItself(first: String, second: String) {
     let interim = "HTTP/1.1 103 X\(first)Link: a\(first)\(first)"
     let final = "HTTP/1.1 200 X\(second)A: b\(second)Content-Length: 0\(second)\(second)"
@@ -97,8 +97,7 @@ import Testing
     #expect(upgraded.lines.last == "tunnel \n")
   }
 
-  /// The lines of chunks end with CRLF in any case; the trailer section decides for itself, where the head's lines end
-  /// with LF.
+  /// Chunk lines always end with CRLF. Where the head's lines end with LF, the trailer section may have either kind.
   @Test(
     arguments: [
       ("5\r\nhello\r\n0\r\n\r\n", nil), ("5\r\nhello\r\n0\r\nA: b\r\n c\r\n\r\n", nil), ("5\r\nhello\r\n0\r\n\n", nil),
@@ -117,7 +116,7 @@ import Testing
     }
   }
 
-  /// The limits count lines of either kind.
+  /// The limits apply to lines of either kind.
   @Test func limitsHoldForThem() {
     var limits = Limits()
     limits.headBytesMax = 30

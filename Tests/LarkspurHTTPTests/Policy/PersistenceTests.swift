@@ -2,7 +2,7 @@ import FuzzOracles
 import LarkspurHTTP
 import Testing
 
-/// RFC 9112 9.3: who may keep the connection.
+/// RFC 9112 9.3: when a connection may be kept.
 @Suite struct PersistenceTests {
   private func isPersistent(
     _ version: String, _ lines: String, sourceLocation: SourceLocation = #_sourceLocation
@@ -42,11 +42,11 @@ import Testing
     #expect(read("HTTP/1.1 204 OK\r\nConnection: keep-alive\r\n\r\n").heads.first?.isPersistent == true)
   }
 
-  /// RFC 9110 8.6, RFC 9112 6.1: what a 204 announces against the rules may come behind the next request.
+  /// RFC 9110 8.6, RFC 9112 6.1: a body that a 204 announces against the rules might arrive after the next request.
   @Test(arguments: [
     ("Content-Length: 4", 204, false), ("Transfer-Encoding: chunked", 204, false), ("Content-Length: 0", 204, true),
     ("X: y", 204, true),
-    // Of what is not sent again, the length may be told.
+    // A 304 may announce the length of the content that is not sent again.
     ("Content-Length: 4", 304, true), ("Transfer-Encoding: chunked", 304, true),
   ])
   func aBodyAnnouncedWhereNoneMayBeEndsTheConnection(line: String, status: Int, expected: Bool) {

@@ -2,7 +2,7 @@ import FuzzOracles
 import LarkspurHTTP
 import Testing
 
-/// Several responses on one connection, and bytes that answer nothing.
+/// Several responses on one connection, and bytes that answer no request.
 @Suite struct PipelineTests {
   private static let three =
     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nAAAHTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -38,7 +38,7 @@ import Testing
     #expect(transcript.error == .truncated(.beforeHead))
   }
 
-  /// The first says that it is the last: the rest answers nothing.
+  /// After a response with `Connection: close`, further bytes answer no request.
   @Test func nothingCountsBehindClose() {
     let transcript = read(
       "HTTP/1.1 204 X\r\nConnection: close\r\n\r\nHTTP/1.1 204 X\r\n\r\n", requests: [.get, .get])

@@ -2,8 +2,8 @@ import FuzzOracles
 import LarkspurHTTP
 import Testing
 
-/// The version is HTTP/1.x and nothing else, the status three digits from 100 to 999, and the reason anything or
-/// nothing.
+/// The version is HTTP/1.x and nothing else, the status is three digits from 100 to 999, and the reason is any text or
+/// none.
 @Suite struct StatusLineTests {
   private func head(_ statusLine: String, sourceLocation: SourceLocation = #_sourceLocation) -> Transcript.Head? {
     read("\(statusLine)\r\n\r\n", sourceLocation: sourceLocation).heads.first
@@ -42,15 +42,15 @@ import Testing
     #expect(error(statusLine) == .notHTTP)
   }
 
-  /// A response of HTTP/0.9 is a body without a head.
+  /// A response of HTTP/0.9, a body without a head, is refused.
   @Test func zeroNine() {
     #expect(read("<html>hello</html>").error == .notHTTP)
     #expect(read("HTTP").error == .truncated(.statusLine))
     #expect(read("H").error == .truncated(.statusLine))
   }
 
-  /// Many parsers forgive an empty line before the status line. It is what is left of a body that was longer
-  /// than it said.
+  /// An empty line before the status line, which many parsers accept, is refused: the line is the rest of a body that
+  /// was longer than announced.
   @Test(arguments: ["\r\n", "\n", "\r"]) func lineEndBeforeTheStatusLine(lineEnd: String) {
     #expect(error("\(lineEnd)HTTP/1.1 200 OK") == .notHTTP)
   }

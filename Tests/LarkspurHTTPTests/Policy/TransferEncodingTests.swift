@@ -19,7 +19,8 @@ import Testing
     #expect(transcript.entries.dropFirst() == [.body(Array("hi".utf8)), .end(trailers: [])])
   }
 
-  /// RFC 9112 6.3: it wins. But whoever sends both may be leading someone on, and the connection ends.
+  /// RFC 9112 6.3: `Transfer-Encoding` overrides `Content-Length`. A message with both may be an attack, so the
+  /// connection ends.
   @Test(arguments: [
     "Content-Length: 3\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 3",
   ])
@@ -30,7 +31,7 @@ import Testing
     #expect(transcript.entries.dropFirst() == [.body(Array("hi".utf8)), .end(trailers: [])])
   }
 
-  /// CVE-2022-1705: it is chunked and nothing else, or the response is bad.
+  /// CVE-2022-1705: the value is `chunked` and nothing else, or the response is refused.
   @Test(arguments: [
     "gzip", "identity", "", " ", "chunkedx", "xchunked", "\"chunked\"", "chunked;q=1", "gzip, chunked", "chunked, gzip",
     "chunked, identity", "identity, chunked", "chunked, chunked", "chunked,", ",chunked", "chun\tked", "chunked gzip",
@@ -41,7 +42,7 @@ import Testing
     #expect(read("Transfer-Encoding: \(value)").entries == [.failed(.transferCodingUnsupported)])
   }
 
-  /// RFC 9112 6.1: HTTP/1.0 does not know the field. The body is framed without it, and the connection ends.
+  /// RFC 9112 6.1: HTTP/1.0 does not have the field. The body is framed without it, and the connection ends.
   @Test(arguments: ["chunked", "gzip", ""]) func ignoredInOneDotZero(coding: String) {
     let transcript = read("Transfer-Encoding: \(coding)\r\nConnection: keep-alive", version: "1.0")
     #expect(transcript.heads.first?.framing == .untilClose)

@@ -2,7 +2,7 @@ import FuzzOracles
 import LarkspurHTTP
 import Testing
 
-/// Where another protocol takes over: 101 and a successful CONNECT.
+/// Responses after which another protocol takes over: 101, and 2xx to CONNECT.
 @Suite struct TunnelTests {
   @Test func switchingProtocolsHandsTheRestOver() {
     let transcript = read(
@@ -21,7 +21,7 @@ import Testing
     #expect(read("HTTP/1.1 101 X\r\n\r\n", requests: [.upgrade]).entries.count == 1)
   }
 
-  /// RFC 9112 6.3: the new protocol starts behind the empty line, whatever the fields say.
+  /// RFC 9112 6.3: the new protocol begins after the empty line, whatever the fields say.
   @Test(arguments: ["Content-Length: 4", "Transfer-Encoding: chunked", "Content-Length: x", "Transfer-Encoding: gzip"])
   func fieldsOfAnUpgrade(line: String) {
     let transcript = read("HTTP/1.1 101 X\r\n\(line)\r\n\r\nbody", requests: [.upgrade])

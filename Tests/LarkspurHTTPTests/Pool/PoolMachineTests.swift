@@ -2,9 +2,9 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// The pool's decisions, one after another, read as a transcript.
+/// The pool's decisions one after another, which read like a transcript.
 @Suite struct PoolMachineTests {
-  /// A machine, one endpoint, and what the machine has said since it was last asked.
+  /// A machine, one endpoint, and the machine's actions since the last `take()`.
   struct Desk {
     var machine: PoolMachine
     var endpoint: PoolMachine.EndpointID
@@ -32,7 +32,7 @@ import Testing
       return actions
     }
 
-    /// The connection that is to be opened, as the only thing to do.
+    /// Takes the one action, which has to be a dial, and returns its connection.
     mutating func takeDial() throws -> PoolMachine.ConnectionID {
       let actions = take()
       try #require(actions.count == 1)
@@ -58,7 +58,7 @@ import Testing
       machine.timerFired(now: now, into: &actions)
     }
 
-    /// A connection that has served and is idle.
+    /// Returns a connection that has served one request and is idle.
     mutating func idleConnection() throws -> PoolMachine.ConnectionID {
       _ = try request()
       let id = try takeDial()
@@ -81,7 +81,7 @@ import Testing
     #expect(taken?.id == connection)
     #expect(desk.machine.isRunning(connection) && desk.take() == [])
     #expect(desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions) == nil)
-    // It was dead. Who took it asks again, and comes before those who came after.
+    // The connection was dead. Its request asks again, and keeps its place before the requests that came after it.
     let later = try desk.request()
     let dialed = try desk.takeDial()
     let again = try desk.request { $0.order = taken?.order }
@@ -146,7 +146,7 @@ import Testing
     desk.ended(dials[1])
     #expect(desk.take() == [.run(tickets[2], on: dials[1])])
     desk.ended(dials[0], false)
-    // The one that ended makes room for another.
+    // The connection that ended makes room for another dial.
     #expect(desk.actions.first == .close(dials[0]))
     #expect(desk.take().compactMap(\.dialed).count == 1)
   }
@@ -190,7 +190,7 @@ import Testing
     desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
     desk.opened(connection)
     #expect(desk.take() == [.run(second, on: connection)])
-    // Too late: it runs.
+    // The cancellation is too late: the request is running.
     desk.machine.cancelled(second, now: desk.now, into: &desk.actions)
     #expect(desk.take() == [])
   }
@@ -231,7 +231,7 @@ import Testing
     #expect(desk.take() == [.run(second, on: another)])
   }
 
-  /// A server that takes two connections and refuses more is one that can be lived with.
+  /// If a server accepts some connections and refuses more, requests wait for those it has accepted.
   @Test func nobodyFailsWhileAConnectionServes() throws {
     var desk = Desk()
     let served = try desk.idleConnection()
@@ -240,21 +240,21 @@ import Testing
     let second = try desk.request()
     desk.failed(try desk.takeDial())
     #expect(desk.take() == [])
-    // It is tried again, after a pause.
+    // The dial is retried after a pause.
     desk.pass(.milliseconds(999))
     #expect(desk.take() == [])
     desk.pass(.milliseconds(1))
     desk.failed(try desk.takeDial())
     desk.ended(served)
     #expect(desk.take() == [.run(second, on: served)])
-    // When the last one goes, nothing is spared.
+    // When the last connection is gone, waiting requests fail with the dial.
     let third = try desk.request()
     desk.machine.connectionClosed(served, now: desk.now, into: &desk.actions)
     desk.failed(try desk.takeDial())
     #expect(desk.take() == [.fail(third, .dialFailed), .forget(desk.endpoint)])
   }
 
-  /// What fails at once would be tried all the time, as long as another attempt hangs.
+  /// A failed dial is not repeated at once while another attempt hangs; otherwise it would be repeated without pause.
   @Test(arguments: [false, true], [false, true])
   func aFailureIsNotRepeatedAtOnce(isOurs: Bool, wantsFresh: Bool) throws {
     var desk = Desk { $0.totalMax = 2 }
@@ -278,7 +278,7 @@ import Testing
     let actions = desk.take()
     #expect(actions.prefix(2) == [.close(idle), .forget(desk.endpoint)])
     let again = try #require(actions.last?.dialed)
-    // Nothing is left to give way.
+    // No idle connection is left to close.
     desk.failed(again, isOurs: true)
     #expect(desk.take() == [.fail(ticket, .dialFailed), .forget(other)])
   }
@@ -329,7 +329,7 @@ import Testing
     #expect(desk.machine.timer == .never)
   }
 
-  /// The timer may be late: what is too old is not used.
+  /// The timer may be late: a connection that has been idle for too long is not used.
   @Test func anExpiredConnectionIsNotUsed() throws {
     var desk = Desk()
     let old = try desk.idleConnection()
@@ -380,7 +380,7 @@ import Testing
     let ticket = try desk.request()
     #expect(desk.take() == [.run(ticket, on: dials[1])])
     desk.machine.connectionClosed(dials[1], now: desk.now, into: &desk.actions)
-    // The other idle connection may be as dead.
+    // The other idle connection may be dead as well.
     let again = try desk.request {
       $0.wantsFresh = true
       $0.order = ticket.order
@@ -407,7 +407,7 @@ import Testing
     let tickets = try (0..<5).map { _ in try desk.request { $0.isPipelinable = true } }
     let connection = try desk.takeDial()
     desk.opened(connection)
-    // Whether it stays alive is not known before the first answer.
+    // The first response shows whether the connection is kept.
     #expect(desk.take() == [.run(tickets[0], on: connection)])
     desk.ended(connection)
     #expect(desk.take() == tickets[1...3].map { .run($0, on: connection) })
@@ -427,7 +427,7 @@ import Testing
     #expect(desk.take() == [])
     desk.ended(connection)
     #expect(desk.take() == [.run(next, on: connection)])
-    // Nor does it follow another.
+    // A request that must not be repeated does not follow another one either.
     _ = try desk.request()
     #expect(desk.take() == [])
   }
@@ -461,7 +461,7 @@ import Testing
     #expect(desk.take() == [.close(running), .forget(desk.endpoint)])
   }
 
-  /// No timer keeps a pool that is shut down, however lately a dial has failed.
+  /// A pool that is shut down sets no timer, even just after a failed dial.
   @Test func nothingIsTimedAfterShuttingDown() throws {
     var desk = Desk { $0.perEndpointMax = 3 }
     var running: [PoolMachine.ConnectionID] = []

@@ -3,7 +3,7 @@ import LarkspurHTTP
 import TestKit
 import Testing
 
-/// Random facts for the pool, beside books that are kept in the plainest way.
+/// The pool under random facts, compared with simple bookkeeping.
 @Suite struct PoolModelTests {
   struct Books {
     enum Connection: Equatable {
@@ -15,9 +15,9 @@ import Testing
     let limits: PoolLimits
     var now = Deadline(nanoseconds: 0)
     var endpoints: [PoolMachine.EndpointID?]
-    /// The endpoint of each ticket that waits.
+    /// The endpoint of each waiting ticket.
     var waiting: [PoolMachine.Ticket: Int] = [:]
-    /// The tickets, of all that there have been, for which no connection will do that has served.
+    /// All tickets so far that need a connection which has not served before.
     var wantingFresh: Set<PoolMachine.Ticket> = []
     var connections: [PoolMachine.ConnectionID: (state: Connection, endpoint: Int)] = [:]
     var isShutDown = false
@@ -73,7 +73,7 @@ import Testing
       for index in endpoints.indices {
         let own = connections.values.filter { $0.endpoint == index }
         try #require(own.count <= limits.perEndpointMax)
-        // Nobody waits where nothing is under way, unless others use up all there is.
+        // Requests wait without a dial or a connection of their own only if other endpoints use up the total limit.
         if waiting.values.contains(index), own.isEmpty {
           try #require(connections.count == limits.totalMax && idle.isEmpty)
         }
@@ -104,7 +104,7 @@ import Testing
             return try apply(actions)
           }
           try apply(actions)
-          // Closing what had expired may have been the end of it.
+          // Closing expired connections may have removed the endpoint.
           guard endpoints[index] != nil else { return }
           try #require(
             waiting.values.contains(index) || !connections.values.contains { $0 == (.open(inFlight: 0), index) })
@@ -154,7 +154,7 @@ import Testing
       ids.sorted { $0.index < $1.index }.randomElement(using: &random)
     }
 
-    /// Where whatever is begun fails at once, and what was begun before says nothing, few are begun at one time.
+    /// If every new dial fails at once and earlier ones are silent, only a bounded number of dials begins at one time.
     mutating func refuse() throws {
       let silent = Set(connections.keys)
       let most = 2 * (waiting.count + connections.count)
@@ -169,7 +169,7 @@ import Testing
       }
     }
 
-    /// When everything under way comes to its end, nobody is left waiting.
+    /// When everything in progress has ended, no request is left waiting.
     mutating func finish() throws {
       for _ in 0..<100_000
       where !waiting.isEmpty || connections.values.contains(where: { $0.state != .open(inFlight: 0) }) {

@@ -2,11 +2,12 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// Connections that are opened for nobody, and hosts that refuse.
+/// Orphaned dials, which no request waits for, and hosts that refuse connections.
 @Suite struct PoolSurplusTests {
   private typealias Desk = PoolMachineTests.Desk
 
-  /// Who comes soon may have it; who waits for longer than a moment gets another one.
+  /// A request that comes soon may use an orphaned dial; one that waits for longer than a moment gets a dial of its
+  /// own.
   @Test func whatIsOpenedForNobodyIsNotReliedUpon() throws {
     var desk = Desk()
     let first = try desk.request()
@@ -38,7 +39,8 @@ import Testing
     #expect(desk.take() == [.run(second, on: dial)])
   }
 
-  /// It gives way: at its own endpoint when it has lasted, and at once to another endpoint.
+  /// An orphaned dial gives way: to a request at its own endpoint once it has lasted for some time, and to another
+  /// endpoint at once.
   @Test(arguments: [1, 6]) func whatIsOpenedForNobodyMakesRoom(perEndpointMax: Int) throws {
     var desk = Desk {
       $0.perEndpointMax = perEndpointMax
@@ -55,7 +57,7 @@ import Testing
     desk.machine.cancelled(second, now: desk.now, into: &desk.actions)
     _ = try desk.request(at: other)
     #expect(desk.take() == [])
-    // Another one of its own would be no faster.
+    // A second dial to the same endpoint would be no faster.
     desk.pass(.seconds(3))
     #expect(desk.take() == [])
     desk.pass(.seconds(1))
@@ -63,7 +65,8 @@ import Testing
     #expect(actions.first == .close(next) && actions.count == 2)
   }
 
-  /// Who waits for a dial that gives way, before the timer has given him another one, is served when there is room again.
+  /// A request that waits for a dial which gives way, before the timer has started another one, is served once there is
+  /// room.
   @Test func whoWaitsForWhatGivesWayIsNotForgotten() throws {
     var desk = Desk { $0.totalMax = 1 }
     let first = try desk.request()
@@ -81,8 +84,8 @@ import Testing
     #expect(desk.take().compactMap(\.dialed).count == 1)
   }
 
-  /// What fails at once beside one that nobody has waited for, for a moment, is not tried over and over: another host's failure
-  /// would bring this one's next, and that the other's.
+  /// A dial that fails at once beside an orphaned one is not retried without pause: otherwise one host's failure would
+  /// start the other's dial, and that one's failure the first host's.
   @Test func whatFailsBesideOneForNobodyIsTriedLater() throws {
     var desk = Desk { $0.totalMax = 3 }
     let first = try desk.request()
@@ -93,7 +96,7 @@ import Testing
     _ = try desk.request()
     let second = try desk.takeDial()
     desk.machine.cancelled(first, now: desk.now, into: &desk.actions)
-    // The oldest is the one for nobody now, and a third and a fourth find no place.
+    // The oldest dial is now the orphaned one, and there is no room for a third and a fourth.
     let waiting = try [desk.request(), desk.request()]
     #expect(desk.take() == [])
     desk.failed(second)
@@ -104,7 +107,7 @@ import Testing
     #expect(waiting.allSatisfy { told.contains(.fail($0, .dialFailed)) })
   }
 
-  /// Also what nobody waits for because another connection became free.
+  /// A dial is orphaned also if its request was served by another connection.
   @Test func whoWaitedIsServedByAnother() throws {
     var desk = Desk()
     _ = try desk.request()
@@ -121,7 +124,7 @@ import Testing
     _ = try desk.takeDial()
   }
 
-  /// Refusals of a moment are one.
+  /// Several refusals at one moment count as one.
   @Test func manyThatAreRefusedAtOnce() throws {
     var desk = Desk()
     _ = try desk.request()
@@ -135,7 +138,8 @@ import Testing
     #expect(desk.take() == [.run(waiting[0], on: running)])
   }
 
-  /// What runs may never end, and what cannot be reached is not reached by waiting.
+  /// A running request may never end, and waiting does not make an unreachable host reachable, so a waiting request
+  /// fails after several refusals.
   @Test func aHostThatRefusesWhileSomethingRuns() throws {
     var desk = Desk()
     _ = try desk.request()
@@ -150,7 +154,7 @@ import Testing
     }
     desk.failed(try desk.takeDial())
     #expect(desk.take() == [.fail(second, .dialFailed)])
-    // A response that has come to its end shows that others may wait.
+    // A response that has ended shows that waiting makes sense.
     desk.ended(running)
     _ = try desk.request()
     _ = desk.take()

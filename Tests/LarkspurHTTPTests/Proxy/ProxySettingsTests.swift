@@ -5,14 +5,14 @@ import Testing
   static let table: [(list: String, host: String, port: UInt16, isExcepted: Bool)] = [
     ("", "example.com", 80, false), (",, ,", "example.com", 80, false), ("*", "example.com", 80, true),
     ("a.example, *", "::1", 80, true),
-    // A host, and what is below it.
+    // A host, and the hosts below it.
     ("example.com", "example.com", 80, true), ("example.com", "www.example.com", 443, true),
     ("example.com", "a.b.example.com", 80, true), ("example.com", "evil-example.com", 80, false),
     ("example.com", "example.com.evil", 80, false), ("example.com", "com", 80, false),
     ("example.com", "xample.com", 80, false), (".example.com", "www.example.com", 80, true),
     (".example.com", "example.com", 80, true), (".example.com", "evil-example.com", 80, false),
     ("*.example.com", "www.example.com", 80, false), ("..", "a", 80, false), (".", "a", 80, false),
-    // Case, and the dot at the end.
+    // Letter case, and the trailing dot.
     ("Example.COM", "eXample.com", 80, true), ("example.com.", "example.com", 80, true),
     ("example.com", "www.example.com.", 80, true), ("example.com.", "evil-example.com.", 80, false),
     // Separators.
@@ -58,13 +58,13 @@ import Testing
 }
 
 @Suite struct ProxySettingsTests {
-  /// The environment, and the ports of the proxies for http and https. 0: none.
+  /// The environment, and the ports of the proxies for http and https; 0 for none.
   static let table: [(environment: [String: String], http: UInt16, https: UInt16)] = [
     ([:], 0, 0), (["http_proxy": "p:1"], 1, 0), (["HTTP_PROXY": "p:1"], 0, 0),
     (["https_proxy": "p:1", "HTTPS_PROXY": "p:2"], 0, 1), (["HTTPS_PROXY": "p:2"], 0, 2),
     (["all_proxy": "p:1", "ALL_PROXY": "p:2"], 1, 1), (["ALL_PROXY": "p:2"], 2, 2),
     (["http_proxy": "p:1", "all_proxy": "p:2"], 1, 2), (["https_proxy": "p:1", "ALL_PROXY": "p:2"], 2, 1),
-    // What is empty is not there.
+    // An empty variable counts as absent.
     (["http_proxy": "", "all_proxy": "p:2"], 2, 2), (["https_proxy": "", "HTTPS_PROXY": "p:2"], 0, 2),
     (["all_proxy": "p:1", "no_proxy": "b.example"], 1, 1), (["all_proxy": "p:1", "no_proxy": "a.example"], 0, 0),
     (["all_proxy": "p:1", "NO_PROXY": "a.example"], 0, 0),

@@ -24,7 +24,7 @@ import Testing
     #expect(try Proxy(proxy.description) == Proxy(row.kind, host: row.host, port: row.port))
   }
 
-  /// As curl does it.
+  /// A path is ignored, as in curl.
   @Test(arguments: ["http://proxy:3128/path", "proxy:3128//", "http://proxy:3128/"]) func aPathMeansNothing(
     text: String
   ) throws {
@@ -48,7 +48,7 @@ import Testing
     #expect(throws: row.error) { try Proxy(row.text) }
   }
 
-  /// As a program names it in parts.
+  /// A host with a zone, as a program gives it in parts, is accepted with and without brackets and encoding.
   @Test(arguments: [
     "fe80::1%lo", "fe80::1%25lo", "[fe80::1%lo]", "[fe80::1%25lo]",
   ]) func addressesWithZones(host: String) throws {
@@ -77,7 +77,7 @@ import Testing
     let credentials = try #require(proxy.credentials)
     #expect(credentials == Proxy.Credentials(user: Array(row.user.utf8), password: Array(row.password.utf8)))
     #expect(credentials.basicAuthorization == row.basic)
-    // They stand in no message.
+    // The description, which may be logged, does not contain the credentials.
     #expect(proxy.description == "http://p:1080")
   }
 
@@ -109,7 +109,7 @@ import Testing
   @Test(arguments: ["", "a", "%lo", "fe80::1%", "192.0.2.1%lo", "fe80::1%a%b", "fe80::1%a b", "[fe80::1]", "fe80::1%é"])
   func neither(text: String) { #expect(HostAddress(text) == nil) }
 
-  /// A peer is told of no zone.
+  /// Zones are local names, so peers do not receive them.
   @Test func authorities() {
     #expect(authority("fe80::1%lo", 80) == "[fe80::1]:80" && authority("fe80::1", 80) == "[fe80::1]:80")
     #expect(authority("a.example", 1) == "a.example:1" && authority("192.0.2.1", 1) == "192.0.2.1:1")

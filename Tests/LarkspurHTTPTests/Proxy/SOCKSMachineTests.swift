@@ -17,7 +17,9 @@ import Testing
     SOCKSMachine(kind, credentials: login ? Self.login : nil, target: .name("a"), port: 443)
   }
 
-  /// What comes of the answers, given one after another in pieces, and what the machine leaves for the tunnel.
+  /// Gives answers to a machine in pieces.
+  ///
+  /// - Returns: The machine's actions, and the bytes that it leaves for the tunnel.
   static func run(
     _ machine: SOCKSMachine, _ answers: [UInt8], inPiecesOf size: Int = .max, thenEnds: Bool = false
   ) -> (actions: [Action], rest: [UInt8]) {
@@ -89,7 +91,7 @@ import Testing
     ),
   ]
 
-  /// The bytes behind the answers are not the machine's, however they come.
+  /// The machine takes no bytes behind the answers, whatever the pieces.
   @Test(arguments: transcripts.indices, [1, 2, 3, Int.max]) func transcript(index: Int, size: Int) {
     let row = Self.transcripts[index]
     let tunnel: [UInt8] = [22, 3, 1, 5, 0]
@@ -98,7 +100,7 @@ import Testing
     #expect(outcome.rest == tunnel, "\(row.name)")
   }
 
-  /// The end of the stream before the last byte of an answer.
+  /// The stream ends before the last byte of an answer.
   @Test(arguments: transcripts.indices) func cutAtEveryByte(index: Int) {
     let row = Self.transcripts[index]
     for count in row.answers.indices {
@@ -182,9 +184,9 @@ import Testing
     #expect(Self.run(nul, []).actions == [.fail(.userInvalid)])
   }
 
-  // MARK: - Whatever a proxy sends
+  // MARK: - Random answers
 
-  /// The cuts make no difference, it ends exactly once, and nothing is taken behind the end.
+  /// The pieces make no difference, the machine ends exactly once, and it takes nothing behind its end.
   @Test func randomAnswers() {
     var generator = SeededGenerator(for: "SOCKSMachineTests.randomAnswers")
     let likely: [UInt8] = [0, 1, 2, 3, 4, 5, 90]

@@ -40,7 +40,7 @@ import Testing
     .challengedForTheLastTime: [authorize],
   ]
 
-  /// Every state, and what each fact brings. What is not listed brings nothing.
+  /// Every state, with the actions of each fact. Facts that are not listed have no actions.
   static let table: [(name: String, before: [Fact], answers: [Fact: [Action]])] = [
     ("ready", [], [.begin: [.ask(authorization: "first")]]),
     ("asking", [.begin], answers),
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  /// The limit, and one answer past it.
+  /// The limit, and one challenge past it.
   @Test(arguments: [true, false]) func endlessChallenges(isPersistent: Bool) {
     let round: [Fact] =
       isPersistent ? [.challenged, .drained, .authorized] : [.challengedForTheLastTime, .authorized, .opened]
@@ -89,7 +89,7 @@ import Testing
     #expect(outcome.machine.state == .over)
   }
 
-  /// A proxy that challenges, closes, and does so again: each round is counted.
+  /// Rounds of a proxy that challenges and closes again and again are counted.
   @Test func endlessCloses() {
     var facts: [Fact] = [.begin]
     for _ in 0..<100 { facts += [.challenged, .drained, .authorized, .closed, .opened] }
@@ -138,7 +138,7 @@ import Testing
     #expect(throws: RequestError.targetInvalid("a b:443")) { try Self.text("a b") }
   }
 
-  /// No request for an origin can carry it.
+  /// A request to an origin cannot carry `Proxy-Authorization`, which would disclose the credentials.
   @Test(arguments: ["Proxy-Authorization", "proxy-authorization", "PROXY-AUTHORIZATION"])
   func authorizationIsForProxies(name: String) throws {
     var toOrigin = try RequestWriter(method: "GET", target: "/", host: "a.example")
@@ -149,7 +149,7 @@ import Testing
     #expect(String(decoding: toProxy.finish().bytes, as: UTF8.self).contains("\(name): x\r\n"))
   }
 
-  /// CVE-2014-8150: no end of a line in a URL ends the request's.
+  /// CVE-2014-8150: a line end in a URL cannot end the request line.
   @Test(arguments: [
     "/", "*", "a.example:443", "https://a.example/", "http://a.example/\r\nX: y", "http://a.example/ HTTP/1.1\r\nX: y",
     "http://a\r\n.example/", "http://a.example/\0",

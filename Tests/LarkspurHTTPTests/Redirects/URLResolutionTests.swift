@@ -4,7 +4,7 @@ import Testing
 @Suite struct URLResolutionTests {
   static let base = "http://a/b/c/d;p?q"
 
-  /// RFC 3986, section 5.4.1.
+  /// The examples of RFC 3986, section 5.4.1.
   static let normal = [
     ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
     ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"), ("#s", "http://a/b/c/d;p?q#s"),
@@ -15,7 +15,7 @@ import Testing
     ("../../", "http://a/"), ("../../g", "http://a/g"),
   ]
 
-  /// Section 5.4.2.
+  /// The examples of RFC 3986, section 5.4.2.
   static let abnormal = [
     ("../../../g", "http://a/g"), ("../../../../g", "http://a/g"), ("/./g", "http://a/g"), ("/../g", "http://a/g"),
     ("g.", "http://a/b/c/g."), (".g", "http://a/b/c/.g"), ("g..", "http://a/b/c/g.."), ("..g", "http://a/b/c/..g"),
@@ -47,7 +47,7 @@ import Testing
     #expect(URLResolution.resolve(reference, against: base) == expected)
   }
 
-  /// RFC 9110, section 10.2.2.
+  /// Fragments are inherited as in RFC 9110, section 10.2.2.
   @Test(
     arguments: [
       ("http://a/b#f", "c", "http://a/c#f"), ("http://a/b#f", "c#g", "http://a/c#g"),
@@ -79,7 +79,7 @@ import Testing
     #expect(LocationValue.reference(value) == expected)
   }
 
-  /// Brackets and colons stand where the grammar has them, and nowhere else.
+  /// Brackets and colons stay only where the grammar allows them.
   @Test(arguments: [
     ("[::1]", "[::1]"), ("[::1]:80", "[::1]:80"), ("[::1]:", "[::1]:"),
     ("u:p@[2001:DB8::1]:80", "u:p@[2001:DB8::1]:80"),
@@ -103,7 +103,8 @@ import Testing
     }
   }
 
-  /// A server that answers what it was asked for, decoded, leads to one URL however often it is followed.
+  /// A server that redirects to the requested URL in decoded form leads to one URL, however often the redirect is
+  /// followed.
   @Test(arguments: ["/%5B1%5D", "/%5E%7C?%7B[%7D#%5B", "/a%20b", "/%25zz"]) func decodedAnswersDoNotGrow(path: String) {
     var url = "http://a.example\(path)"
     var lengths: Set<Int> = []
@@ -134,7 +135,7 @@ import Testing
     #expect(LocationValue.target(Array("../x y".utf8), from: "http://a/b/c#f") == "http://a/x%20y#f")
   }
 
-  /// What is made of a reference is not changed when it is read again.
+  /// A resolved reference does not change when it is read again.
   @Test func onceIsEnough() {
     for value in [
       "/a b%zz", "http://ü/ü", "\\\\a\\b", "/a#b#c", "/%", "//[fe80::1%lo]/[", "//[x/", "//a@b@c:-1", "?[]%",

@@ -17,7 +17,7 @@ import Testing
 
   deinit { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
 
-  /// A member of what httpbin says, as text: a name of an object within another one, and so on.
+  /// Returns a member of httpbin's answer as text, at a path of names in nested objects.
   private func member(_ object: Any?, _ path: String...) -> String? {
     var value = object
     for name in path { value = (value as? [String: Any])?[name] }
@@ -40,7 +40,7 @@ import Testing
       member(object, "headers", "User-Agent") == manager.requestSerializer.value(forHTTPHeaderField: "User-Agent"))
   }
 
-  /// With blocks, on a queue of the program's own: nobody serves the main one here.
+  /// Blocks run on the completion queue that the program sets: no thread serves the main queue here.
   @Test func blocks() async throws {
     manager.completionQueue = DispatchQueue(label: "completion")
     let name: String? = await withCheckedContinuation { continuation in
@@ -103,11 +103,11 @@ import Testing
     for path in ["basic-auth/me/secret", "digest-auth/auth/me/secret"] {
       #expect(member(try await manager.get(path).value, "user") == "me")
     }
-    // Another password: the block gives up.
+    // With another password, the block gives up.
     await #expect(throws: URLError.self) { try await self.manager.get("basic-auth/me/other").value == nil }
   }
 
-  /// `hidden-basic-auth` does not ask.
+  /// Credentials are sent unasked, as `hidden-basic-auth` requires: it sends no challenge.
   @Test func authorizationBeforeItIsAskedFor() async throws {
     manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("me", password: "secret")
     #expect(member(try await manager.get("hidden-basic-auth/me/secret").value, "user") == "me")
@@ -146,7 +146,7 @@ import Testing
     #expect((try await manager.head("get") as? HTTPURLResponse)?.statusCode == 200)
   }
 
-  /// A page is no document, unless that is what is asked for.
+  /// A page of HTML is not a JSON document, and is loaded only by another serializer.
   @Test func anotherType() async throws {
     await #expect {
       try await self.manager.get("html").value == nil
@@ -194,7 +194,7 @@ import Testing
     defer { try? FileManager.default.removeItem(at: place) }
     let counts = Mutex<[Int64]>([])
     let last = Mutex(Double(0))
-    // Many pieces, if the network brings them so.
+    // There are many pieces, if the network delivers them so.
     let (file, response) = try await manager.download(
       for: URLRequest(url: try bin.url("/" + path)),
       progress: { progress in
@@ -210,7 +210,7 @@ import Testing
     #expect(last.withLock { $0 } == 1)
   }
 
-  /// An operation of version 2, with a credential.
+  /// An operation of AFNetworking 2, with a credential.
   @Test func operations() async throws {
     let manager = AFHTTPRequestOperationManager(baseURL: try bin.url("/"))
     manager.completionQueue = DispatchQueue(label: "completion")

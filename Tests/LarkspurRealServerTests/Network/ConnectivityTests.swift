@@ -4,7 +4,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A machine whose network comes and goes, as its monitor sees it.
+/// The connectivity monitor on a machine whose network comes and goes.
 @Suite(.serialized, .timeLimit(.minutes(1)), .ownThread, .ownProcess) struct ConnectivityTests {
   let hosts: TwoHosts
 
@@ -12,7 +12,7 @@ import Testing
     hosts = try TwoHosts()
   }
 
-  /// A monitor on the client's machine, and what it tells.
+  /// A monitor on the client's machine, and its changes.
   struct Watch {
     let monitor: ConnectivityMonitor
     private let observation: ConnectivityMonitor.Observation
@@ -27,7 +27,10 @@ import Testing
       changes = stream
     }
 
-    /// Waits until it is so, if it is not so yet. What it has told is history by then: it is asked each time.
+    /// Waits until the condition holds. Reads the monitor's present state at each change, because the reported states
+    /// may be outdated by then.
+    ///
+    /// - Returns: The state, or `nil` if the changes have ended.
     func wait(until isSo: (Connectivity) -> Bool) async -> Connectivity? {
       let current = monitor.current
       if isSo(current) { return current }
@@ -61,7 +64,7 @@ import Testing
     #expect(watch.monitor.canReach(server))
   }
 
-  /// The other end is unplugged: the link is up, and has no carrier.
+  /// If the other end of the cable is unplugged, the link is up without a carrier.
   @Test func theCableIsPulled() async throws {
     let watch = try Watch(hosts.client)
     #expect(await watch.wait { $0.isOnline } != nil)
@@ -69,7 +72,7 @@ import Testing
     let change = await watch.wait { !$0.isOnline }
     let link = change?.network?.links.values.first { $0.name == "cable" }
     #expect(link?.isUp == true && link?.isRunning == false)
-    // The route is still there.
+    // The route still exists.
     #expect(!watch.monitor.canReach(server))
     try hosts.server.ip("link set cable up")
     #expect(await watch.wait { $0.isOnline } != nil)
@@ -83,7 +86,7 @@ import Testing
     let change = await watch.wait { connectivity in
       connectivity.network?.addresses.contains { $0.address == .ipv4(0x0a09_0001, port: 0) } == false
     }
-    // The IPv6 address is left.
+    // The IPv6 address remains.
     #expect(change?.isOnline == true)
     #expect(!watch.monitor.canReach(server))
     try hosts.client.ip("address del fd09::1/64 dev cable")
@@ -102,7 +105,7 @@ import Testing
 
     try hosts.client.ip("route del default")
     let change = await watch.wait { $0.network?.hasDefaultRoute == false }
-    // The neighbours are there all the same.
+    // Neighbors are still reachable.
     #expect(change?.isOnline == true)
     #expect(watch.monitor.canReach(server))
     #expect(!watch.monitor.canReach(elsewhere))
@@ -112,7 +115,7 @@ import Testing
     #expect(watch.monitor.canReach(elsewhere))
   }
 
-  /// The kernel says nothing of the routes that go with their link.
+  /// Routes that disappear with their link are noticed, although the kernel sends no message about them.
   @Test func theDefaultRouteGoesWithItsLink() async throws {
     try hosts.client.ip("route add default via 10.9.0.2 dev cable")
     let watch = try Watch(hosts.client)
@@ -152,7 +155,7 @@ import Testing
   }
 }
 
-/// Counted on any thread.
+/// A counter that any thread may use.
 private final class Calls: Sendable {
   private let number = Mutex(0)
 

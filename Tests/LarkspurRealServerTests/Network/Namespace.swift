@@ -4,8 +4,8 @@ import Glibc
 import LarkspurIO
 import Testing
 
-/// A machine of its own, as far as the network goes: interfaces, addresses, routes, and the names in `/etc/hosts`. It is gone
-/// with its last user.
+/// A machine as far as the network is concerned: interfaces, addresses, routes, and the names in `/etc/hosts`.
+/// Disappears with its last reference.
 final class Namespace: Sendable {
   private let network: Int32
   private let mounts: Int32
@@ -16,7 +16,7 @@ final class Namespace: Sendable {
     init(_ words: String, _ error: Int32) { description = "\(words): \(Errno(rawValue: error))" }
   }
 
-  /// Cancels the test where namespaces are not permitted, and says so.
+  /// Cancels the test with a message where namespaces are not permitted.
   init() throws {
     try requireProgram(Self.ip, package: "iproute2")
     let result = try Self.onThread { () throws(Failure) in
@@ -37,7 +37,7 @@ final class Namespace: Sendable {
     close(mounts)
   }
 
-  /// Where they are not permitted there is nothing that could be installed: in CI, too.
+  /// Cancels the test, in CI, too: where namespaces are not permitted, no package could be installed to permit them.
   private static func cancelTest(_ error: Failure) throws {
     FileHandle.standardError.write(Data("skipped: network namespaces: \(error)\n".utf8))
     try Test.cancel("network namespaces: \(error)")
@@ -45,7 +45,8 @@ final class Namespace: Sendable {
 
   private static let ip = "/usr/sbin/ip"
 
-  /// Runs `body` there, on a thread of its own: the sockets, threads and processes that it makes are there too.
+  /// Runs `body` in the namespace, on a thread of its own. Sockets, threads and processes that `body` makes are in the
+  /// namespace, too.
   func run<T: Sendable>(_ body: @escaping @Sendable () throws -> T) throws -> T {
     try Self.onThread { [self] () throws(Failure) in
       let error = larkspur_enter_namespaces(network, mounts)
@@ -54,20 +55,20 @@ final class Namespace: Sendable {
     }.get().get()
   }
 
-  /// Calls `ip` with these words, each time on one line.
+  /// Runs `ip` once for each line, with the line's words as arguments.
   func ip(_ lines: String...) throws {
     try run { for line in lines { try ServerProcess.run(Self.ip, line.split(separator: " ").map(String.init)) } }
   }
 
-  /// Ties the two together by a cable, whose ends are called `cable`.
+  /// Connects two namespaces by a virtual cable, whose ends are called `cable`.
   func connect(to other: Namespace) throws {
     try ip("link add cable type veth peer name cable netns /proc/\(getpid())/fd/\(other.network)")
   }
 
-  /// The names that are known there, as `/etc/hosts` has them.
+  /// Sets the names in the namespace, in the format of `/etc/hosts`.
   func setHosts(_ text: String) throws {
     try run {
-      // The mounted file lives on when its name is gone.
+      // The mounted file stays after its name is removed.
       let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-hosts-\(UUID().uuidString)")
       try text.write(to: file, atomically: false, encoding: .utf8)
       defer { try? FileManager.default.removeItem(at: file) }
@@ -76,13 +77,13 @@ final class Namespace: Sendable {
     }
   }
 
-  /// More names, once there have been some: they are written to the file that stands in the place of `/etc/hosts`.
+  /// Appends names to the file that is mounted over `/etc/hosts`, after `setHosts`.
   func addHosts(_ text: String) throws {
     try run {
       let file = open("/etc/hosts", O_WRONLY | O_APPEND | O_CLOEXEC)
       defer { close(file) }
       var status = stat()
-      // A file without a name: the machine's own has one.
+      // The mounted file has no name; the machine's own file has one.
       guard fstat(file, &status) == 0, status.st_nlink == 0, write(file, text, text.utf8.count) == text.utf8.count
       else {
         throw Failure("/etc/hosts", errno)
@@ -90,7 +91,7 @@ final class Namespace: Sendable {
     }
   }
 
-  /// Writes to a file below /proc/sys/net, which shows the network of who opens it.
+  /// Writes to a file below /proc/sys/net, which shows the network of the thread that opens the file.
   func set(_ name: String, to value: String) throws {
     try run {
       let file = open("/proc/sys/net/\(name)", O_WRONLY | O_CLOEXEC)
@@ -114,7 +115,7 @@ final class Namespace: Sendable {
     return try #require(box.value)
   }
 
-  /// Written by a thread that is joined before it is read.
+  /// A value that one thread writes; read after the thread has been joined.
   private final class Box<T>: @unchecked Sendable {
     var value: T?
   }

@@ -8,7 +8,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A pool on a machine whose network has something wrong with it.
+/// A pool on a machine with a faulty network.
 @Suite(.serialized, .timeLimit(.minutes(2)), .ownThread, .ownProcess) struct NetworkTests {
   let hosts: TwoHosts
 
@@ -24,15 +24,15 @@ import Testing
   }
 
   @Test(arguments: [
-    // No route at all.
+    // There is no route.
     ("192.0.2.1", "", Errno.networkUnreachable), ("2001:db8::1", "", .networkUnreachable),
-    // Routes that say so.
+    // Routes that report an error.
     ("192.0.2.1", "route add unreachable 192.0.2.0/24", .hostUnreachable),
     ("192.0.2.1", "route add prohibit 192.0.2.0/24", .accessDenied),
     ("2001:db8::1", "-6 route add unreachable 2001:db8::/32", .hostUnreachable),
-    // Nobody listens.
+    // No server listens.
     ("10.9.0.2", "", .connectionRefused), ("fd09::2", "", .connectionRefused),
-    // Nobody has the address, which is known only after a while.
+    // No machine has the address, which is known only after a while.
     ("10.9.0.77", "", .hostUnreachable),
   ])
   func unreachable(host: String, command: String, error: Errno) async throws {
@@ -54,7 +54,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// The request's own deadline ends its wait. The connecting goes on until the pool is shut down.
+  /// A request's own deadline ends its wait. The dial continues until the pool is shut down.
   @Test func nothingAnswersUntilTheRequestsDeadline() async throws {
     try hosts.swallow("10.9.0.2")
     let load = try hosts.load()
@@ -68,7 +68,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// The one address swallows everything, the other one serves.
+  /// One of two addresses swallows all packets, the other one serves.
   @Test(arguments: [false, true]) func aBlackHoleBesideAServer(servesIPv6: Bool) async throws {
     let server = try hosts.start(ipv6: servesIPv6)
     try hosts.swallow(servesIPv6 ? "10.9.0.2" : "fd09::2")
@@ -81,7 +81,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// A machine with routes of one family, and a server with addresses of both.
+  /// A client with routes of one family only, and a server with addresses of both.
   @Test(arguments: [false, true]) func aDeadFamily(hasIPv6: Bool) async throws {
     let server = try hosts.start(ipv6: hasIPv6)
     try hosts.client.ip((hasIPv6 ? "-4" : "-6") + " route flush dev cable")
@@ -98,7 +98,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// `localhost` has two addresses, and the server is at one of them.
+  /// `localhost` has two addresses, and the server listens at one of them.
   @Test(arguments: [TestServer.Address.ipv4, .ipv6]) func localhost(address: TestServer.Address) async throws {
     let server = try hosts.client.run {
       var options = TestServer.Options()
@@ -114,8 +114,8 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// The cable is pulled while bodies are on their way, and nothing says so: the deadline ends them. When it is plugged in
-  /// again, the next requests go over new connections.
+  /// If the cable is unplugged during transfers, without a report, the deadlines end them. After it is plugged in
+  /// again, the next requests use new connections.
   @Test func theLinkGoesDownInMidTransfer() async throws {
     try hosts.neverGiveUp()
     let server = try hosts.start()
@@ -154,7 +154,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// An outage that ends in time is not noticed: TCP sends again what was lost.
+  /// A short outage has no effect: TCP repeats the lost segments.
   @Test func theLinkComesBackInTime() async throws {
     try hosts.neverGiveUp()
     let server = try hosts.start()
@@ -186,7 +186,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// Idle connections do not learn of an outage. The requests on them end by their deadlines, and with them the connections.
+  /// Idle connections do not notice an outage. Requests on them end by their deadlines, and so do the connections.
   @Test func anOutageWhileConnectionsAreIdle() async throws {
     try hosts.neverGiveUp()
     let server = try hosts.start()

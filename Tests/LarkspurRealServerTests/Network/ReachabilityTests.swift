@@ -2,14 +2,14 @@ import Foundation
 import Glibc
 import Testing
 
-/// AFNetworking's reachability on a machine whose network comes and goes. The manager is in a process of its own, which lives on
-/// that machine.
+/// AFNetworking's reachability manager on a machine whose network comes and goes. The manager is in a process of its
+/// own on that machine.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct ReachabilityTests {
   let hosts: TwoHosts
 
   init() throws { hosts = try TwoHosts() }
 
-  /// What a manager tells. It ends with its last user.
+  /// A manager's process and its output. Ends with its last reference.
   private final class Probe {
     private let identifier: pid_t
     private let output: Int32
@@ -27,7 +27,7 @@ import Testing
       close(output)
     }
 
-    /// Nil: it has ended.
+    /// Returns the next line, or `nil` if the process has ended.
     private func line() -> String? {
       while true {
         if let end = text.firstIndex(of: "\n") {
@@ -39,7 +39,7 @@ import Testing
       }
     }
 
-    /// The next status, which the block tells first and then the notification.
+    /// Returns the next status, which the block reports first and then the notification.
     func next() -> String? {
       guard let block = line(), let notification = line(), block.hasPrefix("block: ") else { return nil }
       let status = String(block.dropFirst("block: ".count))
@@ -52,7 +52,7 @@ import Testing
 
   @Test func theDefaultRouteIsTakenAwayAndGivenBack() throws {
     let probe = try Probe(hosts, ["anywhere"])
-    // The neighbours are there, and nothing beyond them.
+    // Neighbors are reachable, and nothing beyond them.
     #expect(probe.next() == unreachable)
     try hosts.client.ip("route add default via 10.9.0.2 dev cable")
     #expect(probe.next() == reachable)
@@ -72,7 +72,7 @@ import Testing
     #expect(probe.next() == reachable)
   }
 
-  /// The other end is unplugged: the route is there, and its link has no carrier.
+  /// If the other end of the cable is unplugged, the route exists, but its link has no carrier.
   @Test func theCableIsPulled() throws {
     let probe = try Probe(hosts, ["address", "10.9.0.2"])
     #expect(probe.next() == reachable)
@@ -91,7 +91,7 @@ import Testing
     #expect(probe.next() == reachable)
   }
 
-  /// What a default route leads to goes with it; what is next door does not.
+  /// An address behind the default route becomes unreachable with that route; a neighbor does not.
   @Test func theRouteToAnAddress() throws {
     let far = try Probe(hosts, ["address", "198.51.100.1"])
     let near = try Probe(hosts, ["address", "10.9.0.2"])
@@ -104,7 +104,7 @@ import Testing
     #expect(near.next() == unreachable)
   }
 
-  /// Loopback needs no network, and all zeros mean anywhere.
+  /// Loopback is reachable without a network, and an address of zeros means anywhere.
   @Test func addressesOfAnotherKind() throws {
     try hosts.client.ip("link set cable down")
     #expect(try Probe(hosts, ["address", "127.0.0.1"]).next() == reachable)
@@ -115,7 +115,7 @@ import Testing
     #expect(anywhere.next() == reachable)
   }
 
-  /// One way to one of its addresses is enough.
+  /// A host is reachable if one of its addresses is.
   @Test func aHostWithTwoAddresses() throws {
     let probe = try Probe(hosts, ["host", "both"])
     #expect(probe.next() == reachable)
@@ -125,7 +125,8 @@ import Testing
     #expect(probe.next() == reachable)
   }
 
-  /// The servers of names may come later than the network: it asks again.
+  /// A name that cannot be resolved at first is looked up again: name servers may become reachable later than the
+  /// network.
   @Test func aNameThatIsFoundLater() throws {
     let probe = try Probe(hosts, ["host", "later"])
     #expect(probe.next() == unreachable)

@@ -2,7 +2,7 @@ import LarkspurIO
 import LarkspurTestServer
 import LarkspurTransport
 
-/// A client's machine and a server's, with a cable between them: 10.9.0.1 and fd09::1, 10.9.0.2 and fd09::2.
+/// A client's machine (10.9.0.1 and fd09::1) and a server's (10.9.0.2 and fd09::2), with a cable between them.
 struct TwoHosts {
   let client: Namespace
   let server: Namespace
@@ -19,7 +19,7 @@ struct TwoHosts {
     try client.setHosts("10.9.0.2 both\nfd09::2 both\n::1 localhost\n127.0.0.1 localhost\n")
   }
 
-  /// A test server on the server's machine, at its IPv4 address or at its IPv6 address.
+  /// Starts a test server on the server's machine, at its IPv4 address or at its IPv6 address.
   func start(ipv6: Bool = false) throws -> TestServer {
     try server.run {
       try TestServer(
@@ -27,19 +27,19 @@ struct TwoHosts {
     }
   }
 
-  /// A pool on the client's machine.
+  /// Creates a pool on the client's machine.
   func load(_ change: @escaping @Sendable (inout Pool.Options) -> Void = { _ in }) throws -> PoolLoad {
     try client.run { try PoolLoad(change) }
   }
 
-  /// An outage may be long: the client's machine asks for the server's hardware address again and again, and does not
-  /// give up after three seconds, to whoever connects when the cable is plugged in again.
+  /// Makes the client's machine ask for the server's hardware address again and again during an outage. By default it
+  /// gives up after three seconds, and connections fail even when the cable is plugged in again.
   func neverGiveUp() throws {
     try client.set("ipv4/neigh/cable/retrans_time_ms", to: "50")
     try client.set("ipv4/neigh/cable/mcast_solicit", to: "10000")
   }
 
-  /// Packets from the client to these addresses go to a machine that is not there: nothing answers.
+  /// Sends packets from the client to these addresses to a machine that does not exist, so that nothing answers.
   func swallow(_ addresses: String...) throws {
     for address in addresses {
       try client.ip("neighbour replace \(address) lladdr 02:00:00:00:00:99 nud permanent dev cable")

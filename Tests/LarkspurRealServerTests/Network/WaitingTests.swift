@@ -3,8 +3,8 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// Sessions on a machine whose network comes and goes (`waitsForConnectivity`). The session is a process of its own, which
-/// lives on that machine.
+/// Sessions that wait for connectivity (`waitsForConnectivity`) on a machine whose network comes and goes. The session
+/// is in a process of its own on that machine.
 @Suite(.serialized, .timeLimit(.minutes(2)), .ownThread, .ownProcess) struct WaitingTests {
   let hosts: TwoHosts
 
@@ -28,7 +28,7 @@ import Testing
     probe.wait()
   }
 
-  /// What comes first is no help: it waits on, and says nothing more of it.
+  /// If the first change of the network does not help, the task continues to wait, and does not report that again.
   @Test func theRouteComesLater() async throws {
     let server = try hosts.start()
     try hosts.client.ip("link set cable down", "address flush dev cable")
@@ -40,7 +40,7 @@ import Testing
     probe.wait()
   }
 
-  /// The time of the whole goes on.
+  /// The timeout for the whole request continues during the wait.
   @Test func theNetworkDoesNotCome() throws {
     try hosts.client.ip("link set cable down")
     let probe = try start("connectivity", "http://10.9.0.2:9/get", seconds: 1, says: "failed -1001")
@@ -55,7 +55,7 @@ import Testing
     probe.wait()
   }
 
-  /// There is a network, and somebody on it who refuses.
+  /// If there is a network and a machine that refuses the connection, the task fails instead of waiting.
   @Test func aRefusalIsAnAnswer() throws {
     let probe = try start("connectivity", "http://10.9.0.2:9/get", says: "failed -1004")
     #expect(!probe.greeting.contains("waiting"))

@@ -1,23 +1,23 @@
 import Foundation
 import Glibc
 
-/// HAProxy before another server, replaced by a new process whenever a test wants it: `haproxy -sf`, which lets the old one
-/// finish what it has begun and hands its listening sockets over.
+/// HAProxy in front of another server. A test can replace its process by a new one (`haproxy -sf`), which takes over
+/// the listening sockets while the old process finishes its requests.
 final class HAProxyServer {
   static let program = "/usr/sbin/haproxy"
-  /// What it writes when its sockets are bound and its worker serves.
+  /// The output after its sockets are bound and its worker serves.
   static let readyWords = "Loading success"
 
   static func check() throws { try requireProgram(program, package: "haproxy") }
 
-  /// In the foreground, with a worker process.
+  /// Returns the arguments for the foreground, with a worker process.
   static func arguments(_ configuration: String) -> [String] { ["-W", "-db", "-f", configuration] }
 
   let port: UInt16
   private let folder: URL
   private var process: ServerProcess
 
-  /// - Parameter backend: The loopback port of the server that it stands before.
+  /// - Parameter backend: The loopback port of the server behind the proxy.
   init(before backend: Int) throws {
     try Self.check()
     folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-haproxy-\(UUID().uuidString)")
@@ -35,7 +35,7 @@ final class HAProxyServer {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// Starts a new process in place of the present one, and waits until that has ended.
+  /// Starts a new process in place of the present one, and waits until the old one has ended.
   func reload() throws {
     let old = process
     var attempt = 1
@@ -47,16 +47,17 @@ final class HAProxyServer {
             + ["-x", folder.path + "/control", "-sf", "\(old.identifier)"], readyWords: Self.readyWords)
         break
       } catch {
-        // The present one may be too busy to hand its sockets over in time, and goes on.
+        // The present process may be too busy to hand its sockets over in time, and continues.
         guard attempt < 5 else { throw error }
         attempt += 1
       }
     }
-    // Its successor has told it, perhaps before it listened.
+    // The new process has sent the signal, perhaps before the old one handled signals.
     try old.end(by: SIGUSR1)
   }
 
-  /// A connection that is opened and not used is ended without a word: an old process waits for it so long.
+  /// Returns the configuration. A connection that is opened and not used is closed silently; an old process waits for
+  /// such a connection for the timeout.
   private static func configuration(_ folder: String, _ port: UInt16, _ backend: Int) -> String {
     """
     global

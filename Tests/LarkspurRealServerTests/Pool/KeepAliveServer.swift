@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// A real server that keeps connections for so long and for so many requests as a test wants, on a loopback port. It serves
-/// `/small`, refuses bodies above 1 KiB at `/refuse`, and says which port of the client's a request came from.
+/// A real server on a loopback port that keeps connections for the time and the number of requests that a test sets. It
+/// serves `/small`, refuses bodies above 1 KiB at `/refuse`, and reports the client's port of each request.
 final class KeepAliveServer {
   enum Kind: String, CaseIterable, Sendable {
     case nginx, apache, haproxy
   }
 
-  /// When it ends a connection.
+  /// The limits after which the server closes a connection.
   struct Patience: Sendable {
     var requestsMax = 100_000
     var idleMilliseconds = 60_000
@@ -28,7 +28,7 @@ final class KeepAliveServer {
     hasChildren = kind != .nginx
     folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder.appending(path: "tmp"), withIntermediateDirectories: true)
-    // The server may run as somebody else.
+    // The server may run as another user.
     for place in [folder, folder.appending(path: "tmp")] { chmod(place.path, 0o777) }
     try Data("Hello, world!".utf8).write(to: folder.appending(path: "small"))
     (port, process) = try RealServer.onFreePort { [folder] port throws in
@@ -129,7 +129,7 @@ extension KeepAliveServer.Kind {
       """
   }
 
-  /// It has no limit of requests: it serves as many as come.
+  /// Returns HAProxy's configuration, which has no limit on the number of requests.
   private func haproxy(_ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
     """
     defaults

@@ -4,11 +4,11 @@ import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
 
-/// Requests of several tasks at once through a pool, on a loop of its own, and what came of them.
+/// Requests of several tasks at once through a pool, on a loop of its own, and their outcomes.
 final class PoolLoad: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
-  // The loop's.
+  // Accessed on the loop only.
   private(set) var replies: [PoolReply] = []
   private(set) var failures: [TransportError] = []
 
@@ -23,7 +23,7 @@ final class PoolLoad: @unchecked Sendable {
     loop.stop()
   }
 
-  /// Runs `body` for each number below `count`, in so many tasks.
+  /// Runs `body` for each number below `count`, in `lanes` tasks.
   func run(_ count: Int, lanes: Int = 12, _ body: @escaping @Sendable (Int) async throws -> Void) async throws {
     try await loop.run {
       try await withThrowingDiscardingTaskGroup { group in
@@ -34,14 +34,14 @@ final class PoolLoad: @unchecked Sendable {
     }
   }
 
-  /// One request. On the loop.
+  /// Makes one request. Runs on the loop.
   @discardableResult
   func fetch(
     _ method: String = "GET", _ target: String, body: [UInt8] = [], from route: Route
   ) async -> Result<PoolReply, TransportError> {
     var request = PoolRequest(LarkspurTestSupport.request(method, target, body: body.isEmpty ? nil : body.count))
     request.body = .bytes(body)
-    // Who never answers is to fail his test, not to stop all of them.
+    // A server that never answers fails its own test, and does not stop the others.
     request.deadline = loop.kernel.now().advanced(by: .seconds(60))
     do throws(TransportError) {
       let reply = try await pool.fetch(request, from: route)
@@ -53,17 +53,17 @@ final class PoolLoad: @unchecked Sendable {
     }
   }
 
-  /// How many requests each connection has served, as far as they were answered: servers tell the client's port by `X-Port`, and
-  /// most of them a number of the connection's, too (a port may serve again).
+  /// Number of answered requests for each connection. Servers report the client's port in `X-Port`, and most of them
+  /// add the connection's number, because a port may be used again.
   var requestsByPort: [String: Int] {
     Dictionary(replies.map { ($0.value(of: "X-Port") ?? "", 1) }, uniquingKeysWith: +)
   }
 
-  /// Closes what is open, and says what is left all the same.
+  /// Closes everything, and returns a description of what is left.
   func leftovers() async -> [String] {
     await loop.run { [self] in
       pool.shutDown()
-      // What was being opened ends by a task of the pool's.
+      // Dials in progress are ended by a task of the pool.
       for _ in 0..<100_000 where loop.slotsInUse > 0 { await Task.yield() }
       let found = [
         ("connections", pool.counts.connections), ("slots", loop.slotsInUse), ("bytes of chunks", loop.chunkBytesLent),

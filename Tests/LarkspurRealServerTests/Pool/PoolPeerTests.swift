@@ -23,7 +23,7 @@ import Testing
     #expect(load.replies.count == 600)
     #expect(load.replies.allSatisfy { $0.status == 200 && $0.body == Self.small })
     let counts = load.requestsByPort.values
-    // Each connection is used up, but the last six.
+    // Each connection is used up, except the last six.
     #expect(counts.allSatisfy { $0 <= 10 })
     #expect(60...66 ~= counts.count, "\(counts)")
     #expect(await load.leftovers() == [])
@@ -60,8 +60,8 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// The server closes just when requests come: none is lost. Another server, which answers after a few milliseconds, sets
-  /// the pace.
+  /// If the server closes connections just when requests come, no request is lost. Another server, which answers after
+  /// a few milliseconds, sets the pace.
   @Test(arguments: KeepAliveServer.Kind.allCases)
   func anImpatientServer(kind: KeepAliveServer.Kind) async throws {
     let server = try KeepAliveServer(kind, .init(idleMilliseconds: 3))
@@ -81,14 +81,14 @@ import Testing
     #expect(load.failures == [])
     #expect(load.replies.count == 400)
     #expect(load.replies.allSatisfy { $0.status == 200 && $0.body == Self.small })
-    // What the server has closed is noticed without a request.
+    // The pool notices closed connections without a request.
     await load.loop.run { while load.pool.counts.connections > 0 { await Task.yield() } }
     #expect(await load.leftovers() == [])
     #expect(await pace.leftovers() == [])
   }
 
-  /// Bodies that are refused before they have been read, between requests that are not. The server lingers so that its
-  /// answer is not lost.
+  /// Bodies that the server refuses before it has read them, between other requests. The server lingers, so that its
+  /// response is not lost.
   @Test func nginxLingers() async throws {
     let server = try KeepAliveServer(.nginx, .init())
     let load = try PoolLoad()
@@ -107,7 +107,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// Each process closes its idle connections when its successor has come, while requests are on their way.
+  /// Each process closes its idle connections when its successor has started, while requests are in progress.
   @Test func haproxyIsReloadedUnderLoad() async throws {
     let server = try TestServer()
     let proxy = try HAProxyServer(before: server.port)
@@ -117,7 +117,7 @@ import Testing
     let posted = Mutex<(sent: Set<String>, answered: Set<String>)>(([], []))
     async let requests: Void = load.run(12) { lane in
       var number = 0
-      // Some at least, whatever the order of things.
+      // At least 100 requests run, however fast the reloads are.
       while isReloading.load(ordering: .relaxed) || number < 100 {
         number += 1
         guard number % 4 == 0 else {
@@ -132,12 +132,12 @@ import Testing
       }
     }
     do {
-      // Also if one does not start: the requests would go on for ever.
+      // Also if a process does not start: otherwise the requests would continue for ever.
       defer { isReloading.store(false, ordering: .relaxed) }
       for _ in 0..<6 { try proxy.reload() }
     }
     try await requests
-    // Only a POST may be lost, and then it is not known whether it was received.
+    // Only a POST may fail, and then the client cannot know whether the server has received it.
     let (sent, answered) = posted.withLock { $0 }
     #expect(load.failures.count == sent.count - answered.count, "\(load.failures)")
     #expect(load.replies.allSatisfy { $0.status == 200 })
@@ -149,7 +149,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// The server resets the connection at each place of its answer, on new connections and on used ones.
+  /// The server resets the connection at each position of its response, on new connections and on used ones.
   @Test(arguments: ["GET", "POST"], [false, true])
   func aResetAtEachPlace(method: String, isUsed: Bool) async throws {
     let server = try TestServer()
@@ -168,7 +168,7 @@ import Testing
       let requests = server.requestsReceived - before
       #expect(load.replies.allSatisfy { $0.status == 200 })
       if isUsed, place == 0, method == "GET" {
-        // Sent once more, to the ordinary routes.
+        // The request was sent again, to the ordinary routes.
         #expect(failure == nil)
         #expect(requests == 3)
       } else {
@@ -180,7 +180,7 @@ import Testing
     #expect(server.failures == [])
   }
 
-  /// The server resets each connection when the request's body is still on its way.
+  /// The server resets each connection while the request's body is being sent.
   @Test(arguments: ["POST", "PUT"]) func aResetInMidUpload(method: String) async throws {
     let server = try TestServer()
     server.defaultScript = [.expectHead, .expectBytes(count: 10_000), .reset]

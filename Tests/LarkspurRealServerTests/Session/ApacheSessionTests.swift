@@ -41,12 +41,12 @@ import Testing
         .init(method: method, realm: "larkspur", isProxy: false, failures: 0),
         .init(method: method, realm: "larkspur", isProxy: false, failures: 1),
       ])
-    // Now it is known.
+    // The credential is known now, so there is no further challenge.
     #expect(try await session.load(server.url("/secret/basic/100k"), delegate: recorder).data.count == 102_400)
     #expect(recorder.challenges.withLock { $0.count } == 2)
   }
 
-  /// Out of a storage, without anybody being asked.
+  /// The storage's credential is used without a question to the delegate.
   @Test func theStoragesCredential() async throws {
     let server = try SessionServer(.apache, Self.secrets)
     let configuration = URLSessionConfiguration.ephemeral
@@ -61,7 +61,7 @@ import Testing
     #expect(try await session.load(server.url("/secret/digest/small")).status == 200)
   }
 
-  /// MD5 is what `mod_auth_digest` knows.
+  /// Digest with MD5, which is what `mod_auth_digest` supports.
   @Test func digest() async throws {
     let server = try SessionServer(.apache, Self.secrets)
     let recorder = SessionRecorder("wrong", "secret")
@@ -88,7 +88,7 @@ import Testing
     #expect(status == 200)
     #expect(data == Data(SessionServer.text.utf8))
     #expect(response.value(forHTTPHeaderField: "Vary")?.contains("Accept-Encoding") == true)
-    // Who asks for a coding himself gets it as it is.
+    // A request with its own Accept-Encoding gets the body undecoded.
     var request = URLRequest(url: try server.url("/text.txt"))
     request.setValue("gzip", forHTTPHeaderField: "Accept-Encoding")
     let raw = try await session.load(request)
@@ -134,7 +134,7 @@ import Testing
     #expect((response as? HTTPURLResponse)?.statusCode == 200)
     #expect(data == body)
     #expect(recorder.informational.withLock { $0 } == [100])
-    // Refused before the body is sent.
+    // The server refuses before the body is sent.
     request.url = try server.url("/small")
     request.httpMethod = "PUT"
     let (_, refusal) = try await session.upload(for: request, from: body, delegate: recorder)

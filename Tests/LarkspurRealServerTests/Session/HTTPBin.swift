@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// `httpbin` under gunicorn, out of PyPI, in a folder that goes with the tests' process.
+/// `httpbin` under gunicorn, from PyPI, in a folder that is deleted when the tests' process exits.
 struct HTTPBin: Sendable {
   let port: Int
 
@@ -14,7 +14,7 @@ struct HTTPBin: Sendable {
     var port: Int
   }
 
-  /// Installed and started once, by the first test that wants it.
+  /// Installed and started once, by the first test that needs it.
   private static let running: Result<Running, any Error> = Result {
     let running = try start()
     atexit { HTTPBin.end() }
@@ -27,7 +27,7 @@ struct HTTPBin: Sendable {
     try? FileManager.default.removeItem(at: running.folder)
   }
 
-  /// Where Python or the packages cannot be had, a failure in CI; elsewhere the test is cancelled, and says so.
+  /// Throws in CI if Python or the packages are not available; elsewhere cancels the test with a message.
   init() throws {
     switch Self.running {
     case .success(let running): port = running.port
@@ -45,7 +45,7 @@ struct HTTPBin: Sendable {
       let python = folder.path + "/bin/python"
       try ServerProcess.run(
         python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"] + packages)
-      // More threads than connections that are kept: each takes one.
+      // More threads than kept connections, because each connection occupies a thread.
       let server = try ServerProcess(
         python,
         [

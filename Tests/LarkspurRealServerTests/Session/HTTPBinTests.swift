@@ -19,7 +19,7 @@ import Testing
     return request
   }
 
-  /// What httpbin says of a request.
+  /// httpbin's description of a request.
   private struct Echo: Decodable {
     var args: [String: String]?
     var headers: [String: String]?
@@ -89,7 +89,7 @@ import Testing
     let recorder = SessionRecorder("wrong", "secret")
     #expect(try await echo(request("GET", "/basic-auth/me/secret"), delegate: recorder).authenticated == true)
     #expect(recorder.challenges.withLock { $0.map(\.failures) } == [0, 1])
-    // It does not ask: it has to know.
+    // `hidden-basic-auth` sends no challenge: a client has to send its credentials unasked.
     #expect(try await session.load(bin.url("/hidden-basic-auth/me/secret"), delegate: recorder).status == 404)
   }
 
@@ -102,7 +102,7 @@ import Testing
     #expect(recorder.challenges.withLock { $0.map(\.failures) } == [0, 1])
   }
 
-  /// A nonce that is good for two requests: then it is stale, and nobody has to be asked again.
+  /// A nonce that is good for two requests becomes stale after them, and is renewed without a question to the delegate.
   @Test func staleNonces() async throws {
     let recorder = SessionRecorder("secret")
     for _ in 0..<6 {
@@ -112,8 +112,8 @@ import Testing
     #expect(recorder.challenges.withLock { $0.count } == 1)
   }
 
-  /// RFC 7616 6.1 knows no SHA-512: a challenge of an algorithm that is not known is no challenge (3.3), and its response is
-  /// the result.
+  /// RFC 7616 6.1 has no SHA-512: a challenge with an unknown algorithm is ignored (3.3), and its response is
+  /// delivered.
   @Test(arguments: ["auth", "auth-int"]) func anUnknownAlgorithm(protection: String) async throws {
     let recorder = SessionRecorder("secret")
     let loaded = try await session.load(bin.url("/digest-auth/\(protection)/me/secret/SHA-512"), delegate: recorder)
@@ -142,8 +142,8 @@ import Testing
     var count = 0
     for try await byte in bytes where byte == UInt8(ascii: "\n") { count += 1 }
     #expect(count == 20)
-    // (Its `/bytes` gives gunicorn a kind of bytes that it does not take, and sends nothing. Its threads share their
-    // dice: what comes of a seed depends on who else asks.)
+    // httpbin's `/bytes` returns a type that gunicorn does not accept, and sends nothing. Its threads share one random
+    // generator, so that the bytes of a seed depend on other requests.
     #expect(try await session.load(bin.url("/stream-bytes/10000?seed=1&chunk_size=100")).data.count == 10_000)
   }
 
@@ -158,7 +158,7 @@ import Testing
 
   // MARK: - The cache
 
-  /// Where the pieces of the latest load came from, and with which status.
+  /// Returns the sources and statuses of the latest load's transactions.
   private func sources(_ path: String, in session: URLSession) async throws -> [Source] {
     let delegate = MetricsRecorder()
     let loaded = try await session.load(bin.url(path), delegate: delegate)
@@ -192,7 +192,7 @@ import Testing
     for _ in 0..<2 { #expect(try await sources("/get", in: session) == [.network]) }
   }
 
-  /// `/cache` and `/etag` answer conditions with 304, which the caller does not see.
+  /// `/cache` and `/etag` answer conditional requests with 304, which the caller does not see.
   @Test func validatedResponses() async throws {
     let session = cachingSession()
     for path in ["/cache", "/etag/a-tag"] {

@@ -35,7 +35,7 @@ import Testing
     #expect(try await session.load(request).status == 416)
   }
 
-  /// Connections that end after three requests: nobody notices.
+  /// Connections that end after three requests cause no failure.
   @Test func connectionsThatEnd() async throws {
     let server = try SessionServer(.nginx, "keepalive_requests 3;")
     for _ in 0..<30 { #expect(try await session.load(server.url("/small")).status == 200) }
@@ -48,7 +48,7 @@ import Testing
     #expect(counts == Array(repeating: 102_400, count: 40))
   }
 
-  /// Idle connections that the server closes at once.
+  /// Connections that the server closes after each response cause no failure.
   @Test func connectionsThatAreNotKept() async throws {
     let server = try SessionServer(.nginx, "keepalive_timeout 0;")
     for _ in 0..<10 { #expect(try await session.load(server.url("/small")).status == 200) }
@@ -101,7 +101,7 @@ import Testing
 
   // MARK: - Memory
 
-  /// A delegate that lets go of what it gets: a body of 1 GiB leaves no trace. In a process of its own.
+  /// A body of 1 GiB through a delegate that drops its pieces does not increase the memory. In a process of its own.
   @Test func memoryOfALongTransfer() async throws {
     let server = try SessionServer(.nginx, "")
     try server.makeFile("long", count: 1 << 30)
@@ -112,7 +112,7 @@ import Testing
     #expect(figures[1] < 8 * 1024)
   }
 
-  /// `data(from:)` needs the room of the body, and little more.
+  /// `data(from:)` needs the memory of the body, and little more.
   @Test func memoryOfALargeBody() async throws {
     let server = try SessionServer(.nginx, "")
     try server.makeFile("large", count: 256 << 20)
@@ -148,11 +148,11 @@ import Testing
       recorder.challenges.withLock { Set($0.map(\.method)) } == [
         NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
       ])
-    // nginx answers who shows nothing with 400.
+    // nginx answers a client without a certificate with 400.
     let nobody = SessionRecorder { $0.protectionSpace.serverTrust.map { URLCredential(trust: $0) } }
     #expect(try await URLSession(configuration: .ephemeral).load(url, delegate: nobody).status == 400)
 
-    // The storage's default is what default handling shows, and what is shown where there is nobody to be asked.
+    // Default handling uses the storage's default identity, and so does a load without a delegate.
     let configuration = URLSessionConfiguration.ephemeral
     let space = URLProtectionSpace(
       host: "localhost", port: Int(server.tcpPort), protocol: NSURLProtectionSpaceHTTPS, realm: nil,

@@ -5,9 +5,9 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// nginx or Apache httpd with a configuration of a test's own, on a loopback port.
+/// nginx or Apache httpd with a test's own configuration, on a loopback port.
 ///
-/// It knows one user: `me`, whose password is `secret`.
+/// The server knows one user, `me` with the password `secret`.
 final class SessionServer {
   let port: UInt16
   private let files: RealProxy.Files
@@ -15,11 +15,11 @@ final class SessionServer {
   private let kind: RealServer.Kind
 
   static let realm = "larkspur"
-  /// Of compressible text.
+  /// A compressible text.
   static let text = String(repeating: "The lark sings in the spur's blue flowers.\n", count: 4000)
 
-  /// - Parameter lines: What stands in nginx's `server` block, or in Apache's configuration, behind what every one needs.
-  ///   `FOLDER` stands for the server's folder.
+  /// - Parameter lines: Lines for nginx's `server` block, or for Apache's configuration, after those that every server
+  ///   needs. `FOLDER` stands for the server's folder.
   init(_ kind: RealServer.Kind, _ lines: String) throws {
     try kind.check()
     self.kind = kind
@@ -44,7 +44,7 @@ final class SessionServer {
 
   func url(_ path: String) throws -> URL { try #require(URL(string: "http://127.0.0.1:\(port)\(path)")) }
 
-  /// Makes a file that is all zeros, and takes no room on the disk.
+  /// Makes a file of zeros that takes no room on the disk.
   func makeFile(_ name: String, count: Int) throws {
     let path = files.path("www/\(name)")
     #expect(FileManager.default.createFile(atPath: path, contents: nil))
@@ -55,7 +55,7 @@ final class SessionServer {
   private static func fill(_ files: RealProxy.Files) throws {
     for name in ["www", "www/uploads", "cgi", "tmp"] {
       try FileManager.default.createDirectory(at: files.folder.appending(path: name), withIntermediateDirectories: true)
-      // The server may run as somebody else.
+      // The server may run as another user.
       chmod(files.path(name), 0o777)
     }
     try files.write("mime.types", "text/plain txt\n")
@@ -63,10 +63,10 @@ final class SessionServer {
     try files.write("www/text.txt", text)
     try Data(RealServer.hundredKiB).write(to: files.folder.appending(path: "www/100k"))
     chmod(files.path("www/100k"), 0o644)
-    // Of what has just been written Apache says that its tag is a weak one.
+    // Apache gives a file that has just been written a weak tag.
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: files.path("www/100k"))
-    // What `openssl passwd -1` makes of the password, and the digest of user, realm and password.
+    // The output of `openssl passwd -1` for the password, and the digest of user, realm and password.
     try files.write("users", "me:$1$larkspur$ElyiTGmmnxxwToqt8My.X.\n")
     try files.write("digest-users", "me:\(realm):8b0302045af06cdd7abe94a3390171cb\n")
     let echo =
@@ -122,7 +122,8 @@ final class SessionServer {
   }
 }
 
-/// Answers every challenge with the next of some passwords, and redirections not at all; writes down what it hears.
+/// A delegate that answers every password challenge with the next of some passwords, and records challenges and
+/// informational responses. Redirects are left to the session.
 final class SessionRecorder: NSObject, URLSessionDataDelegate {
   struct Challenge: Sendable, Equatable {
     var method: String
@@ -136,7 +137,7 @@ final class SessionRecorder: NSObject, URLSessionDataDelegate {
   let challenges = Mutex<[Challenge]>([])
   let informational = Mutex<[Int]>([])
 
-  /// - Parameter other: The credential for what has nothing to do with passwords.
+  /// - Parameter other: Returns the credential for challenges that do not ask for a password.
   init(_ passwords: String..., other: @escaping @Sendable (URLAuthenticationChallenge) -> URLCredential? = { _ in nil })
   {
     self.passwords = passwords
@@ -171,7 +172,7 @@ final class SessionRecorder: NSObject, URLSessionDataDelegate {
 }
 
 extension URLSession {
-  /// The status and the content.
+  /// Loads, and returns the status and the content.
   func load(
     _ request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (status: Int, data: Data, response: HTTPURLResponse) {
@@ -187,7 +188,7 @@ extension URLSession {
   }
 }
 
-/// Keeps a task's metrics.
+/// A delegate that keeps a task's metrics.
 final class MetricsRecorder: NSObject, URLSessionTaskDelegate {
   let metrics = Mutex<URLSessionTaskMetrics?>(nil)
 

@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A session, squid, and our own servers behind it.
+/// A session, squid, and the project's test servers behind it.
 @Suite(.serialized, .ownThread) struct SquidSessionTests {
   private let authority: TestCA
   private let plain: TestServer
@@ -37,7 +37,7 @@ import Testing
     try #require(URL(string: server.url("/bytes/100", host: "localhost")))
   }
 
-  /// Trusts every server.
+  /// Returns a delegate that trusts every server.
   private func recorder(_ passwords: String...) -> SessionRecorder {
     let trust: @Sendable (URLAuthenticationChallenge) -> URLCredential? = {
       $0.protectionSpace.serverTrust.map { URLCredential(trust: $0) }
@@ -63,10 +63,10 @@ import Testing
       }
       #expect(seesNoPassword(server))
     }
-    // One tunnel served three times. (How many connections squid itself opens for plain requests is its own affair.)
+    // One tunnel has served three requests. The number of squid's own connections for plain requests does not matter.
     #expect(secure.connectionsAccepted == 1)
     #expect(recorder.challenges.withLock { $0.allSatisfy { !$0.isProxy } })
-    // squid says so.
+    // squid adds this field.
     #expect(plain.requests.first?.fields["Via"]?.contains("squid") == true)
     #expect(secure.requests.first?.fields["Via"] == nil)
   }
@@ -96,7 +96,8 @@ import Testing
     #expect(plain.requestsReceived + secure.requestsReceived == 0)
   }
 
-  /// In a process of its own, as the environment is the process's.
+  /// The session uses the proxy of the environment. In a process of its own, because the environment belongs to the
+  /// process.
   @Test func theEnvironmentsProxy() throws {
     let proxy = try RealProxy(.squid)
     plain.route("GET", "/hello") {

@@ -5,7 +5,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Cancellation at every step of an exchange whose body comes from, or goes to, somewhere else.
+/// Cancellation at every step of an exchange whose body comes from, or goes to, a file or a producer.
 @Suite struct BodyCancellationTests {
   enum Way: CaseIterable { case task, canceller, close, deadline }
 
@@ -13,7 +13,7 @@ import Testing
     case file, producer, chunkedProducer, heldBytes, download
   }
 
-  /// What runs is observed from its beginning to its end.
+  /// Records whether a producer ran from its beginning to its end.
   final class Producer: @unchecked Sendable {
     var hasBegun = false
     var hasEnded = false
@@ -73,7 +73,7 @@ import Testing
       let isExpected = [.cancelled, .connectionClosed].contains(error) || way == .deadline
       #expect(isExpected, "\(kind) \(way) \(number): \(error)")
     }
-    // Gone, and everything with it.
+    // The producer has ended, and nothing of the exchange is left.
     #expect(!producer.hasBegun || producer.hasEnded, "\(kind) \(way) \(number)")
     #expect(!producer.wroteAfterError)
     #expect(world.leftovers == [], "\(kind) \(way) \(number)")

@@ -5,7 +5,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Response bodies on their way into files.
+/// Downloads of response bodies into files.
 @Suite struct FileDownloadTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  /// Cut anywhere: in the head, behind it, in the body.
+  /// The response is cut at several positions: in the head, after it, and in the body.
   @Test(arguments: Framing.allCases, [1, 40, 41, 45, 100, 50_000]) func everyFraming(framing: Framing, cut: Int) {
     let file = kernel.makeFile()
     let progress = Shared<[Int]>([])
@@ -54,7 +54,7 @@ import Testing
     #expect(file.contents == Self.body)
     #expect(running.value == Result(count: Self.body.count, isIdle: framing != .untilClose))
     #expect(progress.value.last == Self.body.count && progress.value == progress.value.sorted())
-    // Only what came in the same receive as the head, or between chunks, has been in our memory.
+    // Only bytes that came in one receive with the head, or between chunks, pass through user memory.
     #expect((kernel.counts.splices == 0) == (framing == .chunked))
     #expect(world.leftovers == [])
   }
@@ -68,7 +68,7 @@ import Testing
     #expect(file.contents == [])
   }
 
-  /// Files that cannot be spliced into, pipes that are small, and systems that have none to give.
+  /// Downloads work without splicing into the file, with small pipes, and without pipes.
   @Test(arguments: ["file", "small pipe", "no pipe"]) func aKernelThatCannot(what: String) {
     let file = kernel.makeFile()
     switch what {
@@ -99,7 +99,7 @@ import Testing
     #expect(kernel.counts.splices == 1)
   }
 
-  /// The disk is full behind so many bytes: in what came with the head, in the pipe, in a chunk.
+  /// A disk that becomes full fails the download: in the bytes that came with the head, in the pipe, or in a chunk.
   @Test(arguments: [Framing.length, .chunked], [0, 5, 50_000, 99_999]) func aFullDisk(framing: Framing, room: Int) {
     let file = kernel.makeFile()
     file.setBytesMax(room)
@@ -110,7 +110,7 @@ import Testing
     #expect(running.transportError == .bodyFailed(.fileUnwritable(.noSpace)))
     #expect(file.contents == Array(Self.body[..<room]))
     #expect(!peer.isOpen)
-    // A pipe with bytes in it is never used again, and another connection does not notice.
+    // A pipe with bytes in it is never reused, and another connection is not affected.
     let second = kernel.makeFile()
     let other = download(into: second)
     kernel.peer(1).send(Array(bytes[..<80]), Array(bytes[80...]))
@@ -134,7 +134,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// One file after another over the same connection, through the same pipe.
+  /// Several files are downloaded one after another over one connection, through one pipe.
   @Test func manyFiles() {
     let file = kernel.makeFile()
     let running = world.start { [world] in
@@ -154,7 +154,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Bytes behind the body are the next response's, or nobody's: never the file's.
+  /// Bytes after the body are never written to the file.
   @Test func bytesBehindTheBody() {
     let file = kernel.makeFile()
     let running = download(into: file)
@@ -164,7 +164,7 @@ import Testing
     #expect(running.value?.count == 10)
   }
 
-  /// Nobody asks: nothing is read, and nothing is lost.
+  /// While the caller does not ask for data, nothing is read, and nothing is lost.
   @Test func suspension() {
     let file = kernel.makeFile()
     let mayGoOn = Shared(false)

@@ -8,11 +8,11 @@ import Testing
 
 let helloResponse = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-/// Bytes of which none is where another could be.
+/// Returns bytes in a pattern in which misplaced bytes show.
 func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) } }
 
 extension ScriptedWorld {
-  /// One exchange over a connection of its own.
+  /// Performs one exchange over a connection of its own.
   func exchange(
     _ head: RequestHead, _ body: RequestBody, timeouts: Timeouts = Timeouts()
   ) -> Running<Outcome> {
@@ -28,7 +28,7 @@ extension ScriptedWorld {
   }
 }
 
-/// Bodies from files.
+/// Uploads of bodies from files.
 @Suite(.ownThread) struct FileUploadTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -39,7 +39,7 @@ extension ScriptedWorld {
     world = try ScriptedWorld()
   }
 
-  /// From the file to the socket without a copy; where the kernel refuses that, with one.
+  /// The kernel sends from the file to the socket without a copy; where the kernel refuses, the bytes are copied.
   @Test(arguments: [true, false], [0, 1, 300_000]) func aPartOfAFile(isSendable: Bool, offset: Int) {
     let file = kernel.makeFile(Self.contents)
     if !isSendable { file.refuseSplices() }
@@ -74,7 +74,8 @@ extension ScriptedWorld {
     #expect(world.leftovers == [])
   }
 
-  /// Once for each connection, and not before it is full for the first time.
+  /// The limit on unsent bytes is set once for each connection, and not before the socket's buffer is full for the
+  /// first time.
   @Test func theKernelTakesNoMoreThanMaySoonLeave() {
     let loop = world.loop
     let body = Self.contents
@@ -110,7 +111,7 @@ extension ScriptedWorld {
     #expect(running.value?.status == 200)
   }
 
-  /// What is known before is refused before anything is sent.
+  /// A range that the file does not have is refused before anything is sent.
   @Test(arguments: [(0, 11), (1, 10), (11, 0), (-1, 5), (Int.max, 1)])
   func aFileThatIsTooSmall(offset: Int, length: Int) {
     let file = kernel.makeFile(pattern(10))
@@ -132,7 +133,8 @@ extension ScriptedWorld {
     #expect(world.leftovers == [])
   }
 
-  /// The file changes at any moment: either all of it had left before, or the server gets an incomplete request.
+  /// If the file changes its size at any moment, either all of the body has been sent before, or the request stays
+  /// incomplete.
   @Test(arguments: [0, 1, 299_999, 300_001, 600_000], [true, false])
   func aFileThatChangesItsSize(size: Int, isSendable: Bool) throws {
     var failures = 0
@@ -166,7 +168,7 @@ extension ScriptedWorld {
 
   @Test func aFileThatCannotBeRead() {
     let file = kernel.makeFile(Self.contents)
-    // fstat, sendfile, fstat, pread.
+    // The calls are fstat, sendfile, fstat, pread.
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       file.refuseSplices()
@@ -179,7 +181,7 @@ extension ScriptedWorld {
     #expect(world.leftovers == [])
   }
 
-  /// The server stops listening, and has said why.
+  /// If the server stops reading after it has sent a response, the response is delivered.
   @Test func aBrokenPipeWithAResponseWaiting() {
     let file = kernel.makeFile(Self.contents)
     peer.setSendRoom(1000)
@@ -213,7 +215,7 @@ extension ScriptedWorld {
     #expect(world.leftovers == [])
   }
 
-  /// A server that answers while it reads gets all of it, and the connection can be used again.
+  /// A server that answers while it reads receives the whole body, and the connection can be reused.
   @Test func anEarlyGoodResponseDoesNot() {
     let file = kernel.makeFile(Self.contents)
     peer.setSendRoom(1000)
@@ -235,7 +237,7 @@ extension ScriptedWorld {
     #expect(running.value == true)
   }
 
-  /// The same where the answer is complete long before the request: nothing of that is lost.
+  /// If the response is complete long before the request, nothing of either is lost.
   @Test(arguments: [true, false]) func anEarlyAnswerThatIsComplete(isPlainBody: Bool) {
     let file = kernel.makeFile(Self.contents)
     peer.setSendRoom(1000)
@@ -259,7 +261,7 @@ extension ScriptedWorld {
     #expect(running.value == true)
   }
 
-  /// The server has answered, and is gone before it has read all: the answer counts.
+  /// If the server answers and goes away before it has read the whole body, the response counts.
   @Test(arguments: [true, false]) func anEarlyAnswerAndTheEnd(isReset: Bool) {
     let file = kernel.makeFile(Self.contents)
     peer.setSendRoom(1000)
@@ -276,7 +278,7 @@ extension ScriptedWorld {
     #expect(world.leftovers == [])
   }
 
-  /// However fast the server reads, nobody sends more than a share in one turn.
+  /// However fast the server reads, no connection sends more than its share (256 KiB) in one tick.
   @Test(arguments: [true, false]) func aShareOfEachTurn(isFile: Bool) {
     let count = 1 << 20
     let file = kernel.makeFile(pattern(count))

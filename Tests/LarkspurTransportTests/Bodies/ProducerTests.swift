@@ -5,7 +5,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Bodies that somebody's code produces.
+/// Request bodies that a caller's code produces.
 @Suite struct ProducerTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -32,7 +32,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// An empty piece would end the body, and what follows would be the next request.
+  /// Empty pieces do not end a chunked body; otherwise the next piece would be taken for the next request.
   @Test func anUnknownLength() {
     let head = chunkedRequest()
     let running = world.exchange(
@@ -55,7 +55,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A chunked head with bytes that are there already, and with none.
+  /// A chunked head with a body in memory: one chunk, or none for an empty body.
   @Test(arguments: ["", "hello"]) func bytesInOneChunk(text: String) {
     let head = chunkedRequest()
     let running = world.exchange(head, .bytes(Array(text.utf8)))
@@ -75,7 +75,7 @@ import Testing
       head, .produced(length: 10) { writer in for _ in 0..<count { try await writer.write([0]) } })
     world.settle()
     #expect(running.transportError == .bodyFailed(failure))
-    // The server never takes the request for complete.
+    // The server never sees a complete request.
     #expect(peer.received.count < head.bytes.count + 10 || failure == .tooLong)
     #expect(peer.received.count <= head.bytes.count + 10)
     #expect(!peer.isOpen)
@@ -119,7 +119,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A server that does not read: the producer waits, and what it has written is bounded.
+  /// If the server does not read, the producer is suspended, and the number of bytes that it has written is bounded.
   @Test func aSlowServer() {
     let written = Shared(0)
     peer.setSendRoom(0)
@@ -147,7 +147,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// The share of a turn, which is 256 KiB, is used up just when nothing is left to be sent.
+  /// The upload continues if the share of a tick, 256 KiB, is used up exactly when nothing is left to send.
   @Test(arguments: [false, true]) func theShareOfATurnIsUsedUpExactly(withTheHead: Bool) {
     let share = 256 * 1024
     let head = request("POST", body: share + 1)
@@ -165,7 +165,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// At the limit, and one below it.
+  /// The producer is suspended at the limit, and not one byte below it.
   @Test(arguments: [0, 1]) func theProducerWaitsAtTheLimit(below: Int) {
     let hasReturned = Shared(false)
     peer.setSendRoom(0)
@@ -184,7 +184,8 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// What is missing of the body would be the other protocol's first bytes.
+  /// A protocol change in the middle of a body fails the exchange: the remaining bytes of the body would be the new
+  /// protocol's first ones.
   @Test func aChangeOfProtocolsInTheMiddle() {
     let running = world.exchange(
       request("POST", body: 10, upgrade: true),
@@ -199,7 +200,7 @@ import Testing
     #expect(!peer.isOpen)
   }
 
-  /// The answer is seen while the producer thinks. It stops the upload, and the producer hears of it at once.
+  /// An early final response stops the upload, and the producer receives the error at once.
   @Test(arguments: [true, false]) func anEarlyFinalResponse(isFull: Bool) {
     let end = Shared("")
     if isFull { peer.setSendRoom(100) }
@@ -225,7 +226,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A producer that does not listen holds nobody up.
+  /// A producer that ignores the end of its exchange does not delay the caller.
   @Test func aProducerThatDoesNotEnd() {
     let mayEnd = Shared(false)
     let afterwards = Shared("")
@@ -249,7 +250,7 @@ import Testing
     #expect(afterwards.value == "cancelled")
   }
 
-  /// While the server reads and answers at once, both go on.
+  /// If the server reads and answers at one time, both directions continue.
   @Test func anEcho() {
     let head = chunkedRequest()
     let mayGoOn = Shared(false)
@@ -276,7 +277,7 @@ import Testing
     #expect(running.value == true)
   }
 
-  /// The caller lets go of everything after an early response: the producer ends all the same.
+  /// The producer ends also if the caller releases everything after an early response.
   @Test func anExchangeThatNobodyWants() {
     let end = Shared("")
     let running = world.start { [world] in
@@ -323,7 +324,7 @@ import Testing
     let running = world.exchange(head, .bytes(Self.body))
     world.settle()
     #expect(peer.received == head.bytes)
-    // Another interim response is no answer to the question.
+    // Another interim response does not release the body.
     peer.send("HTTP/1.1 103 Early Hints\r\n\r\n")
     world.settle()
     #expect(peer.received == head.bytes)
@@ -336,7 +337,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A server that does not know of it says nothing.
+  /// A server that does not know the expectation stays silent, and the body is sent after the wait.
   @Test(arguments: [nil, Duration.milliseconds(250), .zero]) func theServerSaysNothing(wait: Duration?) throws {
     let head = try head()
     var timeouts = Timeouts()
@@ -356,8 +357,8 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// The body is not sent any more, so the connection ends with the response.
-  /// CVE-2024-24791: the connection stayed, and the server took the next request for the body.
+  /// After a final response the body is not sent, so the connection ends with the response.
+  /// CVE-2024-24791: the connection was kept, and the server took the next request for the body.
   @Test(arguments: [200, 302, 417, 500]) func aFinalResponse(status: Int) throws {
     let head = try head()
     let hasRun = Shared("")
@@ -380,7 +381,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Of an empty body nothing is owed.
+  /// An empty body is complete without consent, so the connection can be reused.
   @Test func nothingToHoldBack() throws {
     let head = try head(0)
     let running = world.start { [world] in

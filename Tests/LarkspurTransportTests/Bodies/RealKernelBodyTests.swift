@@ -7,9 +7,9 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Bodies between real files and real sockets, plain and over TLS.
+/// Transfers between real files and real sockets, plain and over TLS.
 @Suite struct RealKernelBodyTests {
-  /// A file that goes away with the test.
+  /// A file that is deleted with the test's object.
   final class Scratch: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(UUID().uuidString)").path
 
@@ -23,7 +23,7 @@ import Testing
     deinit { try? FileManager.default.removeItem(atPath: path) }
   }
 
-  /// Nobody waits for who might write into a pipe.
+  /// Pipes, directories and devices are not opened, because opening or reading them may block.
   @Test func whatIsNoRegularFileIsNotOpened() throws {
     let scratch = Scratch()
     #expect(mkfifo(scratch.path, 0o600) == 0)
@@ -102,7 +102,7 @@ import Testing
     #expect(try scratch.contents == TestServer.content(0..<count) + TestServer.content(0..<count))
   }
 
-  /// Nobody is left who could ask for more, and it is another thread that finds out.
+  /// A connection whose last reference is released on another thread closes.
   @Test func aConnectionThatIsDroppedElsewhere() async throws {
     let server = try TestServer()
     server.enqueue([.expectHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"), .hang])
@@ -130,7 +130,7 @@ import Testing
     #expect(words == ["cancelled"])
   }
 
-  /// A device that is always full.
+  /// A download into a device that is always full fails.
   @Test(arguments: [false, true]) func aFullDevice(isSecure: Bool) async throws {
     let full = try OpenFile(overwriting: "/dev/full")
     let (error, _) = try await withServer(isSecure: isSecure) { connection in
@@ -144,7 +144,8 @@ import Testing
     #expect(error == .bodyFailed(.fileUnwritable(.noSpace)))
   }
 
-  /// By itself the kernel takes megabytes, which a slow network may carry for minutes after the last of them was "sent".
+  /// The limit on unsent bytes holds: by default the kernel accepts megabytes, which a slow network carries for minutes
+  /// after the last of them was "sent".
   @Test func anUploadWaitsForItsNetwork() throws {
     let listener = try BlockingListener(address: .loopback(port: 0))
     let socket = try ClientSocket(for: .loopback(port: 0), kernel: LinuxKernel.shared)
@@ -155,12 +156,12 @@ import Testing
     var queue = ByteQueue()
     queue.append([UInt8](repeating: 1, count: 16 << 20))
     let sentAll = try socket.send(&queue)
-    // What the peer has room for, and a little more.
+    // The kernel accepts what the peer has room for, and a little more.
     #expect(!sentAll && queue.byteCount > 15 << 20, "\(queue.byteCount) bytes are left")
     withExtendedLifetime(peer) {}
   }
 
-  /// `sendfile` knows no way to be told that a broken pipe is no reason to end the process.
+  /// `sendfile` on a broken pipe must not end the process by SIGPIPE, although the call has no flag against that.
   @Test func aBrokenPipeRaisesNoSignal() throws {
     let scratch = Scratch()
     let (kernel, ends) = (LinuxKernel.shared, LinuxKernel.shared.openPipe())
@@ -171,7 +172,8 @@ import Testing
     #expect(kernel.sendFile(file, at: 0, count: 3, to: ends.writing) == -Int(Errno.brokenPipe.rawValue))
   }
 
-  /// Nor that it comes behind a part that was sent: the first piece meets a socket that is closed, and the next one its reset.
+  /// A connection that breaks in the middle of a file raises no signal either: the first send reaches a closed socket,
+  /// and the next one its reset.
   @Test func aConnectionThatBreaksRaisesNoSignal() throws {
     let scratch = Scratch()
     let (kernel, count) = (LinuxKernel.shared, 1 << 20)
@@ -202,7 +204,7 @@ import Testing
         return "\(error)"
       }
     }
-    // Its answer may be lost with the connection.
+    // The response may be lost with the connection.
     #expect(outcome == "413" || outcome.contains("ECONNRESET"))
   }
 }

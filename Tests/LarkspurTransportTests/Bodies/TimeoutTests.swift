@@ -7,7 +7,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// The time of each part, on a clock that only the test moves. Each error says which time was up.
+/// The timeout of each phase, on a clock that only the test advances. Each error names the limit.
 @Suite struct TimeoutTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -82,7 +82,7 @@ import Testing
     let running = world.exchange(
       request("PUT", body: 1000), .bytes(pattern(1000)), timeouts: Self.timeouts { $0.send = Self.short })
     world.settle()
-    // Each bit of progress starts the time anew.
+    // Progress restarts the timeout.
     for _ in 0..<5 {
       world.advance(by: Self.almost)
       #expect(!running.isOver)
@@ -92,7 +92,7 @@ import Testing
     expectTimeOut(running, .timedOut(.sending, limit: .send))
   }
 
-  /// The producer is no server.
+  /// A slow producer does not use up the server's time.
   @Test func aSlowProducerIsNotTheServersFault() {
     let mayGoOn = Shared(false)
     let running = world.exchange(
@@ -122,7 +122,7 @@ import Testing
       })
     world.settle()
     if body > 0 {
-      // While the request is on its way there is no limit.
+      // While the request is being sent, this limit does not count.
       world.advance(by: .seconds(50))
       #expect(!running.isOver)
       peer.setSendRoom(.max)
@@ -131,7 +131,7 @@ import Testing
     expectTimeOut(running, .timedOut(.awaitingHead, limit: .firstByte))
   }
 
-  /// Nothing is being sent any more: the server has all the time for its answer that it has otherwise, and no more.
+  /// When sending has stopped for good, the server still has its whole time for a response, and no more.
   @Test func firstByteOfAServerThatStoppedReading() {
     peer.setSendRoom(100)
     let running = world.exchange(
@@ -182,7 +182,7 @@ import Testing
     expectTimeOut(running, .timedOut(.receivingBody, limit: .idle))
   }
 
-  /// A caller who takes its time does not use up the server's.
+  /// A slow caller does not use up the server's time.
   @Test func aSlowCaller() {
     let mayGoOn = Shared(false)
     let running = world.start { [world] in
@@ -214,7 +214,7 @@ import Testing
     expectTimeOut(running, .timedOut(.awaitingHead))
   }
 
-  /// A time that has passed in one exchange does not count in the next, and one without times has none.
+  /// Time that has passed in one exchange does not count in the next one, and an exchange without timeouts has none.
   @Test func oneExchangeAfterAnother() {
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
@@ -238,7 +238,7 @@ import Testing
   }
 }
 
-/// Limits of the rate, on the same clock.
+/// Rate limits, on a clock that only the test advances.
 @Suite struct RateTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -262,7 +262,7 @@ import Testing
         .produced(length: count) { writer in for byte in pattern(count) { try await writer.write([byte]) } }
       }
     var timeouts = Timeouts()
-    // A pause of our own is no standstill of the server's.
+    // A pause for the rate limit does not count as the server's standstill.
     timeouts.send = .milliseconds(50)
     let (limits, head) = (timeouts, request("PUT", body: count))
     let running = world.start { [world] in
@@ -280,7 +280,7 @@ import Testing
     }
     #expect(peer.received == head.bytes + pattern(count))
     #expect(elapsed >= (count - 1000) / 10 - 20)
-    // Forty wake-ups a second are enough.
+    // The bucket refills 40 times per second; the bound of 500 sends in 5 s allows 100.
     #expect(kernel.counts.sends + kernel.counts.sentFiles < 2 * 5000 / 20)
     peer.send(helloResponse)
     world.settle()
@@ -309,7 +309,7 @@ import Testing
     world.settle()
     var elapsed = 0
     while !running.isOver, elapsed < 20_000 {
-      // One receive goes beyond what may go, and is paid for.
+      // One receive may exceed the rate, and later receives make up for that.
       #expect(received.value <= elapsed * 20 + 256 * 1024)
       world.advance(by: .milliseconds(20))
       elapsed += 20
@@ -320,7 +320,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Without a limit nobody is woken by a clock.
+  /// Without a limit, no timer wakes the loop.
   @Test func noLimitNoWakeUps() {
     let running = world.exchange(request(), .none)
     world.settle()

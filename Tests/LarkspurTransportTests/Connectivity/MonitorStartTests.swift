@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 @Suite(.ownThread) struct MonitorStartTests {
-  /// Whoever asks while somebody else's question starts the monitor gets an answer, too.
+  /// Callers that ask while another caller's request is starting the monitor get an answer, too.
   @Test func manyAskFirst() {
     let unknown = Mutex(0)
     for _ in 0..<20 {

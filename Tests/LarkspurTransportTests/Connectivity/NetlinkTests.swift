@@ -3,11 +3,11 @@ import LarkspurTransport
 import TestKit
 import Testing
 
-/// The reading of the kernel's messages, from bytes of our own.
+/// Parsing of the kernel's netlink messages, from bytes that the tests make.
 @Suite struct NetlinkTests {
   typealias Kind = NetlinkMessage.Kind
 
-  /// In the machine's own order.
+  /// Returns a number in the machine's byte order.
   func native<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
     var bytes = (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> Number($0 * 8)) }
     if number.littleEndian != number { bytes.reverse() }
@@ -66,14 +66,14 @@ import Testing
     #expect(!snapshot().isOnline)
     #expect(!snapshot(ethernet).isOnline)
     #expect(snapshot(ethernet, address(2, [10, 0, 0, 1])).isOnline)
-    // Not the link that the address is of; no carrier; switched off.
+    // The address belongs to another link; the link has no carrier; the link is switched off.
     #expect(!snapshot(ethernet, address(3, [10, 0, 0, 1])).isOnline)
     #expect(!snapshot(link(2, "eth0", flags: 1), address(2, [10, 0, 0, 1])).isOnline)
     #expect(!snapshot(link(2, "eth0", flags: 0x40), address(2, [10, 0, 0, 1])).isOnline)
-    // Addresses that are good for nothing beyond the link.
+    // Addresses that are not usable beyond the link.
     #expect(!snapshot(ethernet, address(2, [169, 254, 0, 1])).isOnline)
     #expect(!snapshot(link(1, "lo", flags: Self.up | 8), address(1, [10, 0, 0, 1])).isOnline)
-    // Somebody else may have it, or has it; unless it may be used in the meantime.
+    // The address is tentative or a duplicate; an optimistic one may be used meanwhile.
     #expect(!snapshot(ethernet, address(2, [10, 0, 0, 1], flags: 0x40)).isOnline)
     #expect(snapshot(ethernet, address(2, [10, 0, 0, 1], flags: 0x44)).isOnline)
     #expect(!snapshot(ethernet, address(2, [10, 0, 0, 1], flags: 8)).isOnline)
@@ -82,13 +82,13 @@ import Testing
   @Test func routes() {
     let way = (type: UInt16(4), value: native(UInt32(2)))
     #expect(snapshot(route([way])).defaultRoutes.count == 1)
-    // To one network only, in another table, unreachable, over no link.
+    // A route to one network only, in another table, unreachable, without a link.
     #expect(snapshot(route(destinationBits: 8, [way])).defaultRoutes == [])
     #expect(snapshot(route(table: 255, [way])).defaultRoutes == [])
     #expect(snapshot(route(table: 0, [way, (15, native(UInt32(254)))])).defaultRoutes.count == 1)
     #expect(snapshot(route(type: 7, [way])).defaultRoutes == [])
     #expect(snapshot(route([])).defaultRoutes == [])
-    // Two ways at once.
+    // A route with two next hops.
     let hops = native(UInt16(8)) + [0, 0] + native(UInt32(5)) + native(UInt16(8)) + [0, 0] + native(UInt32(6))
     #expect(Set(snapshot(route([(9, hops)])).defaultRoutes.map(\.link)) == [5, 6])
   }
@@ -111,17 +111,17 @@ import Testing
       #expect(NetlinkMessage.messages(in: bytes) == [])
     }
     for count in 0..<good.count { #expect(NetlinkMessage.messages(in: Array(good[..<count])) == []) }
-    // An attribute that is longer than its message, and one that is shorter than itself.
+    // An attribute that is longer than its message, and lengths below that of the attribute's header.
     for length in [UInt16.max, 3, 0] {
       var bytes = good
       bytes.replaceSubrange(32..<34, with: native(length))
       #expect(snapshot(bytes).links[2]?.name == "")
     }
-    // A structure that is cut.
+    // A truncated structure.
     #expect(snapshot(NetlinkMessage.request(Kind.newLink, sequence: 1, [0, 0, 1, 0])).links == [:])
   }
 
-  /// Whatever stands there, it is read to its end and no further.
+  /// Whatever the bytes are, they are read to their end and no further.
   @Test func anyBytes() {
     var generator = SeededGenerator(for: "netlink messages")
     let seeds = [
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  /// The machine that the tests run on: whatever it has, it has loopback, and asking twice gives the same.
+  /// The machine that runs the tests has at least a loopback link, and a route lookup finds it.
   @Test func theMachineItself() throws {
     var questions = try NetlinkQuestions()
     let snapshot = try questions.snapshot()

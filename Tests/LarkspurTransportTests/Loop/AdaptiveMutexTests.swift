@@ -2,10 +2,10 @@ import LarkspurIO
 import Testing
 
 struct AdaptiveMutexTests {
-  /// Belongs to whoever has the lock.
+  /// A counter that the lock protects.
   private final class Count: @unchecked Sendable { var value = 0 }
 
-  /// However it is asked for, one has it at a time.
+  /// Only one thread holds the lock at a time, whichever function takes it.
   @Test(.timeLimit(.minutes(2))) func oneHasItAtATime() async {
     let (lock, count) = (AdaptiveMutex(), Count())
     await withTaskGroup(of: Void.self) { group in

@@ -26,7 +26,7 @@ import Testing
     crew.dismiss()
   }
 
-  /// More than ever rest, all at once: each waits for all the others.
+  /// More jobs than the maximum number of idle workers run at once: each one waits for all others.
   @Test func asManyAsThereIsWork() async {
     let all = 200
     let (events, source) = AsyncStream<Int>.makeStream()
@@ -49,7 +49,7 @@ import Testing
     crew.dismiss()
   }
 
-  /// Those who rest hold on to nothing that they have worked on.
+  /// Idle workers keep no reference to finished work.
   @Test func workIsLetGo() async {
     weak var last: Work?
     await withCheckedContinuation { continuation in
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  /// A crew that nobody wants any more goes.
+  /// A crew without users is deallocated.
   @Test func theCrewIsLetGo() async throws {
     weak var gone: Crew?
     do {

@@ -12,7 +12,8 @@ import Testing
 
   init() throws { loop = try ClientLoop(name: "inline") }
 
-  /// Repeats until the loop is found parked, which cannot be waited for.
+  /// Work runs on the submitting thread if the loop is parked. The test repeats until it finds the loop parked, because
+  /// that state cannot be waited for.
   @Test(.timeLimit(.minutes(2))) func aJobBeginsAtOnce() async {
     while true {
       let thread = SystemThread.currentIdentity
@@ -24,7 +25,7 @@ import Testing
     loop.stop()
   }
 
-  /// An inline tick may set a sooner deadline than the one that the loop parked with.
+  /// A deadline that an inline tick sets takes effect, even if it is sooner than the one with which the loop parked.
   @Test(.timeLimit(.minutes(2))) func aSoonerDeadlineIsKept() async {
     for _ in 0..<100 {
       await loop.run { [loop] in
@@ -39,7 +40,7 @@ import Testing
     loop.stop()
   }
 
-  /// One thread at a time is in a tick.
+  /// Only one thread at a time runs a tick.
   @Test(.timeLimit(.minutes(5))) func ticksRunOneAtATime() async {
     let count = Count()
     await withTaskGroup(of: Void.self) { group in
@@ -60,7 +61,7 @@ import Testing
     loop.stop()
   }
 
-  /// The last reference to a loop may go while the thread of an inline tick is still on its way out.
+  /// The last reference to a loop may be released while the thread of an inline tick is still returning.
   @Test(.timeLimit(.minutes(5))) func aLoopMayGoBeforeItsInlineTickReturns() async throws {
     loop.stop()
     for _ in 0..<10_000 {
@@ -80,7 +81,7 @@ import Testing
     loop.stop()
   }
 
-  /// A callback that submits another one is not interrupted by it.
+  /// A callback that submits another one finishes before the other one runs.
   @Test(.timeLimit(.minutes(2))) func callbacksDoNotNest() async {
     let order = await withCheckedContinuation { continuation in
       let order = Order()
@@ -122,7 +123,7 @@ import Testing
     loop.stop()
   }
 
-  /// A completion runs behind its tick, when the loop is free.
+  /// A completion runs after its tick, when the tick lock is free.
   @Test(.timeLimit(.minutes(2))) func completionsFindTheLoopFree() async {
     for _ in 0..<100 {
       await withCheckedContinuation { continuation in
@@ -136,7 +137,7 @@ import Testing
     loop.stop()
   }
 
-  /// Completions run in their order, on the thread that ticked.
+  /// Completions run in their order, on the thread that ran the tick.
   @Test(.timeLimit(.minutes(2))) func completionsKeepTheirOrder() async {
     typealias Call = (name: Int, thread: UInt64)
     let (calls, calling) = AsyncStream.makeStream(of: Call.self)
@@ -155,7 +156,7 @@ import Testing
     loop.stop()
   }
 
-  /// The result of an inline tick comes, whether in that tick or in a later one of the loop's thread.
+  /// The result of an inline tick arrives, in that tick or in a later one on the loop's thread.
   @Test(.timeLimit(.minutes(5)), arguments: [0, 50, 1_000], [1, 3])
   func inlineResultsCome(microseconds: Int, threads: Int) async {
     await withTaskGroup(of: Void.self) { group in
@@ -179,9 +180,9 @@ import Testing
     loop.stop()
   }
 
-  /// Belongs to the thread that ticks.
+  /// Used only by the thread that runs a tick.
   private final class Order: @unchecked Sendable { var steps: [String] = [] }
 
-  /// Belongs to the thread that ticks.
+  /// Used only by the thread that runs a tick.
   private final class Count: @unchecked Sendable { var value = 0 }
 }

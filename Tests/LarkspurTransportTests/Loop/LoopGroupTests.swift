@@ -12,7 +12,7 @@ import Testing
     #expect(third.loop === first.loop || third.loop === second.loop)
   }
 
-  /// Whoever comes when another has gone takes his place.
+  /// A loop whose lease has been released is the next one to be leased.
   @Test func aLoopThatIsLetGoOfIsTakenNext() throws {
     let group = LoopGroup(count: 3)
     let kept = [try group.take(), try group.take()]

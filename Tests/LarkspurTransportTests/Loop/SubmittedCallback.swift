@@ -1,13 +1,13 @@
 @testable import LarkspurTransport
 
-/// A callback that is a closure.
+/// A callback that calls a closure.
 final class SubmittedCallback: LoopCallback {
   private let body: @Sendable () -> Void
   init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   func perform() { body() }
 }
 
-/// A completion that is a closure.
+/// A completion that calls a closure.
 final class Completion: LoopCompletion, Sendable {
   private let call: @Sendable () -> Void
   init(_ call: @escaping @Sendable () -> Void) { self.call = call }

@@ -3,7 +3,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Requests whose owner holds them back for a time.
+/// Requests that their owner holds back for a time.
 @Suite struct HoldTests {
   let tests: PoolTests
   var world: ScriptedWorld { tests.world }
@@ -28,7 +28,8 @@ import Testing
 
   private func onLoop(_ body: @escaping @Sendable () -> Void) { _ = world.run { body() } }
 
-  /// Nothing of a body leaves meanwhile, whatever the kernel would take; and all of it does in the end.
+  /// While a request is held, nothing of its body is sent, although the kernel has room; after its release, all of it
+  /// is.
   @Test(arguments: [false, true]) func aRequestThatIsUnderWay(isInPieces: Bool) {
     let pool = tests.pool()
     let slot = RequestSlot(of: pool)
@@ -53,7 +54,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// It takes no connection from others, and gets one when it wants it.
+  /// A held request in the queue takes no connection from others, and gets one after its release.
   @Test(arguments: [false, true]) func aRequestThatWaitsForAConnection(isCancelled: Bool) {
     let pool = tests.pool { $0.perEndpointMax = 1 }
     let (slot, others) = (RequestSlot(of: pool), [RequestSlot(of: pool), RequestSlot(of: pool)])

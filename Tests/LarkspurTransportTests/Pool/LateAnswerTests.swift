@@ -3,7 +3,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// A 408 that a server sends when it has waited for too long, just when a request is on its way (RFC 9110 15.5.9).
+/// A 408 that a server sends after an idle time, just when a request is on its way (RFC 9110 15.5.9).
 @Suite struct LateAnswerTests {
   let tests: PoolTests
   var world: ScriptedWorld { tests.world }
@@ -15,7 +15,7 @@ import Testing
 
   static let tooLate = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-  /// Serves one request over the first connection, and keeps it.
+  /// Serves one request over the first connection, which is kept.
   func served(_ pool: Pool) {
     let first = tests.fetch(through: pool)
     world.settle()
@@ -38,7 +38,8 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// The connection was opened for a request that was cancelled meanwhile, and kept.
+  /// The retry applies also to the first request of a connection whose own request was cancelled while it was being
+  /// opened.
   @Test func theFirstRequestOfAKeptConnectionToo() {
     let pool = tests.pool()
     kernel.willConnect(.never)
@@ -70,7 +71,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// That one has seen the request.
+  /// A 408 on a new connection is delivered, because that server has seen the request.
   @Test func theAnswerOfANewConnectionCounts() {
     let pool = tests.pool()
     let running = tests.fetch(through: pool)

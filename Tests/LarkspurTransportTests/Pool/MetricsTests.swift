@@ -7,7 +7,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// What an exchange took, in numbers.
+/// The metrics of exchanges.
 @Suite struct MetricsTests {
   let tests: PoolTests
   var world: ScriptedWorld { tests.world }
@@ -17,7 +17,7 @@ import Testing
     tests = try PoolTests()
   }
 
-  /// Requests in one slot, one after another, and the metrics of all their tries.
+  /// Makes requests in one slot, one after another, and returns the metrics of all attempts.
   func fetch(_ heads: [RequestHead], body: [UInt8] = [], through pool: Pool) -> Running<[ExchangeMetrics]> {
     world.start {
       let slot = RequestSlot(of: pool, collectsMetrics: true)
@@ -141,7 +141,7 @@ import Testing
     #expect(tests.tests.leftovers(of: tests.pool) == [])
   }
 
-  /// The head of the second answer comes together with the first answer.
+  /// The head of a second response may arrive together with the first response.
   @Test func firstByteOfAnAnswerBehindAnother() throws {
     let tests = try PipelineTests()
     tests.prove()

@@ -24,7 +24,7 @@ import Testing
     "HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\(more)\r\n\(text)"
   }
 
-  /// A connection that has been kept alive once.
+  /// Makes a connection that has been kept alive once.
   func prove() {
     let first = tests.fetch(through: pool)
     world.settle()
@@ -37,7 +37,7 @@ import Testing
     names.map { tests.fetch(request(method, "/\($0)"), through: pool) }
   }
 
-  /// The targets of the requests that a peer has been sent.
+  /// Returns the targets of the requests that a peer has received.
   func targets(_ peer: Int = 0) -> [String] {
     kernel.peer(peer).receivedText.split(separator: "\r\n").compactMap {
       $0.hasSuffix(" HTTP/1.1") ? String($0.split(separator: " ")[1]) : nil
@@ -49,7 +49,7 @@ import Testing
     let before = kernel.counts
     let running = fetch(["a", "b", "c"])
     world.settle()
-    // The first one leaves at once, those behind it together.
+    // The first request is sent at once, those behind it together.
     #expect(kernel.counts.sends - before.sends == 2)
     #expect(targets() == ["/", "/a", "/b", "/c"])
     kernel.peer().send(["a", "b", "c"].map { Self.response($0) }.joined())
@@ -59,7 +59,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// Requests that are begun while the answers to others are still being read.
+  /// Requests may begin while the responses to others are being read.
   @Test func moreRequestsWhileAnswersArrive() {
     prove()
     let running = fetch(["a", "b", "c", "d", "e", "f", "g"])
@@ -73,7 +73,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// While eight are on their way, more of them wait, and leave half a pipeline at a time.
+  /// With a pipeline of 16, waiting requests are sent together once fewer than eight are in flight.
   @Test func requestsLeaveInBatches() throws {
     let tests = try PoolTests()
     let pool = tests.pool {
@@ -162,7 +162,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// The server answers some, and closes: the others go to another connection, in their order.
+  /// If the server answers some requests and closes, the others go to another connection in their order.
   @Test(arguments: ["Connection: close\r\n", ""], [false, true])
   func unansweredRequestsAreSentAgain(field: String, isReset: Bool) {
     prove()
@@ -175,7 +175,7 @@ import Testing
     #expect(targets(1) == ["/b"])
     kernel.peer(1).send(Self.response("b"))
     world.settle()
-    // They go alone: this server does not like them in a row.
+    // The repeated requests are sent one by one, because this server does not support pipelines.
     #expect(targets(1) == ["/b", "/c"])
     kernel.peer(1).send(Self.response("c"))
     world.settle()
@@ -183,7 +183,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// An answer that breaks off, or breaks the rules, is its own request's failure and no other's.
+  /// A response that breaks off or is malformed fails its own request, and no other.
   @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"])
   func aFailureCostsOnlyItsOwnRequest(answer: String) {
     prove()
@@ -212,7 +212,8 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// Its answer comes all the same, and is nobody's.
+  /// A cancelled request in the pipeline costs the connection: the response before its own is delivered, and the
+  /// request behind it is sent again on another connection.
   @Test func cancellingOneBehind() {
     prove()
     let running = fetch(["a", "b", "c"])
@@ -244,7 +245,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// One more answer than there were requests.
+  /// One more response than there were requests closes the connection.
   @Test func anAnswerTooMany() {
     prove()
     let running = fetch(["a", "b"])
@@ -256,7 +257,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// What the kernel does not take at once leaves when it does.
+  /// Bytes that the kernel does not accept at once are sent later.
   @Test func aKernelWithoutRoom() {
     prove()
     kernel.peer().setSendRoom(10)
@@ -284,7 +285,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// Whoever is slow to ask for more finds his response as it was.
+  /// A slow reader finds its response unchanged.
   @Test(arguments: [false, true]) func anAnswerStaysUntilItsTaskHasDoneWithIt(isLate: Bool) {
     prove()
     let isRead = Shared(false)
@@ -316,7 +317,8 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// The kernel tells an error once, here to the third request.
+  /// The kernel reports an error once, here to the third request, and the end of the stream after that must not count
+  /// as the end of a body.
   @Test func anEndBehindAnErrorIsNoBodysEnd() {
     prove()
     let running = fetch(["a", "b"])
@@ -339,7 +341,8 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// The fifth request is queued when the second one's answer is there.
+  /// A fifth request that joins the pipeline while responses are being read does not make an earlier response
+  /// unfinished.
   @Test func aRequestBehindDoesNotMakeOneBeforeItUnfinished() {
     prove()
     let running = fetch(["a", "b", "c", "d", "e"])
@@ -354,7 +357,8 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// The fifth request takes the first one's place while the stray answer is there already.
+  /// The fifth request takes the first one's slot when the stray response has already arrived, which therefore does not
+  /// answer it.
   @Test func whatWasThereBeforeARequestLeftDoesNotAnswerIt() {
     prove()
     let running = fetch(["a", "b", "c", "d", "e"])
@@ -369,7 +373,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// What is for a proxy, with the proxy's authorization, does not go to an origin behind another request either.
+  /// A request for a proxy, which may carry the proxy's credentials, does not follow another request to an origin.
   @Test func whatIsForAProxyDoesNotFollow() throws {
     prove()
     let first = fetch(["a"])

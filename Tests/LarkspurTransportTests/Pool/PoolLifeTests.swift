@@ -3,7 +3,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// What becomes of a pool that nobody asks for anything.
+/// The end of a pool without users.
 @Suite struct PoolLifeTests {
   let tests: PoolTests
   var world: ScriptedWorld { tests.world }
@@ -13,7 +13,7 @@ import Testing
     tests = try PoolTests()
   }
 
-  /// A dial that nobody waits for goes on for the next request, but not longer than the pool.
+  /// An orphaned dial continues for the next request, but not after the pool's end.
   @Test func aPoolIsShutDownWhileItDials() {
     var pool: Pool? = tests.pool()
     weak let remembered = pool
@@ -33,7 +33,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// The place of a dial that has been given up is free when its socket is closed, however late the loop is.
+  /// The slot of a cancelled dial is free once its socket is closed, however late the loop is.
   @Test(arguments: 0..<4) func theNextDialWaitsForTheSocketOfTheOneBefore(turns: Int) {
     let pool = tests.pool { $0.totalMax = 1 }
     kernel.willConnect(.never)
@@ -55,14 +55,14 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// The loop sleeps until connections have been idle for too long, and is woken by nothing.
+  /// With idle connections only, the loop sleeps until they expire.
   @Test func idleConnectionsDoNotWakeTheLoop() {
     let pool = tests.pool {
       $0.perEndpointMax = 1000
       $0.totalMax = 1000
       $0.idleMax = .seconds(40)
     }
-    // In batches: a wait tells of so many events at once.
+    // In batches, because one wait returns a limited number of events.
     let batches = stride(from: 0, to: 1000, by: 100).map { $0..<($0 + 100) }
     var running: [Running<Outcome>] = []
     for batch in batches {
@@ -78,8 +78,8 @@ import Testing
     #expect(kernel.waitMilliseconds == 40_000)
     world.advance(by: .seconds(40))
     #expect(pool.counts.connections == 0)
-    // The entry for the dials' own time, which ended long ago, is not taken back: it wakes the loop once. Then there is
-    // nothing to wait for at all.
+    // The heap's entry for the dials' timeout, which ended long ago, is not removed, and wakes the loop once. After
+    // that the loop waits without a limit.
     #expect(kernel.waitMilliseconds == 20_000)
     world.advance(by: .seconds(20))
     #expect(kernel.waitMilliseconds == -1)

@@ -5,7 +5,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// A pool over a scripted kernel: which socket gets which request, and what becomes of it.
+/// A pool over a scripted kernel: which socket gets which request, and the outcome.
 @Suite struct PoolTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
@@ -159,7 +159,8 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// A server closes between requests, and the client learns of it only by its next request.
+  /// If a server closes between requests, and the client learns of that only by its next request, the request is sent
+  /// again.
   @Test(arguments: [false, true], ["GET", "PUT", "DELETE"])
   func aDeadConnectionsRequestIsSentOnceMore(isReset: Bool, method: String) {
     let pool = pool()
@@ -181,7 +182,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// The error is from another connection, say.
+  /// An error that the caller throws, perhaps about another connection, does not repeat the request.
   @Test func whatTheCallerThrowsRepeatsNothing() {
     let pool = pool()
     let running = world.start {
@@ -233,7 +234,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// Nothing of it has left.
+  /// A request of which no byte was sent goes to another connection.
   @Test(arguments: [Errno.brokenPipe, .connectionReset]) func aRequestThatNeverLeftGoesElsewhere(error: Errno) {
     let pool = pool()
     _ = fetch(through: pool)
@@ -252,7 +253,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// Once something has been answered, it is this request's own failure.
+  /// After the first byte of a response, the request is not repeated.
   @Test(arguments: ["H", "HTTP/1.1 100 Continue\r\n\r\n"]) func notAfterTheFirstByte(start: String) {
     let pool = pool()
     _ = fetch(through: pool)
@@ -279,7 +280,8 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// Nobody needed it when it was opened: its server may have lost patience as with any idle one.
+  /// A connection that was idle before its first request may have been closed by its server, so that request is
+  /// repeated.
   @Test func aConnectionThatWasKeptBeforeItsFirstRequest() {
     kernel.willConnect(.never)
     let pool = pool { $0.perEndpointMax = 1 }
@@ -326,7 +328,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// Whom it has waited for.
+  /// A cancelled request reports the peer for which it was waiting.
   @Test func thePeerOfARequestThatIsGivenUp() {
     kernel.willConnect(.never)
     let (pool, world) = (pool(), world)
@@ -342,7 +344,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// The connection that was begun for it serves the next one.
+  /// The connection that was dialed for a cancelled request serves the next one.
   @Test func cancelledWhileItsConnectionIsOpened() {
     kernel.willConnect(.never)
     let pool = pool { $0.perEndpointMax = 1 }
@@ -377,7 +379,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// Two tasks' events in one turn: a connection becomes free for a task that is cancelled just then.
+  /// A connection becomes free for a task that is cancelled in the same tick.
   @Test func cancelledWhenItWasJustGivenAConnection() {
     let pool = pool { $0.perEndpointMax = 1 }
     let first = fetch(through: pool)
@@ -427,7 +429,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// The task that has been chosen has not run yet when its connection goes.
+  /// A connection may close before the task that was chosen for it has run.
   @Test func aConnectionThatGoesBeforeItIsUsed() {
     let pool = pool { $0.perEndpointMax = 1 }
     let first = fetch(request("GET", "/1"), through: pool)
@@ -442,7 +444,8 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// What it has begun keeps a pool, and nothing that it has ended: not a dial, not a response, not an idle connection.
+  /// A pool that is shut down lives until its running exchange has ended, and no longer: neither a dial nor a response
+  /// nor an idle connection keeps it.
   @Test(arguments: 0..<4) func aPoolThatIsShutDownIsGone(after steps: Int) {
     weak var gone: Pool?
     do {
@@ -475,7 +478,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// Routes that nobody uses any more are forgotten: a crawler knows many.
+  /// Unused routes are forgotten, because a crawler visits many of them.
   @Test func routesAreForgotten() {
     let pool = pool()
     let endpoint = pool.endpoint(for: Self.route)
@@ -497,7 +500,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// The server has gone, and nothing of the body had left.
+  /// If the server has gone and nothing of the body was sent, a request that waits for 100 is repeated.
   @Test func aBodyThatWaitsForConsentIsSentOnceMore() throws {
     let pool = pool()
     _ = fetch(through: pool)
@@ -519,7 +522,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// A producer that has begun cannot begin again.
+  /// A producer that has begun cannot run again, so its request is not repeated.
   @Test func aProducedBodyIsNotSentTwice() throws {
     let pool = pool()
     for _ in 0..<2 {
@@ -542,7 +545,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  /// The time for all of it counts from the wait for a connection on.
+  /// The time for the whole request includes the wait for a connection.
   @Test func times() {
     let pool = pool { $0.perEndpointMax = 1 }
     let first = world.start {

@@ -6,7 +6,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// What makes two connections unequal.
+/// The properties that make two routes unequal, so that they do not share connections.
 @Suite struct RouteTests {
   static func route(_ change: (inout Route) throws -> Void = { _ in }) rethrows -> Route {
     var route = Route(host: "a.example", port: 80)
@@ -18,15 +18,16 @@ import Testing
     #expect(Route(host: "A.Example", port: 80) == Route(host: "a.example", port: 80))
   }
 
-  /// The zone of an address is the name of an interface.
+  /// The zone of an address is an interface name, which is case-sensitive.
   @Test func zonesKeepTheirCase() {
     #expect(Route(host: "fe80::1%Eth0", port: 80).host == "fe80::1%Eth0")
   }
 
-  /// CVE-2024-35195: a connection whose server was verified by other rules is another one.
-  /// CVE-2026-3784: a tunnel is not for other credentials of the proxy. CVE-2021-22924: nor is TLS for other roots.
-  /// CVE-2026-8932, CVE-2016-5420: nor is it for another answer to who the client is. CVE-2022-27775: nor is an address for
-  /// another link. CVE-2026-4873: nor is what speaks no TLS for what has to.
+  /// Every property of a route counts, so that a connection does not serve a request with:
+  /// CVE-2024-35195: other rules for the verification of the server.
+  /// CVE-2026-3784: other credentials for the proxy of a tunnel. CVE-2021-22924: other roots for TLS.
+  /// CVE-2026-8932, CVE-2016-5420: another client identity. CVE-2022-27775: another zone of the address.
+  /// CVE-2026-4873: a demand for TLS, if the connection has none.
   @Test func everythingCounts() throws {
     let context = try TLSContext()
     var asking = Security(context)
@@ -59,12 +60,12 @@ import Testing
       Self.route { $0.host = "fe80::1%eth1" },
     ]
     #expect(Set(routes).count == routes.count)
-    // Copies are the same.
+    // Equal copies have equal routes.
     let copies = [Self.route { $0.security = asking }, Self.route { $0.security = Security(context) }]
     #expect(copies == [routes[5], routes[3]])
   }
 
-  /// RFC 9112 3.2.2: a proxy that makes the requests itself is told with each whom it is for.
+  /// RFC 9112 3.2.2: each request to a forwarding proxy names its host, so that one connection serves all hosts.
   @Test func aConnectionToAProxyThatForwardsServesAllHosts() throws {
     let context = try TLSContext()
     for kind in Proxy.Kind.allCases {
@@ -84,7 +85,7 @@ import Testing
       for other in others {
         #expect((route == other) == (kind == .http || kind == .https), "\(kind)")
         #expect(Set([route, other]).count == (route == other ? 1 : 2), "\(kind)")
-        // What goes through a tunnel does not.
+        // Tunnels to different hosts are different routes.
         var (one, two) = (route, other)
         one.security = Security(context)
         two.security = Security(context)
@@ -93,7 +94,7 @@ import Testing
       var local = route
       local.local = LocalEndpoint(address: .loopback(port: 0))
       #expect(local != route)
-      // There is no proxy then.
+      // A Unix socket needs no proxy.
       var (one, two) = (route, others[0])
       one.socketPath = "/run/a"
       two.socketPath = "/run/a"

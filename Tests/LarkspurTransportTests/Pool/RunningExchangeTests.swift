@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarkspurTransport
 
-/// A pool's exchange that its owner holds on to.
+/// An exchange of a pool that its owner keeps.
 @Suite struct RunningExchangeTests {
   let tests: PoolTests
   var world: ScriptedWorld { tests.world }
@@ -20,7 +20,7 @@ import Testing
       let slot = RequestSlot(of: pool)
       let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: slot)
       let body = try await running.exchange.collectBody(bytesMax: 100)
-      // Nothing is missing any more, and it is held on to while something else is waited for.
+      // The response is complete, and the exchange is kept while the task waits for another one.
       let other = try await pool.begin(
         PoolRequest(request()), with: pool.endpoint(for: elsewhere), in: RequestSlot(of: pool))
       return [running.exchange.status, body.count, other.exchange.status]
@@ -64,7 +64,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// Also while its first one waits for a connection.
+  /// A slot takes one request at a time, also while its first request waits for a connection.
   @Test func aScopeWaitsForOneAtATime() {
     let pool = tests.pool()
     let slot = RequestSlot(of: pool)
@@ -89,7 +89,7 @@ import Testing
     func perform() { body() }
   }
 
-  /// Whatever becomes of the connection that work has waited for: it is given back.
+  /// A connection that a callback has waited for returns to the pool, whether the callback uses it or not.
   @Test(arguments: [true, false]) func workWaitsForAConnection(isWanted: Bool) {
     let pool = tests.pool()
     let slot = RequestSlot(of: pool)
@@ -139,7 +139,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// What is unread costs the connection.
+  /// An exchange that is abandoned with unread bytes closes its connection.
   @Test func itCanBeAbandoned() {
     let pool = tests.pool()
     let running = world.start {
@@ -155,7 +155,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  /// Above 64 idle connections each lets go of its response. They serve on as before.
+  /// Above 64 idle connections, idle ones release their responses, and can serve further requests.
   @Test func manyIdleConnectionsForgetTheirResponses() {
     let pool = tests.pool {
       $0.perEndpointMax = 70

@@ -13,7 +13,7 @@ import Testing
     tests = try PoolTests()
   }
 
-  /// A pool with a connection that has served once, just now.
+  /// Returns a pool with a connection that has just served one request.
   private func served() -> Pool {
     let pool = tests.pool()
     _ = tests.fetch(through: pool)
@@ -23,7 +23,8 @@ import Testing
     return pool
   }
 
-  /// A server that closes behind each response may be about to, when the next request is there already.
+  /// A request that must not be repeated waits for a moment: a server that closes after each response may be about to
+  /// close.
   @Test(arguments: [false, true]) func aRequestThatMustNotBeRepeatedWaitsForProof(isKept: Bool) {
     let pool = served()
     let running = tests.fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
@@ -37,7 +38,7 @@ import Testing
     world.settle()
     #expect(running.value?.body == "hello")
     guard isKept else { return #expect(tests.leftovers(of: pool) == []) }
-    // The connection has been kept once: that is proof enough.
+    // The connection has been kept once, which is proof enough.
     let next = tests.fetch(request("POST", body: 4), body: Array("more".utf8), through: pool)
     world.settle()
     #expect(kernel.peer().receivedText.hasSuffix("more"))
@@ -46,7 +47,7 @@ import Testing
     #expect(next.value?.body == "hello" && tests.leftovers(of: pool) == [])
   }
 
-  /// A server that refuses a large body may not have read it, and be about to close, though it has kept the connection before.
+  /// A server that refuses a large body may close the connection although it has kept it before.
   @Test(arguments: [100, 64 * 1024]) func aLargeBodyThatIsRefused(bytes: Int) {
     let pool = served()
     world.advance(by: .milliseconds(10))
@@ -65,7 +66,7 @@ import Testing
     #expect(running.value?.body == "hello" && tests.leftovers(of: pool) == [])
   }
 
-  /// What may not wait does not begin, and leaves the connection as it was.
+  /// A request that would have to wait does not begin now, and leaves the connection unchanged.
   @Test(arguments: [true, false]) func whatBeginsNow(isProven: Bool) {
     let pool = served()
     if isProven { world.advance(by: .milliseconds(10)) }

@@ -37,7 +37,7 @@ import Testing
 
   static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-  /// What the proxy says, and what comes of it.
+  /// The proxy's responses, and the resulting errors.
   static let answers: [(name: String, text: String, failure: ProxyError.Failure)] = [
     (
       "a body like a response", "HTTP/1.1 403 Forbidden\r\nContent-Length: \(ok.utf8.count)\r\n\r\n" + ok,
@@ -80,13 +80,13 @@ import Testing
     #expect(
       SOCKSTunnelTests.failure(row.failure, running.transportError),
       "\(row.name): \(String(describing: running.result))")
-    // Nothing was sent into what is no tunnel.
+    // Nothing was sent after the CONNECT request, because there is no tunnel.
     #expect(peer.receivedText == Self.connect)
     #expect(world.leftovers == [])
     #expect(world.loop.chunkBytesLent == 0)
   }
 
-  /// What follows a 2xx is for TLS, whatever the fields say of a body: no response is taken from it.
+  /// Bytes after a 2xx response belong to TLS, whatever its fields say about a body: they are never read as a response.
   @Test(arguments: ["", "Content-Length: 43\r\n", "Transfer-Encoding: chunked\r\n"]) func garbageInTheTunnel(
     fields: String
   ) {
@@ -116,7 +116,7 @@ import Testing
       isReset ? .connectionLost(.tunnelling, .connectionReset) : .badResponse(.truncated(place))
     #expect(
       SOCKSTunnelTests.failure(.transport(expected), running.transportError), "\(String(describing: running.result))")
-    // It was no connection that had been idle: nobody tries again.
+    // The connection had not been idle, so there is no second attempt.
     #expect(kernel.counts.sockets == 1)
     #expect(world.leftovers == [])
   }
@@ -133,7 +133,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// The tunnel is open, and TLS does not come about.
+  /// The deadline ends a TLS handshake inside an open tunnel.
   @Test func theDeadlineOfTheHandshake() {
     let running = open(deadline: .seconds(3))
     world.settle()
@@ -156,9 +156,9 @@ import Testing
       peer.send(piece)
     }
     #expect(world.settle(), "call \(number)")
-    // The hook answers on another thread: from here on the second connection may or may not be there.
+    // The authorizer answers on another thread, so that the second connection may or may not exist from here on.
     running.cancel()
-    // Its answer may be on its way from there.
+    // The authorizer's answer may still be on its way from that thread.
     for _ in 0..<10_000 where !running.isOver { #expect(world.settle(), "call \(number)") }
     world.kernel.beforeCalls(nil)
     #expect(running.transportError == .cancelled, "call \(number): \(String(describing: running.result))")
@@ -194,7 +194,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// A request for a proxy does not leave on a connection to a server, directly or through a tunnel.
+  /// A request for a proxy is not sent on a connection to a server, directly or through a tunnel.
   @Test(arguments: [nil, "socks5h://127.0.0.1:80"]) func noneForAnOrigin(proxy: String?) {
     if proxy != nil { peer.send([5, 0], SOCKSTunnelTests.granted) }
     let running = world.run { [world] in

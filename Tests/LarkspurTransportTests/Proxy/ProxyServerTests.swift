@@ -8,7 +8,8 @@ import LarkspurTransport
 import Synchronization
 import Testing
 
-/// Proxies over real sockets, with TLS in the tunnel and around it: the server plays the proxy and what is behind it.
+/// Proxies over real sockets, with TLS in the tunnel and around it. The server plays the proxy and the server behind
+/// it.
 @Suite struct ProxyServerTests {
   typealias Script = TestServer.Script
 
@@ -27,7 +28,7 @@ import Testing
     .send("HTTP/1.1 407 Proxy Authentication Required\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
   }
 
-  /// A proxy and the server behind it in one. Its script says whether TLS comes before CONNECT.
+  /// Starts a proxy that is also the server behind it. Its script decides whether TLS comes before CONNECT.
   func proxy(_ change: (inout TestServer.TLS) -> Void = { _ in }) throws -> TestServer {
     try SecureExchangeTests.server(ca, change)
   }
@@ -46,7 +47,9 @@ import Testing
     return route
   }
 
-  /// Uploads and downloads so many bytes in two requests. Returns what has come back.
+  /// Uploads and downloads `count` bytes in two requests.
+  ///
+  /// - Returns: The downloaded bytes.
   func transfer(
     _ count: Int = 100, via route: ProxyRoute, deadline: Duration = .seconds(600)
   ) async -> Result<[UInt8], TransportError> {
@@ -70,7 +73,8 @@ import Testing
 
   // MARK: - Tunnels
 
-  /// TLS in the tunnel, and with an `https` proxy TLS within TLS: sizes of bodies and of records, both ways.
+  /// TLS in the tunnel, and with an `https` proxy TLS within TLS, with several sizes of bodies and records in both
+  /// directions.
   @Test(
     arguments: [false, true], [(TestServer.TLS.Version.tls1_2, 16_384), (.tls1_3, 16_384), (.tls1_3, 1)])
   func bodies(isSecure: Bool, of form: (version: TestServer.TLS.Version, recordBytes: Int)) async throws {
@@ -90,7 +94,8 @@ import Testing
     #expect(await loop.run { loop.chunkBytesLent } == 0)
   }
 
-  /// The orderly end says farewell through both layers. (The server reads no more of the outer one then.)
+  /// An orderly end sends close_notify through both layers. The server does not read further on the outer layer after
+  /// that.
   @Test func farewell() async throws {
     let proxy = try proxy()
     proxy.enqueue(script(isSecure: true, [Self.connect, Self.established]))
@@ -100,7 +105,7 @@ import Testing
     #expect(proxy.handshakes.last?.alertsReceived.map(\.number) == [0])
   }
 
-  /// Small send buffers and segments: the layers wait for each other and for the kernel.
+  /// With small send buffers and segments, the layers wait for each other and for the kernel.
   @Test func aNarrowWay() async throws {
     let proxy = try proxy()
     proxy.enqueue(
@@ -111,7 +116,7 @@ import Testing
     #expect(body == TestServer.content(0..<1_000_000))
   }
 
-  /// What the outer layer has to say of its own, while the inner one begins and while it works.
+  /// Key updates and tickets of the outer layer are handled while the inner layer starts and while it transfers data.
   @Test func keysAndTicketsOfTheOuterLayer() async throws {
     let proxy = try proxy { $0.versions = .tls1_3 ... .tls1_3 }
     proxy.enqueue(
@@ -125,7 +130,7 @@ import Testing
     #expect(body == TestServer.content(0..<100_000))
   }
 
-  /// A thousand new keys of the inner layer while nothing else is sent: each answer leaves at once.
+  /// After a thousand key updates of the inner layer, with nothing else to send, each answer is sent at once.
   @Test func keysOfTheInnerLayer() async throws {
     let proxy = try proxy { $0.versions = .tls1_3 ... .tls1_3 }
     proxy.enqueue([
@@ -138,7 +143,7 @@ import Testing
         let connection = try await Connection.open(
           host: "localhost", port: 443, security: security, via: route, on: loop)
         defer { connection.close() }
-        // The script leaves it unanswered: what comes is only TLS's own.
+        // The script does not answer the request: only TLS's own messages arrive.
         _ = try await connection.send(request(), deadline: loop.kernel.now().advanced(by: .seconds(2)))
         return nil
       } catch {
@@ -148,7 +153,8 @@ import Testing
     #expect(error == .timedOut(.awaitingHead))
   }
 
-  /// All of a body is in the kernel before it is read: what one layer still holds must not wait for the kernel to say more.
+  /// A body that is in the kernel as a whole before the client reads is delivered: bytes that one TLS layer still holds
+  /// do not wait for another readiness event.
   @Test(arguments: Array(stride(from: 8_000, through: 200_000, by: 8_000))) func bodiesThatAreThere(count: Int)
     async throws
   {
@@ -170,7 +176,7 @@ import Testing
     #expect(body == TestServer.content(0..<count))
   }
 
-  /// A connection that waits for its next request holds no memory of the loop's, in either layer.
+  /// A connection that waits for its next request holds no memory of the loop in either layer.
   @Test func idleConnectionsHoldNoChunk() async throws {
     let proxy = try proxy()
     proxy.enqueue(script(isSecure: true, [Self.connect, Self.established]))
@@ -179,7 +185,7 @@ import Testing
       let connection = try await Connection.open(
         host: "localhost", port: 443, security: security, via: route, on: loop)
       defer { connection.close() }
-      // Without a request the handshake's last flight leaves at the end of the turn.
+      // Without a request, the handshake's last flight leaves at the end of the tick.
       let turn = loop.tickNumber
       while loop.tickNumber == turn { await Task.yield() }
       var lent = [loop.chunkBytesLent]
@@ -190,7 +196,7 @@ import Testing
     #expect(lent == [0, 0])
   }
 
-  /// Sessions of one path are not resumed on another, though it be the same server that is at their ends.
+  /// Sessions of one path are not resumed on another path, even to the same server.
   @Test func sessionsAreOfTheirPath() async throws {
     let proxy = try proxy()
     for host in ["localhost", "localhost", "127.0.0.1", "localhost"] {
@@ -210,7 +216,7 @@ import Testing
     #expect(problem == .connectionLost, "\(outcome)")
   }
 
-  /// CVE-2021-28363: a proxy's certificate has to be for that proxy, too.
+  /// CVE-2021-28363: the certificate of a proxy has to be valid for that proxy, too.
   @Test func aProxyThatIsNotTrusted() async throws {
     let elsewhere = TestCertificate.Request(names: ["elsewhere.example"], ipAddresses: [])
     for (leaf, expected) in try [
@@ -245,16 +251,16 @@ import Testing
     proxy.requests.map { $0.fields["Proxy-Authorization"] }
   }
 
-  /// CVE-2023-32681: the server behind a tunnel is not told what is for the proxy.
+  /// CVE-2023-32681: credentials for the proxy are not sent to the server behind its tunnel.
   @Test(arguments: [false, true]) func credentialsAreSentUnasked(isSecure: Bool) async throws {
     let proxy = try proxy()
     proxy.enqueue(script(isSecure: isSecure, [Self.connect, Self.established]))
     _ = try await transfer(via: route(proxy, isSecure: isSecure, login: "me:pw@")).get()
-    // To the proxy, and to nobody else.
+    // The credentials are sent to the proxy only.
     #expect(authorizations(proxy) == ["Basic bWU6cHc=", nil, nil])
   }
 
-  /// On the same connection if its body can be drained, else on a new one.
+  /// A challenge is answered on the same connection if its body can be drained, and on a new one otherwise.
   @Test(arguments: [("", "", 1), ("", "denied", 1), ("Connection: close\r\n", "denied", 2)])
   func aChallenge(fields: String, body: String, connections: Int) async throws {
     let proxy = try proxy()
@@ -282,7 +288,7 @@ import Testing
     #expect(proxy.connectionsAccepted == connections)
   }
 
-  /// The limit of what is drained, and one byte past it.
+  /// The limit on drained bytes, and one byte past it.
   @Test(arguments: [0, 1], [true, false]) func drains(excess: Int, isChunked: Bool) async throws {
     let count = TunnelMachine.drainBytesMax + excess
     let challenge: [TestServer.Step] = [
@@ -303,7 +309,7 @@ import Testing
     #expect(proxy.connectionsAccepted == 1 + excess)
   }
 
-  /// All of it is not waited for.
+  /// The client does not wait for a challenge's body that does not arrive.
   @Test(arguments: ["", "x"]) func aBodyThatDoesNotCome(start: String) async throws {
     let proxy = try proxy()
     proxy.enqueue(
@@ -313,7 +319,7 @@ import Testing
     #expect(authorizations(proxy) == [nil, "x", nil, nil])
   }
 
-  /// A proxy that closes the connection while its question is thought about.
+  /// The proxy may close the connection while the authorizer works.
   @Test func anIdleConnectionThatIsClosed() async throws {
     let proxy = try proxy()
     proxy.enqueue(
@@ -343,7 +349,7 @@ import Testing
     let proxy = try TestServer()
     proxy.enqueue([Self.connect, Self.challenge(""), .hang])
     let route = try route(proxy, isSecure: false) { _ in
-      // Nobody will fire it: only the cancellation ends the wait.
+      // The signal is never fired: only the cancellation ends the wait.
       try? await TestServer.Signal().wait()
       return "x"
     }
@@ -354,7 +360,7 @@ import Testing
     }
   }
 
-  /// What a hook makes up is not sent as it is.
+  /// An invalid value from the authorizer is not sent.
   @Test func anAuthorizationThatCannotBe() async throws {
     let proxy = try TestServer()
     proxy.enqueue([Self.connect, Self.challenge(""), .expectClose])

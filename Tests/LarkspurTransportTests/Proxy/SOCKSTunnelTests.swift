@@ -60,7 +60,7 @@ import Testing
     #expect(world.loop.chunkBytesLent == 0)
   }
 
-  /// Every byte by itself, and the kernel takes one at a time.
+  /// Every byte arrives by itself, and the kernel accepts one byte at a time.
   @Test func byteByByte() {
     peer.setSendBytesMax(1)
     let running = Self.fetchThroughProxy(in: world)
@@ -73,7 +73,8 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Bytes that come together with the proxy's answer are the server's: an overloaded one may answer at once.
+  /// Bytes that come together with the proxy's answer belong to the server, which may respond at once if it is
+  /// overloaded.
   @Test(arguments: [1, 20, response.count]) func bytesBehindTheAnswer(count: Int) {
     let running = Self.fetchThroughProxy(in: world)
     world.settle()
@@ -88,7 +89,7 @@ import Testing
     #expect(world.loop.chunkBytesLent == 0)
   }
 
-  /// The proxy closes or resets behind every byte of its answers.
+  /// The proxy closes or resets after every byte of its answers.
   @Test(arguments: 0..<method.count + granted.count, [true, false]) func theEnd(count: Int, isReset: Bool) {
     let running = Self.fetchThroughProxy(in: world)
     world.settle()
@@ -114,7 +115,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// What the proxy answers, and what becomes of it. None of it is sent a request.
+  /// The proxy's answers, and the resulting errors. No request is sent after any of them.
   static let refusals: [(answer: [UInt8], error: SOCKSError)] = [
     ([5, 255], .noMethodAccepted), ([5, 2], .methodInvalid(2)), (Array("HTTP/1.1 400 Bad".utf8), .versionInvalid(72)),
     ([5, 0, 5, 2], .refused(.notAllowed)), ([5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0], .refused(.connectionRefused)),
@@ -149,7 +150,9 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// At every call of the kernel.
+  /// Cancels at kernel call `number`.
+  ///
+  /// - Returns: Number of kernel calls that were made.
   static func cancelled(at number: Int) throws -> Int {
     let world = try ScriptedWorld()
     let peer = world.kernel.peer()
@@ -176,11 +179,11 @@ import Testing
     #expect(number > 20)
   }
 
-  // MARK: - Look-ups
+  // MARK: - Lookups
 
-  /// A proxy that gets addresses is asked for one after another.
+  /// A proxy that takes addresses gets one after another until one works.
   @Test func theNextAddress() async throws {
-    // "localhost" is ::1 and then 127.0.0.1.
+    // "localhost" resolves to ::1 and then 127.0.0.1.
     let proxy = try TestServer()
     proxy.enqueue(
       [
@@ -203,7 +206,7 @@ import Testing
     #expect(proxy.connectionsAccepted == 2)
   }
 
-  /// A zone says something on this machine only, and the proxy is on another.
+  /// An address is sent without a lookup and without its zone, which means nothing on the proxy's machine.
   @Test func anAddressIsNotLookedUp() {
     let linkLocal: [UInt8] = [5, 1, 0, 4, 0xfe, 0x80] + [UInt8](repeating: 0, count: 13) + [1, 0, 80]
     for (host, proxy, bytes) in [
@@ -226,7 +229,7 @@ import Testing
     }
   }
 
-  /// Each kind of proxy is connected to by the interface that its address names.
+  /// Every kind of proxy is reached by the interface that its address names.
   @Test(arguments: ["http", "socks4a", "socks5h"]) func aProxyInAZone(kind: String) {
     world.kernel.addInterface("eth0", index: 4)
     let resolver = Resolver(source: ScriptedNames(), kernel: world.kernel)

@@ -37,7 +37,7 @@ import Testing
     return true
   }
 
-  // MARK: - What is not asked
+  // MARK: - Names that need no lookup
 
   @Test(
     arguments: [
@@ -98,7 +98,7 @@ import Testing
     #expect(names.asked == ["www.example.org"])
   }
 
-  // MARK: - What is asked
+  // MARK: - Lookups
 
   @Test func foundAndRemembered() {
     names.willAnswer("example.org", .found([Self.one, Self.two]))
@@ -106,7 +106,7 @@ import Testing
     #expect(ask(resolver, "example.org").value == [Self.one.with(port: 80), Self.two.with(port: 80)])
     #expect(ask(resolver, "EXAMPLE.org", port: 443).value == [Self.one.with(port: 443), Self.two.with(port: 443)])
     #expect(names.asked == ["example.org"])
-    // The dot tells the system not to try its search domains: it is another question.
+    // The trailing dot tells the system not to use its search domains, which makes another question.
     _ = ask(resolver, "example.org.", deadline: .zero)
     world.advance(by: .seconds(30))
     _ = ask(resolver, "example.org")
@@ -144,7 +144,7 @@ import Testing
     #expect(names.asked == ["a"])
     let question = names.answer("a", .found([Self.one]))
     world.settle()
-    // Another answer to the same question is none.
+    // A second answer to a question is ignored.
     question?.answer(.found([Self.two]))
     other.settle()
     #expect(here.value == [Self.one.with(port: 1)])
@@ -167,7 +167,7 @@ import Testing
     #expect(names.cancelled == ["a"])
     #expect(names.open == [])
     #expect(world.leftovers == [])
-    // Nothing of it is left.
+    // Nothing of the cancelled lookups is left.
     let third = ask(resolver, "a")
     names.answer("a", .found([Self.one]))
     world.settle()
@@ -184,7 +184,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// The system's resolver goes on: whoever asks again finds its answer.
+  /// The system's resolver continues after a cancellation, and a later caller gets its answer.
   @Test func aSourceThatCannotBeCancelled() {
     let names = ScriptedNames(isCancellable: false)
     let resolver = resolver(source: names)
@@ -213,14 +213,14 @@ import Testing
     #expect(names.asked == ["n1x", "n2x"])
     world.advance(by: .seconds(5))
     #expect(waiting.map(\.transportError) == Array(repeating: .timedOut(.resolving), count: 5))
-    // All is free again.
+    // All slots are free again.
     names.willAnswer("n6x", .found([Self.one]))
     #expect(ask(resolver, "n6x").value == [Self.one.with(port: 80)])
     #expect(names.open == [])
     #expect(world.leftovers == [])
   }
 
-  /// A source that answers at once, asked for all that has queued up: the calls do not nest.
+  /// A source that answers a whole queue at once does not nest its calls.
   @Test func aLongQueueIsAnsweredAtOnce() {
     var limits = NameLimits()
     limits.lookUpsMax = 1
@@ -285,7 +285,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Cancelled at each of the kernel's calls, before and after the answer.
+  /// Cancellation at each kernel call, before and after the answer.
   @Test func cancellationAtEveryStep() throws {
     var number = 0
     var calls = 1

@@ -14,13 +14,13 @@ import Testing
   @Test func theSystemsOwnAnswer() throws {
     let addresses = try NameLookup.addresses(of: "localhost", port: 7)
     #expect(addresses.contains(.loopback(port: 7)) || addresses.contains(.ipv6(high: 0, low: 1, scope: 0, port: 7)))
-    // A label that no name server is asked for.
+    // A label of 64 bytes, which is too long for a name server to be asked.
     #expect(throws: NameLookup.Failure.self) {
       try NameLookup.addresses(of: String(repeating: "x", count: 64) + ".invalid", port: 7)
     }
   }
 
-  /// Name servers that do not answer hold threads, and nobody beyond their deadline.
+  /// Name servers that do not answer block threads, but no caller beyond its deadline.
   @Test func aResolverThatHangs() async throws {
     let door = Latch()
     let begun = Atomic(0)
@@ -41,16 +41,16 @@ import Testing
     #expect(system.threadCount == 4)
     world.advance(by: .seconds(5))
     #expect(waiting.allSatisfy { $0.transportError == .timedOut(.resolving) })
-    // Who asks for one of these names waits for what goes on already; who asks for another one is not held up.
+    // A caller with one of these names joins the running lookup; a caller with another name gets a new thread.
     let threads = system.threadCount
     #expect(ask(1).isOver == false)
     #expect(system.threadCount == threads)
     #expect(ask(21).isOver == false)
     #expect(system.threadCount == threads + 1)
     door.open()
-    // The threads end when there is nothing more to do.
+    // The threads end when there is nothing left to do.
     while system.threadCount > 0 { await Task.yield() }
-    // What they have found out is known.
+    // Their results are in the cache.
     world.settle()
     #expect((1...4).map(ask).allSatisfy { $0.value == [Self.address] })
     #expect(begun.load(ordering: .relaxed) == threads + 1)
@@ -79,7 +79,7 @@ import Testing
     #expect(system.threadCount == 1)
   }
 
-  /// Two loops, few names, callers that go away at any moment: each gets its own name's answer or is cancelled.
+  /// Two loops and callers that go away at any moment: each caller gets its own name's answer, or is cancelled.
   @Test func manyAtOnce() async throws {
     let running = Atomic(0)
     let system = SystemNames(idleLifetime: .zero) { name in

@@ -4,7 +4,7 @@ import LarkspurTransport
 import Synchronization
 import Testing
 
-/// Servers that want to know who the client is.
+/// Servers that ask for a client certificate.
 @Suite struct ClientCertificateTests {
   private static let versions: [TestServer.TLS.Version] = [.tls1_2, .tls1_3]
   let ca: TestCA
@@ -52,7 +52,7 @@ import Testing
     #expect(server.handshakes.first?.clientCertificateSubject == "CN=client")
   }
 
-  /// CVE-2016-5419: a session that knows the client is not resumed by whoever may not be that client.
+  /// CVE-2016-5419: a session with a client certificate is not resumed for a request without that identity.
   @Test(arguments: versions) func aSessionThatKnowsTheClient(version: TestServer.TLS.Version) async throws {
     let server = try server(version, .asked)
     let client = try SecureClient(trusting: ca)
@@ -85,7 +85,7 @@ import Testing
     let server = try server(.tls1_3, .required)
     let client = try SecureClient(trusting: ca)
     client.security.provideIdentity = { _ in
-      // Nobody will fire it: only the cancellation ends the wait.
+      // The signal is never fired: only the cancellation ends the wait.
       try? await TestServer.Signal().wait()
       return nil
     }

@@ -7,8 +7,8 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Servers whose messages of TLS's own meet an upload: none of them may hold the loop, which has a second connection to
-/// serve each time. The upload's connection is a direct one, or TLS in the TLS of a proxy.
+/// Servers whose TLS messages arrive during an upload. None of them blocks the loop, which serves a second connection
+/// each time. The upload uses a direct connection, or TLS within the TLS of a proxy.
 @Suite struct DemandingServerTests {
   let ca: TestCA
   let server: TestServer
@@ -24,7 +24,7 @@ import Testing
     case direct, proxied
   }
 
-  /// Gives the next connection its script.
+  /// Queues the script of the next connection.
   private func enqueue(_ way: Way, _ steps: TestServer.Step...) {
     let tunnel: [TestServer.Step] = [
       .expectRequest("CONNECT", "localhost:443"), .send("HTTP/1.1 200 OK\r\n\r\n"), .handshake,
@@ -65,14 +65,14 @@ import Testing
 
   private static let response = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
-  /// Half a NewSessionTicket stops whoever wants to write until the rest comes, which never does.
+  /// Half a NewSessionTicket blocks the upload until its deadline, because the rest never comes.
   @Test(arguments: Way.allCases) func halfAMessage(way: Way) async throws {
     enqueue(way, .expectHead, .sendRecord(type: 22, [4, 0, 0, 200, 0, 0]), .hang)
     #expect(await upload(20_000_000, way, deadline: .milliseconds(300)).error == .timedOut(.sending))
     #expect(await client.get(from: server).status == 200)
   }
 
-  /// Answers are demanded, and none is taken.
+  /// A server that demands answers and does not read them cannot block the loop.
   @Test(arguments: Way.allCases) func answersThatNobodyTakes(way: Way) async throws {
     enqueue(way, .expectHead, .updateKey(isRequested: true, times: 20_000), .hang)
     let error = await upload(20_000_000, way, deadline: .milliseconds(500)).error
@@ -80,7 +80,7 @@ import Testing
     #expect(await client.get(from: server).status == 200)
   }
 
-  /// The server has gone, and what it sent before still demands answers.
+  /// A server that has gone may have sent messages before that still demand answers.
   @Test(arguments: Way.allCases) func answersForNobody(way: Way) async throws {
     enqueue(way, .expectHead, .updateKey(isRequested: true, times: 5000), .reset)
     #expect(await upload(20_000_000, way).error != nil)
@@ -89,7 +89,7 @@ import Testing
     #expect(await client.get(from: server).status == 200)
   }
 
-  /// New keys in the middle of an upload: it goes on with them.
+  /// An upload continues after key updates.
   @Test(arguments: Way.allCases) func newKeysMeanwhile(way: Way) async throws {
     enqueue(
       way, .expectHead, .updateKey(isRequested: true, times: 3), .expectBody, .send(Self.response), .expectClose)
@@ -100,7 +100,7 @@ import Testing
     #expect(server.requests.last?.bodyCount == 5_000_000)
   }
 
-  /// A large upload is complete when its last ciphertext has left, whoever sends it, and the connection lives on.
+  /// A large upload is complete when its last ciphertext has been sent, and the connection can be reused.
   @Test(arguments: Way.allCases) func uploadsAndTheNextRequest(way: Way) async throws {
     enqueue(way, .serveRoutes)
     try await client.loop.run { () async throws(TransportError) in

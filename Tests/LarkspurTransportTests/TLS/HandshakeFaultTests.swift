@@ -3,14 +3,14 @@ import LarkspurTestServer
 import LarkspurTransport
 import Testing
 
-/// Servers that do not come to the end of a handshake, or go away just behind it.
+/// Servers that do not finish a handshake, or that go away just after it.
 @Suite struct HandshakeFaultTests {
   enum End: String, CaseIterable, Sendable {
     case close, reset
   }
 
-  /// Cut wherever it may be, also where the handshake is complete for the client and the request meets nobody: each
-  /// time the request fails, and the loop is free for the next.
+  /// A handshake that is cut anywhere fails the request, and the loop serves the next one. Cuts include those where the
+  /// client has completed the handshake and its request meets no server.
   @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3], End.allCases)
   func cutAnywhere(version: TestServer.TLS.Version, end: End) async throws {
     let ca = try TestCA()
@@ -32,7 +32,7 @@ import Testing
     #expect(await client.get(from: server).status == 200)
   }
 
-  /// Whatever flight the server stops before, the deadline ends the wait.
+  /// The deadline ends the wait, before whichever flight the server stops.
   @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3], [1, 2])
   func stalls(version: TestServer.TLS.Version, flight: Int) async throws {
     let ca = try TestCA()
@@ -40,7 +40,7 @@ import Testing
     let client = try SecureClient(trusting: ca)
     server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: flight), .hang])
     let outcome = await client.get(from: server, deadline: .seconds(2))
-    // In TLS 1.3 the server's second flight is its tickets: for the client the handshake is over before.
+    // In TLS 1.3 the server's second flight consists of tickets: the client's handshake is complete before.
     if version == .tls1_3, flight == 2 {
       #expect(outcome.error == .timedOut(.awaitingHead))
     } else {
@@ -67,12 +67,12 @@ import Testing
     #expect(outcome.reason != nil)
   }
 
-  /// Alerts in plain text, before the server has said anything else.
+  /// Alerts in plain text, before the server has sent anything else.
   @Test(
     arguments: [
-      // RFC 5246 7.2: a level is 1 or 2. OpenSSL's words would otherwise be those of the alert.
+      // RFC 5246 7.2: a level is 1 or 2. OpenSSL would otherwise report the alert's own text.
       ([[7, 40]], .protocolViolation), ([[0, 70]], .protocolViolation), ([[3, 120]], .protocolViolation),
-      // A warning ends nothing: what follows does.
+      // A warning does not end the handshake; the message after the warning does.
       ([[1, 112], [7, 40]], .protocolViolation), ([[1, 112], [2, 40]], .noSharedCipher), ([[2, 40]], .noSharedCipher),
       ([[2, 200]], .alert(TLSAlert(number: 200))),
     ] as [([[UInt8]], TLSError.Problem)])
@@ -83,7 +83,7 @@ import Testing
     #expect(try await SecureClient(trusting: ca).get(from: server).problem == problem)
   }
 
-  /// ECDHE alone is offered, and errors name the switch that offers more.
+  /// By default only ECDHE is offered, and errors name the option that offers more.
   @Test(arguments: ["AES128-GCM-SHA256", "DHE-RSA-AES128-GCM-SHA256"]) func legacyKeyExchange(cipher: String)
     async throws
   {
@@ -102,7 +102,7 @@ import Testing
     #expect(await client.get(from: server).status == 200)
   }
 
-  /// With the switch, groups have a size that is computed with: others are refused before.
+  /// With the option, only groups of acceptable sizes are computed with; others are refused before.
   @Test(
     arguments: [
       (1024, .weakKey), (2048, nil), (4096, nil), (6144, .keyTooLarge), (8192, .keyTooLarge),
@@ -141,7 +141,7 @@ import Testing
     #expect(try await SecureClient(trusting: ca).get(from: server).problem == .notTLS)
   }
 
-  /// The bytes of a handshake one by one.
+  /// The bytes of a handshake arrive one by one.
   @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3])
   func byteByByte(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
@@ -150,7 +150,7 @@ import Testing
     #expect(try await SecureClient(trusting: ca).get(from: server).status == 200)
   }
 
-  /// After the handshake: what is not HTTP's.
+  /// TLS messages after the handshake do not disturb HTTP.
   @Test func messagesOfTLSItself() async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca)
@@ -176,12 +176,12 @@ import Testing
     #expect(server.handshakes.first?.renegotiations == 0)
   }
 
-  /// What a server chooses has to be among what was offered (RFC 7301 3.2).
+  /// The server's choice has to be among the offered protocols (RFC 7301 3.2).
   @Test func aProtocolThatWasNotOffered() async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.alpn = .answer("h2") }
     let refused = try await SecureClient(trusting: ca).get(from: server)
-    // Newer versions of OpenSSL notice it first, and call it by another name.
+    // Newer versions of OpenSSL detect this first, and report another error.
     #expect(refused.problem == .applicationProtocol || refused.problem == .protocolViolation)
     let silent = try SecureExchangeTests.server(ca) { $0.alpn = .ignore }
     #expect(try await SecureClient(trusting: ca).get(from: silent).status == 200)

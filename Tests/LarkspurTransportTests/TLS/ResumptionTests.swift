@@ -5,7 +5,7 @@ import LarkspurTransport
 import Synchronization
 import Testing
 
-/// Sessions that go on, and sessions that must not.
+/// Sessions that are resumed, and sessions that must not be.
 @Suite struct ResumptionTests {
   private static let versions: [TestServer.TLS.Version] = [.tls1_2, .tls1_3]
 
@@ -36,7 +36,7 @@ import Testing
   }
 
   /// Each configuration, host and path has sessions of its own.
-  /// CVE-2021-22890: what a proxy has given is not used for the origin behind it.
+  /// CVE-2021-22890: a session from a proxy is not used for the origin behind it.
   @Test(arguments: versions) func isNotShared(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
@@ -50,7 +50,7 @@ import Testing
     #expect(try await isResumed(client, server))
   }
 
-  /// A server that has forgotten everything gets a full handshake, on the same connection.
+  /// A server that has lost its sessions makes a full handshake, on the same connection.
   @Test(arguments: versions) func fallsBack(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) {
@@ -64,14 +64,14 @@ import Testing
     #expect(server.connectionsAccepted == 3)
   }
 
-  /// A ticket is used once; of a flood of them only a few are kept.
+  /// A ticket is used once, and only a few of many tickets are kept.
   @Test func ticketsAreUsedOnce() async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.ticketCount = 1000 }
     let client = try SecureClient(trusting: ca)
     let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
     #expect(try await !isResumed(client, server))
-    // Connections that end before new tickets come take one from the store each.
+    // Connections that end before new tickets arrive take one stored ticket each.
     let resumed = try await loop.run { () async throws(TransportError) in
       var resumed = 0
       for _ in 0..<10 {
@@ -85,8 +85,8 @@ import Testing
     #expect(1...4 ~= resumed)
   }
 
-  /// Pins count for resumed sessions: they are those of the configuration, and its sessions are its own.
-  /// CVE-2024-0853: a check is made for each connection, whatever its handshake leaves out.
+  /// Pins apply to resumed sessions: pins belong to the configuration, which has sessions of its own.
+  /// CVE-2024-0853: every connection is checked, whatever its handshake omits.
   @Test(arguments: versions) func pinsCountAgain(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }

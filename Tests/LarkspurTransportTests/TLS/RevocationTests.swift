@@ -3,7 +3,7 @@ import LarkspurTestServer
 import LarkspurTransport
 import Testing
 
-/// What revocation lists and stapled responses say.
+/// Revocation lists and stapled responses.
 @Suite struct RevocationTests {
   let ca: TestCA
   let leaf: TestCertificate
@@ -47,13 +47,14 @@ import Testing
     #expect(try await problem(stapled: [1, 2, 3]) == .revocationUnknown)
     let outdated = try ca.ocspResponse(for: leaf, status: .good, thisUpdate: -7200, nextUpdate: -3600)
     #expect(try await problem(stapled: outdated) == .revocationUnknown)
-    // Of the same name, with another key.
+    // An authority of the same name, with another key.
     let forged = try TestCA()
     #expect(
       try await problem(stapled: try forged.ocspResponse(for: leaf, status: .good)) == .revocationUnknown)
   }
 
-  /// CVE-2024-0853: what was revoked at the first connection is so at the second, which finds no session to go on with.
+  /// CVE-2024-0853: a certificate that was revoked at the first connection is revoked at the second one, which has no
+  /// session to resume.
   @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3])
   func itStaysRevoked(version: TestServer.TLS.Version) async throws {
     var tls = TestServer.TLS(certificate: leaf)

@@ -7,12 +7,12 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// A client of a TLS test server: a configuration, a loop, and what came of one request.
+/// A client of a TLS test server: a configuration, a loop, and the outcome of one request.
 final class SecureClient: @unchecked Sendable {
   let loop: ClientLoop
   var security: Security
 
-  /// Trusts `ca` and nobody else.
+  /// Creates a client that trusts `ca` only.
   init(
     trusting ca: TestCA, _ change: (inout TLSConfiguration) -> Void = { _ in },
     pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil
@@ -38,13 +38,13 @@ final class SecureClient: @unchecked Sendable {
       if case .tls(let error)? = error { error.problem } else { nil }
     }
 
-    /// The words of OpenSSL's that an error of TLS always carries where it had any.
+    /// OpenSSL's text, which a TLS error carries if OpenSSL reported one.
     var reason: String? {
       if case .tls(let error)? = error { error.reason } else { nil }
     }
   }
 
-  /// Asks for `/get`, over a new connection.
+  /// Requests `/get` over a new connection.
   func get(
     from server: TestServer, host: String = "localhost", deadline: Duration? = nil, target: String = "/get"
   ) async -> Outcome {

@@ -9,7 +9,7 @@ import LarkspurTestSupport
 import LarkspurTransport
 import Testing
 
-/// Requests over TLS that go well.
+/// Successful requests over TLS.
 @Suite struct SecureExchangeTests {
   static func server(
     _ ca: TestCA, _ change: (inout TestServer.TLS) throws -> Void = { _ in }
@@ -30,18 +30,18 @@ import Testing
     #expect(outcome.handshake?.version == (version == .tls1_2 ? .tls12 : .tls13))
     #expect(outcome.handshake?.trust.verified.count == 2)
     let seen = try #require(server.handshakes.first)
-    // RFC 6066 3: no address in SNI, and no dot at the end of a name.
+    // RFC 6066 3: SNI has no addresses, and no trailing dot.
     #expect(seen.serverName == (host == "127.0.0.1" ? nil : "localhost"))
     #expect(seen.alpnOffered == ["http/1.1"])
     #expect(seen.asksForStaple)
   }
 
-  /// Bytes of every size through records of every size, both ways.
+  /// Bodies of several sizes in records of several sizes, in both directions.
   @Test(arguments: [1, 511, 16_384], [0, 1, 16_383, 16_384, 16_385, 1_000_000])
   func bodies(recordBytes: Int, count: Int) async throws {
     let ca = try TestCA()
     let server = try Self.server(ca) { $0.recordBytesMax = recordBytes }
-    // A record for each byte is slow enough for a smaller body.
+    // One record per byte is slow, so the body is smaller.
     let count = recordBytes == 1 ? min(count, 20_000) : count
     let client = try SecureClient(trusting: ca)
     let (loop, security, port) = (client.loop, client.security, UInt16(server.port))
@@ -58,7 +58,7 @@ import Testing
     #expect(received == TestServer.content(0..<count))
   }
 
-  /// The last flight waits for a request only until the end of the turn.
+  /// The handshake's last flight waits for a request only until the end of the tick.
   @Test func aHandshakeWithoutARequest() async throws {
     let ca = try TestCA()
     let server = try Self.server(ca) { $0.versions = .tls1_3 ... .tls1_3 }
@@ -86,11 +86,12 @@ import Testing
     #expect(server.connectionsAccepted == 1)
     #expect(server.requestsReceived == 100)
     try await server.waitForClosedConnections(1)
-    // An orderly end: close_notify, and no other alert.
+    // An orderly end sends close_notify, and no other alert.
     #expect(server.handshakes.first?.alertsReceived.map(\.number) == [0])
   }
 
-  /// RFC 8446 6.1: the end of the stream without close_notify may be an attacker's. Framing tells the end otherwise.
+  /// RFC 8446 6.1: an attacker may have caused an end of the stream without close_notify. The end of a body is accepted
+  /// if its framing shows it.
   @Test(
     arguments: [
       ("Content-Length: 5\r\n\r\nhello", nil), ("Content-Length: 10\r\n\r\nhello", false),
@@ -112,7 +113,7 @@ import Testing
     }
   }
 
-  /// What has come, unseen, before the connection broke does not answer a request of which nothing has left.
+  /// A stray response that arrived before the connection broke does not answer a request of which nothing was sent.
   @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3])
   func aStrayAnswerInFrontOfAReset(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
@@ -128,7 +129,7 @@ import Testing
       defer { connection.close() }
       try await connection.send(request("GET", "/1")).discardBody()
       mayGoOn.fire()
-      // The loop sees nothing of it: this is its thread.
+      // The loop does not see this, because the test runs on its thread.
       while Self.isConnected(to: port) { sched_yield() }
       do throws(TransportError) {
         try await connection.send(request("GET", "/2")).discardBody()
@@ -140,7 +141,8 @@ import Testing
     #expect(error == .connectionClosed)
   }
 
-  /// Whether a socket here is connected to that port. (When the other side has closed, its reset may be on its way yet.)
+  /// Returns whether a socket of this process is connected to `port`. After the other side has closed, its reset may
+  /// still be on its way.
   private static func isConnected(to port: UInt16) -> Bool {
     let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     if descriptors.isEmpty { Issue.record("The descriptors cannot be listed.") }
@@ -154,7 +156,7 @@ import Testing
     }
   }
 
-  /// A farewell that comes together with the response is noticed before the next request is sent.
+  /// A close_notify that arrives with a response is noticed before the next request is sent.
   @Test func farewellToAnIdleConnection() async throws {
     let ca = try TestCA()
     let server = try Self.server(ca)
@@ -169,7 +171,7 @@ import Testing
       defer { connection.close() }
       let exchange = try await connection.send(request())
       try await exchange.discardBody()
-      // Until the farewell has come too: the connection is read only when somebody asks.
+      // Repeats until the close_notify has arrived, too: the connection is read only on request.
       do throws(TransportError) {
         while true { try await connection.send(request()).discardBody() }
       } catch {

@@ -8,7 +8,7 @@ import LarkspurTransport
 import Synchronization
 import Testing
 
-/// Who is trusted, who is asked, and what happens meanwhile.
+/// Which servers are trusted, when the caller is asked, and how the loop continues meanwhile.
 @Suite struct TrustTests {
   static func server(for request: TestCertificate.Request, by ca: TestCA) throws -> TestServer {
     try TestServer(tls: .init(certificate: try ca.issue(request)))
@@ -28,17 +28,17 @@ import Testing
     return outcome.problem
   }
 
-  // MARK: - What others have got wrong
+  // MARK: - Defects of other clients
 
-  /// The name was not checked by default (AFNetworking before 2.5.3).
-  /// CVE-2015-3996: a good chain for another host is not enough.
+  /// The host name is checked by default (AFNetworking before 2.5.3 did not do so).
+  /// CVE-2015-3996: a valid chain for another host is not enough.
   @Test func theNameIsChecked() async throws {
     #expect(
       try await problem(host: "localhost") { $0 = .init(names: ["other.example"], ipAddresses: []) } == .wrongHost)
     #expect(try await problem(host: "127.0.0.1") { $0 = .init(names: ["localhost"], ipAddresses: []) } == .wrongHost)
   }
 
-  /// RFC 6125 6.4.4 is history: a common name is not a name to be found by.
+  /// The obsolete rule of RFC 6125 6.4.4 does not apply: a common name does not match a host.
   @Test func theCommonNameDoesNotCount() async throws {
     #expect(
       try await problem {
@@ -47,8 +47,8 @@ import Testing
       } == .wrongHost)
   }
 
-  /// A name that ends at a NUL for one side and not for the other (CVE-2009-2408).
-  /// CVE-2009-2417: the same in curl.
+  /// CVE-2009-2408: a NUL in a name does not end the name for one side only.
+  /// CVE-2009-2417: curl had the equivalent defect.
   @Test func aNULInAName() async throws {
     #expect(
       try await problem {
@@ -64,9 +64,9 @@ import Testing
     ("a.xn--bcher-kva.example", "*.xn--bcher-kva.example", true), ("xn--a.example", "xn--*.example", false),
     ("localhost.", "localhost", true), ("localhost", "*", false), ("example.com", "*.com", false),
     ("a.example", "*.*", false),
-    // CVE-2014-0139: no wildcard is for an address.
+    // CVE-2014-0139: a wildcard never matches an address.
     ("127.0.0.1", "*.0.0.1", false),
-    // CVE-2021-0341: the Kelvin sign is no `k`, and a letter of another script is none of ASCII.
+    // CVE-2021-0341: the Kelvin sign is not a `k`, and letters of other scripts do not match ASCII letters.
     ("kelvin.example", "\u{212a}elvin.example", false), ("bucher.example", "b\u{fc}cher.example", false),
   ])
   func names(host: String, name: String, isGood: Bool) async throws {
@@ -79,7 +79,7 @@ import Testing
     #expect(try await problem(host: "localhost") { $0 = .init(names: []) } == .wrongHost)
   }
 
-  /// An address in the place of a name is none.
+  /// An address among the DNS names does not match the address.
   @Test func anAddressAmongTheNames() async throws {
     #expect(
       try await problem(host: "127.0.0.1") { $0 = .init(names: ["127.0.0.1"], ipAddresses: []) } == .wrongHost)
@@ -97,7 +97,7 @@ import Testing
     #expect(try await problem { $0.key = .rsa(1024) } == .weakKey)
   }
 
-  /// An intermediate that is trusted is no root: without its own issuer the chain ends nowhere.
+  /// A trusted intermediate is not a root: without its own issuer the chain is incomplete.
   @Test func partOfAChainIsNoRoot() async throws {
     let intermediate = try TestCA().intermediate()
     let server = try Self.server(for: .init(), by: intermediate)
@@ -119,7 +119,7 @@ import Testing
         == .certificateInvalid)
   }
 
-  // MARK: - Home-made certificates, as OpenSSL's tool makes them when it is told nothing
+  // MARK: - Self-made certificates with the defaults of OpenSSL's tool
 
   private static var homeMade: TestCertificate.Request {
     var request = TestCertificate.Request.authority("home-made")
@@ -138,7 +138,8 @@ import Testing
     return try await SecureClient(trusting: root).get(from: try Self.server(for: request, by: issuer)).problem
   }
 
-  /// What a root says of itself is its owner's, and path validation does not ask for it (RFC 5280 6.1.1).
+  /// A root needs no key identifiers, and its basic constraints need not be critical, because path validation does not
+  /// look at these (RFC 5280 6.1.1). The constraints themselves are required.
   @Test func homeMadeRoots() async throws {
     var root = Self.homeMade
     #expect(try await problem(trusting: root) == nil)
@@ -150,7 +151,7 @@ import Testing
     #expect(try await problem(trusting: root) == .certificateInvalid)
   }
 
-  /// The issuer is found by its name, and proved by its signature.
+  /// The issuer is found by its name, and verified by its signature.
   @Test func homeMadeLeaves() async throws {
     let found = try await problem(
       trusting: Self.homeMade,
@@ -161,7 +162,7 @@ import Testing
     #expect(found == nil)
   }
 
-  /// Nobody trusts an intermediate for its own sake.
+  /// Intermediates need the extensions that roots may lack.
   @Test func homeMadeIntermediates() async throws {
     let root = Self.homeMade
     #expect(try await problem(trusting: root, below: { $0.subjectKeyIdentifier = .absent }) == nil)
@@ -169,7 +170,7 @@ import Testing
     #expect(try await problem(trusting: root, below: { $0.basicConstraints = nil }) == .certificateInvalid)
   }
 
-  /// A server's own certificate as its root.
+  /// A server's own certificate can be its root.
   @Test func homeMadeServers() async throws {
     var request = Self.homeMade
     request.alternativeNames = [.dns("localhost")]
@@ -187,7 +188,7 @@ import Testing
     #expect(try await server.waitForHandshakes(1).first?.alertsReceived.map(\.number) == [48])
   }
 
-  /// A decision for one configuration is none for another: neither the trust nor the session.
+  /// A decision for one configuration does not apply to another: neither the trust nor the session.
   @Test func configurationsAreApart() async throws {
     let ca = try TestCA()
     let server = try Self.server(for: .init(), by: try TestCA())
@@ -231,8 +232,9 @@ import Testing
     #expect(try await problem([stranger.pin], reportsOnly: true) == nil)
   }
 
-  /// Certificates that a server sends beside its chain prove nothing (the defect of several pinning libraries).
-  /// CVE-2016-2402: pins were compared with what the server had sent.
+  /// Pins are compared with the verified chain only: other certificates that a server sends prove nothing (a defect of
+  /// several pinning libraries).
+  /// CVE-2016-2402: pins were compared with the certificates that the server had sent.
   @Test func pinsOfTheVerifiedChainOnly() async throws {
     let (root, other) = (try TestCA(), try TestCA())
     let leaf = try root.issue()
@@ -250,7 +252,7 @@ import Testing
     #expect(seen.withLock { $0.map(TLSError.Problem.pinMismatch) } == [problem])
   }
 
-  /// The chain is checked although there are pins, and they match.
+  /// Matching pins do not replace the verification of the chain.
   @Test func pinsDoNotReplaceVerification() async throws {
     let (root, other) = (try TestCA(), try TestCA())
     let leaf = try other.issue()
@@ -263,13 +265,13 @@ import Testing
       }
     }
     #expect(try await client { _ in }.get(from: server).problem == .untrustedRoot)
-    // What is not verified has no pins.
+    // An unverified chain matches no pins.
     let careless = try await client { $0.dangerouslyAllowsAnyCertificate = true }.get(from: server).problem
     let isMismatch = if case .pinMismatch? = careless { true } else { false }
     #expect(isMismatch)
   }
 
-  // MARK: - Asking
+  // MARK: - The caller's decision
 
   @Test(arguments: [TrustDecision.verified, .trusted, .refused])
   func asking(decision: TrustDecision) async throws {
@@ -293,7 +295,8 @@ import Testing
     #expect(asked.withLock { $0 } == [true, false])
   }
 
-  /// Asked again for a resumed session, with the certificates of its first handshake; an override is not kept.
+  /// The caller is asked again for a resumed session, with the certificates of its first handshake; an earlier override
+  /// does not count.
   @Test func askingAgain() async throws {
     let ca = try TestCA()
     let good = try Self.server(for: .init(), by: ca)
@@ -309,7 +312,8 @@ import Testing
     for _ in 0..<2 { #expect(await client.get(from: bad).handshake?.isResumed == false) }
   }
 
-  /// While one handshake waits for its answer, the loop serves others; the deadline and a cancellation end the wait.
+  /// While one handshake waits for the caller's answer, the loop serves others; the deadline and a cancellation end the
+  /// wait.
   @Test func theLoopGoesOn() async throws {
     let ca = try TestCA()
     let server = try Self.server(for: .init(), by: ca)
@@ -334,7 +338,7 @@ import Testing
     let server = try Self.server(for: .init(), by: ca)
     let client = try SecureClient(trusting: ca)
     client.security.decideTrust = { _ in
-      // Nobody will fire it: only the cancellation ends the wait.
+      // The signal is never fired: only the cancellation ends the wait.
       try? await TestServer.Signal().wait()
       return .trusted
     }

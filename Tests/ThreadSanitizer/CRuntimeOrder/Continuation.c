@@ -1,8 +1,8 @@
-// Tells ThreadSanitizer that a task which goes on at once comes after whoever has woken it.
+// Tells ThreadSanitizer that a task which continues without suspending is ordered after the code that woke it.
 //
-// Who wakes a task releases it, as the runtime says to ThreadSanitizer itself; a thread that takes up a task which has
-// suspended acquires it. Of a task that has been woken before it could suspend, and so never does, the runtime does not say
-// so: all that its waker has done looks like a race with what the task does next.
+// The Swift runtime reports to ThreadSanitizer that waking a task is a release of the task, and that a thread which
+// resumes a suspended task acquires it. When the wake comes before the task has suspended, the task never suspends, and
+// the runtime reports no acquire: everything before the wake then looks like a race with what the task does next.
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -14,15 +14,15 @@
 #define ASYNC __attribute__((swiftasynccall))
 #define CONTEXT __attribute__((swift_async_context)) struct continuation *continuation
 
-// The beginning of what the runtime knows as ContinuationAsyncContext.
+// The beginning of the runtime's ContinuationAsyncContext.
 struct continuation {
   struct continuation *parent;
-  // Where the task goes on if it has not suspended. (Where it goes on if it has, it knows from the beginning of its wait.)
+  // Where the task continues if it has not suspended. The address for a suspended task is stored when its wait begins.
   ASYNC void (*resume)(CONTEXT);
   uintptr_t flags;
 };
 
-// It goes on by way of an executor, perhaps later and on another thread.
+// The task continues by way of an executor, perhaps later and on another thread.
 #define HAS_EXECUTOR 2
 
 SWIFT void *swift_task_getCurrent(void);
@@ -37,7 +37,7 @@ static _Thread_local ASYNC void (*resume)(CONTEXT);
 
 static void acquire(void) { __tsan_acquire(swift_task_getCurrent()); }
 
-// On the same thread, and next.
+// Runs next, on the same thread, and then continues the task.
 static ASYNC void go_on(CONTEXT) {
   acquire();
   __attribute__((musttail)) return resume(continuation);

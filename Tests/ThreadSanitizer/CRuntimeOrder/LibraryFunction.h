@@ -1,4 +1,5 @@
-// The libraries' own functions, which those of this program are called before. To be included first: it asks for RTLD_NEXT.
+// Looks up the libraries' functions that this program's functions of the same names replace. Include this file first,
+// because it needs _GNU_SOURCE for RTLD_NEXT.
 #pragma once
 
 #define _GNU_SOURCE
@@ -12,7 +13,7 @@ void __tsan_release(void *address);
 
 static inline void *library_function(const char *name) {
   void *function = dlsym(RTLD_NEXT, name);
-  // Swift's libraries are others than those that this follows.
+  // This Swift version's libraries lack the function that this code wraps.
   if (!function) abort();
   return function;
 }

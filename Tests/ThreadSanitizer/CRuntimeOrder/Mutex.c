@@ -1,8 +1,8 @@
-// Tells ThreadSanitizer what a contended Mutex orders.
+// Tells ThreadSanitizer about the ordering that a contended Mutex establishes.
 //
-// Swift's Mutex takes and leaves an uncontended lock by atomic operations in the caller's own code, which ThreadSanitizer
-// sees. A contended one is taken and left by the standard library and the kernel (a futex that hands the lock over), which
-// are not instrumented: each access under the lock then looks like a race.
+// Swift's Mutex locks and unlocks without contention by atomic operations in the caller's own code, which
+// ThreadSanitizer sees. With contention, the standard library and the kernel lock and unlock (a futex that hands the
+// lock over). Neither is instrumented, so that each access under the lock looks like a race.
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The lock's only word is at the beginning of the Mutex.
+// The lock's only word is the first word of the Mutex.
 #define MUTEX __attribute__((swift_context)) void *mutex
 
 // Synchronization._MutexHandle: _lockSlow(UInt32), _tryLockSlow() -> Bool, _unlockSlow().

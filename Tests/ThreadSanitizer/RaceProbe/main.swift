@@ -1,6 +1,6 @@
-// Shows what ThreadSanitizer sees. `RaceProbe mutex`, `RaceProbe atomic` and `RaceProbe woken` have no race. `RaceProbe race`
-// has one, and so have `RaceProbe beside-mutex`, where one of the threads forgets the lock that the others take, and
-// `RaceProbe beside-woken`, where a task is woken too early.
+// Shows what ThreadSanitizer reports. `RaceProbe mutex`, `RaceProbe atomic` and `RaceProbe woken` have no race.
+// `RaceProbe race` has one, and so have `RaceProbe beside-mutex`, where one of the threads does not take the lock that
+// the others take, and `RaceProbe beside-woken`, where the thread wakes the task before its last access.
 
 import CRuntimeOrder
 import LarkspurIO
@@ -29,7 +29,8 @@ func count(_ thread: Int) {
   }
 }
 
-/// A task and a thread count by turns: the thread, and then wakes the task, most often before that has suspended.
+/// A task and a thread count in turn: the thread counts and then wakes the task, in most rounds before the task has
+/// suspended.
 final class Turns: Sendable {
   private struct State {
     var waiter: Waiter?
@@ -42,7 +43,7 @@ final class Turns: Sendable {
     for round in 0..<rounds {
       await Waiter.suspend { waiter in
         state.withLock { $0.waiter = waiter }
-        // For a while, which differs: where the task is when it is woken is to differ as well.
+        // Polls for a number of loads that differs by round, so that the wake finds the task in different states.
         var looks = round % 1024
         while looks > 0, !hasWoken.load(ordering: .relaxed) { looks -= 1 }
       }
@@ -75,7 +76,7 @@ default:
   let threads = try (0..<threadCount).map { number in try SystemThread(name: "count-\(number)") { count(number) } }
   for thread in threads { thread.join() }
 }
-// A lock that does not hold, or an update that got lost, shows here as well.
+// A lock that does not exclude, or an update that is lost, fails here as well.
 let counted = counters.locked.withLock { $0 } + counters.atomic.load(ordering: .relaxed) + counters.plain
 let all: [String: Int] = ["mutex": threadCount * rounds, "atomic": threadCount * rounds, "woken": 2 * rounds]
 precondition(all[mode] == nil || all[mode] == counted, "\(counted) counted")

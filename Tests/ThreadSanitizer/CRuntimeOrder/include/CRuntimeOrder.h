@@ -1,6 +1,6 @@
-// Nothing to call: a program that links this has ThreadSanitizer see what a contended Mutex orders, and what the waking of a
-// task that has not suspended yet does.
+// There is nothing to call: in a program that links this target, ThreadSanitizer sees the ordering of a contended
+// Mutex, and of waking a task that has not yet suspended.
 //
-// A program's own definition of a symbol goes before the library's: these do what the library's do, and say what it orders.
-// Nothing is suppressed.
+// A program's own definition of a symbol takes precedence over a library's. The functions here call the library's, and
+// report their ordering. Nothing is suppressed.
 #pragma once

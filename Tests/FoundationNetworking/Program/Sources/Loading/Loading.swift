@@ -5,7 +5,7 @@ import HTTPTypes
 import HTTPTypesFoundation
 import Untouched
 
-/// Everything that the program asks its packages for, by name. The server has `text` and `elements.xml`.
+/// Calls everything that the program uses of its packages, by name. The server has `text` and `elements.xml`.
 public struct Loading {
   public let server: URL
 
@@ -13,7 +13,9 @@ public struct Loading {
 
   private var text: URL { server.appending(path: "text") }
 
-  /// Nil: it is as it should be.
+  /// Runs all checks.
+  ///
+  /// - Returns: A message for each check that failed; empty if none did.
   public func problems() async throws -> [String] {
     var problems: [String] = []
     func check(_ name: String, _ found: some Equatable, _ expected: some Equatable) {
@@ -56,7 +58,7 @@ public struct Loading {
     return problems
   }
 
-  /// What Foundation has loaded by the module of this name.
+  /// Checks Foundation's own loading functions, in a file that imports this module by Foundation's name.
   private func byFoundation() throws -> [String] {
     var problems: [String] = []
     if NSData(contentsOf: text)?.length != 5 { problems.append("NSData(contentsOf:)") }

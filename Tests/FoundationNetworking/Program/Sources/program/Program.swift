@@ -3,7 +3,8 @@ import Larkspur
 import Loading
 import Untouched
 
-/// Its own code calls the module by its own name: both names are one set of types.
+/// A program whose own code imports `Larkspur` and whose packages import `FoundationNetworking`: both names denote one
+/// set of types.
 @main struct Program {
   static func main() async throws {
     guard let server = CommandLine.arguments.last.flatMap(URL.init(string:)) else { exit(2) }

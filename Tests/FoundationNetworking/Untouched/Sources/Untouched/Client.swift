@@ -4,7 +4,7 @@ import Foundation
   import FoundationNetworking
 #endif
 
-/// What a client needs of a session, so that tests can do without a network.
+/// The part of a session that the client uses, as a protocol, so that tests need no network.
 public protocol Transport {
   func data(for request: URLRequest) async throws -> (Data, URLResponse)
 }
@@ -31,7 +31,7 @@ public struct Client {
     return ((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
   }
 
-  /// With a completion handler, as old code has it.
+  /// Loads with a completion handler, as older code does.
   public static func load(_ url: URL, completion: @escaping @Sendable (Data?, URLResponse?, Error?) -> Void) {
     URLSession.shared.dataTask(with: url, completionHandler: completion).resume()
   }

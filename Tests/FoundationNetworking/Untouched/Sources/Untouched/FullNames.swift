@@ -10,7 +10,7 @@
     FoundationNetworking.URLSession(configuration: configuration)
   }
 
-  /// A delegate of this package's own.
+  /// A delegate class of this package.
   open class Recorder: NSObject, FoundationNetworking.URLSessionDataDelegate, @unchecked Sendable {
     public private(set) var bytesReceived = 0
     public let done: @Sendable (Int) -> Void

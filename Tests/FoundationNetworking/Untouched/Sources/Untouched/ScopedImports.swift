@@ -3,7 +3,7 @@
   import class FoundationNetworking.HTTPURLResponse
   import struct FoundationNetworking.URLRequest
 
-  /// A member of the type that is declared in another module than the one that is imported.
+  /// Uses a member that is declared in another module than the imported one.
   func contentLength(of response: HTTPURLResponse, to request: URLRequest) -> Int64 {
     request.httpMethod == "HEAD" ? 0 : response.expectedContentLength
   }
