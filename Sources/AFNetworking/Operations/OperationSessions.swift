@@ -40,12 +40,12 @@ enum OperationSessions {
     }
   }
 
-  /// The settings of a policy that separate sessions, as they are when a load starts. `validatesCertificateChain` is
-  /// not among them.
+  /// The settings of a policy that separate sessions, as they are when a load starts.
   fileprivate struct PolicySettings: Equatable {
     var mode = AFSSLPinningMode.none
     var allowsInvalid = false
     var validatesName = true
+    var validatesChain = false
     var certificates: Set<Data> = []
     var keyPins: Set<CertificatePin> = []
 
@@ -57,6 +57,7 @@ enum OperationSessions {
       mode = policy.sslPinningMode
       allowsInvalid = policy.allowInvalidCertificates
       validatesName = policy.validatesDomainName
+      validatesChain = policy.validatesCertificateChain
       certificates = policy.pinnedCertificates ?? []
       keyPins = policy.publicKeyPins
     }

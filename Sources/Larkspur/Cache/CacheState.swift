@@ -7,14 +7,16 @@ extension CacheCore.State {
   /// Stores an entry in memory if its policy and its size allow, and evicts others to make room.
   mutating func keepInMemory(_ entry: CachedURLResponse, costMax: Int) {
     guard let key = entry.origin?.key, entry.storagePolicy != .notAllowed else { return }
-    let cost = entry.cost
-    removeFromMemory(key) { $0.variant == entry.variant }
-    guard cost <= min(costMax, memoryCapacity) else { return }
-    memory[key, default: []].append(entry)
-    memoryLedger.insert(CacheCore.MemoryName(key: key, variant: entry.variant), cost: cost)
-    if let first = memory[key]?.first, (memory[key]?.count ?? 0) > CacheCore.variantsMax {
-      removeFromMemory(key) { $0 === first }
+    let (cost, variant) = (entry.cost, entry.variant)
+    guard cost <= min(costMax, memoryCapacity) else { return removeFromMemory(key) { $0.variant == variant } }
+    var entries = memory[key] ?? []
+    entries.removeAll { $0.variant == variant }
+    entries.append(entry)
+    memoryLedger.insert(CacheCore.MemoryName(key: key, variant: variant), cost: cost)
+    if entries.count > CacheCore.variantsMax {
+      memoryLedger.remove(CacheCore.MemoryName(key: key, variant: entries.removeFirst().variant))
     }
+    memory[key] = entries
     trimMemory()
   }
 

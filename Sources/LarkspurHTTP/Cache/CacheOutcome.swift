@@ -40,9 +40,10 @@ public enum CacheOutcome: Sendable {
     if let candidate {
       // RFC 9111 5.2.2.5: with `no-store` no part of this answer may be stored, so the candidate cannot be stored with
       // its new fields.
-      let isKept = CacheStorage.allowsStoring(CacheControl(fields), status: candidate.status)
+      let control = CacheControl(fields)
+      let isKept = CacheStorage.allowsStoring(control, status: candidate.status)
       if status == 304, request.isGet {
-        let freshened = candidate.freshened(by: fields, requestTime: requestTime, responseTime: now)
+        let freshened = candidate.freshened(by: fields, control, requestTime: requestTime, responseTime: now)
         if isValidated {
           // A 304 about another response does not change the candidate (RFC 9111 4.3.4).
           guard candidate.isDescribed(by: fields) else { return .confirmedOnce(candidate) }
@@ -56,7 +57,7 @@ public enum CacheOutcome: Sendable {
       if CacheStatus.isServerFailure(status), candidate.mayStandIn(for: request, now: now) { return .standIn }
       if request.isHead, status == 200 {
         return isKept && candidate.isConfirmed(byHead: fields)
-          ? .freshen(candidate.freshened(by: fields, requestTime: requestTime, responseTime: now)) : .discard
+          ? .freshen(candidate.freshened(by: fields, control, requestTime: requestTime, responseTime: now)) : .discard
       }
     }
     guard

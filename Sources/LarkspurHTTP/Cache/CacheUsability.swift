@@ -119,8 +119,12 @@ extension StoredResponse {
   }
 
   /// Returns the response updated by the fields of a 304, of a 206 or of the response to a HEAD (RFC 9111 3.2).
-  public func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
-    let news = CacheStorage.storable(other, CacheControl(other), now: responseTime).filter { field in
+  ///
+  /// - Parameter control: The directives among the fields, if they have been read.
+  public func freshened(
+    by other: CacheFields, _ control: CacheControl? = nil, requestTime: Double, responseTime: Double
+  ) -> StoredResponse {
+    let news = CacheStorage.storable(other, control ?? CacheControl(other), now: responseTime).filter { field in
       !Self.keptWhenFreshened.contains(field.name)
     }
     var freshened = self

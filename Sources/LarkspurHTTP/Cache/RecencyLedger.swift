@@ -1,69 +1,88 @@
 /// Keys with their costs, in the order of their last use.
 ///
-/// Each operation takes constant time: the order is a doubly linked list in an array.
+/// Each operation takes constant time: the order is a doubly linked list in an array. Performance: inlinable, because code
+/// for any key looks up the key's hash at run time.
 public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
-  private struct Link: Sendable {
-    var key: Key
-    var cost: Int
-    var older: Int
-    var newer: Int
+  @usableFromInline struct Link: Sendable {
+    @usableFromInline var key: Key
+    @usableFromInline var cost: Int
+    @usableFromInline var older = -1
+    @usableFromInline var newer = -1
+
+    @inlinable init(_ key: Key, cost: Int) {
+      self.key = key
+      self.cost = cost
+    }
   }
 
-  private var links: [Link] = []
-  private var places: [Key: Int] = [:]
-  private var unused: [Int] = []
+  @usableFromInline var links: [Link] = []
+  @usableFromInline var indexes: [Key: Int] = [:]
+  @usableFromInline var unused: [Int] = []
   /// The index of the oldest link, or -1 if there is none.
-  private var oldestPlace = -1
-  private var newestPlace = -1
+  @usableFromInline var oldestIndex = -1
+  @usableFromInline var newestIndex = -1
   /// The sum of all costs.
-  public private(set) var cost = 0
+  public var cost: Int { costSum }
+  @usableFromInline var costSum = 0
 
   public init() {}
 
-  public var count: Int { places.count }
+  public var count: Int { indexes.count }
 
-  public var isEmpty: Bool { places.isEmpty }
+  public var isEmpty: Bool { indexes.isEmpty }
 
-  public var oldest: Key? { oldestPlace < 0 ? nil : links[oldestPlace].key }
+  @inlinable public var oldest: Key? { oldestIndex < 0 ? nil : links[oldestIndex].key }
 
-  public var keys: some Sequence<Key> { places.keys }
+  public var keys: some Sequence<Key> { indexes.keys }
 
-  public func contains(_ key: Key) -> Bool { places[key] != nil }
+  @inlinable public func contains(_ key: Key) -> Bool { indexes[key] != nil }
 
   /// Returns the cost of a key, or `nil` if there is no such key.
-  public func cost(of key: Key) -> Int? { places[key].map { links[$0].cost } }
+  public func cost(of key: Key) -> Int? { indexes[key].map { links[$0].cost } }
 
   /// Adds a key, or changes its cost, and makes it the newest.
-  public mutating func insert(_ key: Key, cost: Int) {
-    remove(key)
-    let link = Link(key: key, cost: cost, older: newestPlace, newer: -1)
-    let place: Int
-    if let free = unused.popLast() {
-      place = free
-      links[place] = link
+  @inlinable public mutating func insert(_ key: Key, cost: Int) {
+    if let index = indexes[key] {
+      unlink(index)
+      links[index].cost = cost
+      linkNewest(index)
     } else {
-      place = links.count
-      links.append(link)
+      let index = unused.popLast() ?? links.count
+      if index == links.count { links.append(Link(key, cost: cost)) } else { links[index] = Link(key, cost: cost) }
+      indexes[key] = index
+      linkNewest(index)
     }
-    if newestPlace >= 0 { links[newestPlace].newer = place } else { oldestPlace = place }
-    newestPlace = place
-    places[key] = place
-    self.cost += cost
   }
 
   /// Makes the key the newest.
-  public mutating func touch(_ key: Key) {
-    guard let place = places[key], place != newestPlace else { return }
-    insert(key, cost: links[place].cost)
+  @inlinable public mutating func touch(_ key: Key) {
+    guard let index = indexes[key], index != newestIndex else { return }
+    unlink(index)
+    linkNewest(index)
   }
 
+  @inlinable
   @discardableResult public mutating func remove(_ key: Key) -> Bool {
-    guard let place = places.removeValue(forKey: key) else { return false }
-    let link = links[place]
-    if link.older >= 0 { links[link.older].newer = link.newer } else { oldestPlace = link.newer }
-    if link.newer >= 0 { links[link.newer].older = link.older } else { newestPlace = link.older }
-    unused.append(place)
-    cost -= link.cost
+    guard let index = indexes.removeValue(forKey: key) else { return false }
+    unlink(index)
+    unused.append(index)
     return true
+  }
+
+  /// Takes a link out of the list, and its cost out of the sum.
+  @inlinable mutating func unlink(_ index: Int) {
+    let (older, newer) = (links[index].older, links[index].newer)
+    if older >= 0 { links[older].newer = newer } else { oldestIndex = newer }
+    if newer >= 0 { links[newer].older = older } else { newestIndex = older }
+    costSum -= links[index].cost
+  }
+
+  /// Puts a link at the end of the list, and adds its cost to the sum.
+  @inlinable mutating func linkNewest(_ index: Int) {
+    links[index].older = newestIndex
+    links[index].newer = -1
+    if newestIndex >= 0 { links[newestIndex].newer = index } else { oldestIndex = index }
+    newestIndex = index
+    costSum += links[index].cost
   }
 }

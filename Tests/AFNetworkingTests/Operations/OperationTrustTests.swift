@@ -72,6 +72,15 @@ import Testing
     #expect(server.connectionsAccepted == 1 && server.requestsReceived == 3)
   }
 
+  /// A policy that asks for a wholly pinned chain does not get a connection that a policy with one pin has trusted.
+  @Test func aWhollyPinnedChain() async throws {
+    #expect(try await run(pins(authority)).error == nil)
+    let strict = pins(authority)
+    strict.validatesCertificateChain = true
+    #expect(try await run(strict).error != nil)
+    #expect(server.requestsReceived == 1)
+  }
+
   @Test func sessionsAreKeptUpToALimit() async throws {
     for number in 0..<OperationSessions.keptSessionsMax + 3 {
       let operation = try await run(pins(authority)) {
