@@ -28,7 +28,7 @@ let settings =
 let package = Package(
   name: "larkspur",
   products: [
-    .executable(name: "larkspur", targets: ["larkspur"]),
+    .executable(name: "larkspur", targets: ["LarkspurCommand"]),
     .library(name: "Larkspur", targets: ["Larkspur"]),
     // With Larkspur beside it: SwiftPM compiles a client again when a module changes that is in the product itself.
     .library(name: "FoundationNetworking", targets: ["FoundationNetworking", "Larkspur"]),
@@ -70,7 +70,7 @@ let package = Package(
       dependencies: ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
       swiftSettings: settings),
     .executableTarget(
-      name: "larkspur",
+      name: "LarkspurCommand",
       dependencies: [
         "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
         "LarkspurTransport",
@@ -215,7 +215,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurCommandTests",
       dependencies: [
-        "larkspur", "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurCommand", "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTestServer", "LarkspurTransport",
       ],
       swiftSettings: testSettings),

@@ -37,11 +37,11 @@ package struct ContentCodings: Hashable, Sendable {
       let last = element.lastIndex(where: { !Self.isSpace($0) })
     else { return }
     let name = element[first...last]
-    if Self.isCaselessly(name, "gzip") || Self.isCaselessly(name, "x-gzip") {
+    if Self.equalsIgnoringCase(name, "gzip") || Self.equalsIgnoringCase(name, "x-gzip") {
       layers.append(.gzip)
-    } else if Self.isCaselessly(name, "deflate") {
+    } else if Self.equalsIgnoringCase(name, "deflate") {
       layers.append(.deflate)
-    } else if !Self.isCaselessly(name, "identity") {
+    } else if !Self.equalsIgnoringCase(name, "identity") {
       // `identity` means no coding. A response should not name it, but some do (RFC 9110, section 12.5.3).
       hasUnknown = true
     }
@@ -51,7 +51,7 @@ package struct ContentCodings: Hashable, Sendable {
   private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
   /// Names of codings are case-insensitive.
-  private static func isCaselessly(_ name: Substring.UTF8View, _ token: String) -> Bool {
+  private static func equalsIgnoringCase(_ name: Substring.UTF8View, _ token: String) -> Bool {
     name.elementsEqual(token.utf8) { byte, other in
       (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) == other
     }

@@ -21,7 +21,7 @@ import Testing
   }
 
   private static func matches(_ bytes: [UInt8], _ range: Range<Int>, _ word: StaticString) -> Bool {
-    CaselessWord(word).matches(bytes.span, range)
+    CaseInsensitiveToken(word).matches(bytes.span, range)
   }
 
   @Test func tokenCharactersAreThoseOfTheGrammar() {

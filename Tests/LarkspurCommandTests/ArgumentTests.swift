@@ -1,5 +1,5 @@
+import LarkspurCommand
 import Testing
-import larkspur
 
 @Suite struct ArgumentReaderTests {
   private func read(_ words: String...) throws(UsageError) -> [ArgumentReader.Argument] {
@@ -65,7 +65,7 @@ import larkspur
     var expected = GetOptions(url: "http://example.org/")
     #expect(try options("http://example.org/") == expected)
     expected.showsHead = true
-    expected.tellsStory = true
+    expected.isVerbose = true
     expected.output = "file"
     expected.fields = [.init("A", "1"), .init("B", "2: x"), .init("C", "")]
     expected.method = "PUT"

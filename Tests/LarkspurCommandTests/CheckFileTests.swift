@@ -1,5 +1,5 @@
+import LarkspurCommand
 import Testing
-import larkspur
 
 /// Tests the parser of ELF files on bytes in memory.
 @Suite struct CheckFileTests {

@@ -1,7 +1,7 @@
 import Foundation
+import LarkspurCommand
 import LarkspurIO
 import Testing
-import larkspur
 
 /// Tests the whole of `larkspur check` on files.
 @Suite struct CheckTests {

@@ -1,9 +1,9 @@
+import LarkspurCommand
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 import Testing
-import larkspur
 
 @Suite struct FormatTests {
   @Test func decimals() {

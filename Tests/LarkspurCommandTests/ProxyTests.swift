@@ -1,6 +1,6 @@
+import LarkspurCommand
 import LarkspurTestServer
 import Testing
-import larkspur
 
 /// Tests `larkspur get` through proxies. The test server plays the proxy and the server behind it.
 @Suite struct ProxyTests {

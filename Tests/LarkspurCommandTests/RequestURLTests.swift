@@ -1,6 +1,6 @@
+import LarkspurCommand
 import LarkspurHTTP
 import Testing
-import larkspur
 
 @Suite struct RequestURLTests {
   @Test(arguments: [

@@ -1,6 +1,6 @@
 import LarkspurBytes
+import LarkspurCommand
 import Testing
-import larkspur
 
 /// Tests the options for which `larkspur get` uses a session.
 @Suite struct SessionArgumentTests {

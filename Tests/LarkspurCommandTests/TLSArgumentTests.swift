@@ -1,7 +1,7 @@
+import LarkspurCommand
 import LarkspurTLS
 import LarkspurTransport
 import Testing
-import larkspur
 
 @Suite struct TLSArgumentTests {
   private static let pin = "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="

@@ -1,6 +1,6 @@
+import LarkspurCommand
 import LarkspurTestServer
 import Testing
-import larkspur
 
 /// Tests the information about a server's certificates in the output of `-v` and of `larkspur pins`.
 @Suite struct TLSStoryTests {

@@ -22,7 +22,7 @@ import Testing
     let advisories = try Corpora.decode([Advisory].self, from: "cve/http_client_cves.json")
     #expect(advisories.count > 50)
     let own = "AdvisoryTests.swift"
-    let tests = House.files(under: "Tests").filter { !$0.path.hasSuffix("LarkspurHouseTests/\(own)") }
+    let tests = Repository.files(under: "Tests").filter { !$0.path.hasSuffix("LarkspurHouseTests/\(own)") }
     let text = tests.map(\.text).joined(separator: "\n")
     for advisory in advisories {
       for id in Self.parts(of: advisory.id) {

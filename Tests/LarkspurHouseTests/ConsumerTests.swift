@@ -24,7 +24,7 @@ extension Tag {
     }
 
     // Only committed files are part of a version.
-    try run("git", "clone", "--quiet", "--no-hardlinks", House.root.path, clone.path)
+    try run("git", "clone", "--quiet", "--no-hardlinks", Repository.root.path, clone.path)
     try run("git", "-C", clone.path, "tag", "0.1.0")
     let session = """
       import Foundation

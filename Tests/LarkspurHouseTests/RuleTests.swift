@@ -4,8 +4,8 @@ import Testing
 
 /// The project's rules, as far as a text search can check them.
 @Suite(.ownThread) struct RuleTests {
-  static let sources = House.files(under: "Sources")
-  static let tests = House.files(under: "Tests")
+  static let sources = Repository.files(under: "Sources")
+  static let tests = Repository.files(under: "Tests")
 
   /// The modules that each module may import. Imports point one way; adding a line here is a design decision.
   static let imports: [String: Set<String>] = [
@@ -23,7 +23,7 @@ import Testing
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
-    "larkspur": [
+    "LarkspurCommand": [
       "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS",
       "LarkspurTestServer", "LarkspurTransport", "Synchronization",
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  static func importedModules(_ file: House.File) -> [String] {
+  static func importedModules(_ file: Repository.File) -> [String] {
     file.code.compactMap { line in
       let words = line.split(whereSeparator: \.isWhitespace)
       // Matches `import X`, `public import X`, `@preconcurrency import struct X.Y`.
@@ -99,7 +99,7 @@ import Testing
   /// The command's use of sessions shows what programs can do, so it uses the public API and nothing beneath. Of the
   /// transport it may use the loop that the command's main thread runs.
   @Test func theCommandsSessionsArePublic() {
-    let files = Self.sources.filter { $0.folder == "Sources/larkspur/Session" }
+    let files = Self.sources.filter { $0.folder == "Sources/LarkspurCommand/Session" }
     #expect(!files.isEmpty)
     for file in files {
       for name in Self.importedModules(file) where ["LarkspurHTTP", "LarkspurTLS"].contains(name) {
@@ -110,7 +110,7 @@ import Testing
 
   /// No source imports the module that Larkspur replaces, or the library beneath that module.
   @Test func nobodyImportsFoundationNetworking() {
-    let files = House.files(under: "Sources", suffixes: [".swift", ".h", ".c", ".modulemap"])
+    let files = Repository.files(under: "Sources", suffixes: [".swift", ".h", ".c", ".modulemap"])
     for file in files {
       for (number, line) in file.code.enumerated()
       where line.contains("import FoundationNetworking") || line.contains("curl/") || line.contains("libcurl") {
@@ -123,7 +123,7 @@ import Testing
     "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Syscalls",
     "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
     "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Storage", "Sources/AFNetworking/Pointers",
-    "Sources/larkspur/Streams",
+    "Sources/LarkspurCommand/Streams",
   ]
 
   @Test func unsafeHasItsRooms() {
@@ -206,7 +206,7 @@ import Testing
 
   @Test func filesAreShort() {
     for folder in ["Sources", "Tests", "Fuzz", "Benchmarks"] {
-      for file in House.files(under: folder) {
+      for file in Repository.files(under: folder) {
         #expect(file.lines.count <= 600, "\(file.path) has \(file.lines.count) lines")
       }
     }
@@ -222,7 +222,7 @@ import Testing
   ]
 
   @Test func theTopLevelIsTidy() throws {
-    let names = Set(try FileManager.default.contentsOfDirectory(atPath: House.root.path))
+    let names = Set(try FileManager.default.contentsOfDirectory(atPath: Repository.root.path))
     #expect(names.subtracting(Self.topLevel).subtracting(Self.leftByTools) == [])
   }
 

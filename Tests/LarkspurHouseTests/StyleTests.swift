@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: folders) func comments(folder: String) {
-    for file in House.files(under: folder, suffixes: [".swift", ".c", ".h"]) {
+    for file in Repository.files(under: folder, suffixes: [".swift", ".c", ".h"]) {
       for (number, line) in file.lines.enumerated() {
         guard let text = Self.comment(line) else { continue }
         if line.contains("// ("), !line.contains("///") { Issue.record("\(file.path):\(number + 1): \(text)") }
@@ -39,7 +39,9 @@ import Testing
   }
 
   @Test func pages() {
-    for file in House.files(under: "Sources", suffixes: [".md"]) + House.files(under: "Benchmarks", suffixes: [".md"]) {
+    for file in Repository.files(under: "Sources", suffixes: [".md"])
+      + Repository.files(under: "Benchmarks", suffixes: [".md"])
+    {
       for (number, line) in file.lines.enumerated() {
         if !Self.persons(in: line).isEmpty { Issue.record("\(file.path):\(number + 1): \(line)") }
       }
@@ -55,7 +57,7 @@ import Testing
   /// A decision page has the four sections in their order, and the index lists it.
   @Test func decisions() throws {
     let folder = "Sources/Larkspur/Larkspur.docc/Decisions"
-    let pages = House.files(under: folder, suffixes: [".md"])
+    let pages = Repository.files(under: folder, suffixes: [".md"])
     let index = try #require(pages.first { $0.path.hasSuffix("/Decisions.md") })
     for page in pages where page.path != index.path {
       let sections = page.lines.filter { $0.hasPrefix("## ") }.map { $0.dropFirst(3) }

@@ -45,7 +45,7 @@ struct ServerAnswer {
   var hasTrailers: Bool
   var fault: Fault?
 
-  init(_ weather: Weather, _ dice: inout Dice) {
+  init(_ weather: FaultProfile, _ dice: inout SeededRandom) {
     delay = dice.pick([0, 0, dice.time(0...milliseconds(5)), dice.time(0...seconds(2))])
     status = dice.pick([200, 200, 200, 204, 304, 404, 503])
     framing = status == 204 || status == 304 ? .none : dice.pick([.length, .length, .chunked, .chunked, .untilClose])
@@ -81,8 +81,8 @@ struct ServerAnswer {
   }
 
   /// Returns the body in its framing.
-  func framedBody(serial: Int, _ dice: inout Dice) -> [UInt8] {
-    let bytes = (0..<body).map { Ledger.byte($0, of: serial) }
+  func framedBody(serial: Int, _ dice: inout SeededRandom) -> [UInt8] {
+    let bytes = (0..<body).map { Oracle.byte($0, of: serial) }
     guard framing == .chunked else { return framing == .none ? [] : bytes }
     var framed: [UInt8] = []
     var start = 0

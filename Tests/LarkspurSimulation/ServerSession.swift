@@ -1,10 +1,10 @@
 /// A server that a world's clients can connect to.
 final class Host {
-  let weather: Weather
-  unowned let ledger: Ledger
+  let weather: FaultProfile
+  unowned let ledger: Oracle
   unowned let kernel: SimulatedKernel
 
-  init(_ weather: Weather, _ ledger: Ledger, on kernel: SimulatedKernel) {
+  init(_ weather: FaultProfile, _ ledger: Oracle, on kernel: SimulatedKernel) {
     self.weather = weather
     self.ledger = ledger
     self.kernel = kernel
@@ -31,8 +31,8 @@ final class ServerSession {
   }
 
   private let host: Host
-  private unowned let link: Link
-  private var dice: Dice
+  private unowned let link: SimulatedLink
+  private var dice: SeededRandom
   private(set) var isOpen = true
 
   private var inbox: [UInt8] = []
@@ -48,7 +48,7 @@ final class ServerSession {
   /// Counts actions, so that a timer can tell whether the connection has been idle.
   private var progress = 0
 
-  init(_ host: Host, over link: Link, dice: Dice) {
+  init(_ host: Host, over link: SimulatedLink, dice: SeededRandom) {
     self.host = host
     self.link = link
     self.dice = dice
@@ -156,7 +156,7 @@ final class ServerSession {
   }
 
   private func append(_ answer: ServerAnswer, to number: Int?, isHead: Bool) {
-    var known = Ledger.Answer(
+    var known = Oracle.Answer(
       request: number, link: link, body: answer.body, framing: answer.framing, bodySent: answer.body)
     let serial = host.ledger.answers.count
     var head = answer.head(serial: serial)

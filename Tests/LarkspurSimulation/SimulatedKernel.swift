@@ -15,15 +15,15 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     case poller
     case wakeUp
     case timer
-    case link(Link)
+    case link(SimulatedLink)
   }
 
-  let weather: Weather
-  var dice: Dice
+  let weather: FaultProfile
+  var dice: SeededRandom
   /// Called when the client begins to connect, with the address.
-  var linkOpened: ((Link, SocketAddress) -> Void)?
+  var linkOpened: ((SimulatedLink, SocketAddress) -> Void)?
   /// Called when the client sends, with the bytes that it offered and the number that the kernel accepted.
-  var bytesTaken: ((Link, [UInt8], Int) -> Void)?
+  var bytesTaken: ((SimulatedLink, [UInt8], Int) -> Void)?
 
   private(set) var time = seconds(1)
   private var queue = EventQueue()
@@ -32,10 +32,10 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private var hasWakeUpEdge = false
   /// The time of the timer; cleared when it expires. All timer descriptors share it.
   private var alarm: UInt64?
-  private var hot: [Link] = []
+  private var hot: [SimulatedLink] = []
 
   /// All links since the beginning.
-  private(set) var links: [Link] = []
+  private(set) var links: [SimulatedLink] = []
   private(set) var trace = Trace()
   /// Calls that a correct client never makes.
   private(set) var offences: [String] = []
@@ -48,7 +48,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private(set) var idleWaits = 0
   private(set) var idleWaitsMost = 0
 
-  init(_ weather: Weather, dice: Dice) {
+  init(_ weather: FaultProfile, dice: SeededRandom) {
     self.weather = weather
     self.dice = dice
   }
@@ -61,11 +61,11 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   func add(_ host: Host, at address: SocketAddress) { hosts.append((address, host)) }
   func host(at address: SocketAddress) -> Host? { hosts.first { $0.address == address }?.host }
 
-  var openLinks: [Link] {
+  var openLinks: [SimulatedLink] {
     descriptors.compactMap { if case .link(let link)? = $0 { link } else { nil } }
   }
 
-  func raiseEdge(_ link: Link) {
+  func raiseEdge(_ link: SimulatedLink) {
     guard !link.hasEdge else { return }
     link.hasEdge = true
     hot.append(link)
@@ -121,7 +121,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     call()
     if openLinks.count >= weather.descriptorsMax { return -Errno.tooManyDescriptors.rawValue }
     if fails() { return -dice.pick([Errno.tooManyDescriptorsInSystem, .noBufferSpace, .familyNotSupported]).rawValue }
-    let link = Link(links.count, on: self)
+    let link = SimulatedLink(links.count, on: self)
     links.append(link)
     return open(.link(link))
   }
@@ -258,7 +258,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     if isAlarmDue {
       alarm = nil
       events.append(
-        PollerEvent(slot: Alarm.slot, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
+        PollerEvent(slot: PollerTimer.slot, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
     }
     var taken = 0
     while taken < hot.count, events.count < weather.eventsPerWaitMax {
@@ -285,7 +285,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     return Int32(number)
   }
 
-  private func link(_ descriptor: Int32, _ call: String) -> Link? {
+  private func link(_ descriptor: Int32, _ call: String) -> SimulatedLink? {
     self.call()
     guard descriptors.indices.contains(Int(descriptor)), case .link(let link)? = descriptors[Int(descriptor)] else {
       offences.append("\(call) on \(descriptor), which is no open socket")

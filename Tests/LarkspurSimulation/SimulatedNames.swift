@@ -12,7 +12,7 @@ final class SimulatedNames: NameSource, @unchecked Sendable {
   private let names: [Name]
   private let kernel: SimulatedKernel
   private unowned let loop: ClientLoop
-  private var dice: Dice
+  private var dice: SeededRandom
 
   init(_ names: [Name], on kernel: SimulatedKernel, _ loop: ClientLoop) {
     self.names = names
@@ -22,7 +22,7 @@ final class SimulatedNames: NameSource, @unchecked Sendable {
   }
 
   /// Draws the names of a world. Some are IP addresses, which need no lookup.
-  static func draw(_ dice: inout Dice) -> [Name] {
+  static func draw(_ dice: inout SeededRandom) -> [Name] {
     let most = dice.pick([1, 1, 3])
     return (0..<dice.number(1...4)).map { index in
       let first = SocketAddress.ipv4(0xc000_0200 + UInt32(index * 4), port: 80)

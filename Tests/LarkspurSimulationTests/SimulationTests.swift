@@ -10,7 +10,7 @@ import Testing
     var seeds = SeededGenerator(for: "worlds, part \(part)")
     var inlineCallbacks = 0
     for _ in 0..<250 {
-      let report = try World(seed: seeds.next() &+ part).run()
+      let report = try Scenario(seed: seeds.next() &+ part).run()
       #expect(report.complaints == [], "seed \(report.seed): \(report.trace.lines.suffix(40))")
       inlineCallbacks += report.inlineCallbacks
     }
@@ -19,13 +19,13 @@ import Testing
 
   @Test func oneSeedIsOneWorld() throws {
     for seed in 0..<20 as Range<UInt64> {
-      let one = try World(seed: seed).run()
-      let other = try World(seed: seed).run()
+      let one = try Scenario(seed: seed).run()
+      let other = try Scenario(seed: seed).run()
       #expect(one.trace.digest == other.trace.digest, "seed \(seed)")
       #expect(one.trace.lines == other.trace.lines, "seed \(seed)")
       #expect(one.trace.lines.count > 2, "seed \(seed)")
     }
-    #expect(try World(seed: 1).run().trace.digest != World(seed: 2).run().trace.digest)
+    #expect(try Scenario(seed: 1).run().trace.digest != Scenario(seed: 2).run().trace.digest)
   }
 
   /// A world's digest is the same in another process, where hash tables have another order.
@@ -40,7 +40,8 @@ import Testing
     let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
-    let here = try (1...100 as ClosedRange<UInt64>).map { "\($0) \(try World(seed: $0).run().trace.digest)\n" }.joined()
+    let here = try (1...100 as ClosedRange<UInt64>).map { "\($0) \(try Scenario(seed: $0).run().trace.digest)\n" }
+      .joined()
     #expect(words == here)
   }
 }

@@ -462,7 +462,7 @@ extension ScriptedKernel.State {
       let slot: UInt32
       switch kind {
       case .wakeUp(hasEdge: true): (slot, descriptors[descriptor]) = (.max, .wakeUp(hasEdge: false))
-      case .timer(let moment) where moment <= now: (slot, descriptors[descriptor]) = (Alarm.slot, .timer(.never))
+      case .timer(let moment) where moment <= now: (slot, descriptors[descriptor]) = (PollerTimer.slot, .timer(.never))
       default: continue
       }
       events.append(PollerEvent(slot: slot, registration: 0, isReadable: true, isWritable: false, isHungUp: false))

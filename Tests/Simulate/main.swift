@@ -24,7 +24,7 @@ let clock = ContinuousClock()
 let start = clock.now
 
 for number in 0..<count {
-  let report = try World(seed: first &+ number).run()
+  let report = try Scenario(seed: first &+ number).run()
   requests += report.requests
   failures += report.failures
   connections += report.connections

@@ -39,7 +39,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     var completionQueue: DispatchQueue?
   }
 
-  let details: Guarded<Details>
+  let details: LockedState<Details>
 
   /// The URL that paths are relative to. If it has a path, the path ends in a slash.
   public let baseURL: URL
@@ -48,7 +48,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   public let operationQueue = OperationQueue()
 
   private let reachability: AFNetworkReachabilityManager
-  private let isMonitoring = Guarded(false)
+  private let isMonitoring = LockedState(false)
 
   /// Creates a client.
   ///
@@ -56,7 +56,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   ///   of replacing its last segment.
   public required init(baseURL url: URL) {
     baseURL = url.asFolder
-    details = Guarded(Details(fields: DefaultFields.current))
+    details = LockedState(Details(fields: DefaultFields.current))
     reachability = url.host.map { AFNetworkReachabilityManager(forDomain: $0) } ?? AFNetworkReachabilityManager()
     super.init()
   }

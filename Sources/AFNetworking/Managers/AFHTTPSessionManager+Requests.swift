@@ -94,7 +94,7 @@ extension AFHTTPSessionManager {
   /// Reports that no task could be made.
   func tell(_ failure: ((URLSessionDataTask?, any Error) -> Void)?, of error: any Error) {
     guard let failure else { return }
-    let carried = Carried(failure)
+    let carried = UncheckedSendable(failure)
     (completionQueue ?? .main).async { carried.value(nil, error) }
   }
 }

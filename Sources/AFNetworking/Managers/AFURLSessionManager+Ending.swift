@@ -82,7 +82,7 @@ extension AFURLSessionManager {
     if error == nil { record.ended() }
     let ending = Ending(record, state.withLock { $0.responseSerializer }, error)
     guard ending.error == nil else { return deliver(ending) }
-    if !ending.content.isWatched, !hearsEverything, !blocks.wants(.endOnQueue),
+    if !ending.content.isWatched, !hearsEverything, !blocks.wants(.completionOnQueue),
       Self.isReadAtOnce(ending.serializer, bytes: ending.content.data.count)
     {
       ending.serialize()
@@ -182,8 +182,8 @@ extension URLSessionTask {
 
 extension TaskRecord {
   var destination: Destination? {
-    var chosen = Carried<Destination?>(nil)
-    change { chosen = Carried($0.destination) }
+    var chosen = UncheckedSendable<Destination?>(nil)
+    change { chosen = UncheckedSendable($0.destination) }
     return chosen.value
   }
 }

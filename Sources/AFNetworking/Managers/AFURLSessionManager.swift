@@ -227,9 +227,9 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     if hearsEverything || blocks.wants(call) { return true }
     guard hasWatchedTasks.load(ordering: .acquiring) else { return false }
     switch call {
-    case .pieces, .writtenData: return record(of: task)?.watchesDownload ?? true
+    case .didReceiveData, .writtenData: return record(of: task)?.watchesDownload ?? true
     case .sentBody: return record(of: task)?.watchesUpload ?? true
-    case .endOnQueue: return record(of: task)?.isWatched ?? true
+    case .completionOnQueue: return record(of: task)?.isWatched ?? true
     case .response, .cachedResponse, .redirection, .informationalResponse: return false
     }
   }
@@ -304,13 +304,13 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
   {
     record(of: task)?.change { $0.metrics = metrics }
-    if blocks.wants(.endOnQueue) { blocks.current.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
+    if blocks.wants(.completionOnQueue) { blocks.current.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let record = state.withLock { $0.forget(task) }
     // Before `finish`: the task's handler runs on another queue, possibly at once.
-    if blocks.wants(.endOnQueue) { blocks.current.set.taskDidComplete?(session, task, error) }
+    if blocks.wants(.completionOnQueue) { blocks.current.set.taskDidComplete?(session, task, error) }
     if let record { finish(record, error) }
   }
 
@@ -331,7 +331,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     record(of: dataTask)?.received(data)
-    if blocks.wants(.endOnQueue) { blocks.current.set.dataTaskDidReceiveData?(session, dataTask, data) }
+    if blocks.wants(.completionOnQueue) { blocks.current.set.dataTaskDidReceiveData?(session, dataTask, data) }
   }
 
   open func urlSession(

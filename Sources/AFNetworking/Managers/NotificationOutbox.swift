@@ -22,7 +22,7 @@ final class NotificationOutbox: Sendable {
   /// Minimum time between a delivery and the next wake-up of the main thread, in nanoseconds. Too short to be noticed.
   static let pauseNanoseconds: UInt64 = 5_000_000
 
-  private struct Letter: @unchecked Sendable {
+  private struct PendingNotification: @unchecked Sendable {
     let name: NSNotification.Name
     let object: any Sendable
     let byteCount: Int
@@ -30,7 +30,7 @@ final class NotificationOutbox: Sendable {
   }
 
   private struct State {
-    var letters: [Letter] = []
+    var letters: [PendingNotification] = []
     /// Sum of the letters' byte counts.
     var byteCount = 0
     /// Whether a block for the main queue is pending, at once or at a later moment.
@@ -75,10 +75,10 @@ final class NotificationOutbox: Sendable {
     _ name: NSNotification.Name, _ object: any Sendable, keeping byteCount: Int = 0,
     userInfo: @escaping () -> [AnyHashable: Any]? = { nil }
   ) {
-    let letter = Letter(name: name, object: object, byteCount: byteCount, userInfo: userInfo)
-    let (needsBlock, latest, _) = state.withLock { state -> (Bool, UInt64?, [Letter]) in
+    let letter = PendingNotification(name: name, object: object, byteCount: byteCount, userInfo: userInfo)
+    let (needsBlock, latest, _) = state.withLock { state -> (Bool, UInt64?, [PendingNotification]) in
       // The dropped letters are released after the lock.
-      var lost: [Letter] = []
+      var lost: [PendingNotification] = []
       while let first = state.letters.first,
         state.letters.count >= max || state.byteCount + byteCount > bytesMax
       {

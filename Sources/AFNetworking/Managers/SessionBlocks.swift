@@ -30,13 +30,13 @@ final class SessionBlocks: Sendable {
     fileprivate func wants(_ call: URLSessionDelegateCall) -> Bool {
       switch call {
       case .response: dataTaskDidReceiveResponse != nil
-      case .pieces: dataTaskDidReceiveData != nil
+      case .didReceiveData: dataTaskDidReceiveData != nil
       case .sentBody: taskDidSendBodyData != nil
       case .writtenData: downloadTaskDidWriteData != nil
       case .cachedResponse: dataTaskWillCacheResponse != nil
       case .redirection: taskWillPerformHTTPRedirection != nil
       case .informationalResponse: false
-      case .endOnQueue:
+      case .completionOnQueue:
         taskDidComplete != nil || taskDidFinishCollectingMetrics != nil || dataTaskDidReceiveData != nil
           || downloadTaskDidFinishDownloading != nil
       }
@@ -62,18 +62,19 @@ final class SessionBlocks: Sendable {
   private static func bit(of call: URLSessionDelegateCall) -> UInt8 {
     switch call {
     case .response: 1
-    case .pieces: 1 << 1
+    case .didReceiveData: 1 << 1
     case .sentBody: 1 << 2
     case .writtenData: 1 << 3
     case .cachedResponse: 1 << 4
     case .redirection: 1 << 5
-    case .endOnQueue: 1 << 6
+    case .completionOnQueue: 1 << 6
     case .informationalResponse: 1 << 7
     }
   }
 
   private static let calls: [URLSessionDelegateCall] = [
-    .response, .pieces, .sentBody, .writtenData, .cachedResponse, .redirection, .endOnQueue, .informationalResponse,
+    .response, .didReceiveData, .sentBody, .writtenData, .cachedResponse, .redirection, .completionOnQueue,
+    .informationalResponse,
   ]
 
   func change(_ body: (inout Set) -> Void) {

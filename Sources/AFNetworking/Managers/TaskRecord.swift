@@ -71,11 +71,11 @@ final class TaskRecord: Sendable {
 
   /// Returns the progress at `path`, which is created if there is none.
   private func progress(_ path: WritableKeyPath<Content, Progress?>) -> Progress {
-    if let progress = content.withLock({ Carried($0[keyPath: path]) }).value { return progress }
-    let new = Carried(Self.progress(of: task))
+    if let progress = content.withLock({ UncheckedSendable($0[keyPath: path]) }).value { return progress }
+    let new = UncheckedSendable(Self.progress(of: task))
     return content.withLock { content in
       if content[keyPath: path] == nil { content[keyPath: path] = new.value }
-      return Carried(content[keyPath: path])
+      return UncheckedSendable(content[keyPath: path])
     }.value ?? Progress(totalUnitCount: -1)
   }
 
@@ -91,15 +91,15 @@ final class TaskRecord: Sendable {
 
   func sent(_ count: Int64, of total: Int64) {
     guard watchesUpload else { return }
-    tell(uploadProgress, content.withLock { Carried($0.uploadBlock) }, count, total)
+    tell(uploadProgress, content.withLock { UncheckedSendable($0.uploadBlock) }, count, total)
   }
 
   func received(_ count: Int64, of total: Int64) {
     guard watchesDownload else { return }
-    tell(downloadProgress, content.withLock { Carried($0.downloadBlock) }, count, total)
+    tell(downloadProgress, content.withLock { UncheckedSendable($0.downloadBlock) }, count, total)
   }
 
-  private func tell(_ progress: Progress, _ block: Carried<ProgressBlock?>, _ count: Int64, _ total: Int64) {
+  private func tell(_ progress: Progress, _ block: UncheckedSendable<ProgressBlock?>, _ count: Int64, _ total: Int64) {
     ProgressCounts.set(progress) { (count, total) }
     block.value?(progress)
   }

@@ -10,7 +10,7 @@ enum FormFile {
   private static let pause: TimeInterval = 0.01
 
   static func write(_ request: URLRequest, to url: URL, handler: (((any Error)?) -> Void)?) {
-    let job = Carried((stream: stream(of: request), handler: handler))
+    let job = UncheckedSendable((stream: stream(of: request), handler: handler))
     DispatchQueue.global().async {
       let problem = problem { try write(job.value.stream, to: url) }
       guard job.value.handler != nil else { return }
@@ -19,7 +19,7 @@ enum FormFile {
   }
 
   static func write(_ request: URLRequest, to url: URL) async throws {
-    let stream = Carried(stream(of: request))
+    let stream = UncheckedSendable(stream(of: request))
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       DispatchQueue.global().async {
         continuation.resume(with: Result { try write(stream.value, to: url) })

@@ -46,10 +46,10 @@ enum MultipartSegment {
 
 /// A caller's stream, which all copies of a body share. If it cannot be copied, only one of them can read it.
 final class SharedStream: Sendable {
-  private let stream: Mutex<Carried<InputStream>?>
+  private let stream: Mutex<UncheckedSendable<InputStream>?>
 
   init(_ stream: InputStream) {
-    let carried = Carried(stream)
+    let carried = UncheckedSendable(stream)
     self.stream = Mutex(carried)
   }
 
@@ -72,7 +72,7 @@ extension InputStream {
 /// Reads a form's body. Has at most one file open, and buffers none of its bytes.
 ///
 /// A copy reads from the beginning, regardless of the position of the original.
-final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream {
+final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingInputStream {
   private let body: MultipartBody
   private let pause: @Sendable (TimeInterval) -> Void
   private var status = Stream.Status.notOpen
@@ -107,7 +107,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionReadyStream 
   }
 
   /// Whether reads return without waiting: not if a part is a caller's stream, or if there is a delay.
-  var isReadWithoutWaiting: Bool {
+  var readsWithoutBlocking: Bool {
     body.delay == 0 && !body.segments.contains { if case .stream = $0 { true } else { false } }
   }
 

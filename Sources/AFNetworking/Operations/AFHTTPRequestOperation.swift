@@ -89,14 +89,14 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   open func setCompletionBlockWithSuccess(
     _ success: ((AFHTTPRequestOperation, Any?) -> Void)?, failure: ((AFHTTPRequestOperation, any Error) -> Void)? = nil
   ) {
-    let blocks = Carried((success, failure))
+    let blocks = UncheckedSendable((success, failure))
     completionBlock = { [weak self] in
       // The caller of the block retains the operation.
       guard let self else { return }
       let group = self.completionGroupOrShared
       group.enter()
       Self.processingQueue.async {
-        let object = Carried(self.error == nil ? self.responseObject : nil)
+        let object = UncheckedSendable(self.error == nil ? self.responseObject : nil)
         let error: (any Error)? = self.error
         self.resultQueue(isSuccess: error == nil).async(group: group) {
           if let error { blocks.value.1?(self, error) } else { blocks.value.0?(self, object.value) }

@@ -20,7 +20,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     var completionGroup: DispatchGroup?
   }
 
-  private let details = Guarded(Details())
+  private let details = LockedState(Details())
 
   /// The base of relative URLs. If it has a path, the path ends in a slash.
   public let baseURL: URL?
@@ -125,7 +125,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     do {
       request = try make() as URLRequest
     } catch {
-      let carried = Carried(failure)
+      let carried = UncheckedSendable(failure)
       (completionQueue ?? .main).async(group: completionGroup) { carried.value?(nil, error) }
       return nil
     }

@@ -28,7 +28,7 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
     failure: ((URLRequest, HTTPURLResponse?, any Error) -> Void)? = nil
   ) {
     self.init(request: urlRequest)
-    let blocks = Carried((imageProcessingBlock, success))
+    let blocks = UncheckedSendable((imageProcessingBlock, success))
     setCompletionBlockWithSuccess { operation, object in
       let image = object as? AFImage
       guard let image, blocks.value.0 != nil else {

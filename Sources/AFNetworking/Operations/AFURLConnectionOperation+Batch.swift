@@ -17,12 +17,12 @@ extension AFURLConnectionOperation {
   ) -> [Any] {
     let operations = (operations ?? []).compactMap { $0 as? Operation }
     let group = DispatchGroup()
-    let members = Carried(operations)
-    let completion = Carried(completionBlock)
+    let members = UncheckedSendable(operations)
+    let completion = UncheckedSendable(completionBlock)
     let last = BatchEnd {
       group.notify(queue: .main) { completion.value?(members.value) }
     }
-    let (count, progress, finished) = (UInt(operations.count), Carried(progressBlock), Guarded<UInt>(0))
+    let (count, progress, finished) = (UInt(operations.count), UncheckedSendable(progressBlock), LockedState<UInt>(0))
     for operation in operations {
       last.addDependency(operation)
       guard let request = operation as? AFURLConnectionOperation else { continue }
@@ -67,7 +67,7 @@ private final class BatchEnd: BlockOperation, @unchecked Sendable {
 /// if a group with pending entries is released.
 private final class GroupMembership: Sendable {
   private let group: DispatchGroup
-  private let isOpen = Guarded(true)
+  private let isOpen = LockedState(true)
 
   init(_ group: DispatchGroup) {
     self.group = group

@@ -142,7 +142,7 @@ extension AFURLConnectionOperation {
       return (block, queue)
     }
     guard let block, let queue else { return }
-    let carried = Carried(block)
+    let carried = UncheckedSendable(block)
     queue.async { carried.value(UInt(clamping: count), total, expected) }
   }
 }

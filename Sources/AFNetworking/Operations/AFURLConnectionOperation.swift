@@ -48,7 +48,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var challengeBlock: ChallengeBlock?
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
-    var exitClaim: ExitGrace.Claim?
+    var exitClaim: ExitBarrier.Hold?
     /// The dependencies of a finished operation.
     var formerDependencies: [Operation] = []
 
@@ -62,13 +62,13 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var usesOldDomain = false
   }
 
-  let details: Guarded<Details>
+  let details: LockedState<Details>
 
   func read<T>(_ body: (inout Details) -> T) -> T { details.read(body) }
 
   /// Creates an operation for `urlRequest`. Loading begins when the operation is started.
   public required init(request urlRequest: URLRequest) {
-    details = Guarded(Details(request: urlRequest))
+    details = LockedState(Details(request: urlRequest))
     super.init()
   }
 
@@ -314,7 +314,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     details.error = Self.error(in: decoder)
     details.responseData = decoder.object(NSData.self, forKey: Key.responseData).map { Data(referencing: $0) }
     details.bytesRead = max(0, decoder.decodeInt64(forKey: Key.totalBytesRead))
-    self.details = Guarded(details)
+    self.details = LockedState(details)
     super.init()
   }
 

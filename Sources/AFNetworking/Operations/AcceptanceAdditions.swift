@@ -18,7 +18,7 @@ enum AcceptanceAdditions {
     var contentTypes: Set<AnyHashable> = []
   }
 
-  private static let all = Guarded<[ObjectIdentifier: Addition]>([:])
+  private static let all = LockedState<[ObjectIdentifier: Addition]>([:])
 
   static func add(_ statusCodes: IndexSet, _ contentTypes: Set<AnyHashable>, for type: AnyClass) {
     all.read { all in

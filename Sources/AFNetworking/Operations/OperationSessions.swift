@@ -74,7 +74,7 @@ enum OperationSessions {
   static let keptSessionsMax = 16
 
   private static let shared = session(with: .default)
-  private static let kept = Guarded<[(settings: Settings, session: URLSession)]>([])
+  private static let kept = LockedState<[(settings: Settings, session: URLSession)]>([])
 
   static func session(for settings: Settings) -> Lent {
     if settings.isOrdinary { return Lent(session: shared, isForOneLoad: false) }

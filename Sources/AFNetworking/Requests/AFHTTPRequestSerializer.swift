@@ -112,7 +112,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 
   /// Sets a block that writes queries and form bodies. If the block sets its error, no request is made.
   open func setQueryStringSerializationWith(_ block: QueryStringSerialization?) {
-    let carried = block.map(Carried.init)
+    let carried = block.map(UncheckedSendable.init)
     state.put(carried, at: \.query)
   }
 

@@ -38,7 +38,7 @@ struct RequestSerializerState {
   var methodsWithQuery: Set<String> = ["GET", "HEAD", "DELETE"] { didSet { template = nil } }
   var style = AFHTTPRequestQueryStringSerializationStyle.defaultStyle
   /// The program makes the block safe for the threads on which it uses the serializer.
-  var query: Carried<AFHTTPRequestSerializer.QueryStringSerialization>?
+  var query: UncheckedSendable<AFHTTPRequestSerializer.QueryStringSerialization>?
   // For JSON.
   var writingOptions: JSONSerialization.WritingOptions = []
   // For property lists.

@@ -140,7 +140,7 @@ final class CredentialFile: Sendable {
   func exclusively(_ body: () -> Void) {
     let url = URL(fileURLWithPath: path)
     let name = url.lastPathComponent + ".lock"
-    let folder = try? Folder.ofOwner(at: url.deletingLastPathComponent().path)
+    let folder = try? Directory.ofOwner(at: url.deletingLastPathComponent().path)
     var lock: OpenFile?
     if let folder {
       for _ in 0..<Self.lockAttemptsMax {

@@ -46,7 +46,7 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   private let cause: (any Error)?
   private let storedSender: (any URLAuthenticationChallengeSender)?
   /// Records whether the delegate that is called implements the method.
-  let delegateWord = DelegateWord()
+  let methodProbe = DelegateMethodProbe()
 
   /// Creates a challenge, as a `URLProtocol` does.
   public init(
@@ -114,5 +114,5 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   /// handler; the values passed there do not count.
   ///
   /// This member is Larkspur's own. It replaces `responds(to:)`, which Linux does not have.
-  public final func passOn(by delegate: any URLSessionDelegate) { delegateWord.isMissing(in: delegate) }
+  public final func passOn(by delegate: any URLSessionDelegate) { methodProbe.isMissing(in: delegate) }
 }

@@ -58,7 +58,7 @@ struct CacheDisk {
   mutating func scan(now: Double) -> [Listed] {
     guard let folder = folder(isCreating: false), let list = try? folder.list() else { return [] }
     var entries: [Listed] = []
-    var heads: [CacheEntryName: Folder.Facts] = [:]
+    var heads: [CacheEntryName: Directory.Facts] = [:]
     for facts in list {
       if let name = CacheEntryName(fileName: facts.name) {
         entries.append(

@@ -3,7 +3,7 @@ import LarkspurIO
 
 /// The file operations that a cache needs. Tests implement them in memory and can stop at any operation.
 protocol CacheFiles: Sendable {
-  func list() throws(Errno) -> [Folder.Facts]
+  func list() throws(Errno) -> [Directory.Facts]
   func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8]
   /// Creates a file. Fails if there is a file with this name.
   func create(_ name: String, _ head: [UInt8], _ body: Data) throws(Errno)
@@ -14,7 +14,7 @@ protocol CacheFiles: Sendable {
 
 /// The files of one folder.
 struct FolderFiles: CacheFiles {
-  private let folder: Folder
+  private let folder: Directory
 
   /// Opens the folder.
   ///
@@ -26,10 +26,10 @@ struct FolderFiles: CacheFiles {
       try? FileManager.default.createDirectory(
         at: parent, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
-    folder = try Folder(path: path, isCreating: isCreating)
+    folder = try Directory(path: path, isCreating: isCreating)
   }
 
-  func list() throws(Errno) -> [Folder.Facts] { try folder.list() }
+  func list() throws(Errno) -> [Directory.Facts] { try folder.list() }
 
   func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] { try folder.read(name, atMost: count) }
 

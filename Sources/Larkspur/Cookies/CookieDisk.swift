@@ -43,7 +43,7 @@ package final class CookieDisk: Sendable {
   func read() -> [Cookie] { content().cookies }
 
   func content() -> Content {
-    guard let folder = try? Folder(path: path, isCreating: false), let bytes = try? content(of: folder),
+    guard let folder = try? Directory(path: path, isCreating: false), let bytes = try? content(of: folder),
       case .cookies(let cookies) = CookieFile.read(bytes)
     else { return Content() }
     return Content(cookies: cookies, checksum: Checksum.of(bytes.span))
@@ -56,7 +56,7 @@ package final class CookieDisk: Sendable {
   ///   nothing was done.
   /// - Throws: `Errno` or ``IsNewer``. The file is then unchanged, or is replaced but might not survive a power loss.
   func update(_ merge: ([Cookie]) -> [Cookie]) throws -> (content: Content, before: UInt64)? {
-    let folder = try Folder.ofOwner(at: path)
+    let folder = try Directory.ofOwner(at: path)
     guard let lock = try folder.lock(Self.lockName) else { return nil }
     defer { withExtendedLifetime(lock) {} }
     try afterStep?(.locked)
@@ -77,7 +77,7 @@ package final class CookieDisk: Sendable {
     return (Content(cookies: wanted, checksum: Checksum.of(bytes.span)), before)
   }
 
-  private func replace(in folder: Folder, with bytes: [UInt8]) throws {
+  private func replace(in folder: Directory, with bytes: [UInt8]) throws {
     do { try folder.remove(Self.newName) } catch Errno.noSuchFile {}
     try afterStep?(.cleared)
     let file = try folder.create(Self.newName)
@@ -95,7 +95,7 @@ package final class CookieDisk: Sendable {
   }
 
   /// Returns the bytes of the file, or `nil` if there is no file.
-  private func content(of folder: Folder) throws(Errno) -> [UInt8]? {
+  private func content(of folder: Directory) throws(Errno) -> [UInt8]? {
     do throws(Errno) {
       let bytes = try folder.read(Self.name, atMost: CookieFile.bytesMax + 1)
       guard bytes.count <= CookieFile.bytesMax else { throw .fileTooLarge }

@@ -34,7 +34,7 @@ struct PartialFiles: Sendable {
     return name.dropLast(suffix.count).utf8.allSatisfy { $0.isASCIILetter || 0x30...0x39 ~= $0 || $0 == 0x2D }
   }
 
-  private func folder(isCreating: Bool) -> Folder? { try? Folder(path: path, isCreating: isCreating) }
+  private func folder(isCreating: Bool) -> Directory? { try? Directory(path: path, isCreating: isCreating) }
 
   // MARK: - The key
 
@@ -57,7 +57,7 @@ struct PartialFiles: Sendable {
     return Self.readKey(folder)
   }
 
-  private static func readKey(_ folder: Folder) -> [UInt8]? {
+  private static func readKey(_ folder: Directory) -> [UInt8]? {
     guard let key = try? folder.read(keyName, atMost: keyBytes + 1), key.count == keyBytes else { return nil }
     return key
   }
@@ -74,7 +74,7 @@ struct PartialFiles: Sendable {
     else { return nil }
     sweep(folder, now: Date())
     do throws(Errno) {
-      try folder.takeIn(file.url.path, as: name)
+      try folder.moveIn(file.url.path, as: name)
     } catch {
       return nil
     }
@@ -91,10 +91,10 @@ struct PartialFiles: Sendable {
   /// Moves a partial file to a download.
   ///
   /// - Returns: `false` if the file cannot be moved, for example because another download has taken it.
-  func giveOut(_ data: ResumeData, to url: URL) -> Bool {
+  func moveOut(_ data: ResumeData, to url: URL) -> Bool {
     guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return false }
     do throws(Errno) {
-      try folder.giveOut(data.fileName, to: url.path)
+      try folder.moveOut(data.fileName, to: url.path)
       return true
     } catch {
       return false
@@ -111,7 +111,7 @@ struct PartialFiles: Sendable {
     sweep(folder, now: now)
   }
 
-  private func sweep(_ folder: Folder, now: Date) {
+  private func sweep(_ folder: Directory, now: Date) {
     guard let files = try? folder.list() else { return }
     let oldest = now.timeIntervalSince1970 - Double(Self.daysMax) * 86_400
     let parts = files.filter { $0.name != Self.keyName }.sorted { $0.changedTime > $1.changedTime }

@@ -43,7 +43,7 @@ struct ResumeData: Codable, Hashable, Sendable {
   static func isResumable(_ request: URLRequest) -> Bool {
     guard request.own.method == "GET", case .none = request.own.body else { return false }
     let own = request.own.fields?.all ?? []
-    return !own.contains { field in conditions.contains { field.name.isCaseless($0) } }
+    return !own.contains { field in conditions.contains { field.name.equalsIgnoringCase($0) } }
   }
 
   private static let conditions = [

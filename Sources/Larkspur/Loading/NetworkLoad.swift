@@ -8,7 +8,7 @@ final class NetworkLoad {
   let target: LoadTarget
 
   // The prepared parts, in the order of their preparation.
-  var way: SessionEngine.Way?
+  var route: SessionEngine.ResolvedRoute?
   var hasFields = false
   var hasCookies = false
   var plan: CachePlan?
@@ -16,7 +16,7 @@ final class NetworkLoad {
   var body: UploadBody?
   var poolRequest: PoolRequest?
 
-  var extras = RequestComposer.Extras()
+  var extras = RequestComposer.AdditionalFields()
   var caching: CacheExchange?
   /// When the cache was asked about the request, which counts as the time of sending. `nil` if there is no cache.
   var sendDate: Date?
@@ -30,7 +30,7 @@ final class NetworkLoad {
   }
 
   /// The proxy that the request goes to in place of the host, or `nil` if it goes to the host or through a tunnel.
-  var forwarder: Proxy? { way?.forwarder(toSecure: target.isSecure) }
+  var forwarder: Proxy? { route?.forwarder(toSecure: target.isSecure) }
 }
 
 /// A response that has been classified, with the load's next step. It belongs to the loop.
@@ -111,7 +111,9 @@ extension SessionCore {
   }
 
   /// Returns the exchange that a plan would have made, for a request that was sent without a plan.
-  func lateExchange(for request: URLRequest, _ extras: RequestComposer.Extras, sent date: Date?) -> CacheExchange? {
+  func lateExchange(for request: URLRequest, _ extras: RequestComposer.AdditionalFields, sent date: Date?)
+    -> CacheExchange?
+  {
     guard let date else { return nil }
     return CacheExchange(request, composer.fields(of: request, extras), policy(of: request), date)
   }
@@ -120,9 +122,9 @@ extension SessionCore {
   ///
   /// - Parameter isRedirected: Whether the request is the result of a redirection.
   func extras(
-    of request: URLRequest, by way: SessionEngine.Way, to target: LoadTarget, isRedirected: Bool
-  ) -> RequestComposer.Extras {
-    var extras = RequestComposer.Extras()
+    of request: URLRequest, by route: SessionEngine.ResolvedRoute, to target: LoadTarget, isRedirected: Bool
+  ) -> RequestComposer.AdditionalFields {
+    var extras = RequestComposer.AdditionalFields()
     if let jar = cookieStorage, jar.mayHaveCookies, !jar.isSubclass,
       handlesCookies(of: request, isRedirected: isRedirected), let url = request.url
     {
@@ -130,9 +132,9 @@ extension SessionCore {
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,
         isTopLevel: request.isTopLevel, now: Date())
     }
-    if way.forwarder(toSecure: target.isSecure) != nil {
+    if route.forwarder(toSecure: target.isSecure) != nil {
       extras.isForwarded = true
-      extras.proxyAuthorization = way.endpoint.route.proxy?.authorization
+      extras.proxyAuthorization = route.endpoint.route.proxy?.authorization
     }
     return extras
   }
@@ -153,7 +155,8 @@ extension SessionCore {
   }
 
   func poolRequest(
-    for request: URLRequest, to target: LoadTarget, by way: SessionEngine.Way, _ extras: RequestComposer.Extras,
+    for request: URLRequest, to target: LoadTarget, by route: SessionEngine.ResolvedRoute,
+    _ extras: RequestComposer.AdditionalFields,
     _ body: RequestBody = .none, _ length: RequestWriter.Body = .none, priority: UInt8
   ) throws(URLError) -> PoolRequest {
     if request.own.method == "GET" {
@@ -165,12 +168,12 @@ extension SessionCore {
     var extras = extras
     if length != .none, request.own.method == "POST" { extras.addsDefaultContentType = true }
     do throws(RequestError) {
-      let head = try composer.head(for: request, to: target, known: way.knownFields, body: length, extras: extras)
+      let head = try composer.head(for: request, to: target, known: route.knownFields, body: length, extras: extras)
       var poolRequest = PoolRequest(head, body: body, priority: priority)
       // Connections to a proxy that makes the requests itself serve all origins: surplus bytes of one origin must not
       // be taken for the answer of another.
       poolRequest.mayBePipelined =
-        (pipelines || request.httpShouldUsePipelining) && way.forwarder(toSecure: target.isSecure) == nil
+        (pipelines || request.httpShouldUsePipelining) && route.forwarder(toSecure: target.isSecure) == nil
       return poolRequest
     } catch {
       throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)

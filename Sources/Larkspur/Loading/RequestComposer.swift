@@ -30,7 +30,7 @@ final class RequestComposer: Sendable {
     self.additional = defaults + privateDefaults
     concernsCache = RequestFields.concernCache(self.additional)
     defaults = defaults.map {
-      (name: $0.name, value: $0.name.isCaseless("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
+      (name: $0.name, value: $0.name.equalsIgnoringCase("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
     }
     defaultsOfParts = Self.completing(defaults, by: Self.standardOfParts)
     self.defaults =
@@ -39,7 +39,7 @@ final class RequestComposer: Sendable {
   }
 
   /// The configuration's `Proxy-Authorization`.
-  var proxyAuthorization: String? { privateDefaults.last { $0.name.isCaseless("Proxy-Authorization") }?.value }
+  var proxyAuthorization: String? { privateDefaults.last { $0.name.equalsIgnoringCase("Proxy-Authorization") }?.value }
 
   private static func completing(
     _ fields: [RequestFields.Field], by standard: [RequestFields.Field]
@@ -104,7 +104,7 @@ final class RequestComposer: Sendable {
   /// - Parameter known: The serialized fields for the target's origin. If `nil`, all fields are written.
   func head(
     for request: URLRequest, to target: LoadTarget, known: KnownFields?,
-    body: RequestWriter.Body, extras: Extras
+    body: RequestWriter.Body, extras: AdditionalFields
   ) throws(RequestError) -> RequestHead {
     let own = request.own
     let isBare = isBare(own, body, extras)
@@ -128,13 +128,13 @@ final class RequestComposer: Sendable {
   }
 
   /// Whether the head depends on nothing but the target.
-  private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ extras: Extras) -> Bool {
+  private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ extras: AdditionalFields) -> Bool {
     own.fields == nil && extras.isNone && body == .none && !extras.isForwarded
-      && (!extras.isElsewhere || privateDefaults.isEmpty) && own.method == "GET"
+      && (!extras.hasLeftOrigin || privateDefaults.isEmpty) && own.method == "GET"
   }
 
   private func write(
-    _ extras: Extras, beside fields: [RequestFields.Field], to writer: inout RequestWriter
+    _ extras: AdditionalFields, beside fields: [RequestFields.Field], to writer: inout RequestWriter
   ) throws(RequestError) {
     if extras.addsDefaultContentType, !Self.contains(fields, "Content-Type"), !Self.contains(defaults, "Content-Type") {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
@@ -147,25 +147,25 @@ final class RequestComposer: Sendable {
 
   /// The value of `Host`. A `Host` field of the request or of the configuration replaces the URL's authority; the
   /// configuration's only for the origin that the program named.
-  private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ extras: Extras) -> String {
+  private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ extras: AdditionalFields) -> String {
     otherHost(fields, extras) ?? target.authority
   }
 
-  private func otherHost(_ fields: [RequestFields.Field], _ extras: Extras) -> String? {
-    let own = fields.last { $0.name.isCaseless("Host") }
-    return (own ?? (extras.isElsewhere ? nil : privateDefaults.last { $0.name.isCaseless("Host") }))?.value
+  private func otherHost(_ fields: [RequestFields.Field], _ extras: AdditionalFields) -> String? {
+    let own = fields.last { $0.name.equalsIgnoringCase("Host") }
+    return (own ?? (extras.hasLeftOrigin ? nil : privateDefaults.last { $0.name.equalsIgnoringCase("Host") }))?.value
   }
 
   /// Returns the request's own fields, and the configuration's private fields unless the request has left its origin.
-  private func given(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
+  private func given(_ fields: [RequestFields.Field], _ extras: AdditionalFields) -> [RequestFields.Field] {
     let own = fields.filter { !Self.isOurs($0.name, extras) }.map { (name: $0.name, value: $0.value.unfolded) }
-    guard !extras.isElsewhere, !privateDefaults.isEmpty else { return own }
+    guard !extras.hasLeftOrigin, !privateDefaults.isEmpty else { return own }
     return own
       + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, extras) }
   }
 
   /// Returns the defaults for fields that the request does not have.
-  private func missing(_ fields: [RequestFields.Field], _ extras: Extras) -> [RequestFields.Field] {
+  private func missing(_ fields: [RequestFields.Field], _ extras: AdditionalFields) -> [RequestFields.Field] {
     defaults(beside: fields).filter { !Self.contains(fields, $0.name) && !Self.contains(extras.conditions, $0.name) }
   }
 
@@ -178,15 +178,15 @@ final class RequestComposer: Sendable {
   /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
   /// request.
   private func common(
-    to target: LoadTarget, _ fields: [RequestFields.Field], _ extras: Extras, _ known: KnownFields?
+    to target: LoadTarget, _ fields: [RequestFields.Field], _ extras: AdditionalFields, _ known: KnownFields?
   ) -> CommonFields? {
-    guard let known, extras.conditions.isEmpty, !extras.isElsewhere || privateDefaults.isEmpty else { return nil }
+    guard let known, extras.conditions.isEmpty, !extras.hasLeftOrigin || privateDefaults.isEmpty else { return nil }
     // Whether these are sent depends on the extras.
     if extras.authorization != nil, isGiven("Authorization", fields) { return nil }
     if extras.cookie != nil, isGiven("Cookie", fields) { return nil }
     if extras.proxyAuthorization != nil, isGiven("Proxy-Authorization", fields) { return nil }
     return known.common(for: fields) {
-      var none = Extras()
+      var none = AdditionalFields()
       none.isForwarded = extras.isForwarded
       // Fields that cannot be sent fail with the request that has them.
       return try? CommonFields(host: host(fields, target, none), given(fields, none) + missing(fields, none))
@@ -198,45 +198,47 @@ final class RequestComposer: Sendable {
   }
 
   /// Returns the fields that are sent, without those that the cache adds: the cache chooses a stored response by them.
-  /// An `Authorization` that differs in each request is replaced by the identity that it authorizes (`Extras.speaker`).
+  /// An `Authorization` that differs in each request is replaced by the identity that it authorizes (`AdditionalFields.authorizationIdentity`).
   /// `Host` is included if it differs from the URL's.
-  func fields(of request: URLRequest, _ extras: Extras) -> [RequestFields.Field] {
+  func fields(of request: URLRequest, _ extras: AdditionalFields) -> [RequestFields.Field] {
     let own = request.own.fields?.all ?? []
     var fields = given(own, extras) + missing(own, extras)
     if let host = otherHost(own, extras) { fields.append((name: "Host", value: host)) }
     if let cookie = extras.cookie { fields.append((name: "Cookie", value: cookie)) }
-    if let value = extras.speaker ?? extras.authorization { fields.append((name: "Authorization", value: value)) }
+    if let value = extras.authorizationIdentity ?? extras.authorization {
+      fields.append((name: "Authorization", value: value))
+    }
     return fields
   }
 
   /// Adds the configuration's fields that a request does not have. Fields that are private to one origin are added only
   /// if the request has not left that origin.
-  func complete(_ request: inout URLRequest, isElsewhere: Bool) {
+  func complete(_ request: inout URLRequest, hasLeftOrigin: Bool) {
     for (name, value) in additional where request.value(forHTTPHeaderField: name) == nil {
-      if !isElsewhere || !Redirection.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
+      if !hasLeftOrigin || !Redirection.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
     }
   }
 
   private static func contains(_ fields: [RequestFields.Field], _ name: String) -> Bool {
-    fields.contains { $0.name.isCaseless(name) }
+    fields.contains { $0.name.equalsIgnoringCase(name) }
   }
 
   /// Whether a field delimits the body. Such fields follow from the body (RFC 9112 6), and are not taken from the
   /// program.
   private static func isFraming(_ name: String) -> Bool {
-    name.isCaseless("Content-Length") || name.isCaseless("Transfer-Encoding")
+    name.equalsIgnoringCase("Content-Length") || name.equalsIgnoringCase("Transfer-Encoding")
   }
 
   /// Whether a field of the program's is left out: it follows from the request, `extras` has a value for it, or it is
   /// not for the recipient.
-  private static func isOurs(_ name: String, _ extras: Extras) -> Bool {
+  private static func isOurs(_ name: String, _ extras: AdditionalFields) -> Bool {
     switch name.utf8.count {
-    case 4: name.isCaseless("Host")
-    case 6: name.isCaseless("Cookie") && extras.cookie != nil
-    case 13: name.isCaseless("Authorization") && extras.authorization != nil
+    case 4: name.equalsIgnoringCase("Host")
+    case 6: name.equalsIgnoringCase("Cookie") && extras.cookie != nil
+    case 13: name.equalsIgnoringCase("Authorization") && extras.authorization != nil
     case 14, 17: isFraming(name)
     // RFC 9110 11.7.2: the field is for the proxy only, not for a server behind it.
-    case 19: name.isCaseless("Proxy-Authorization") && (extras.proxyAuthorization != nil || !extras.isForwarded)
+    case 19: name.equalsIgnoringCase("Proxy-Authorization") && (extras.proxyAuthorization != nil || !extras.isForwarded)
     default: false
     }
   }

@@ -31,7 +31,7 @@ struct RequestFields {
   /// The values by names in lower case. If a name occurs twice, the last value counts.
   var caseless: [String: String] { Dictionary(all.map { ($0.name.lowercased(), $0.value) }) { $1 } }
 
-  func value(of name: String) -> String? { all.first { $0.name.isCaseless(name) }?.value }
+  func value(of name: String) -> String? { all.first { $0.name.equalsIgnoringCase(name) }?.value }
 
   /// Whether any field concerns a cache: which stored responses may be used, or under which condition (RFC 9111 5.2,
   /// RFC 9110 13 and 14.2), or under which key they are stored (`Host`).
@@ -40,10 +40,10 @@ struct RequestFields {
   static func concernCache(_ fields: [Field]) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {
-      case 4: field.name.isCaseless("Host")
-      case 5: field.name.isCaseless("Range") || field.name.isConditional
-      case 6: field.name.isCaseless("Pragma") || field.name.isConditional
-      case 13: field.name.isCaseless("Cache-Control") || field.name.isConditional
+      case 4: field.name.equalsIgnoringCase("Host")
+      case 5: field.name.equalsIgnoringCase("Range") || field.name.isConditional
+      case 6: field.name.equalsIgnoringCase("Pragma") || field.name.isConditional
+      case 13: field.name.equalsIgnoringCase("Cache-Control") || field.name.isConditional
       default: field.name.isConditional
       }
     }
@@ -51,13 +51,13 @@ struct RequestFields {
 
   mutating func set(_ name: String, to value: String?) {
     guard value?.isFieldValue != false else { return }
-    all.removeAll { $0.name.isCaseless(name) }
+    all.removeAll { $0.name.equalsIgnoringCase(name) }
     if let value { all.append((name: name.capitalizedFieldName, value: value)) }
   }
 
   mutating func add(_ name: String, _ value: String) {
     guard value.isFieldValue else { return }
-    if let index = all.firstIndex(where: { $0.name.isCaseless(name) }) {
+    if let index = all.firstIndex(where: { $0.name.equalsIgnoringCase(name) }) {
       all[index].value += "," + value
     } else {
       all.append((name: name.capitalizedFieldName, value: value))
@@ -67,12 +67,12 @@ struct RequestFields {
   /// Adds a field as a separate line, with its name as it is.
   mutating func append(_ name: String, _ value: String) { all.append((name: name, value: value)) }
 
-  mutating func remove(_ name: String) { all.removeAll { $0.name.isCaseless(name) } }
+  mutating func remove(_ name: String) { all.removeAll { $0.name.equalsIgnoringCase(name) } }
 }
 
 extension String {
   /// Compares without regard to the case of ASCII letters, as field names are compared (RFC 9110 5.1).
-  func isCaseless(_ other: String) -> Bool {
+  func equalsIgnoringCase(_ other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
     let (one, other) = (utf8Span.span, other.utf8Span.span)
     for index in one.indices where one[index] != other[index] {

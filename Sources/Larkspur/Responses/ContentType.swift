@@ -35,7 +35,7 @@ enum ContentType {
     return (essence, lowercased(value.extracting((nameEnd + 1)...)))
   }
 
-  private static var charsetName: CaselessWord { "charset" }
+  private static var charsetName: CaseInsensitiveToken { "charset" }
 
   private static func lowercased(_ text: Span<UInt8>) -> String? {
     guard let text = try? UTF8Span(validating: text) else { return nil }

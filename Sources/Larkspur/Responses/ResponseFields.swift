@@ -43,7 +43,7 @@ enum ResponseFields: Sendable {
   }
 
   /// Whether there is a field with a name. Performance: for names that every response is searched for.
-  func contains(_ name: CaselessWord) -> Bool {
+  func contains(_ name: CaseInsensitiveToken) -> Bool {
     switch self {
     case .given(let fields): fields.contains { name.matches($0.key.utf8Span.span, 0..<$0.key.utf8.count) }
     case .wire(let bytes, let table): table.first(named: name, in: bytes.span) != nil
@@ -51,7 +51,7 @@ enum ResponseFields: Sendable {
   }
 
   /// Whether there may be a field with one of two names. Performance: `false` is quick, and the usual result.
-  func mayContain(_ one: CaselessWord, _ other: CaselessWord) -> Bool {
+  func mayContain(_ one: CaseInsensitiveToken, _ other: CaseInsensitiveToken) -> Bool {
     switch self {
     case .given: true
     case .wire(let bytes, let table): table.contains(one, or: other, in: bytes.span)
@@ -62,7 +62,7 @@ enum ResponseFields: Sendable {
   func value(of name: String) -> String? {
     switch self {
     case .given(let fields):
-      return fields[name] ?? fields.first { $0.key.isCaseless(name) }?.value
+      return fields[name] ?? fields.first { $0.key.equalsIgnoringCase(name) }?.value
     case .wire:
       let values = values(of: name)
       return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -87,7 +87,7 @@ enum ResponseFields: Sendable {
   }
 
   /// The values of the fields with a name, one by one. Performance: for names that every response is searched for.
-  func values(of name: CaselessWord) -> [String] {
+  func values(of name: CaseInsensitiveToken) -> [String] {
     switch self {
     case .given(let fields):
       return fields.sorted { $0.key < $1.key }.filter { name.matches($0.key.utf8Span.span, 0..<$0.key.utf8.count) }
@@ -107,7 +107,7 @@ enum ResponseFields: Sendable {
   /// once.
   ///
   /// - Returns: `nil` otherwise, or if `read` returns `nil`.
-  func only<Result>(_ name: CaselessWord, _ read: (Span<UInt8>) -> Result?) -> Result? {
+  func only<Result>(_ name: CaseInsensitiveToken, _ read: (Span<UInt8>) -> Result?) -> Result? {
     guard case .wire(let bytes, let table) = self else { return nil }
     let index = table.index(of: name, from: 0, in: bytes.span)
     guard index < table.count, table.index(of: name, from: index + 1, in: bytes.span) == table.count else { return nil }
@@ -118,7 +118,7 @@ enum ResponseFields: Sendable {
   func values(of name: String) -> [String] {
     switch self {
     case .given(let fields):
-      return fields.sorted { $0.key < $1.key }.filter { $0.key.isCaseless(name) }.map(\.value)
+      return fields.sorted { $0.key < $1.key }.filter { $0.key.equalsIgnoringCase(name) }.map(\.value)
     case .wire(let bytes, let table):
       var values: [String] = []
       let word = Array(name.utf8)
@@ -135,8 +135,8 @@ enum FieldNames {
   /// Returns a name in the form that the documentation of `allHeaderFields` states: words with a capital first letter
   /// and small letters otherwise. Names that begin with `x-` are unchanged.
   static func canonical(_ name: String) -> String {
-    if name.isCaseless("WWW-Authenticate") { return "WWW-Authenticate" }
-    return String(name.prefix(2)).isCaseless("x-") ? name : name.capitalizedFieldName
+    if name.equalsIgnoringCase("WWW-Authenticate") { return "WWW-Authenticate" }
+    return String(name.prefix(2)).equalsIgnoringCase("x-") ? name : name.capitalizedFieldName
   }
 
   /// Returns fields with their names in canonical form. Of several names with one canonical form, the first in the
@@ -153,7 +153,7 @@ enum FieldNames {
 
 /// The names that every response is searched for.
 enum KnownField {
-  static var setCookie: CaselessWord { "set-cookie" }
-  static var contentEncoding: CaselessWord { "content-encoding" }
-  static var contentType: CaselessWord { "content-type" }
+  static var setCookie: CaseInsensitiveToken { "set-cookie" }
+  static var contentEncoding: CaseInsensitiveToken { "content-encoding" }
+  static var contentType: CaseInsensitiveToken { "content-type" }
 }

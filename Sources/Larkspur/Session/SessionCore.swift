@@ -59,9 +59,9 @@ final class SessionCore: @unchecked Sendable {
     var taskDelegate: (any URLSessionTaskDelegate)?
     var dataDelegate: (any URLSessionDataDelegate)?
     var selective: (any URLSessionSelectiveDelegate)?
-    var tasks = PlaceList<URLSessionTask>()
+    var tasks = IndexedSet<URLSessionTask>()
     /// The awaited loads that have no task.
-    var transfers = PlaceList<Transfer>()
+    var transfers = IndexedSet<Transfer>()
     /// The requests that the cache is refreshing.
     var refreshes: Set<URLRequest> = []
     var engine: SessionEngine?
@@ -212,7 +212,7 @@ final class SessionCore: @unchecked Sendable {
     }
     guard task.isKnown else { return }
     if let own {
-      let hasWord = task.delegateWord.isGiven(by: own) {
+      let hasWord = task.methodProbe.isImplemented(by: own) {
         own.urlSession(session, didCreateTask: task)
         return true
       }
@@ -255,7 +255,7 @@ final class SessionCore: @unchecked Sendable {
       guard let transfer = try makeTransfer(of: task, session) else { throw Self.isOver }
       return transfer
     } catch {
-      TaskEnding.refuse(task, error, self)
+      TaskCompletion.refuse(task, error, self)
       throw error.failing(at: task.originalRequest?.url)
     }
   }
@@ -298,14 +298,14 @@ final class SessionCore: @unchecked Sendable {
   func begin(_ task: URLSessionTask, inline: Bool = true) {
     do {
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
-        return TaskEnding.refuse(task, Self.isOver, self)
+        return TaskCompletion.refuse(task, Self.isOver, self)
       }
       // If a delegate observes the task, the task starts on the loop's thread: an operation that the caller adds to the
       // delegate queue right after `resume` usually comes before the delegate's first call. A delegate that chooses its
       // calls needs no such order.
       begin(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
     } catch {
-      TaskEnding.refuse(task, error, self)
+      TaskCompletion.refuse(task, error, self)
     }
   }
 

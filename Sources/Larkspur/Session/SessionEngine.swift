@@ -12,7 +12,7 @@ final class SessionEngine: @unchecked Sendable {
   /// The clocks of the session's loads. They belong to the loop.
   let clocks: LoadClocks
   /// The pool of tasks that carry out loads which have to wait for more than the server.
-  let crew: Crew
+  let taskPool: TaskPool
   private let held: LoopGroup.Held
   private let tls: TLSProvider
   private let proxies: ProxySettings?
@@ -20,22 +20,22 @@ final class SessionEngine: @unchecked Sendable {
   /// it.
   private let proxyFailure: String?
   /// The resolved routes. They belong to the loop.
-  private var ways: [Key: Way] = [:]
-  /// The routes that have not been used since `ways` was emptied.
-  private var olderWays: [Key: Way] = [:]
+  private var routes: [Key: ResolvedRoute] = [:]
+  /// The routes that have not been used since `routes` was emptied.
+  private var olderRoutes: [Key: ResolvedRoute] = [:]
   private var lastKey: Key?
-  private var lastWay: Way?
+  private var lastRoute: ResolvedRoute?
   /// The latest route through a forwarding proxy, among those that no task's delegate decides about. Its connections,
   /// and the proxy's challenges on them, serve all origins. It belongs to the loop.
-  private var forwarding: Way?
-  /// The number of loads that have been given to `crew` and have not started. The count belongs to the loop.
+  private var forwarding: ResolvedRoute?
+  /// The number of loads that have been given to `taskPool` and have not started. The count belongs to the loop.
   var startingCount = 0
   /// The target of the latest request.
   var lastTarget: LoadTarget?
 
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
-    /// The identity of the decider. A later object may have an equal one: `Way.isDecided(by:)` tells the two apart.
+    /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` tells the two apart.
     var decider: ObjectIdentifier?
     var trafficClass: UInt8
 
@@ -47,10 +47,10 @@ final class SessionEngine: @unchecked Sendable {
   }
 
   /// A resolved route to an origin.
-  final class Way {
+  final class ResolvedRoute {
     let endpoint: Endpoint
     /// The router of the connections' challenges, or `nil` if the session has no delegate that could answer one.
-    let challenges: SessionChallenges?
+    let challenges: ChallengeRouter?
     /// The fields that the requests on this route have in common.
     let knownFields = KnownFields()
     /// The proxy, or `nil` if connections lead to the origin itself.
@@ -63,7 +63,7 @@ final class SessionEngine: @unchecked Sendable {
       return challenges.decider === decider
     }
 
-    init(_ endpoint: Endpoint, _ challenges: SessionChallenges?) {
+    init(_ endpoint: Endpoint, _ challenges: ChallengeRouter?) {
       self.endpoint = endpoint
       self.challenges = challenges
       proxy = endpoint.route.proxy?.proxy
@@ -73,7 +73,7 @@ final class SessionEngine: @unchecked Sendable {
     func forwarder(toSecure isSecure: Bool) -> Proxy? { proxy?.forwards(toSecure: isSecure) == true ? proxy : nil }
   }
 
-  /// Maximum number of routes in `ways`. At the limit they replace `olderWays`, so that a session keeps at most twice
+  /// Maximum number of routes in `routes`. At the limit they replace `olderRoutes`, so that a session keeps at most twice
   /// as many. A route that has been dropped is resolved again: this does not limit the session.
   private static let waysMax = 500
 
@@ -81,7 +81,7 @@ final class SessionEngine: @unchecked Sendable {
     let storage = configuration.storage
     held = try LoopGroup.shared.take()
     loop = held.loop
-    crew = Crew(on: held.loop)
+    taskPool = TaskPool(on: held.loop)
     clocks = LoadClocks(on: held.loop)
     var options = Pool.Options()
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
@@ -110,7 +110,7 @@ final class SessionEngine: @unchecked Sendable {
   func decider(of task: URLSessionTask, for target: LoadTarget, _ core: SessionCore) -> (any URLSessionTaskDelegate)? {
     // A connection without TLS and without a proxy has no challenges.
     guard target.isSecure || proxies != nil, task.isKnown, let own = task.read({ $0.delegate }),
-      own !== core.delegate, AsyncForms.mayBe(.challenge, in: own)
+      own !== core.delegate, ImplementedAsyncMethods.mayBe(.challenge, in: own)
     else { return nil }
     return own
   }
@@ -120,42 +120,43 @@ final class SessionEngine: @unchecked Sendable {
   /// - Parameters:
   ///   - decider: The task's own delegate, if it may decide about the connection.
   ///   - trafficClass: The mark of the connection's packets. Requests with different marks use different connections.
-  func knownWay(to target: LoadTarget, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8) -> Way? {
-    if let lastKey, let lastWay, lastKey.decider == decider.map(ObjectIdentifier.init),
-      lastKey.trafficClass == trafficClass, lastKey.origin.isOrigin(of: target), lastWay.isDecided(by: decider)
+  func cachedRoute(to target: LoadTarget, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8) -> ResolvedRoute?
+  {
+    if let lastKey, let lastRoute, lastKey.decider == decider.map(ObjectIdentifier.init),
+      lastKey.trafficClass == trafficClass, lastKey.origin.isOrigin(of: target), lastRoute.isDecided(by: decider)
     {
-      return lastWay
+      return lastRoute
     }
     let key = Key(target, decider, trafficClass)
-    guard let way = ways[key] ?? olderWays[key], way.isDecided(by: decider) else { return nil }
-    remember(way, key)
-    return way
+    guard let route = routes[key] ?? olderRoutes[key], route.isDecided(by: decider) else { return nil }
+    remember(route, key)
+    return route
   }
 
-  private func remember(_ way: Way, _ key: Key) {
+  private func remember(_ route: ResolvedRoute, _ key: Key) {
     lastKey = key
-    lastWay = way
-    guard ways[key] !== way else { return }
-    if ways.count >= Self.waysMax { (ways, olderWays) = ([:], ways) }
-    ways[key] = way
+    lastRoute = route
+    guard routes[key] !== route else { return }
+    if routes.count >= Self.waysMax { (routes, olderRoutes) = ([:], routes) }
+    routes[key] = route
   }
 
   /// Resolves the route to a target for which there is none yet. Runs on the loop.
-  func makeWay(
+  func resolveRoute(
     to target: LoadTarget, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8
-  ) async throws(URLError) -> Way {
-    let way = try await newWay(to: target.origin, of: core, decider: decider, trafficClass: trafficClass)
+  ) async throws(URLError) -> ResolvedRoute {
+    let route = try await newRoute(to: target.origin, of: core, decider: decider, trafficClass: trafficClass)
     // Another load may have resolved the route meanwhile.
-    if let first = knownWay(to: target, decider: decider, trafficClass: trafficClass) { return first }
-    remember(way, Key(target, decider, trafficClass))
-    return way
+    if let first = cachedRoute(to: target, decider: decider, trafficClass: trafficClass) { return first }
+    remember(route, Key(target, decider, trafficClass))
+    return route
   }
 
-  private func newWay(
+  private func newRoute(
     to origin: LoadTarget.Origin, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8
-  ) async throws(URLError) -> Way {
+  ) async throws(URLError) -> ResolvedRoute {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
-    let challenges = SessionChallenges(core, decider: decider)
+    let challenges = ChallengeRouter(core, decider: decider)
     var route = Route(host: origin.host, port: origin.port)
     if trafficClass != 0 { route.local = LocalEndpoint(trafficClass: trafficClass) }
     if origin.isSecure {
@@ -166,28 +167,28 @@ final class SessionEngine: @unchecked Sendable {
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
-        return Way(forwarding.endpoint, forwarding.challenges)
+        return ResolvedRoute(forwarding.endpoint, forwarding.challenges)
       }
-      var way = ProxyRoute(proxy)
+      var proxyRoute = ProxyRoute(proxy)
       if proxy.kind == .https {
-        way.security = asking(challenges, proxy.host, proxy.port, try await tls.security())
+        proxyRoute.security = asking(challenges, proxy.host, proxy.port, try await tls.security())
       }
-      way.userAgent = RequestComposer.userAgent
-      way.authorization = way.authorization ?? core.composer.proxyAuthorization
+      proxyRoute.userAgent = RequestComposer.userAgent
+      proxyRoute.authorization = proxyRoute.authorization ?? core.composer.proxyAuthorization
       if !isForwarded, !proxy.kind.isSOCKS {
-        way.makeAuthorizer = { TunnelTalk(by: challenges) }
+        proxyRoute.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) }
       }
-      route.proxy = way
+      route.proxy = proxyRoute
     }
     // A connection to the origin itself, without TLS, has no challenges.
     let asksNothing = route.security == nil && route.proxy == nil
-    let way = Way(pool.endpoint(for: route), asksNothing || !challenges.asksDelegate ? nil : challenges)
-    if decider == nil, way.forwarder(toSecure: origin.isSecure) != nil { forwarding = way }
-    return way
+    let resolved = ResolvedRoute(pool.endpoint(for: route), asksNothing || !challenges.asksDelegate ? nil : challenges)
+    if decider == nil, resolved.forwarder(toSecure: origin.isSecure) != nil { forwarding = resolved }
+    return resolved
   }
 
   private func asking(
-    _ challenges: SessionChallenges, _ host: String, _ port: UInt16, _ security: Security
+    _ challenges: ChallengeRouter, _ host: String, _ port: UInt16, _ security: Security
   ) -> Security {
     var security = security
     if challenges.asksDelegate { security.decideTrust = { await challenges.decide($0, port: Int(port)) } }
@@ -197,11 +198,11 @@ final class SessionEngine: @unchecked Sendable {
 
   /// Shuts the engine down. From any thread. Exchanges that are running end by themselves.
   func shutDown() {
-    crew.dismiss()
+    taskPool.shutDown()
     loop.post { [self] in
-      ways = [:]
-      olderWays = [:]
-      lastWay = nil
+      routes = [:]
+      olderRoutes = [:]
+      lastRoute = nil
       lastKey = nil
       forwarding = nil
       lastTarget = nil

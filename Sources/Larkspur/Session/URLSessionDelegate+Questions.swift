@@ -9,8 +9,8 @@ extension URLSessionDelegate {
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    guard AsyncForms.mayBe(.sessionChallenge, in: self) else {
-      challenge.delegateWord.isMissing(in: self)
+    guard ImplementedAsyncMethods.mayBe(.sessionChallenge, in: self) else {
+      challenge.methodProbe.isMissing(in: self)
       return completionHandler(.performDefaultHandling, nil)
     }
     Task.immediate {
@@ -22,8 +22,8 @@ extension URLSessionDelegate {
   public func urlSession(
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
   ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-    AsyncForms.isMissing(.sessionChallenge, in: self)
-    challenge.delegateWord.isMissing(in: self)
+    ImplementedAsyncMethods.isMissing(.sessionChallenge, in: self)
+    challenge.methodProbe.isMissing(in: self)
     return (.performDefaultHandling, nil)
   }
 }
@@ -33,8 +33,8 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
   ) {
-    guard AsyncForms.mayBe(.delayedRequest, in: self) else {
-      task.delegateWord.isMissing(in: self)
+    guard ImplementedAsyncMethods.mayBe(.delayedRequest, in: self) else {
+      task.methodProbe.isMissing(in: self)
       return completionHandler(.continueLoading, nil)
     }
     Task.immediate {
@@ -46,8 +46,8 @@ extension URLSessionTaskDelegate {
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
   ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
-    AsyncForms.isMissing(.delayedRequest, in: self)
-    task.delegateWord.isMissing(in: self)
+    ImplementedAsyncMethods.isMissing(.delayedRequest, in: self)
+    task.methodProbe.isMissing(in: self)
     return (.continueLoading, nil)
   }
 
@@ -55,8 +55,8 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    guard AsyncForms.mayBe(.redirection, in: self) else {
-      task.delegateWord.isMissing(in: self)
+    guard ImplementedAsyncMethods.mayBe(.redirection, in: self) else {
+      task.methodProbe.isMissing(in: self)
       return completionHandler(request)
     }
     Task.immediate {
@@ -69,8 +69,8 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest
   ) async -> URLRequest? {
-    AsyncForms.isMissing(.redirection, in: self)
-    task.delegateWord.isMissing(in: self)
+    ImplementedAsyncMethods.isMissing(.redirection, in: self)
+    task.methodProbe.isMissing(in: self)
     return request
   }
 
@@ -78,8 +78,8 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    guard AsyncForms.mayBe(.challenge, in: self) else {
-      challenge.delegateWord.isMissing(in: self)
+    guard ImplementedAsyncMethods.mayBe(.challenge, in: self) else {
+      challenge.methodProbe.isMissing(in: self)
       return completionHandler(.performDefaultHandling, nil)
     }
     Task.immediate {
@@ -91,8 +91,8 @@ extension URLSessionTaskDelegate {
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
   ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-    AsyncForms.isMissing(.challenge, in: self)
-    challenge.delegateWord.isMissing(in: self)
+    ImplementedAsyncMethods.isMissing(.challenge, in: self)
+    challenge.methodProbe.isMissing(in: self)
     return (.performDefaultHandling, nil)
   }
 
@@ -100,8 +100,8 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask,
     needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
   ) {
-    guard AsyncForms.mayBe(.bodyStream, in: self) else {
-      task.delegateWord.isMissing(in: self)
+    guard ImplementedAsyncMethods.mayBe(.bodyStream, in: self) else {
+      task.methodProbe.isMissing(in: self)
       return completionHandler(nil)
     }
     Task.immediate {
@@ -110,8 +110,8 @@ extension URLSessionTaskDelegate {
   }
 
   public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
-    AsyncForms.isMissing(.bodyStream, in: self)
-    task.delegateWord.isMissing(in: self)
+    ImplementedAsyncMethods.isMissing(.bodyStream, in: self)
+    task.methodProbe.isMissing(in: self)
     return nil
   }
 }
@@ -121,8 +121,8 @@ extension URLSessionDataDelegate {
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
-    guard AsyncForms.mayBe(.response, in: self) else {
-      dataTask.delegateWord.isMissing(in: self)
+    guard ImplementedAsyncMethods.mayBe(.response, in: self) else {
+      dataTask.methodProbe.isMissing(in: self)
       return completionHandler(.allow)
     }
     Task.immediate {
@@ -133,8 +133,8 @@ extension URLSessionDataDelegate {
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
   ) async -> URLSession.ResponseDisposition {
-    AsyncForms.isMissing(.response, in: self)
-    dataTask.delegateWord.isMissing(in: self)
+    ImplementedAsyncMethods.isMissing(.response, in: self)
+    dataTask.methodProbe.isMissing(in: self)
     return .allow
   }
 
@@ -142,8 +142,8 @@ extension URLSessionDataDelegate {
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
   ) {
-    guard AsyncForms.mayBe(.caching, in: self) else {
-      dataTask.delegateWord.isMissing(in: self)
+    guard ImplementedAsyncMethods.mayBe(.caching, in: self) else {
+      dataTask.methodProbe.isMissing(in: self)
       return completionHandler(proposedResponse)
     }
     Task.immediate {
@@ -154,8 +154,8 @@ extension URLSessionDataDelegate {
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
   ) async -> CachedURLResponse? {
-    AsyncForms.isMissing(.caching, in: self)
-    dataTask.delegateWord.isMissing(in: self)
+    ImplementedAsyncMethods.isMissing(.caching, in: self)
+    dataTask.methodProbe.isMissing(in: self)
     return proposedResponse
   }
 }

@@ -110,28 +110,28 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
 extension URLSessionTaskDelegate {
   public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
-    task.delegateWord.isMissing(in: self)
+    task.methodProbe.isMissing(in: self)
   }
 
   public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-    task.delegateWord.isMissing(in: self)
+    task.methodProbe.isMissing(in: self)
   }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
-  ) { task.delegateWord.isMissing(in: self) }
+  ) { task.methodProbe.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
-  ) { task.delegateWord.isMissing(in: self) }
+  ) { task.methodProbe.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
-  ) { task.delegateWord.isMissing(in: self) }
+  ) { task.methodProbe.isMissing(in: self) }
 
   public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    task.delegateWord.isMissing(in: self)
+    task.methodProbe.isMissing(in: self)
   }
 }
 
@@ -178,14 +178,14 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
 extension URLSessionDataDelegate {
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
-  ) { dataTask.delegateWord.isMissing(in: self) }
+  ) { dataTask.methodProbe.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
-  ) { dataTask.delegateWord.isMissing(in: self) }
+  ) { dataTask.methodProbe.isMissing(in: self) }
 
   public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    dataTask.delegateWord.isMissing(in: self)
+    dataTask.methodProbe.isMissing(in: self)
   }
 }
 
@@ -215,12 +215,12 @@ extension URLSessionDownloadDelegate {
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
-  ) { downloadTask.delegateWord.isMissing(in: self) }
+  ) { downloadTask.methodProbe.isMissing(in: self) }
 
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
-  ) { downloadTask.delegateWord.isMissing(in: self) }
+  ) { downloadTask.methodProbe.isMissing(in: self) }
 }
 
 /// The calls that a session makes about stream tasks. Never made in this version: see ``URLSessionStreamTask``.

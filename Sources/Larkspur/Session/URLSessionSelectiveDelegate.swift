@@ -5,7 +5,7 @@ public enum URLSessionDelegateCall: Sendable {
   case response
   /// `urlSession(_:dataTask:didReceive:)`, for each piece of the content as it arrives. Without this call the session
   /// keeps the content in memory, and delivers it in one call before the last calls.
-  case pieces
+  case didReceiveData
   /// `urlSession(_:task:didSendBodyData:totalBytesSent:totalBytesExpectedToSend:)`.
   case sentBody
   /// `urlSession(_:task:didReceiveInformationalResponse:)`.
@@ -21,7 +21,7 @@ public enum URLSessionDelegateCall: Sendable {
   /// content that was kept, the metrics and the end. Without the dispatch the session makes these calls at once, on the
   /// thread on which the task has ended, and they must not block that thread. If the session has called the task's
   /// delegate on the queue before, it makes the last calls there in any case.
-  case endOnQueue
+  case completionOnQueue
 }
 
 /// A session's delegate that chooses, each time anew, the calls that it gets, and that is notified of what happens to

@@ -91,7 +91,7 @@ final class DelegateCalls {
 
   /// Makes a call, on the delegate queue.
   static func make(_ call: Call, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
-    if let own = task.delegate, task.delegateWord.isGiven(by: own, { call(session, own) }) { return }
+    if let own = task.delegate, task.methodProbe.isImplemented(by: own, { call(session, own) }) { return }
     if let delegate = core.taskDelegate { _ = call(session, delegate) }
   }
 
@@ -117,7 +117,7 @@ final class DelegateCalls {
       let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {
         let question = Question<Answer>()
-        let hasMethod = task.delegateWord.isGiven(by: delegate) {
+        let hasMethod = task.methodProbe.isImplemented(by: delegate) {
           call(session, delegate, { question.answer($0) })
         }
         if hasMethod { return asked.value = question }

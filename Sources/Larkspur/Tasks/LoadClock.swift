@@ -134,7 +134,7 @@ final class LoadClocks {
   }
 
   fileprivate let loop: ClientLoop
-  private let own = Confined(State())
+  private let own = LoopBound(State())
 
   init(on loop: ClientLoop) { self.loop = loop }
 

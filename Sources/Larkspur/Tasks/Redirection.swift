@@ -83,10 +83,10 @@ enum Redirection {
 
   static func isPrivate(_ name: String) -> Bool {
     switch name.utf8.count {
-    case 4: name.isCaseless("Host")
-    case 6: name.isCaseless("Cookie")
-    case 13: name.isCaseless("Authorization")
-    case 19: name.isCaseless("Proxy-Authorization")
+    case 4: name.equalsIgnoringCase("Host")
+    case 6: name.equalsIgnoringCase("Cookie")
+    case 13: name.equalsIgnoringCase("Authorization")
+    case 19: name.equalsIgnoringCase("Proxy-Authorization")
     default: false
     }
   }

@@ -7,7 +7,7 @@ final class StreamReader: @unchecked Sendable {
   private let stream: InputStream
   private let queue: DispatchQueue
   /// Whether the stream may be closed during a read. Foundation's own streams must be used on one thread at a time, and
-  /// so must each `URLSessionReadyStream`.
+  /// so must each `URLSessionNonblockingInputStream`.
   private let isClosedWhileRead: Bool
   /// How long a read may continue after a cancellation, in milliseconds.
   private let lastReadMilliseconds: Int
@@ -28,11 +28,11 @@ final class StreamReader: @unchecked Sendable {
   init(_ stream: InputStream, lastReadMilliseconds: Int = 1_000) {
     self.stream = stream
     self.lastReadMilliseconds = lastReadMilliseconds
-    let ready = stream as? any URLSessionReadyStream
+    let ready = stream as? any URLSessionNonblockingInputStream
     isClosedWhileRead = ready == nil && type(of: stream) != InputStream.self
     // A queue without a target may occupy a thread of its own. Streams whose reads do not wait share the threads of the
     // global queue.
-    let isPrompt = ready?.isReadWithoutWaiting == true
+    let isPrompt = ready?.readsWithoutBlocking == true
     queue = DispatchQueue(label: "larkspur.body-stream", target: isPrompt ? .global() : nil)
   }
 

@@ -7,7 +7,7 @@ import LarkspurTransport
 final class TaskAuthentication {
   /// The conversation with one of the two that may challenge.
   private struct Side {
-    var talk: AuthenticationConversation?
+    var talk: AuthenticationFlow?
     /// What the request has to say to be let through.
     var value: String?
 
@@ -45,7 +45,9 @@ final class TaskAuthentication {
   func prepare(_ load: NetworkLoad) -> Bool {
     load.extras.authorization = origin.value
     load.extras.proxyAuthorization = proxy.value ?? load.extras.proxyAuthorization
-    defer { if load.extras.authorization != nil { load.extras.speaker = origin.talk?.speaker } }
+    defer {
+      if load.extras.authorization != nil { load.extras.authorizationIdentity = origin.talk?.authorizationIdentity }
+    }
     guard !transfer.core.memory.isBlank else { return !origin.isOpen || !proxy.isOpen }
     // A field that the program has set itself counts until the server refuses it.
     if origin.isOpen, load.request.value(forHTTPHeaderField: "Authorization") == nil,
@@ -61,7 +63,7 @@ final class TaskAuthentication {
     return !origin.isOpen || !proxy.isOpen
   }
 
-  private func conversation(for role: AuthenticationTarget.Role, _ load: NetworkLoad) -> AuthenticationConversation? {
+  private func conversation(for role: AuthenticationTarget.Role, _ load: NetworkLoad) -> AuthenticationFlow? {
     let (request, target, proxy) = (load.request, load.target, load.forwarder)
     guard let url = request.url,
       let peer = role == .origin ? AuthenticationTarget(origin: url) : proxy.map(AuthenticationTarget.init(proxy:))
@@ -69,7 +71,7 @@ final class TaskAuthentication {
     let authenticated = AuthenticatedRequest(
       method: request.own.method, target: role == .proxy ? "http://" + target.authority + target.path : target.path,
       to: role, bodyHash: bodyHash(of: request))
-    return AuthenticationConversation(
+    return AuthenticationFlow(
       with: peer, about: authenticated, url: url, memory: transfer.core.memory,
       storage: transfer.core.credentialStorage, task: transfer.task)
   }
@@ -124,10 +126,10 @@ final class TaskAuthentication {
 
   private func ask(
     _ challenge: URLAuthenticationChallenge
-  ) async throws(URLError) -> AuthenticationConversation.Reply {
+  ) async throws(URLError) -> AuthenticationFlow.Reply {
     let task = transfer.task
     return try await transfer.calls.ask(otherwise: .performDefaultHandling) { session, delegate, answer in
-      challenge.delegateWord.isGiven(by: delegate) {
+      challenge.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
         return true
       }
@@ -148,7 +150,7 @@ final class TaskAuthentication {
   }
 }
 
-extension AuthenticationConversation.Reply {
+extension AuthenticationFlow.Reply {
   /// What a delegate says to a challenge.
   init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
     self =

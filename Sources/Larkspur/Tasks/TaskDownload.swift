@@ -119,7 +119,7 @@ final class TaskDownload {
   private func takePart(at offset: Int) throws(URLError) -> Bool {
     if let part = partial?.file, let resume = partial?.resume {
       let url = DownloadFile.freshURL()
-      guard partialFiles.giveOut(resume, to: url) else { return false }
+      guard partialFiles.moveOut(resume, to: url) else { return false }
       file = DownloadFile(url, continuing: part)
       partial?.file = nil
       partial?.resume = nil
@@ -162,7 +162,7 @@ final class TaskDownload {
     else { return nil }
     // A range that the program asks for, in the request or for the session, is the program's affair.
     var asked = transfer.machine.request
-    transfer.core.composer.complete(&asked, isElsewhere: transfer.machine.isElsewhere)
+    transfer.core.composer.complete(&asked, hasLeftOrigin: transfer.machine.hasLeftOrigin)
     guard asked.value(forHTTPHeaderField: "Range") == nil else { return nil }
     let fields = response.fields
     switch BodyExtent({ fields.values(of: $0) }) {

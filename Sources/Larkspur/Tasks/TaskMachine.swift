@@ -43,7 +43,7 @@ struct TaskMachine {
   private(set) var request: URLRequest
   private(set) var redirectCount = 0
   /// Whether a redirection has left the origin that the program named.
-  private(set) var isElsewhere = false
+  private(set) var hasLeftOrigin = false
   /// The response that redirected to the present request. `nil` before the first redirection, and after a redirection
   /// by a program's protocol without a response.
   private(set) var redirection: HTTPURLResponse?
@@ -98,7 +98,7 @@ struct TaskMachine {
     mayBeLocal =
       !Redirection.isOfHTTP(request.url)
       || next.url?.scheme?.lowercased() != proposed.url?.scheme?.lowercased()
-    if let old = request.url, let new = next.url, !Redirection.isSameOrigin(old, new) { isElsewhere = true }
+    if let old = request.url, let new = next.url, !Redirection.isSameOrigin(old, new) { hasLeftOrigin = true }
     request = next
     state = .loading
     return .load

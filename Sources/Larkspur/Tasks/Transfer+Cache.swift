@@ -13,7 +13,7 @@ extension Transfer {
   /// Applies the request's cache policy without a cache: no stored response can be used, but caches on the way may be
   /// told to forward the request.
   func applyPolicyWithoutCache(
-    to request: URLRequest, _ extras: inout RequestComposer.Extras
+    to request: URLRequest, _ extras: inout RequestComposer.AdditionalFields
   ) throws(URLError) {
     switch core.policy(of: request) {
     case .returnCacheDataDontLoad:

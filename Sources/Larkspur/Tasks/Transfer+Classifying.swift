@@ -120,10 +120,10 @@ extension Transfer {
 
   /// Loads the machine's request next.
   func loadAgain() {
-    let (request, isElsewhere) = (machine.request, machine.isElsewhere)
+    let (request, hasLeftOrigin) = (machine.request, machine.hasLeftOrigin)
     currentTask?.show {
       $0.currentRequest = request
-      $0.isElsewhere = isElsewhere
+      $0.hasLeftOrigin = hasLeftOrigin
     }
     load = nil
     enter(.requested)

@@ -19,18 +19,18 @@ extension Transfer {
       resumeData = data
       failure = error.adding(resumeData: data)
     }
-    challenges?.isOver(task)
+    challenges?.detach(task)
     failure = task.complete(failure, isGiven: hasGivenFile)
     if case .dataResult = output {
       self.failure = failure
       core.ended(task)
       return resultHasCome()
     }
-    let ending = TaskEnding(task, self, core, failure, content)
+    let ending = TaskCompletion(task, self, core, failure, content)
     ending.resumeData = resumeData
     ending.metrics = metrics
     ending.file = download?.takeFile()
-    if case .delegate = output, callsIfAny?.hasDispatched != true, !wants(.endOnQueue) {
+    if case .delegate = output, callsIfAny?.hasDispatched != true, !wants(.completionOnQueue) {
       ending.isForAnyThread = true
     }
     if case .fileResult = output, isCallersOwn { return ending.complete() }

@@ -309,7 +309,7 @@ extension Transfer {
   /// the file.
   private var deliversPieces: Bool {
     guard download == nil else { return wants(.writtenData) }
-    return task.prefersIncrementalDelivery && wants(.pieces)
+    return task.prefersIncrementalDelivery && wants(.didReceiveData)
   }
 
   /// Hands over the content that has been taken, if that needs no waiting.

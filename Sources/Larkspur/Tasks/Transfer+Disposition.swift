@@ -58,7 +58,7 @@ extension Transfer {
     await calls.notify { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // The default implementation of the method reports the old task.
-      return old.delegateWord.isGiven(by: delegate) {
+      return old.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, dataTask: old, didBecome: new)
         return true
       }

@@ -75,12 +75,12 @@ extension Transfer {
   func prepare() throws(URLError) -> Need? {
     guard let load else { throw Self.inconsistency }
     let request = load.request
-    guard let way = load.way ?? knownWay(for: load) else {
+    guard let route = load.route ?? cachedRoute(for: load) else {
       return .route(decider(for: load), trafficClass: core.trafficClass(of: request))
     }
-    if load.way == nil { take(way, for: load) }
+    if load.route == nil { take(route, for: load) }
     if !load.hasFields {
-      fill(load, way)
+      fill(load, route)
       load.hasFields = true
     }
     if !load.hasCookies, let jar = core.cookieStorage, jar.isSubclass { return .cookies(jar) }
@@ -99,7 +99,7 @@ extension Transfer {
     if isHeldUp { return .resumption }
     if load.body == nil { load.body = try knownBody(of: request) }
     guard let body = load.body else { return .bodyStream }
-    if body.length == .chunked, way.endpoint.answersByHTTP10 {
+    if body.length == .chunked, route.endpoint.answersByHTTP10 {
       throw URLError.make(
         .requestBodyStreamExhausted,
         "the body's length is not known, and the server's last answer was of HTTP/1.0, which has no chunks",
@@ -107,7 +107,7 @@ extension Transfer {
     }
     if body.length != .none { upload.expectToSend(body) }
     var poolRequest = try core.poolRequest(
-      for: request, to: load.target, by: way, load.extras, body.content, body.length, priority: priority)
+      for: request, to: load.target, by: route, load.extras, body.content, body.length, priority: priority)
     if isObserved(body) { upload.observe(&poolRequest, url: request.url) }
     load.poolRequest = poolRequest
     enter(.prepared)
@@ -118,27 +118,27 @@ extension Transfer {
     currentTask.flatMap { engine.decider(of: $0, for: load.target, core) }
   }
 
-  private func knownWay(for load: NetworkLoad) -> SessionEngine.Way? {
-    engine.knownWay(to: load.target, decider: decider(for: load), trafficClass: core.trafficClass(of: load.request))
+  private func cachedRoute(for load: NetworkLoad) -> SessionEngine.ResolvedRoute? {
+    engine.cachedRoute(to: load.target, decider: decider(for: load), trafficClass: core.trafficClass(of: load.request))
   }
 
   func resolveRoute(_ decider: (any URLSessionTaskDelegate)?, _ trafficClass: UInt8) async throws(URLError) {
     guard let load else { throw Self.inconsistency }
     take(
-      try await engine.makeWay(to: load.target, of: core, decider: decider, trafficClass: trafficClass), for: load)
+      try await engine.resolveRoute(to: load.target, of: core, decider: decider, trafficClass: trafficClass), for: load)
   }
 
-  private func take(_ way: SessionEngine.Way, for load: NetworkLoad) {
-    load.way = way
-    guard let challenges = way.challenges else { return }
-    if let before = self.challenges, before !== challenges { before.isOver(task) }
+  private func take(_ route: SessionEngine.ResolvedRoute, for load: NetworkLoad) {
+    load.route = route
+    guard let challenges = route.challenges else { return }
+    if let before = self.challenges, before !== challenges { before.detach(task) }
     self.challenges = challenges
-    challenges.isAsked(for: task)
+    challenges.attach(task)
   }
 
-  private func fill(_ load: NetworkLoad, _ way: SessionEngine.Way) {
-    load.extras = core.extras(of: load.request, by: way, to: load.target, isRedirected: machine.redirectCount > 0)
-    load.extras.isElsewhere = machine.isElsewhere
+  private func fill(_ load: NetworkLoad, _ route: SessionEngine.ResolvedRoute) {
+    load.extras = core.extras(of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
+    load.extras.hasLeftOrigin = machine.hasLeftOrigin
     if let download { load.extras.conditions = download.conditions }
     if authentication != nil || !core.memory.isBlank {
       let authentication = authentication ?? TaskAuthentication(of: self)
@@ -170,17 +170,17 @@ extension Transfer {
   /// A load that has no worker subscribes to its response, if nothing but a connection has to be waited for.
   func send() throws(URLError) -> Need? {
     if hasWorker { return .response }
-    if !slot.hasBegun {
-      guard let load, let way = load.way, let request = load.poolRequest else { throw Self.inconsistency }
+    if !slot.isInFlight {
+      guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
       let pool = engine.pool
       if slot.isAsking {
         guard pool.sendNow(request, in: slot) else { return .response }
       } else {
         guard mayBeSubscribed(load, request) else { return .response }
-        guard pool.hasIdleConnection(to: way.endpoint) else {
-          return pool.ask(for: way.endpoint, priority: priority, in: slot, for: self) ? .callback : .response
+        guard pool.hasIdleConnection(to: route.endpoint) else {
+          return pool.ask(for: route.endpoint, priority: priority, in: slot, for: self) ? .callback : .response
         }
-        guard pool.beginNow(request, with: way.endpoint, in: slot) else { return .response }
+        guard pool.beginNow(request, with: route.endpoint, in: slot) else { return .response }
       }
       sent(request)
     }
@@ -208,16 +208,16 @@ extension Transfer {
   }
 
   private func answered(by running: consuming RunningExchange) {
-    load?.way?.endpoint.answered(by: running.exchange)
+    load?.route?.endpoint.answered(by: running.exchange)
     self.running = consume running
     enter(.answered)
   }
 
   /// Waits for a connection and for the head of the response.
   func awaitResponse() async throws(URLError) {
-    guard let load, let way = load.way, let request = load.poolRequest else { throw Self.inconsistency }
+    guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
     do throws(TransportError) {
-      let running = try await engine.pool.begin(request, with: way.endpoint, in: slot)
+      let running = try await engine.pool.begin(request, with: route.endpoint, in: slot)
       progressed()
       sent(request)
       answered(by: running)
@@ -240,7 +240,7 @@ extension Transfer {
       slot.failedPeer = running.exchange.peer
       running.end()
       if let load { metrics?.collect(load) }
-    } else if slot.hasBegun {
+    } else if slot.isInFlight {
       slot.giveUp()
     } else {
       engine.pool.stopAsking(in: slot)

@@ -19,7 +19,7 @@ extension Transfer {
   /// - Returns: The load by that protocol, or `nil` if no class wants the request.
   func protocolLoad(for request: URLRequest) async throws(URLError) -> ProtocolLoad? {
     var request = request
-    core.composer.complete(&request, isElsewhere: machine.isElsewhere)
+    core.composer.complete(&request, hasLeftOrigin: machine.hasLeftOrigin)
     switch source {
     case .data(let data) where request.own.method != "GET" || machine.redirectCount == 0: request.httpBody = data
     case .file(let url) where request.own.method != "GET" || machine.redirectCount == 0:
@@ -48,55 +48,55 @@ extension Transfer {
       load.client.request.httpBodyStream = stream
     }
     let start = metrics == nil ? .distantPast : Date()
-    let hearing = ProtocolHearing(load, cache: core.cache, policy: core.policy(of: load.client.request))
-    load.start(for: task, cache: hearing.readableCache)
+    let loadState = ProtocolLoadState(load, cache: core.cache, policy: core.policy(of: load.client.request))
+    load.start(for: task, cache: loadState.readableCache)
     let result: Result<Bool, URLError>
     do throws(URLError) {
-      result = .success(try await hear(hearing))
+      result = .success(try await hear(loadState))
     } catch {
       result = .failure(error)
     }
     // Do not wait for a protocol that has not returned from `startLoading()`: it may never return.
     await load.stop(waits: load.client.hasStarted)
-    metrics?.collect(without: load.client.request, hearing.response, since: start, bytes: task.countOfBytesReceived)
+    metrics?.collect(without: load.client.request, loadState.response, since: start, bytes: task.countOfBytesReceived)
     return try result.get()
   }
 
-  private func hear(_ hearing: ProtocolHearing) async throws(URLError) -> Bool {
+  private func hear(_ loadState: ProtocolLoadState) async throws(URLError) -> Bool {
     while true {
-      let event = try await next(of: hearing.load.client)
+      let event = try await next(of: loadState.load.client)
       progressed()
       try await passGate()
       switch event {
       case .redirected(let next, let response):
-        guard hearing.response == nil, hearing.early.isEmpty else { continue }
-        if try await redirect(to: next, by: response, hearing) { return true }
-        if hearing.hasStarted { return false }
+        guard loadState.response == nil, loadState.early.isEmpty else { continue }
+        if try await redirect(to: next, by: response, loadState) { return true }
+        if loadState.hasStarted { return false }
       case .response(let response, let policy):
-        if hearing.hasContentWithoutResponse {
-          try await adopt(response, hearing)
-        } else if hearing.response == nil {
-          hearing.mayStore(by: policy)
-          try await begin(response, hearing)
+        if loadState.hasContentWithoutResponse {
+          try await adopt(response, loadState)
+        } else if loadState.response == nil {
+          loadState.mayStore(by: policy)
+          try await begin(response, loadState)
         }
-      case .cachedResponseIsValid(let cached): hearing.validCached = cached
+      case .cachedResponseIsValid(let cached): loadState.validCached = cached
       case .data(let data):
-        if hearing.response == nil, case .bytes = output, hearing.keepEarly(data) { continue }
-        if hearing.response == nil {
-          try await beginWithoutResponse(hearing)
-          hearing.hasContentWithoutResponse = true
+        if loadState.response == nil, case .bytes = output, loadState.keepEarly(data) { continue }
+        if loadState.response == nil {
+          try await beginWithoutResponse(loadState)
+          loadState.hasContentWithoutResponse = true
         }
-        try await deliver(data, hearing)
-      case .challenge(let challenge): try await answer(challenge, hearing.load)
+        try await deliver(data, loadState)
+      case .challenge(let challenge): try await answer(challenge, loadState.load)
       case .finished:
-        try await complete(hearing)
+        try await complete(loadState)
         return false
       case .failed(let error):
         protocolFailure = URLError.bridged(error)
         throw URLError.make(.unknown)
       case .startReturned:
-        hearing.hasStarted = true
-        if hearing.isRefused { return false }
+        loadState.hasStarted = true
+        if loadState.isRefused { return false }
       }
     }
   }
@@ -110,18 +110,18 @@ extension Transfer {
 
   // MARK: - Events
 
-  private func begin(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
-    hearing.response = response
+  private func begin(_ response: URLResponse, _ loadState: ProtocolLoadState) async throws(URLError) {
+    loadState.response = response
     try await begin(response, length: response.expectedContentLength)
     try await passGate()
-    for data in hearing.takeEarly() { try await deliver(data, hearing) }
+    for data in loadState.takeEarly() { try await deliver(data, loadState) }
   }
 
   /// Takes a response that comes after content. The owner is notified of the response as usual. Content that has been
   /// delivered is not delivered again, and nothing is stored, because the beginning was not collected for the cache.
-  private func adopt(_ response: URLResponse, _ hearing: ProtocolHearing) async throws(URLError) {
-    hearing.hasContentWithoutResponse = false
-    hearing.response = response
+  private func adopt(_ response: URLResponse, _ loadState: ProtocolLoadState) async throws(URLError) {
+    loadState.hasContentWithoutResponse = false
+    loadState.response = response
     show(response, length: response.expectedContentLength)
     perCallDelegate?.notify(of: response)
     if case .delegate = output { try await decideDisposition(of: response) }
@@ -130,17 +130,17 @@ extension Transfer {
 
   /// Stands in for a missing response. Delegates and completion handlers get none, as in Foundation. Async functions
   /// return a response that is made from the URL.
-  private func beginWithoutResponse(_ hearing: ProtocolHearing) async throws(URLError) {
-    let blank = hearing.blankResponse
+  private func beginWithoutResponse(_ loadState: ProtocolLoadState) async throws(URLError) {
+    let blank = loadState.blankResponse
     switch output {
-    case .dataResult, .fileResult, .bytes: return try await begin(blank, hearing)
-    case .delegate, .dataHandler, .fileHandler: hearing.response = blank
+    case .dataResult, .fileResult, .bytes: return try await begin(blank, loadState)
+    case .delegate, .dataHandler, .fileHandler: loadState.response = blank
     }
     try await download?.openFile(for: blank)
   }
 
-  private func deliver(_ data: Data, _ hearing: ProtocolHearing) async throws(URLError) {
-    hearing.collect(data)
+  private func deliver(_ data: Data, _ loadState: ProtocolLoadState) async throws(URLError) {
+    loadState.collect(data)
     take(data.span)
     try await handOver()
   }
@@ -149,7 +149,7 @@ extension Transfer {
   ///
   /// - Returns: `true` if another request is to be loaded, `false` if the redirecting response is the task's.
   private func redirect(
-    to next: URLRequest, by response: URLResponse, _ hearing: ProtocolHearing
+    to next: URLRequest, by response: URLResponse, _ loadState: ProtocolLoadState
   ) async throws(URLError) -> Bool {
     var step = machine.protocolRedirected(by: response as? HTTPURLResponse, to: next)
     if case .askRedirection(let response, let next) = step {
@@ -157,30 +157,30 @@ extension Transfer {
     }
     switch step {
     case .load:
-      hearing.response = response
+      loadState.response = response
       authentication = nil
       return true
     case .fail(let error): throw error
     case .deliver, .askRedirection, .askCredential:
-      hearing.isRefused = true
-      try await begin(response, hearing)
+      loadState.isRefused = true
+      try await begin(response, loadState)
       return false
     }
   }
 
-  private func complete(_ hearing: ProtocolHearing) async throws(URLError) {
-    if hearing.response == nil {
-      if let cached = hearing.validCached {
-        try await begin(cached.response, hearing)
-        try await deliver(cached.data, hearing)
+  private func complete(_ loadState: ProtocolLoadState) async throws(URLError) {
+    if loadState.response == nil {
+      if let cached = loadState.validCached {
+        try await begin(cached.response, loadState)
+        try await deliver(cached.data, loadState)
       } else {
-        try await beginWithoutResponse(hearing)
+        try await beginWithoutResponse(loadState)
       }
     }
-    guard task is URLSessionDataTask, let (proposed, cache) = hearing.proposal,
+    guard task is URLSessionDataTask, let (proposed, cache) = loadState.proposal,
       let stored = try await askWhetherToStore(proposed, unasked: proposed)
     else { return }
-    await ProtocolLoad.store(stored, for: hearing.request, in: cache)
+    await ProtocolLoad.store(stored, for: loadState.request, in: cache)
   }
 
   /// Asks the delegate whether a response is stored.
@@ -219,11 +219,11 @@ extension Transfer {
   private func answer(_ challenge: URLAuthenticationChallenge, _ load: ProtocolLoad) async throws(URLError) {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
-    let asked = Handover<Question<AuthenticationConversation.Reply>>()
+    let asked = Handover<Question<AuthenticationFlow.Reply>>()
     pauseClock()
     await calls.notify { session, delegate in
-      let question = Question<AuthenticationConversation.Reply>()
-      let hasWord = challenge.delegateWord.isGiven(by: delegate) {
+      let question = Question<AuthenticationFlow.Reply>()
+      let hasWord = challenge.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(.init($0, $1)) }
         return true
       }
@@ -231,7 +231,7 @@ extension Transfer {
       return hasWord
     }
     resumeClock()
-    var reply: AuthenticationConversation.Reply? = .performDefaultHandling
+    var reply: AuthenticationFlow.Reply? = .performDefaultHandling
     if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
       reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })

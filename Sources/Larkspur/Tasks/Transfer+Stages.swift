@@ -116,11 +116,11 @@ extension Transfer {
   /// Has a task carry the load on.
   func startWorker() {
     hasWorker = true
-    if !slot.hasBegun, !slot.isAsking {
+    if !slot.isInFlight, !slot.isAsking {
       isStarting = true
       engine.startingCount += 1
     }
-    engine.crew.run(self)
+    engine.taskPool.run(self)
   }
 
   // MARK: - The worker
@@ -210,7 +210,7 @@ extension Transfer {
   }
 }
 
-extension Transfer: LoopCallback, CrewWork {
+extension Transfer: LoopCallback, WorkerJob {
   func perform() {
     guard !hasWorker else { return }
     if !performStages() { startWorker() }

@@ -42,7 +42,7 @@ final class Transfer: @unchecked Sendable {
     var content = TaskContent()
   }
 
-  let own: Confined<State>
+  let own: LoopBound<State>
 
   var machine: TaskMachine {
     _read { yield own.state.machine }
@@ -79,7 +79,7 @@ final class Transfer: @unchecked Sendable {
   /// The delegate of one call of an async function.
   var perCallDelegate: PerCallDelegate?
   /// The router of challenges of the connection that was requested last.
-  var challenges: SessionChallenges?
+  var challenges: ChallengeRouter?
   /// The error of a program's protocol, which becomes the task's error as it is.
   var protocolFailure: (any Error)?
 
@@ -160,7 +160,7 @@ final class Transfer: @unchecked Sendable {
     output = task?.output ?? .dataResult
     source = task?.source ?? .request
     self.selective = selective
-    own = Confined(State(machine: TaskMachine(request)))
+    own = LoopBound(State(machine: TaskMachine(request)))
     slot = RequestSlot(of: engine.pool, collectsMetrics: isWatched)
     let idle =
       request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
@@ -262,10 +262,10 @@ final class Transfer: @unchecked Sendable {
       stopsAtGate = isSuspended
       if isSuspended {
         pauseClock()
-        slot.hold()
+        slot.suspend()
       } else {
         resumeClock()
-        slot.letGo()
+        slot.resume()
       }
     }
     if !isSuspended { openGate() }

@@ -30,7 +30,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   struct Shown {
     var currentRequest: URLRequest?
     /// Whether redirections have left the origin that the program named.
-    var isElsewhere = false
+    var hasLeftOrigin = false
     var response: URLResponse?
     var bytesReceived: Int64 = 0
     var bytesSent: Int64 = 0
@@ -114,14 +114,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// `nil` if no session has created the task.
   let core: SessionCore?
   private let identifier: Int
-  /// The index of the task in its session's list. Guarded by the lock of that list.
+  /// The index of the task in its session's list. LockedState by the lock of that list.
   var place: Int?
   /// The source of the body, and the destination of the content.
   let source: BodySource
   let output: TaskOutput
   let creationDate = Date()
   /// Detects whether the delegate that is being called implements the method.
-  let delegateWord = DelegateWord()
+  let methodProbe = DelegateMethodProbe()
 
   /// Creates a task that belongs to no session and loads nothing. For subclasses in tests.
   public override init() {
@@ -190,9 +190,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// `httpAdditionalHeaders`, as on Darwin.
   open internal(set) var currentRequest: URLRequest? {
     get {
-      let (current, isElsewhere) = read { ($0.shown.currentRequest, $0.shown.isElsewhere) }
+      let (current, hasLeftOrigin) = read { ($0.shown.currentRequest, $0.shown.hasLeftOrigin) }
       guard var current, let core else { return current }
-      core.composer.complete(&current, isElsewhere: isElsewhere)
+      core.composer.complete(&current, hasLeftOrigin: hasLeftOrigin)
       return current
     }
     set { show { $0.currentRequest = newValue } }

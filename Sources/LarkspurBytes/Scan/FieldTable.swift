@@ -61,13 +61,13 @@ public struct FieldTable: Sendable {
   /// Returns the first field called `name`.
   ///
   /// - Parameter bytes: The section that the table describes.
-  public func first(named name: CaselessWord, in bytes: Span<UInt8>) -> FieldPosition? {
+  public func first(named name: CaseInsensitiveToken, in bytes: Span<UInt8>) -> FieldPosition? {
     let index = index(of: name, from: 0, in: bytes)
     return index < count ? storage[index] : nil
   }
 
   /// Whether there is a field with one of the two names.
-  public func contains(_ one: CaselessWord, or other: CaselessWord, in bytes: Span<UInt8>) -> Bool {
+  public func contains(_ one: CaseInsensitiveToken, or other: CaseInsensitiveToken, in bytes: Span<UInt8>) -> Bool {
     let lengths = Self.lengths(one) | Self.lengths(other)
     var index = self.index(from: 0, nameLengths: lengths)
     while index < count {
@@ -78,10 +78,12 @@ public struct FieldTable: Sendable {
     return false
   }
 
-  private static func lengths(_ word: CaselessWord) -> UInt32 { 1 << UInt32(truncatingIfNeeded: word.count & 31) }
+  private static func lengths(_ word: CaseInsensitiveToken) -> UInt32 {
+    1 << UInt32(truncatingIfNeeded: word.count & 31)
+  }
 
   /// Returns the index of the first field called `name` from `index` on, or `count`.
-  public func index(of name: CaselessWord, from index: Int, in bytes: Span<UInt8>) -> Int {
+  public func index(of name: CaseInsensitiveToken, from index: Int, in bytes: Span<UInt8>) -> Int {
     let lengths = Self.lengths(name)
     var index = self.index(from: index, nameLengths: lengths)
     while index < count, !name.matches(bytes, storage[index].name) {

@@ -49,7 +49,7 @@ public struct CacheControl: Hashable, Sendable {
 
   /// Reads the lines of `Cache-Control` among `fields`.
   public init(_ fields: CacheFields) {
-    for field in fields where field.name.isCaselessly("Cache-Control") {
+    for field in fields where field.name.equalsIgnoringCase("Cache-Control") {
       for member in ListMembers.split(field.value) { read(member) }
     }
   }
@@ -58,7 +58,7 @@ public struct CacheControl: Hashable, Sendable {
   /// 9111 5.4).
   public static func ofRequest(_ fields: CacheFields) -> CacheControl {
     var control = CacheControl(fields)
-    if !control.isPresent, fields.members(named: "Pragma").contains(where: { $0.isCaselessly("no-cache") }) {
+    if !control.isPresent, fields.members(named: "Pragma").contains(where: { $0.equalsIgnoringCase("no-cache") }) {
       control.noCache = .everything
     }
     return control

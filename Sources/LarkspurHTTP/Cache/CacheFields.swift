@@ -5,20 +5,20 @@ extension Array where Element == (name: String, value: String) {
   /// Returns the values of all lines with this name, in their order.
   package func values(named name: String) -> [String] {
     var values: [String] = []
-    for field in self where field.name.isCaselessly(name) { values.append(field.value) }
+    for field in self where field.name.equalsIgnoringCase(name) { values.append(field.value) }
     return values
   }
 
   package func firstValue(named name: String) -> String? {
-    first { $0.name.isCaselessly(name) }?.value
+    first { $0.name.equalsIgnoringCase(name) }?.value
   }
 
   package func contains(named name: String) -> Bool {
-    contains { $0.name.isCaselessly(name) }
+    contains { $0.name.equalsIgnoringCase(name) }
   }
 
   package mutating func removeAll(named name: String) {
-    removeAll { $0.name.isCaselessly(name) }
+    removeAll { $0.name.equalsIgnoringCase(name) }
   }
 
   /// Replaces all lines with this name by one line at the end.
@@ -31,7 +31,7 @@ extension Array where Element == (name: String, value: String) {
   /// comma in a quoted string does not separate members.
   package func members(named name: String) -> [String] {
     var members: [String] = []
-    for field in self where field.name.isCaselessly(name) { members += ListMembers.split(field.value) }
+    for field in self where field.name.equalsIgnoringCase(name) { members += ListMembers.split(field.value) }
     return members
   }
 }
@@ -86,7 +86,7 @@ enum ListMembers {
 
 extension String {
   /// Whether the strings are equal when the case of ASCII letters is ignored.
-  package func isCaselessly(_ other: String) -> Bool {
+  package func equalsIgnoringCase(_ other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
     let (bytes, others) = (utf8Span.span, other.utf8Span.span)
     for index in bytes.indices where lowered(bytes[index]) != lowered(others[index]) { return false }
@@ -113,7 +113,7 @@ struct FieldNames {
   }
 
   func contains(_ name: String) -> Bool {
-    many.isEmpty ? few.contains { $0.isCaselessly(name) } : many.contains(name.asciiLowercased)
+    many.isEmpty ? few.contains { $0.equalsIgnoringCase(name) } : many.contains(name.asciiLowercased)
   }
 }
 

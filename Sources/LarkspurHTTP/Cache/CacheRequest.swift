@@ -57,10 +57,10 @@ public struct CacheRequest: Sendable {
   public var isConditional: Bool {
     fields.contains { field in
       switch field.name.utf8.count {
-      case 8: field.name.isCaselessly("If-Match")
-      case 13: field.name.isCaselessly("If-None-Match")
-      case 17: field.name.isCaselessly("If-Modified-Since")
-      case 19: field.name.isCaselessly("If-Unmodified-Since")
+      case 8: field.name.equalsIgnoringCase("If-Match")
+      case 13: field.name.equalsIgnoringCase("If-None-Match")
+      case 17: field.name.equalsIgnoringCase("If-Modified-Since")
+      case 19: field.name.equalsIgnoringCase("If-Unmodified-Since")
       default: false
       }
     }

@@ -55,9 +55,9 @@ public enum CacheStorage {
   public static func isOfUse(_ fields: CacheFields) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {
-      case 4: field.name.isCaselessly("ETag")
-      case 7: field.name.isCaselessly("Expires")
-      case 13: field.name.isCaselessly("Cache-Control") || field.name.isCaselessly("Last-Modified")
+      case 4: field.name.equalsIgnoringCase("ETag")
+      case 7: field.name.equalsIgnoringCase("Expires")
+      case 13: field.name.equalsIgnoringCase("Cache-Control") || field.name.equalsIgnoringCase("Last-Modified")
       default: false
       }
     }
@@ -104,10 +104,10 @@ public enum CacheStorage {
     return hasNoStore
   }
 
-  private static let cacheControl: CaselessWord = "Cache-Control"
-  private static let noStore: CaselessWord = "no-store"
-  private static let mustUnderstand: CaselessWord = "must-understand"
-  private static let wordsOfUse: [CaselessWord] = ["ETag", "Expires", "Cache-Control", "Last-Modified"]
+  private static let cacheControl: CaseInsensitiveToken = "Cache-Control"
+  private static let noStore: CaseInsensitiveToken = "no-store"
+  private static let mustUnderstand: CaseInsensitiveToken = "must-understand"
+  private static let wordsOfUse: [CaseInsensitiveToken] = ["ETag", "Expires", "Cache-Control", "Last-Modified"]
   private static let lengthsOfUse: UInt32 = 1 << 4 | 1 << 7 | 1 << 13
 
   /// Returns the fields to store: all but those of the connection or a proxy (RFC 9111 3.1) and those that `no-cache`
@@ -120,7 +120,7 @@ public enum CacheStorage {
     let stored = withoutConnectionFields(fields)
     var kept = stored
     if case .fields(let names) = control.noCache {
-      kept.removeAll { field in names.contains { field.name.isCaselessly($0) } }
+      kept.removeAll { field in names.contains { field.name.equalsIgnoringCase($0) } }
     }
     if !kept.contains(named: "Date") { kept.append((name: "Date", value: HTTPDate.format(now))) }
     return kept

@@ -130,9 +130,9 @@ extension StoredResponse {
     var freshened = self
     let replaced = FieldNames(news.map(\.name))
     // An `Age` that the update does not repeat belongs to the earlier response.
-    freshened.fields = fields.filter { !replaced.contains($0.name) && !$0.name.isCaselessly("Age") } + news
+    freshened.fields = fields.filter { !replaced.contains($0.name) && !$0.name.equalsIgnoringCase("Age") } + news
     if case .fields(let names) = freshened.control.noCache {
-      freshened.fields.removeAll { field in names.contains { field.name.isCaselessly($0) } }
+      freshened.fields.removeAll { field in names.contains { field.name.equalsIgnoringCase($0) } }
     }
     freshened.requestTime = requestTime
     freshened.responseTime = responseTime

@@ -12,7 +12,7 @@ public struct ContentRange: Hashable, Sendable {
   /// Reads `bytes 0-499/1234` and `bytes 0-499/*`.
   public init?(_ text: String) {
     let parts = text.split(separator: " ", maxSplits: 1)
-    guard parts.count == 2, String(parts[0]).isCaselessly("bytes") else { return nil }
+    guard parts.count == 2, String(parts[0]).equalsIgnoringCase("bytes") else { return nil }
     let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
     guard halves.count == 2 else { return nil }
     let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
@@ -45,7 +45,7 @@ public enum RequestedRange: Hashable, Sendable {
   case suffix(Int)
 
   public init?(_ text: String) {
-    guard text.utf8.count > 6, String(text.prefix(6)).isCaselessly("bytes=") else { return nil }
+    guard text.utf8.count > 6, String(text.prefix(6)).equalsIgnoringCase("bytes=") else { return nil }
     let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
     guard ends.count == 2 else { return nil }
     if ends[0].isEmpty {

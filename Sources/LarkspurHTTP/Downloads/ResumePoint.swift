@@ -51,7 +51,7 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   public init?(status: Int, now: Double, fields: Fields) {
     guard status == 200, let validator = Self.validator(now: now, fields: fields) else { return nil }
     // RFC 9110 14.3: with `none` a server says that it does not support ranges. A missing field says nothing.
-    guard !fields("accept-ranges").contains(where: { $0.isCaselessly("none") }) else { return nil }
+    guard !fields("accept-ranges").contains(where: { $0.equalsIgnoringCase("none") }) else { return nil }
     self.init(validator: validator, offset: 0, total: BodyExtent.length(fields), coding: Self.coding(of: fields))
   }
 

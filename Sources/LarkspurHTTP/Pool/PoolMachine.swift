@@ -335,7 +335,7 @@ public struct PoolMachine: Sendable {
   private func mayDial(_ endpoint: Int, _ now: Deadline) -> Bool {
     !isSpared(endpoint, now)
       && endpoints[endpoint].members.count
-        - surplusCount(of: endpoint, now, after: SurplusAge.places) < limits.perEndpointMax
+        - surplusCount(of: endpoint, now, after: OrphanedDialAge.places) < limits.perEndpointMax
       && (connectionCount < limits.totalMax || idleCount > 0)
   }
 

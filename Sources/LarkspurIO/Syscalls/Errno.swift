@@ -77,7 +77,8 @@ public struct Errno: Error, Hashable, Sendable {
   private static let names: [Errno: String] = [
     .wouldBlock: "EAGAIN", .interrupted: "EINTR", .inProgress: "EINPROGRESS", .connectionReset: "ECONNRESET",
     .connectionRefused: "ECONNREFUSED", .timedOut: "ETIMEDOUT", .hostUnreachable: "EHOSTUNREACH",
-    .networkUnreachable: "ENETUNREACH", .brokenPipe: "EPIPE", .tooManyDescriptors: "EMFILE",
+    .networkUnreachable: "ENETUNREACH", .networkDown: "ENETDOWN", .notConnected: "ENOTCONN", .brokenPipe: "EPIPE",
+    .tooManyDescriptors: "EMFILE",
     .tooManyDescriptorsInSystem: "ENFILE", .addressNotAvailable: "EADDRNOTAVAIL", .addressInUse: "EADDRINUSE",
     .familyNotSupported: "EAFNOSUPPORT", .notPermitted: "EPERM", .accessDenied: "EACCES", .noMemory: "ENOMEM",
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",

@@ -1,6 +1,6 @@
 /// A layer of TLS on a wire, above the socket or another layer of TLS.
 ///
-/// Confined to the connection's thread, like the wire.
+/// LoopBound to the connection's thread, like the wire.
 final class TLSLayer {
   /// The number of layers below this one.
   let depth: Int

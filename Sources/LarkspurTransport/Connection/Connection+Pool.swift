@@ -63,4 +63,4 @@ extension Connection {
   }
 }
 
-private var keepAlive: CaselessWord { "keep-alive" }
+private var keepAlive: CaseInsensitiveToken { "keep-alive" }

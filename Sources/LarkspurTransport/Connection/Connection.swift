@@ -10,7 +10,7 @@ import LarkspurTLS
 public final class Connection: EndOfTickHook {
   public typealias Observer = (ConnectionEvent, Deadline) -> Void
 
-  private let confined: Confined<ConnectionCore>
+  private let confined: LoopBound<ConnectionCore>
   private var core: ConnectionCore {
     @inline(__always) _read { yield confined.state }
     @inline(__always) _modify { yield &confined.state }
@@ -35,7 +35,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Parameter observer: Called on the loop for each event, soon after it, with the time of the event.
   public init(over channel: Channel, limits: Limits = Limits(), observer: Observer? = nil) {
-    confined = Confined(ConnectionCore(over: channel, limits: limits, isObserved: observer != nil))
+    confined = LoopBound(ConnectionCore(over: channel, limits: limits, isObserved: observer != nil))
     self.observer = observer
   }
 
@@ -43,7 +43,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Parameter observer: Called on the loop for each event, soon after it, with the time of the event.
   public init(through tunnel: Tunnel, limits: Limits = Limits(), observer: Observer? = nil) {
-    confined = Confined(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
+    confined = LoopBound(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
     self.observer = observer
   }
 
@@ -66,7 +66,7 @@ public final class Connection: EndOfTickHook {
   /// Closes the connection. A running exchange fails with `TransportError.cancelled`.
   public func close() {
     core.abandon()
-    tellStory()
+    writeLog()
     wakeFollowers()
   }
 
@@ -86,7 +86,7 @@ public final class Connection: EndOfTickHook {
   func makeSecure(by security: Security, as server: ServerName, port: UInt16, deadline: Deadline)
     async throws(TransportError)
   {
-    defer { tellStory() }
+    defer { writeLog() }
     observer?(.securing(server), core.loop.kernel.now())
     core.channel?.setDeadline(deadline)
     do throws(TransportError) {
@@ -118,7 +118,7 @@ public final class Connection: EndOfTickHook {
       secured = Secured(handshake)
       return true
     case .wait(let channel, let reading, let writing):
-      tellStory()
+      writeLog()
       do throws(Channel.Interruption) {
         try await channel.wait(reading: reading, writing: writing)
       } catch {
@@ -182,7 +182,7 @@ public final class Connection: EndOfTickHook {
     _ request: RequestHead, body: [UInt8], deadline: Deadline, isPipelined: Bool = false
   ) throws(TransportError) -> UInt64 {
     guard isPipelined, !core.isIdle else {
-      defer { tellStory() }
+      defer { writeLog() }
       let number = try core.begin(request, body: body, deadline: deadline)
       if isPipelined { core.hold() }
       return number
@@ -195,7 +195,7 @@ public final class Connection: EndOfTickHook {
   func begin(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts, deadline: Deadline
   ) throws(TransportError) -> UInt64 {
-    defer { tellStory() }
+    defer { writeLog() }
     return try core.begin(request, body: body, timeouts: timeouts, deadline: deadline)
   }
 
@@ -214,7 +214,7 @@ public final class Connection: EndOfTickHook {
   /// Waits for the response's head of an exchange that has begun.
   @inline(__always)
   func head(of number: UInt64) async throws(TransportError) -> Exchange {
-    defer { tellStory() }
+    defer { writeLog() }
     while true {
       guard case .wait(let channel, let reading, let writing) = try core.pollHead() else {
         return Exchange(connection: self, number: number)
@@ -227,7 +227,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
   func head(of number: UInt64, for work: any LoopCallback) throws(TransportError) -> Exchange? {
-    defer { tellStory() }
+    defer { writeLog() }
     while true {
       // Performance: this call most often comes right after the request, when there is nothing to do but wait.
       if core.waitsForInput(), let channel = core.channel, try subscribe(work, to: channel, writing: false) {
@@ -278,7 +278,7 @@ public final class Connection: EndOfTickHook {
   /// - Returns: `true` if a piece was lent, `false` if the response is complete, `nil` if nothing has come yet.
   @inline(__always)
   func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
-    defer { tellStory() }
+    defer { writeLog() }
     switch try pollPiece(consume) {
     case .ready: return true
     case .end: return false
@@ -293,7 +293,7 @@ public final class Connection: EndOfTickHook {
   func takePiece(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
-    defer { tellStory() }
+    defer { writeLog() }
     while true {
       switch try pollPiece(consume) {
       case .ready: return true
@@ -321,7 +321,7 @@ public final class Connection: EndOfTickHook {
   /// - Returns: `false` if there is none because the response is complete.
   @inline(__always)
   func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
-    defer { tellStory() }
+    defer { writeLog() }
     while true {
       switch try pollPiece(consume) {
       case .ready: return true
@@ -336,7 +336,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: The length of the piece, or `nil` if the response is complete.
   func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {
-    defer { tellStory() }
+    defer { writeLog() }
     var count = 0
     while true {
       switch try core.pollBody(into: file, count: &count) {
@@ -352,7 +352,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: The length of the piece, 0 if the response is complete, or `nil` if nothing has come yet.
   func takePiece(into file: OpenFile) throws(TransportError) -> Int? {
-    defer { tellStory() }
+    defer { writeLog() }
     var count = 0
     switch try core.pollBody(into: file, count: &count) {
     case .ready: return count
@@ -407,7 +407,7 @@ public final class Connection: EndOfTickHook {
 
   @inline(__always)
   private func wait(for channel: Channel, reading: Bool, writing: Bool) async throws(TransportError) {
-    tellStory()
+    writeLog()
     do throws(Channel.Interruption) {
       try await channel.wait(reading: reading, writing: writing)
     } catch {
@@ -416,8 +416,8 @@ public final class Connection: EndOfTickHook {
   }
 
   @inline(__always)
-  private func tellStory() {
-    if let observer { tellStory(to: observer) }
+  private func writeLog() {
+    if let observer { writeLog(to: observer) }
   }
 
   /// Replaces the observer.
@@ -443,7 +443,7 @@ public final class Connection: EndOfTickHook {
     return metrics
   }
 
-  private func tellStory(to observer: Observer) {
+  private func writeLog(to observer: Observer) {
     for (event, time) in core.takeStory() { observer(event, time) }
   }
 
@@ -488,7 +488,7 @@ public final class Connection: EndOfTickHook {
   /// Closes the connection if the server has closed it, or sent unsolicited bytes, while it is idle.
   func lookForEnd() {
     core.lookForEnd()
-    tellStory()
+    writeLog()
   }
   var trailers: FieldTable { confined.state.trailers }
   var trailerBytes: [UInt8] { confined.state.trailerBytes }

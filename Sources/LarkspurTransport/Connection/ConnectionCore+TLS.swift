@@ -21,7 +21,7 @@ extension ConnectionCore {
     case .secured(let tls): outer = OuterTLS(tls)
     default: outer = nil
     }
-    layers = .secured(Confined(TLSLayer(engine, on: loop, through: outer, received: received)))
+    layers = .secured(LoopBound(TLSLayer(engine, on: loop, through: outer, received: received)))
   }
 
   mutating func pollHandshake() throws(TransportError) -> HandshakeStep {

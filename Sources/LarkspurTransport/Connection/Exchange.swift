@@ -46,7 +46,7 @@ public struct Exchange {
   /// - Parameter name: The field's name in lower case.
   public func value(of name: StaticString) -> String? {
     let bytes = headBytes
-    guard let entry = head.fields.first(named: CaselessWord(name), in: bytes.span) else { return nil }
+    guard let entry = head.fields.first(named: CaseInsensitiveToken(name), in: bytes.span) else { return nil }
     return FieldValue.text(entry.value, in: bytes.span)
   }
 
@@ -57,7 +57,7 @@ public struct Exchange {
   public func trailer(_ name: StaticString) -> String? {
     guard isPresent else { return nil }
     let bytes = connection.trailerBytes
-    guard let entry = connection.trailers.first(named: CaselessWord(name), in: bytes.span) else { return nil }
+    guard let entry = connection.trailers.first(named: CaseInsensitiveToken(name), in: bytes.span) else { return nil }
     return FieldValue.text(entry.value, in: bytes.span)
   }
 

@@ -103,7 +103,7 @@ extension ConnectivityMonitor {
     /// Held during a start, so that concurrent callers wait until there is a result.
     private let starts = Mutex(())
     /// The socket for requests to the kernel, or `nil` before the start. The lock is held during each request.
-    private let questions = Mutex<NetlinkQuestions?>(nil)
+    private let questions = Mutex<NetlinkRequests?>(nil)
 
     var known: Connectivity { state.withLock { $0.known } }
 
@@ -144,7 +144,7 @@ extension ConnectivityMonitor {
         // The socket listens before the first look, so that no change is missed in between.
         let changes = try NetlinkSocket(hearsChanges: true)
         try questions.withLock { questions throws(Errno) in
-          if questions == nil { questions = try NetlinkQuestions() }
+          if questions == nil { questions = try NetlinkRequests() }
         }
         let network = try look()
         state.withLock { state in

@@ -12,7 +12,7 @@ enum Layers: ~Copyable {
   case plain
   /// TLS, from the beginning of its handshake on. Performance: held by reference, because most connections have no TLS
   /// and reserve no memory for it.
-  case secured(Confined<TLSLayer>)
+  case secured(LoopBound<TLSLayer>)
   /// The connection is closed, or its socket has been given away. Nothing is sent or received any more, so the bytes of
   /// a secured connection never leave without TLS.
   case closed

@@ -7,11 +7,11 @@ import LarkspurTLS
 ///
 /// A class, because a `TLSLayer` cannot hold a value of its own type.
 final class OuterTLS {
-  private let layer: Confined<TLSLayer>
+  private let layer: LoopBound<TLSLayer>
   /// Ciphertext of the inner layer that this layer has not encrypted yet. No more is accepted until it is gone.
   private var queue = ByteQueue()
 
-  init(_ layer: consuming Confined<TLSLayer>) {
+  init(_ layer: consuming LoopBound<TLSLayer>) {
     self.layer = layer
   }
 

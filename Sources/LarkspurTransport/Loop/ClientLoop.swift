@@ -43,10 +43,10 @@ public final class ClientLoop: @unchecked Sendable {
   let bufferKeepers = Atomic(0)
 
   /// State that belongs to the thread that ticks.
-  let own: Confined<State>
+  let own: LoopBound<State>
 
   /// State that belongs to the loop's own thread, also while it waits.
-  private let waiting: Confined<Waiting>
+  private let waiting: LoopBound<Waiting>
 
   private struct Waiting: ~Copyable {
     var poller: Poller
@@ -67,7 +67,7 @@ public final class ClientLoop: @unchecked Sendable {
     /// The value of `soonest` when the loop's thread parked.
     var parkedUntil = Deadline.never
     /// The timer that ends a wait of the loop's thread at the soonest deadline.
-    var alarm: Alarm
+    var pollerTimer: PollerTimer
     /// Channels that have used up their share of this tick.
     var yielding: [Channel] = []
     var endOfTickHooks: [any EndOfTickHook] = []
@@ -132,8 +132,8 @@ public final class ClientLoop: @unchecked Sendable {
     waker = poller.waker
     watcher = poller.watcher
     inbox = Inbox(waking: poller.waker)
-    own = Confined(State(alarm: try Alarm(at: poller, kernel: kernel), now: kernel.now()))
-    waiting = Confined(Waiting(poller: poller))
+    own = LoopBound(State(pollerTimer: try PollerTimer(at: poller, kernel: kernel), now: kernel.now()))
+    waiting = LoopBound(Waiting(poller: poller))
   }
 
   /// Creates a loop with a thread of its own, which runs until `stop`.
@@ -204,7 +204,7 @@ public final class ClientLoop: @unchecked Sendable {
       if !own.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
       guard mayWait, !hasWork else { return false }
       own.state.parkedUntil = own.state.soonest
-      own.state.alarm.goOff(by: own.state.soonest)
+      own.state.pollerTimer.arm(by: own.state.soonest)
       return inbox.park()
     }
     if !waiting.state.completions.isEmpty { completeResults() }
@@ -227,7 +227,7 @@ public final class ClientLoop: @unchecked Sendable {
 
   var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.callbacks.isEmpty || !own.state.yielding.isEmpty }
 
-  /// - Parameter milliseconds: The longest wait, or -1 to wait until an event, a wake-up or the alarm.
+  /// - Parameter milliseconds: The longest wait, or -1 to wait until an event, a wake-up or the pollerTimer.
   private func wait(milliseconds: Int32) {
     do throws(Errno) {
       waiting.state.eventCount = try waiting.state.poller.wait(milliseconds: milliseconds)
@@ -246,7 +246,7 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   private func take(_ event: PollerEvent) {
-    guard event.slot != Alarm.slot else { return own.state.alarm.wentOff() }
+    guard event.slot != PollerTimer.slot else { return own.state.pollerTimer.fired() }
     channel(at: event.slot, registration: event.registration)?
       .became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
   }

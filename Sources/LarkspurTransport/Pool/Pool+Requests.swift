@@ -32,7 +32,7 @@ extension Pool {
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if !slot.hasBegun, !slot.isAsking {
+    if !slot.isInFlight, !slot.isAsking {
       if slot.isCancelled { throw .cancelled }
       guard slot.begin(at: loop.now) else { throw .localMisuse(.slotBusy) }
     }
@@ -48,7 +48,7 @@ extension Pool {
   ///
   /// - Returns: `false` if the request has to wait. Nothing has been done then.
   public func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot) -> Bool {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isHeld, request.body.isRepeatable else { return false }
+    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return false }
     let demand = demand(of: request)
     guard !demand.isPipelinable, slot.begin(at: loop.now) else { return false }
     guard let (id, order) = take(endpoint, demand) else {
@@ -60,7 +60,7 @@ extension Pool {
       slot.end()
       return false
     }
-    slot.begun = send(request, over: id, demand, order: order, deadline: deadline(of: request, in: slot), in: slot)
+    slot.inFlight = send(request, over: id, demand, order: order, deadline: deadline(of: request, in: slot), in: slot)
     return true
   }
 
@@ -71,7 +71,7 @@ extension Pool {
     guard request.body.isRepeatable, let asked = asked(in: slot), !waitsForProof(request, of: asked),
       let (id, order) = takeAsked(in: slot)
     else { return false }
-    slot.begun = send(
+    slot.inFlight = send(
       request, over: id, demand(of: request), order: order, deadline: deadline(of: request, in: slot), in: slot)
     return true
   }
@@ -82,9 +82,9 @@ extension Pool {
   ) async throws(TransportError) -> RunningExchange {
     let deadline = deadline(of: request, in: slot)
     var demand = demand(of: request)
-    var next = slot.takeBegun()
+    var next = slot.takeInFlight()
     while true {
-      let present: BegunRequest
+      let present: InFlightRequest
       if let begun = next.take() {
         present = begun
       } else {
@@ -95,11 +95,11 @@ extension Pool {
             try await wait(for: endpoint, demand, in: slot, deadline: deadline)
           }
         if waitsForProof(request, of: id) { try await waitForProof(of: id, in: slot, deadline: deadline) }
-        if slot.isHeld {
+        if slot.isSuspended {
           // Other requests may need the connection. The request keeps its order among the waiting ones.
           if let connection = openConnection(id) { release(connection, id, nil) }
           demand.order = order
-          await slot.whileHeld()
+          await slot.whileSuspended()
           guard !slot.isCancelled else { throw .cancelled }
           continue
         }
@@ -140,10 +140,10 @@ extension Pool {
   private func send(
     _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, order: UInt64,
     deadline: Deadline, in slot: RequestSlot
-  ) -> BegunRequest {
+  ) -> InFlightRequest {
     // The connection may have been closed since it was assigned.
     let connection = openConnection(id)
-    var begun = BegunRequest(
+    var begun = InFlightRequest(
       id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh,
       isRepeatable: request.body.isRepeatable, isIdempotent: request.head.isIdempotent)
     guard let connection else { return begun }
@@ -161,7 +161,7 @@ extension Pool {
 
   @inline(__always)
   private func answer(
-    to begun: BegunRequest, of request: PoolRequest, deadline: Deadline, in slot: RequestSlot
+    to begun: InFlightRequest, of request: PoolRequest, deadline: Deadline, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
     if let failure = begun.failure { throw failure }
     guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }

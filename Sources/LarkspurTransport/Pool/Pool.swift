@@ -86,12 +86,12 @@ public final class Pool: @unchecked Sendable {
 
   public let loop: ClientLoop
   let options: Options
-  private let own: Confined<State>
+  private let own: LoopBound<State>
 
   public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
     self.options = options
-    own = Confined(State(limits: options.limits))
+    own = LoopBound(State(limits: options.limits))
   }
 
   public func endpoint(for route: Route) -> Endpoint {
@@ -216,7 +216,7 @@ public final class Pool: @unchecked Sendable {
   ///
   /// - Returns: `false` if the slot cannot begin a request now.
   public func ask(for endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback) -> Bool {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isHeld, slot.begin(at: loop.now) else { return false }
+    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.begin(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
     demand.priority = priority
     let index = takeEntry()
@@ -233,7 +233,7 @@ public final class Pool: @unchecked Sendable {
 
   /// Returns the connection that `ask` has obtained, or `nil` if `begin` has to handle the result.
   func asked(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
-    guard slot.isAsking, !slot.isCancelled, !slot.isHeld, let index = slot.entry,
+    guard slot.isAsking, !slot.isCancelled, !slot.isSuspended, let index = slot.entry,
       case .running(let id) = own.state.entries[index].state
     else { return nil }
     return id

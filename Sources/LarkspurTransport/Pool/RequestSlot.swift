@@ -19,11 +19,11 @@ public final class RequestSlot: @unchecked Sendable {
   /// Whether `ask` made the entry and its result has not been taken since.
   public internal(set) var isAsking = false
   /// The request that has been sent. Only ever replaced, never mutated in place: that avoids exclusivity checks.
-  var begun: BegunRequest?
+  var inFlight: InFlightRequest?
   /// The task that waits before the request leaves (`Pool.waitForProof`).
   var pause: Waiter?
   /// Whether requests are held back: nothing more is sent, and no connection is taken.
-  private(set) var isHeld = false
+  private(set) var isSuspended = false
   /// The task that waits until requests are no longer held back.
   private var held: Waiter?
 
@@ -54,22 +54,22 @@ public final class RequestSlot: @unchecked Sendable {
     }
   }
 
-  /// Holds back what has not been sent, until `letGo`. Call it on the loop.
-  public func hold() {
-    isHeld = true
+  /// Holds back what has not been sent, until `resume`. Call it on the loop.
+  public func suspend() {
+    isSuspended = true
     connection?.holdBack(number)
   }
 
   /// Resumes what `hold` has held back. Call it on the loop.
-  public func letGo() {
-    isHeld = false
+  public func resume() {
+    isSuspended = false
     connection?.goOn(number)
     held.take()?.wake()
   }
 
   /// Suspends while requests are held back, unless the slot is cancelled.
-  func whileHeld() async {
-    while isHeld, !isCancelled { await Waiter.suspend { held = $0 } }
+  func whileSuspended() async {
+    while isSuspended, !isCancelled { await Waiter.suspend { held = $0 } }
   }
 
   /// - Returns: `false` if the slot has a request already.
@@ -113,53 +113,53 @@ public final class RequestSlot: @unchecked Sendable {
 /// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.
 extension RequestSlot {
   /// Whether a request is in flight. `Pool.begin` continues it if it has to be awaited.
-  public var hasBegun: Bool { begun != nil }
+  public var isInFlight: Bool { inFlight != nil }
 
   /// Returns the exchange if the response's head has come. `Pool.begin` handles the errors that this throws.
   ///
   /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
-    if let failure = begun?.failure { throw failure }
-    guard let connection = begun?.connection, let number = begun?.number, let id = begun?.id else {
+    if let failure = inFlight?.failure { throw failure }
+    guard let connection = inFlight?.connection, let number = inFlight?.number, let id = inFlight?.id else {
       throw .connectionClosed
     }
     do throws(TransportError) {
       guard let exchange = try connection.head(of: number, for: work) else { return nil }
-      if begun?.mayBeUnanswered(on: connection) == true { throw .connectionClosed }
-      begun = nil
+      if inFlight?.mayBeUnanswered(on: connection) == true { throw .connectionClosed }
+      inFlight = nil
       if failedPeer != nil { failedPeer = nil }
       return RunningExchange(exchange, on: id, in: self)
     } catch {
-      var failed = begun
+      var failed = inFlight
       failed?.failure = error
-      begun = failed
+      inFlight = failed
       throw error
     }
   }
 
   /// Drops the request that is in flight.
   public func giveUp() {
-    guard let given = takeBegun() else { return }
+    guard let given = takeInFlight() else { return }
     if let connection = given.connection { pool.ended(connection, given.id, given.number, in: self) }
     end()
   }
 
-  func takeBegun() -> BegunRequest? {
-    defer { if begun != nil { begun = nil } }
-    return begun
+  func takeInFlight() -> InFlightRequest? {
+    defer { if inFlight != nil { inFlight = nil } }
+    return inFlight
   }
 }
 
 /// A request that has been sent over a pool's connection, or could not be sent. It is alone on its connection or behind
 /// other requests.
-struct BegunRequest {
+struct InFlightRequest {
   let id: PoolMachine.ConnectionID
   let order: UInt64
   /// The connection, or `nil` if it had been closed.
   let connection: Connection?
   /// Whether the request needs a connection that has served no request before.
   let wantsFresh: Bool
-  /// The number of the exchange, or `nil` if it has not begun.
+  /// The number of the exchange, or `nil` if it has not inFlight.
   var number: UInt64?
   var isAlone = true
   private let isRepeatable: Bool

@@ -12,7 +12,7 @@ import Testing
     ("example.com", "xample.com", 80, false), (".example.com", "www.example.com", 80, true),
     (".example.com", "example.com", 80, true), (".example.com", "evil-example.com", 80, false),
     ("*.example.com", "www.example.com", 80, false), ("..", "a", 80, false), (".", "a", 80, false),
-    // Letter case, and the trailing dot.
+    // PendingNotification case, and the trailing dot.
     ("Example.COM", "eXample.com", 80, true), ("example.com.", "example.com", 80, true),
     ("example.com", "www.example.com.", 80, true), ("example.com.", "evil-example.com.", 80, false),
     // Separators.

@@ -28,7 +28,7 @@ import Testing
     }
     #expect(memory.isBlank)
     #expect(memory.preemptive(to: target(), for: Self.request) == nil && !wasAsked)
-    let user = AuthenticationConversationTests.user
+    let user = AuthenticationFlowTests.user
     let answer = try Self.answer("Basic realm=r", to: user)
     memory.succeeded(answer, credential: user, for: Self.request, to: Self.target())
     #expect(!memory.isBlank)
@@ -41,7 +41,7 @@ import Testing
   /// replay.
   @Test func countsAreUsedOnce() throws {
     let memory = AuthenticationMemory(storage: URLCredentialStorage())
-    let user = AuthenticationConversationTests.user
+    let user = AuthenticationFlowTests.user
     let answer = try Self.answer("Digest realm=r, nonce=n, qop=auth", to: user)
     let counts = Mutex<[String]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
@@ -58,7 +58,7 @@ import Testing
   /// The memory holds `credentialsMax` credentials; one more evicts the oldest.
   @Test func manyCredentials() throws {
     let memory = AuthenticationMemory(storage: nil)
-    let user = AuthenticationConversationTests.user
+    let user = AuthenticationFlowTests.user
     let answer = try Self.answer("Basic realm=r", to: user)
     func remember(_ number: Int) {
       memory.succeeded(answer, credential: user, for: Self.request, to: Self.target(number))
@@ -76,7 +76,7 @@ import Testing
   /// credential when it succeeds later.
   @Test func earlierWithdrawals() throws {
     let storage = URLCredentialStorage()
-    let user = AuthenticationConversationTests.user
+    let user = AuthenticationFlowTests.user
     storage.set(user, for: URLProtectionSpaceTests.space())
     storage.remove(user, for: URLProtectionSpaceTests.space())
     let memory = AuthenticationMemory(storage: storage)
@@ -97,7 +97,7 @@ import Testing
     }
     let storage = Curious()
     let memory = AuthenticationMemory(storage: storage)
-    let user = AuthenticationConversationTests.user
+    let user = AuthenticationFlowTests.user
     memory.succeeded(
       try Self.answer("Basic realm=r", to: user), credential: user, for: Self.request, to: Self.target())
     let space = URLProtectionSpaceTests.space()

@@ -81,12 +81,12 @@ final class KillableFiles: CacheFiles {
   /// The number of writes that set a file's time of use and nothing else.
   var usesNoted: Int { state.withLock { $0.usesNoted } }
 
-  func list() throws(Errno) -> [Folder.Facts] {
+  func list() throws(Errno) -> [Directory.Facts] {
     state.withLock { $0.lists += 1 }
     return try step { files in
       .success(
         files.map {
-          Folder.Facts(
+          Directory.Facts(
             name: $0.key, size: $0.value.bytes.count, usedTime: $0.value.used, changedTime: $0.value.changed)
         })
     }

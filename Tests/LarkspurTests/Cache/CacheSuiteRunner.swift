@@ -186,7 +186,7 @@ struct CacheSuiteRunner {
           isTypeSetup, request?.fields.contains(named: condition) == true, "request \(index + 1) has no \(condition)")
       }
       try checkRequest(request, script, number: index + 1)
-      for field in request?.shownFields ?? [] where !field.name.isCaselessly("Date") {
+      for field in request?.shownFields ?? [] where !field.name.equalsIgnoringCase("Date") {
         guard let response = responses[index] else { continue }
         try assert(
           true, response.value(field.name) == field.value,

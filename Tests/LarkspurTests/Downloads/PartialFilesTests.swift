@@ -89,7 +89,7 @@ import Testing
     var data = try kept()
     data.fileName = name
     #expect(files.open(data) == nil)
-    #expect(!files.giveOut(data, to: DownloadFile.freshURL()))
+    #expect(!files.moveOut(data, to: DownloadFile.freshURL()))
     // Resume data with such a file name is refused even if its signature is right.
     let key = try #require(files.key(isCreating: false))
     let encoded = try #require(data.encoded(key: key))

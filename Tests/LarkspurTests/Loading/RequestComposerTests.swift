@@ -11,18 +11,20 @@ import Testing
     ["Content-Type": "text/plain"], ["Bad Name": "1"],
   ]
 
-  private static func extras(_ change: (inout RequestComposer.Extras) -> Void) -> RequestComposer.Extras {
-    var extras = RequestComposer.Extras()
+  private static func extras(_ change: (inout RequestComposer.AdditionalFields) -> Void)
+    -> RequestComposer.AdditionalFields
+  {
+    var extras = RequestComposer.AdditionalFields()
     change(&extras)
     return extras
   }
 
-  private static var extras: [RequestComposer.Extras] {
+  private static var extras: [RequestComposer.AdditionalFields] {
     [
-      RequestComposer.Extras(), extras { $0.cookie = "a=1" }, extras { $0.authorization = "Basic x" },
+      RequestComposer.AdditionalFields(), extras { $0.cookie = "a=1" }, extras { $0.authorization = "Basic x" },
       extras { $0.proxyAuthorization = "Basic y" },
       extras { $0.conditions = [(name: "If-None-Match", value: "\"t\"")] },
-      extras { $0.isElsewhere = true }, extras { $0.addsDefaultContentType = true },
+      extras { $0.hasLeftOrigin = true }, extras { $0.addsDefaultContentType = true },
     ]
   }
 
@@ -35,7 +37,7 @@ import Testing
   private static let target = try? LoadTarget.of(#require(url), after: nil)
 
   private func head(
-    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.Extras,
+    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.AdditionalFields,
     known: KnownFields? = nil,
     method: String = "GET", to other: LoadTarget? = nil
   ) throws -> String? {
@@ -52,7 +54,7 @@ import Testing
   /// Framing fields of the configuration are not sent: the body alone determines the framing.
   @Test func framingOfTheConfigurationIsNotSent() throws {
     let composer = RequestComposer(additional: ["content-length": "9", "Transfer-Encoding": "chunked", "X-All": 1])
-    let text = try #require(try head(composer, [:], RequestComposer.Extras()))
+    let text = try #require(try head(composer, [:], RequestComposer.AdditionalFields()))
     #expect(text.contains("X-All: 1\r\n"))
     #expect(!text.lowercased().contains("content-length") && !text.lowercased().contains("transfer-encoding"))
   }
@@ -115,7 +117,7 @@ import Testing
   func credentialsForProxies(fields: [String: String], additional: [String: String], sent: String) throws {
     let composer = RequestComposer(additional: additional)
     for (extras, expected) in [
-      (RequestComposer.Extras(), nil), (Self.extras { $0.isForwarded = true }, sent),
+      (RequestComposer.AdditionalFields(), nil), (Self.extras { $0.isForwarded = true }, sent),
       (
         Self.extras {
           $0.proxyAuthorization = "found"
@@ -137,7 +139,7 @@ import Testing
   @Test func aKnownHeadIsForOneTarget() throws {
     let (composer, known) = (RequestComposer(additional: nil), KnownFields())
     let other = try LoadTarget(try #require(URL(string: "http://a.example/other")))
-    let none = RequestComposer.Extras()
+    let none = RequestComposer.AdditionalFields()
     #expect(try known.bareHead(to: #require(Self.target)) == nil)
     for _ in 0..<2 {
       _ = try head(composer, [:], none, known: known)
@@ -158,7 +160,7 @@ import Testing
     let composer = RequestComposer(additional: ["Host": "all.example"])
     let texts = try [[:], ["Host": "own.example"]].map { try head(composer, $0, .init()) ?? "" }
     #expect(texts[0].contains("\r\nHost: all.example\r\n") && texts[1].contains("\r\nHost: own.example\r\n"))
-    let elsewhere = try #require(try head(composer, [:], Self.extras { $0.isElsewhere = true }))
+    let elsewhere = try #require(try head(composer, [:], Self.extras { $0.hasLeftOrigin = true }))
     #expect(elsewhere.contains("\r\nHost: a.example\r\n") && !elsewhere.contains("all.example"))
   }
 
@@ -195,17 +197,20 @@ import Testing
   ])
   func codingsThatNobodyCanUndo(offer: String, sent: String) throws {
     let composer = RequestComposer(additional: ["accept-encoding": offer])
-    let head = try #require(try head(composer, [:], RequestComposer.Extras()))
+    let head = try #require(try head(composer, [:], RequestComposer.AdditionalFields()))
     #expect(head.contains("\r\naccept-encoding: \(sent)\r\n"))
-    let own = try #require(try self.head(composer, ["Accept-Encoding": "br"], RequestComposer.Extras()))
+    let own = try #require(try self.head(composer, ["Accept-Encoding": "br"], RequestComposer.AdditionalFields()))
     #expect(own.contains("\r\nAccept-Encoding: br\r\n"))
   }
 
   @Test func foldedValues() throws {
-    let head = try head(RequestComposer(additional: nil), ["X-One": "a\r\n\tb"], RequestComposer.Extras())
+    let head = try head(RequestComposer(additional: nil), ["X-One": "a\r\n\tb"], RequestComposer.AdditionalFields())
     #expect(try #require(head).contains("\r\nX-One: a \tb\r\n"))
-    let common = try self.head(RequestComposer(additional: ["X-Two": "a\r\n b"]), [:], RequestComposer.Extras())
+    let common = try self.head(
+      RequestComposer(additional: ["X-Two": "a\r\n b"]), [:], RequestComposer.AdditionalFields())
     #expect(try #require(common).contains("\r\nX-Two: a  b\r\n"))
-    #expect(try self.head(RequestComposer(additional: nil), ["X-One": "a\r\nb: c"], RequestComposer.Extras()) == nil)
+    #expect(
+      try self.head(RequestComposer(additional: nil), ["X-One": "a\r\nb: c"], RequestComposer.AdditionalFields()) == nil
+    )
   }
 }

@@ -36,8 +36,8 @@ import Testing
 
   private func challenges(
     of session: URLSession, decider: (any URLSessionTaskDelegate)? = nil
-  ) -> SessionChallenges {
-    SessionChallenges(session.core, decider: decider)
+  ) -> ChallengeRouter {
+    ChallengeRouter(session.core, decider: decider)
   }
 
   @Test func theSessionsDelegateIsAskedWithoutATask() async {
@@ -54,14 +54,14 @@ import Testing
     let session = URLSession(configuration: .ephemeral, delegate: isSessions ? delegate : nil, delegateQueue: nil)
     let challenges = challenges(of: session, decider: isSessions ? nil : delegate)
     let over = session.dataTask(with: try #require(URL(string: "https://a.example/")))
-    challenges.isAsked(for: over)
-    if isSessions { challenges.isOver(over) } else { _ = over.letGo() }
+    challenges.attach(over)
+    if isSessions { challenges.detach(over) } else { _ = over.letGo() }
     async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
     for _ in 0..<100 { await Task.yield() }
     #expect(delegate.asked == 0)
     let next = session.dataTask(with: try #require(URL(string: "https://a.example/")))
     next.delegate = isSessions ? nil : delegate
-    challenges.isAsked(for: next)
+    challenges.attach(next)
     #expect(await answer == nil)
     #expect(delegate.asked == 1)
     session.invalidateAndCancel()
@@ -84,10 +84,10 @@ import Testing
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let challenges = challenges(of: session)
     let url = try #require(URL(string: "https://a.example/"))
-    challenges.isAsked(for: session.dataTask(with: url))
+    challenges.attach(session.dataTask(with: url))
     async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
     while delegate.asked == 0 { await Task.yield() }
-    challenges.isAsked(for: session.dataTask(with: url))
+    challenges.attach(session.dataTask(with: url))
     #expect(await answer == nil)
     #expect(delegate.asked == 2)
     session.invalidateAndCancel()
@@ -99,9 +99,9 @@ import Testing
     let challenges = challenges(of: session)
     let url = try #require(URL(string: "https://a.example/"))
     let (earlier, latest) = (session.dataTask(with: url), session.dataTask(with: url))
-    challenges.isAsked(for: earlier)
-    challenges.isAsked(for: latest)
-    challenges.isOver(latest)
+    challenges.attach(earlier)
+    challenges.attach(latest)
+    challenges.detach(latest)
     #expect(await challenges.identity(forHost: "a.example", port: 443, issuers: []) == nil)
     #expect(delegate.asked == 1)
     session.invalidateAndCancel()
@@ -112,14 +112,14 @@ import Testing
   @Test func aDeciderThatIsGoneIsNotReplaced() async throws {
     let ofSession = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: ofSession, delegateQueue: nil)
-    var challenges: SessionChallenges
+    var challenges: ChallengeRouter
     do {
       let delegate = OfTask()
       challenges = self.challenges(of: session, decider: delegate)
       #expect(challenges.decider === delegate)
     }
     #expect(challenges.decider == nil)
-    challenges.isAsked(for: session.dataTask(with: try #require(URL(string: "https://a.example/"))))
+    challenges.attach(session.dataTask(with: try #require(URL(string: "https://a.example/"))))
     #expect(await challenges.identity(forHost: "a.example", port: 443, issuers: []) == nil)
     #expect(ofSession.asked == 0)
     session.invalidateAndCancel()

@@ -123,9 +123,25 @@ import Testing
     #expect(other.events == ["resume", "data 6", "metrics", "end"])
   }
 
+  /// The handler that waits for resume data is called on the delegate queue, whatever the delegate accepts.
+  @Test func resumeDataComesOnTheDelegateQueue() async throws {
+    let server = try server()
+    server.route("GET", "/hang", script: [.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"), .hang])
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    let session = URLSession(configuration: .ephemeral, delegate: Chooser(wanting: []), delegateQueue: queue)
+    let task = session.downloadTask(with: try #require(URL(string: server.url("/hang"))))
+    task.resume()
+    let isOnQueue = await withCheckedContinuation { continuation in
+      task.cancel(byProducingResumeData: { _ in continuation.resume(returning: OperationQueue.current === queue) })
+    }
+    #expect(isOnQueue)
+    session.invalidateAndCancel()
+  }
+
   @Test func whatIsWantedIsCalled() async throws {
     let server = try server()
-    let delegate = Chooser(wanting: [.response, .redirection, .pieces])
+    let delegate = Chooser(wanting: [.response, .redirection, .didReceiveData])
     await run(delegate, URLRequest(url: try #require(URL(string: server.url("/elsewhere")))))
     #expect(delegate.events.prefix(3) == ["resume", "redirection", "response"])
     let pieces = delegate.events.filter { $0.hasPrefix("data") }.compactMap { Int($0.dropFirst(5)) }
@@ -177,7 +193,7 @@ import Testing
   /// The last calls are made outside the queue, unless the delegate wants them there or an earlier call has used the
   /// queue.
   private static let ways: [(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool)] = [
-    ([], false), ([.endOnQueue], true), ([.response], true),
+    ([], false), ([.completionOnQueue], true), ([.response], true),
   ]
 
   @Test(arguments: ways)
@@ -273,7 +289,7 @@ import Testing
   /// With `prefersIncrementalDelivery` set to `false`, any delegate gets the content in one call.
   @Test func contentThatIsNotDeliveredAsItComesIsDeliveredWhole() async throws {
     let server = try server()
-    let delegate = Chooser(wanting: [.response, .redirection, .pieces, .sentBody])
+    let delegate = Chooser(wanting: [.response, .redirection, .didReceiveData, .sentBody])
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
     task.prefersIncrementalDelivery = false

@@ -114,7 +114,7 @@ import Testing
     }
     #expect(machine.request.value(forHTTPHeaderField: "Authorization") == nil)
     // The secret fields of the configuration are not sent either.
-    #expect(machine.isElsewhere)
+    #expect(machine.hasLeftOrigin)
   }
 
   @Test("CVE-2025-4673: Proxy-Authorization goes along")

@@ -22,8 +22,8 @@ import Testing
     task.countOfBytesReceived = 2
     task.countOfBytesExpectedToSend = 3
     task.countOfBytesExpectedToReceive = 4
-    let isElsewhere = task.show {
-      $0.isElsewhere = true
+    let hasLeftOrigin = task.show {
+      $0.hasLeftOrigin = true
       return $0.bytesSent
     }
     #expect((task.response != nil) == changes)
@@ -31,7 +31,7 @@ import Testing
     #expect(task.countOfBytesSent == (changes ? 1 : 0) && task.countOfBytesReceived == (changes ? 2 : 0))
     #expect(
       task.countOfBytesExpectedToSend == (changes ? 3 : 0) && task.countOfBytesExpectedToReceive == (changes ? 4 : 0))
-    #expect(isElsewhere == task.countOfBytesSent && task.read { $0.shown.isElsewhere } == changes)
+    #expect(hasLeftOrigin == task.countOfBytesSent && task.read { $0.shown.hasLeftOrigin } == changes)
   }
 
   /// A load that ends before it learns of `cancel()` fails as cancelled.

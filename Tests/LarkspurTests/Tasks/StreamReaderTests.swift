@@ -58,8 +58,8 @@ import Testing
   }
 
   /// A stream that may be used on one thread at a time only.
-  private final class Ready: Waiting, URLSessionReadyStream {
-    var isReadWithoutWaiting: Bool { false }
+  private final class Ready: Waiting, URLSessionNonblockingInputStream {
+    var readsWithoutBlocking: Bool { false }
   }
 
   /// Cancels a read after the stream was asked `count` times.

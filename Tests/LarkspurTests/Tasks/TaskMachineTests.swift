@@ -192,10 +192,10 @@ import Testing
     _ = machine.responseReceived(try Self.response(302, ["Location": "/proposed"]))
     _ = machine.redirectionAnswered(try Self.request("http://a.example/chosen"))
     #expect(machine.request.url?.path == "/chosen")
-    #expect(!machine.isElsewhere)
+    #expect(!machine.hasLeftOrigin)
     _ = machine.responseReceived(try Self.response(302, ["Location": "/proposed"]))
     _ = machine.redirectionAnswered(try Self.request("http://b.example/chosen"))
-    #expect(machine.isElsewhere)
+    #expect(machine.hasLeftOrigin)
   }
 
   /// A redirection may lead to a local URL (`file:` or `data:`) only if the program chose this URL, not if a server
@@ -237,6 +237,6 @@ import Testing
       _ = machine.redirectionAnswered(next)
     }
     #expect(machine.request.url?.host == "a.example")
-    #expect(machine.isElsewhere)
+    #expect(machine.hasLeftOrigin)
   }
 }

@@ -140,41 +140,41 @@ import Testing
   // MARK: - Challenges
 
   @Test func decisions() throws {
-    let challenge = TrustQuestion.challenge(trust: trust.original, port: 443)
+    let challenge = TrustChallenge.challenge(trust: trust.original, port: 443)
     let space = challenge.protectionSpace
     #expect(space.authenticationMethod == NSURLAuthenticationMethodServerTrust && space.host == "a.example")
     #expect(space.protocol == "https" && space.receivesCredentialSecurely && space.distinguishedNames == nil)
     let asked = try #require(space.serverTrust)
-    #expect(TrustQuestion.decision(.useCredential(URLCredential(trust: asked)), to: challenge) == .trusted)
+    #expect(TrustChallenge.decision(.useCredential(URLCredential(trust: asked)), to: challenge) == .trusted)
     // A trust of an equal chain and host counts, although it is another object.
-    #expect(TrustQuestion.decision(.useCredential(URLCredential(trust: trust)), to: challenge) == .trusted)
+    #expect(TrustChallenge.decision(.useCredential(URLCredential(trust: trust)), to: challenge) == .trusted)
     let password = URLCredential(user: "u", password: "p", persistence: .forSession)
     let chain = [try Self.certificate(try ca.issue().certificateDER)]
     let other = try ServerTrust(host: "a.example", chain: chain, roots: .only([root]))
     let elsewhere = try ServerTrust(host: "b.example", chain: trust.sentChain, roots: .only([root]))
     for credential in [nil, password, URLCredential(trust: other), URLCredential(trust: elsewhere)] {
-      #expect(TrustQuestion.decision(.useCredential(credential), to: challenge) == .verified)
+      #expect(TrustChallenge.decision(.useCredential(credential), to: challenge) == .verified)
     }
-    #expect(TrustQuestion.decision(.performDefaultHandling, to: challenge) == .verified)
-    #expect(TrustQuestion.decision(.cancel, to: challenge) == .refused)
-    #expect(TrustQuestion.decision(.rejectProtectionSpace, to: challenge) == .refused)
+    #expect(TrustChallenge.decision(.performDefaultHandling, to: challenge) == .verified)
+    #expect(TrustChallenge.decision(.cancel, to: challenge) == .refused)
+    #expect(TrustChallenge.decision(.rejectProtectionSpace, to: challenge) == .refused)
   }
 
   @Test func identities() throws {
     let client = try ca.issue()
     let identity = try ClientIdentity(pkcs12: Data(try client.pkcs12(password: "open")), password: "open")
     let credential = URLCredential(identity: identity, certificates: nil, persistence: .forSession)
-    let challenge = TrustQuestion.challenge(
+    let challenge = TrustChallenge.challenge(
       clientCertificateFor: URLProtectionSpace(clientCertificateFor: "a.example", port: 443, issuers: []),
       proposed: credential)
     #expect(challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
     #expect(challenge.protectionSpace.distinguishedNames == [])
     #expect(challenge.protectionSpace.serverTrust == nil)
-    for reply in [AuthenticationConversation.Reply.performDefaultHandling, .useCredential(credential)] {
-      #expect(TrustQuestion.identity(reply, to: challenge)?.certificate == identity.certificate.inner)
+    for reply in [AuthenticationFlow.Reply.performDefaultHandling, .useCredential(credential)] {
+      #expect(TrustChallenge.identity(reply, to: challenge)?.certificate == identity.certificate.inner)
     }
-    for reply in [AuthenticationConversation.Reply.cancel, .rejectProtectionSpace, .useCredential(nil)] {
-      #expect(TrustQuestion.identity(reply, to: challenge) == nil)
+    for reply in [AuthenticationFlow.Reply.cancel, .rejectProtectionSpace, .useCredential(nil)] {
+      #expect(TrustChallenge.identity(reply, to: challenge) == nil)
     }
     #expect(throws: ClientIdentity.Failure.passwordWrong) {
       try ClientIdentity(pkcs12: Data(try client.pkcs12(password: "open")), password: "wrong")

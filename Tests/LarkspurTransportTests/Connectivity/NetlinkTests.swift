@@ -145,7 +145,7 @@ import Testing
 
   /// The machine that runs the tests has at least a loopback link, and a route lookup finds it.
   @Test func theMachineItself() throws {
-    var questions = try NetlinkQuestions()
+    var questions = try NetlinkRequests()
     let snapshot = try questions.snapshot()
     #expect(snapshot.links.values.contains { $0.kind == .loopback && $0.name == "lo" })
     let loopback = try questions.link(to: .loopback(port: 80))

@@ -40,12 +40,12 @@ import Testing
     let running = fetch(request("PUT", body: body.count), body: content, through: pool, in: slot)
     world.settle()
     #expect(kernel.peer().received.count == 5_000)
-    onLoop { slot.hold() }
+    onLoop { slot.suspend() }
     kernel.peer().setSendRoom(1 << 20)
     world.settle()
     world.advance(by: .seconds(100))
     #expect(kernel.peer().received.count == 5_000)
-    onLoop { slot.letGo() }
+    onLoop { slot.resume() }
     world.settle()
     #expect(Array(kernel.peer().received.suffix(body.count)) == body)
     kernel.peer().send(PoolTests.response)
@@ -62,7 +62,7 @@ import Testing
     world.settle()
     let held = fetch(request("GET", "/held"), through: pool, in: slot)
     world.settle()
-    onLoop { slot.hold() }
+    onLoop { slot.suspend() }
     let last = fetch(request("GET", "/last"), through: pool, in: others[1])
     world.settle()
     for (running, path) in [(first, "/first"), (last, "/last")] {
@@ -77,7 +77,7 @@ import Testing
       world.settle()
       #expect(held.transportError == .cancelled)
     } else {
-      onLoop { slot.letGo() }
+      onLoop { slot.resume() }
       world.settle()
       #expect(kernel.peer().receivedText.contains("GET /held "))
       kernel.peer().send(PoolTests.response)

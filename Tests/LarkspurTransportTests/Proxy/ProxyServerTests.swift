@@ -96,7 +96,7 @@ import Testing
 
   /// An orderly end sends close_notify through both layers. The server does not read further on the outer layer after
   /// that.
-  @Test func farewell() async throws {
+  @Test func closeNotify() async throws {
     let proxy = try proxy()
     proxy.enqueue(script(isSecure: true, [Self.connect, Self.established]))
     _ = try await transfer(via: route(proxy, isSecure: true)).get()

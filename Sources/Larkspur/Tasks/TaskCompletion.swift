@@ -1,0 +1,137 @@
+import Foundation
+import LarkspurTransport
+
+/// The end of a task: the last calls to its owner, and its removal from the session.
+final class TaskCompletion: LoopCompletion, @unchecked Sendable {
+  private let task: URLSessionTask
+  private let session: URLSession?
+  /// `nil` if the task could not be started.
+  private let transfer: Transfer?
+  private let core: SessionCore
+  private let failure: (any Error)?
+  private let content: TaskContent
+  var file: DownloadFile?
+  /// The data from which a failed download can continue.
+  var resumeData: Data?
+  /// The metrics, if the delegate has not received them yet.
+  var metrics: URLSessionTaskMetrics?
+  /// Whether the delegate accepts these calls on any thread (`URLSessionDelegateCall.completionOnQueue`).
+  var isForAnyThread = false
+
+  init(
+    _ task: URLSessionTask, _ transfer: Transfer?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
+  ) {
+    self.task = task
+    self.transfer = transfer
+    session = transfer?.session ?? task.read { $0.session }
+    self.core = core
+    self.failure = failure
+    self.content = content
+  }
+
+  /// Completes a task that cannot be started.
+  static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
+    let error = error.failing(at: task.originalRequest?.url)
+    let ending = TaskCompletion(task, nil, core, error, TaskContent())
+    switch task.output {
+    case .delegate, .dataHandler, .fileHandler:
+      ending.metrics = URLSessionTaskMetrics(transactions: [], start: task.creationDate, end: Date(), redirectCount: 0)
+    case .dataResult, .fileResult, .bytes: break
+    }
+    task.complete(error)
+    ending.complete()
+  }
+
+  /// Makes the last calls on the delegate queue. If the program cancels the operation that carries them, these calls
+  /// are dropped, except those of handlers of resume data. The task completes anyway.
+  private func tellLater() {
+    core.delegateQueue.async { [self] in
+      tell()
+    } otherwise: { [self] in
+      if let telling = tellingOfResumeData() { core.delegateQueue.insist(telling) }
+      core.ended(task)
+    }
+  }
+
+  func complete() {
+    switch task.output {
+    // No call goes to the delegate queue: a caller awaits the result.
+    case .dataResult, .fileResult, .bytes: tell()
+    case .delegate where isForAnyThread: tell()
+    case .delegate, .dataHandler, .fileHandler: tellLater()
+    }
+  }
+
+  private func tell() {
+    tellRest()
+    tellMetrics()
+    tellResumeData()
+    switch task.output {
+    // Only a task that could not be started comes here. `SessionCore.transfer(of:)` throws the error to the caller.
+    case .dataResult: break
+    case .fileResult:
+      if failure == nil { file?.giveAway() }
+      transfer?.failure = failure
+      transfer?.resultFile = file?.url
+    case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
+    case .dataHandler(let handler):
+      if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
+    case .fileHandler(let handler):
+      if let failure { handler(nil, content.response, failure) } else { handler(file?.url, content.response, nil) }
+    case .delegate: tellDelegate()
+    }
+    file = nil
+    core.ended(task)
+    if case .fileResult = task.output { transfer?.complete() }
+  }
+
+  private func tellResumeData() {
+    guard let telling = tellingOfResumeData() else { return }
+    // An awaited download completes on another thread than the delegate queue's, as does the task of a delegate that
+    // accepts its last calls on any thread.
+    if case .fileResult = task.output { return core.delegateQueue.insist(telling) }
+    if isForAnyThread { core.delegateQueue.insist(telling) } else { telling() }
+  }
+
+  /// Returns a function that calls the handlers which wait for resume data, or `nil` if there are none.
+  private func tellingOfResumeData() -> (@Sendable () -> Void)? {
+    let handlers = (task as? URLSessionDownloadTask)?.takeResumeDataHandlers() ?? []
+    guard !handlers.isEmpty else { return nil }
+    return { [resumeData] in for handler in handlers { handler.call(resumeData) } }
+  }
+
+  /// Gives the delegate the content that was held back for one call.
+  private func tellRest() {
+    // The delegate of a cancelled task gets no content.
+    guard content.isHeldBack, !content.data.isEmpty, (failure as? URLError)?.code != .cancelled,
+      let dataTask = task as? URLSessionDataTask, let session
+    else { return }
+    let (data, core) = (content.data, core)
+    DelegateCalls.make(
+      { session, delegate in
+        guard let delegate = core.dataDelegate(delegate) else { return false }
+        delegate.urlSession(session, dataTask: dataTask, didReceive: data)
+        return true
+      }, for: task, of: session, core)
+  }
+
+  private func tellMetrics() {
+    guard let metrics, let session else { return }
+    let task = task
+    DelegateCalls.make(
+      { session, delegate in
+        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+        return true
+      }, for: task, of: session, core)
+  }
+
+  private func tellDelegate() {
+    guard let session else { return }
+    let (task, failure) = (task, failure)
+    DelegateCalls.make(
+      { session, delegate in
+        delegate.urlSession(session, task: task, didCompleteWithError: failure)
+        return true
+      }, for: task, of: session, core)
+  }
+}

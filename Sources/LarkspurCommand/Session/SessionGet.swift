@@ -1,0 +1,182 @@
+import Foundation
+import Larkspur
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTransport
+
+/// `larkspur get` with an option that needs a session: makes the request by the public API of `URLSession` alone.
+///
+/// The delegate passes one piece of the body on and waits until the main thread has written it. So a slow output slows
+/// the server down, and a signal ends a write that blocks.
+struct SessionGet {
+  private let options: GetOptions
+  private let loop: ClientLoop
+  private let start: Deadline
+
+  init(_ options: GetOptions, on loop: ClientLoop) {
+    self.options = options
+    self.loop = loop
+    start = loop.kernel.now()
+  }
+
+  private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
+
+  func run() async -> ExitStatus {
+    do throws(CommandFailure) {
+      let target = try RequestURL.parse(options.url)
+      let proxy = try ProxySetUp.proxy(options, to: target)
+      let plan = try GetRequest(options, to: target, through: proxy)
+      let form =
+        options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
+      let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
+      let output =
+        if options.session.resumes, let path = options.output {
+          try FileOutput(goingOnWith: path, deadline: deadline)
+        } else {
+          try FileOutput(path: options.output, deadline: deadline)
+        }
+      CaughtSignal.interruptCalls(at: deadline)
+      do throws(CommandFailure) {
+        let request = try SessionRequest.make(plan, options, to: target, form: form, from: output.offset)
+        var settings = try SessionSetUp(options, for: target)
+        settings.jar = jar
+        let transfer = SessionTransfer(settings, form: form)
+        try await receive(request, by: transfer, to: output)
+        try output.commit()
+      } catch {
+        output.abandon()
+        // The cookies that a server has set count, even if the transfer fails.
+        try? jar?.save(deadline: deadline)
+        throw error
+      }
+      try jar?.save(deadline: deadline)
+      return .success
+    } catch {
+      if let words = error.words { Console.complain(words) }
+      return error.status
+    }
+  }
+
+  // MARK: - The response
+
+  private func receive(
+    _ request: URLRequest, by transfer: SessionTransfer, to output: FileOutput
+  ) async throws(CommandFailure) {
+    let events = transfer.begin(request)
+    defer { transfer.end() }
+    var progress: ProgressBar?
+    defer { progress?.finish(now: loop.kernel.now()) }
+    var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
+    var isWanted = true
+    var missing: Int?
+    /// The response whose coding has not been checked yet, or `nil` once its body has begun.
+    var response: HTTPURLResponse?
+    for await event in events {
+      switch event {
+      case .response(let head):
+        response = head
+        isWanted = try take(head, output, &missing)
+        if isWanted, output.isFile, !options.isVerbose, !options.session.showsMetrics,
+          OpenFile.standardError.isTerminal
+        {
+          let total = head.expectedContentLength >= 0 ? Int(clamping: head.expectedContentLength) : nil
+          progress = ProgressBar(total: total, on: .standardError, now: loop.kernel.now())
+        }
+      case .piece(let piece):
+        if isWanted {
+          if let received = response { try checkCoding(of: received) }
+          response = nil
+          if let count = missing {
+            guard piece.count <= count else {
+              throw CommandFailure(.resumeFailed, "\(output.name): the server sends more than it says")
+            }
+            missing = count - piece.count
+          }
+          try output.write(piece.span)
+          progress?.advance(by: piece.count, now: loop.kernel.now())
+          try await wait(pace?.pause(after: piece.count, now: loop.kernel.now()))
+        }
+        transfer.pieceIsTaken()
+      case .metrics(let metrics):
+        progress?.finish(now: loop.kernel.now())
+        progress = nil
+        if options.isVerbose { SessionLog.tell(metrics) }
+        if options.session.showsMetrics { Console.note(MetricsTable.text(metrics)) }
+      case .completed(let failure):
+        if let failure { throw failure }
+        if let count = missing, count > 0 {
+          throw CommandFailure(.partialBody, "\(output.name): the server sends \(count) bytes less than it says")
+        }
+        return
+      }
+    }
+    // Only a signal ends the stream early, by cancelling the task, and the process exits with that signal's status.
+    throw CommandFailure(.signal(2))
+  }
+
+  /// Judges a response, and writes its head if `-i` asks for it. Sets `missing` to the length of the range that the
+  /// response announces, if there is one.
+  ///
+  /// - Returns: Whether to write the body.
+  private func take(
+    _ response: HTTPURLResponse, _ output: FileOutput, _ missing: inout Int?
+  ) throws(CommandFailure) -> Bool {
+    let status = response.statusCode
+    if output.offset == 0, let part = RangeAnswer.part(in: response) {
+      throw CommandFailure(.resumeFailed, "\(output.name) cannot be loaded: the server sends \(part)")
+    }
+    if let offset = output.offset, offset > 0 {
+      switch RangeAnswer(response, offset: offset) {
+      case .rest(let count):
+        missing = count
+        return true
+      case .complete: return false
+      case .whole:
+        throw CommandFailure(
+          .rangeRefused,
+          "\(output.name) cannot be completed: the server sends the whole only (without --resume it begins "
+            + "again)")
+      case .another(let words):
+        throw CommandFailure(.resumeFailed, "\(output.name) cannot be completed: \(words)")
+      case .other where status < 400:
+        throw CommandFailure(
+          .rangeRefused,
+          "\(output.name) cannot be completed: the server answered with \(status) "
+            + "\(HTTPURLResponse.localizedString(forStatusCode: status))")
+      case .other: break
+      }
+    }
+    if options.showsHead { try output.write(Array(SessionLog.head(of: response).utf8).span) }
+    if status >= 400, options.failsOnHTTPError || output.offset != nil {
+      let reason = HTTPURLResponse.localizedString(forStatusCode: status)
+      throw CommandFailure(.httpError, "\(name(of: response)): the server answered with \(status) \(reason)")
+    }
+    return true
+  }
+
+  /// Throws if the content has an unknown coding, which a session leaves undecoded.
+  private func checkCoding(of response: HTTPURLResponse) throws(CommandFailure) {
+    guard options.session.decodes, let codings = response.value(forHTTPHeaderField: "Content-Encoding") else { return }
+    for coding in codings.lowercased().split(whereSeparator: { ", \t".contains($0) })
+    where !["gzip", "x-gzip", "deflate", "identity"].contains(coding) {
+      throw CommandFailure(
+        .codingBroken, "\(name(of: response)): the content is coded by \(Format.visible(coding.utf8)), which is unknown"
+      )
+    }
+  }
+
+  private func name(of response: HTTPURLResponse) -> String {
+    response.url?.host(percentEncoded: true) ?? RequestURL.told(options.url)
+  }
+
+  /// Sleeps for a pause of `Pace`, at most until the deadline.
+  private func wait(_ pause: Duration?) async throws(CommandFailure) {
+    guard let pause, pause > .zero else { return }
+    let now = loop.kernel.now()
+    let isTooLong = deadline != .never && now.advanced(by: pause) > deadline
+    // A signal ends the sleep, and then the stream of events.
+    try? await Task.sleep(for: isTooLong ? deadline.duration(since: now) : pause)
+    guard isTooLong, !Task.isCancelled else { return }
+    throw CommandFailure(.timedOut, "\(RequestURL.told(options.url)): timed out (--max-time)")
+  }
+}

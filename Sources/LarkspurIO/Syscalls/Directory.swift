@@ -1,0 +1,103 @@
+@_implementationOnly import CLarkspurLinux
+
+/// A private directory of the current user, and the files in it. All calls block their thread.
+public final class Directory: Sendable {
+  /// Facts about a file that are known without opening it. Times are in seconds since 1970.
+  public struct Facts: Hashable, Sendable {
+    public var name: String
+    public var size: Int
+    public var usedTime: Double
+    public var changedTime: Double
+
+    public init(name: String, size: Int, usedTime: Double, changedTime: Double) {
+      self.name = name
+      self.size = size
+      self.usedTime = usedTime
+      self.changedTime = changedTime
+    }
+  }
+
+  let descriptor: OpenFile
+
+  /// Opens the directory, and removes the permissions of other users. Refuses a symbolic link.
+  ///
+  /// - Parameter isCreating: Whether to create a directory that does not exist. Its parent must exist.
+  /// - Throws: `notPermitted` if the directory belongs to another user.
+  public init(path: String, isCreating: Bool) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the path that lives as long as the call.
+    descriptor = try OpenFile(opened: unsafe larkspur_open_private_folder(path, isCreating ? 1 : 0))
+  }
+
+  /// Returns the regular files in the directory, in no particular order.
+  public func list() throws(Errno) -> [Facts] {
+    guard let list = unsafe larkspur_list_folder(descriptor.number) else { throw .current }
+    // Safe: the list belongs to this call, which closes it here.
+    defer { unsafe closedir(list) }
+    var files: [Facts] = []
+    // Safe: the name is read before the next call on the list replaces it.
+    while let name = unsafe larkspur_next_name(list) {
+      var facts = larkspur_file_facts()
+      guard unsafe larkspur_facts_in_folder(descriptor.number, name, &facts) == 0 else { continue }
+      files.append(
+        Facts(
+          name: unsafe String(cString: name), size: Int(facts.size), usedTime: facts.used, changedTime: facts.changed))
+    }
+    return files
+  }
+
+  /// Returns the first `count` bytes of a file, or all of them if there are fewer.
+  public func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    let file = try OpenFile(opened: unsafe larkspur_open_in_folder(descriptor.number, name))
+    let size = try file.byteCount()
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      // Ask for one byte more than the rest of the file: a shorter read then shows the end, without another call.
+      let wanted = min(count - bytes.count, max(size - bytes.count, 0) + 1)
+      let piece = try file.read(atMost: wanted)
+      if bytes.isEmpty { bytes = piece } else { bytes += piece }
+      if piece.isEmpty || piece.count < wanted && bytes.count >= size { break }
+    }
+    return bytes
+  }
+
+  /// Creates a file that only the current user can read. Fails if there is a file of that name.
+  public func create(_ name: String) throws(Errno) -> OpenFile {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    try OpenFile(opened: unsafe larkspur_create_in_folder(descriptor.number, name))
+  }
+
+  /// Renames a file, and replaces a file of the other name in one step.
+  public func rename(_ name: String, to other: String) throws(Errno) {
+    // Safe: the call reads NUL-terminated copies of the names.
+    guard unsafe renameat(descriptor.number, name, descriptor.number, other) == 0 else { throw .current }
+  }
+
+  public func remove(_ name: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    guard unsafe unlinkat(descriptor.number, name, 0) == 0 else { throw .current }
+  }
+
+  /// Sets the times of a file, in seconds since 1970. `nil` leaves a time as it is.
+  public func setTimes(_ name: String, used: Double?, changed: Double?) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    guard unsafe larkspur_set_times_in_folder(descriptor.number, name, used ?? .nan, changed ?? .nan) == 0 else {
+      throw .current
+    }
+  }
+
+  /// Returns once the names of the files have reached the disk.
+  public func sync() throws(Errno) { try descriptor.sync() }
+
+  /// Tries to take a lock that processes and threads share, by means of a file. Never waits, because the holder may be
+  /// stopped. The lock ends with the returned file, and when the process ends in any way.
+  ///
+  /// - Returns: The lock's file, or `nil` if the lock is held already.
+  public func lock(_ name: String) throws(Errno) -> OpenFile? {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    let file = try OpenFile(opened: unsafe larkspur_open_lock_in_folder(descriptor.number, name))
+    guard flock(file.number, LOCK_EX | LOCK_NB) != 0 else { return file }
+    if Errno.current == .wouldBlock { return nil }
+    throw .current
+  }
+}
