@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurIO
 import Synchronization
 
@@ -32,14 +33,12 @@ extension TestServer {
 
     /// Suspends until the signal has fired. Throws `CancellationError` if the task is cancelled first.
     public func wait() async throws {
-      let waiting = Suspension()
+      let wait = OneShot<Result<Void, any Error>>()
+      whenFired { wait.set(.success(())) }
       try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
-          waiting.begin(continuation)
-          whenFired { waiting.end(.success(())) }
-        }
+        try await wait.get()?.get()
       } onCancel: {
-        waiting.end(.failure(CancellationError()))
+        wait.set(.failure(CancellationError()))
       }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import Synchronization
@@ -180,9 +181,9 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// Returns the response that is stored for a task's request, fresh or not, or `nil` if there is none.
   open func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
     // A subclass may call the handler more than once.
-    let question = Question<CachedURLResponse?>()
-    getCachedResponse(for: dataTask) { question.answer($0) }
-    return await question.wait() ?? nil
+    let question = OneShot<CachedURLResponse?>()
+    getCachedResponse(for: dataTask) { question.set($0) }
+    return await question.get() ?? nil
   }
 
   /// Removes the responses that are stored for a task's request, in all variants. Blocks on the disk.

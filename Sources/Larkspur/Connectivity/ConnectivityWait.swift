@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurTransport
 
 /// A load's waits for a network (`waitsForConnectivity`). It belongs to the loop.
@@ -18,9 +19,9 @@ final class ConnectivityWait {
   func hasWaited(after error: TransportError) async throws(URLError) -> Bool {
     guard let absence = NetworkAbsence(error) else { return false }
     let monitor = ConnectivityMonitor.shared
-    let change = Question<Void>()
+    let change = OneShot<Void>()
     // Observe first, then compare: no change falls between the two.
-    let observation = monitor.observe { _ in change.answer(()) }
+    let observation = monitor.observe { _ in change.set(()) }
     defer { observation.cancel() }
     guard absence.holds(monitor) else {
       // The network may have come between the failure and this check. Until the next wait, this is a reason to try
@@ -41,7 +42,7 @@ final class ConnectivityWait {
     }
     transfer.stopIdleTime()
     defer { transfer.countIdleTime() }
-    _ = try await transfer.waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.wait() }
+    _ = try await transfer.waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.get() }
     return true
   }
 }

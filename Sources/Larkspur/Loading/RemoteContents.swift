@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 @_spi(SwiftCorelibsFoundation) import FoundationEssentials
+import LarkspurBytes
 import LarkspurTransport
 
 // Foundation loads files itself, and loads other URLs by a function that another module replaces, as
@@ -33,9 +34,9 @@ package enum RemoteContents {
     if let loop = try session.core.engine()?.loop, loop.isCurrent {
       throw unread(url, URLError.make(.cannotLoadFromNetwork, "a session's executor cannot wait for a load", url: url))
     }
-    let (done, result) = (DispatchSemaphore(value: 0), Handover<Result<(Data, URLResponse?), any Error>>())
+    let (done, result) = (DispatchSemaphore(value: 0), OneShot<Result<(Data, URLResponse?), any Error>>())
     let task = session.dataTask(with: url) { data, response, error in
-      result.value = if let error { .failure(error) } else { .success((data ?? Data(), response)) }
+      result.set(error.map { .failure($0) } ?? .success((data ?? Data(), response)))
       done.signal()
     }
     task.resume()

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarkspurBytes
 
 /// A load by a program's protocol: the queue on which the protocol is called, and its events.
 ///
@@ -26,12 +27,12 @@ final class ProtocolLoad: @unchecked Sendable {
   /// - Returns: A question. Its answer is the load, or `nil` if no class wants the request.
   static func find(
     among classes: [URLProtocol.Type], for task: URLSessionTask, _ request: URLRequest
-  ) -> Question<ProtocolLoad?> {
-    let question = Question<ProtocolLoad?>()
+  ) -> OneShot<ProtocolLoad?> {
+    let question = OneShot<ProtocolLoad?>()
     questions.async {
       let type = classes.first { $0.canInit(with: task) }
       // The load, with its queue, is created only if a class wants the request. Most requests may have none.
-      question.answer(type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) })
+      question.set(type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) })
     }
     return question
   }

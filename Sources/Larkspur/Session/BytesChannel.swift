@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import Synchronization
 
 /// Carries the pieces of a body, one at a time, from a task to its reader. The task waits while a piece is in the
@@ -23,7 +24,7 @@ final class BytesChannel: Sendable {
 
   private let state = Mutex(State())
   /// The head of the response, which comes before the pieces.
-  let response = Question<Result<URLResponse, any Error>>()
+  let response = OneShot<Result<URLResponse, any Error>>()
 
   // MARK: - The task's side
 
@@ -53,7 +54,7 @@ final class BytesChannel: Sendable {
       return state.takeReaders()
     }
     for reader in readers { reader.resume() }
-    if case .failure(let error) = result { response.answer(.failure(error)) }
+    if case .failure(let error) = result { response.set(.failure(error)) }
   }
 
   /// Resumes the writer, because the task has been cancelled.

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTransport
@@ -25,7 +26,7 @@ final class ChallengeRouter: Sendable {
     /// The tasks that have requested a connection and are not over.
     var tasks: [ObjectIdentifier: URLSessionTask] = [:]
     /// The challenges that wait for a task.
-    var waiting: [Question<Void>] = []
+    var waiting: [OneShot<Void>] = []
 
     /// The latest-made task that is not over. A task that became a download stays in `tasks` although it is over.
     var latest: URLSessionTask? {
@@ -48,11 +49,11 @@ final class ChallengeRouter: Sendable {
   func attach(_ task: URLSessionTask) {
     let waiting = state.withLock { state in
       state.tasks[ObjectIdentifier(task)] = task
-      guard !state.waiting.isEmpty else { return [Question<Void>]() }
+      guard !state.waiting.isEmpty else { return [OneShot<Void>]() }
       defer { state.waiting = [] }
       return state.waiting
     }
-    for question in waiting { question.answer(()) }
+    for question in waiting { question.set(()) }
   }
 
   /// Releases a task that is over. A task that continued the load of another task is not in `tasks`: then all tasks that
@@ -111,7 +112,7 @@ final class ChallengeRouter: Sendable {
       }
       if let (question, isOfTask) = await question(challenge, session, task, decider) {
         let reply = await withTaskCancellationHandler {
-          await question.wait()
+          await question.get()
         } onCancel: {
           question.giveUp()
         }
@@ -132,25 +133,25 @@ final class ChallengeRouter: Sendable {
   private func question(
     _ challenge: URLAuthenticationChallenge, _ session: URLSession, _ task: URLSessionTask?,
     _ decider: (any URLSessionTaskDelegate)?
-  ) async -> (Question<AuthenticationFlow.Reply>, isOfTask: Bool)? {
-    let asked = Handover<(Question<AuthenticationFlow.Reply>, isOfTask: Bool)>()
+  ) async -> (OneShot<AuthenticationFlow.Reply>, isOfTask: Bool)? {
+    let asked = OneShot<(OneShot<AuthenticationFlow.Reply>, isOfTask: Bool)>()
     await core.delegateQueue.run { [core] in
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
-        let question = Question<AuthenticationFlow.Reply>()
+        let question = OneShot<AuthenticationFlow.Reply>()
         let hasWord = challenge.methodProbe.isImplemented(by: delegate) {
-          delegate.urlSession(session, didReceive: challenge) { question.answer(.init($0, $1)) }
+          delegate.urlSession(session, didReceive: challenge) { question.set(.init($0, $1)) }
           return true
         }
-        if hasWord { return asked.value = (question, false) }
+        if hasWord { return asked.set((question, false)) }
       }
       guard let task else { return }
       for case let delegate? in [decider, core.delegate as? any URLSessionTaskDelegate] {
-        let question = Question<AuthenticationFlow.Reply>()
+        let question = OneShot<AuthenticationFlow.Reply>()
         let hasWord = challenge.methodProbe.isImplemented(by: delegate) {
-          delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(.init($0, $1)) }
+          delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }
           return true
         }
-        if hasWord { return asked.value = (question, true) }
+        if hasWord { return asked.set((question, true)) }
       }
     }
     return asked.value
@@ -161,7 +162,7 @@ final class ChallengeRouter: Sendable {
   /// - Parameter last: The previous task, which is over, or `nil` if there was none.
   /// - Returns: `false` if the connection is no longer wanted.
   private func aTaskComes(after last: URLSessionTask?) async -> Bool {
-    let newcomer = Question<Void>()
+    let newcomer = OneShot<Void>()
     let isThere = state.withLock { state in
       if let latest = state.latest, latest !== last { return true }
       state.waiting.append(newcomer)
@@ -169,7 +170,7 @@ final class ChallengeRouter: Sendable {
     }
     if isThere { return true }
     let answer: Void? = await withTaskCancellationHandler {
-      await newcomer.wait()
+      await newcomer.get()
     } onCancel: {
       newcomer.giveUp()
     }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 
 /// Async functions. Each runs its task on the session's loop: one hop there and one hop back, and none for a caller
 /// that already runs there (``taskExecutor``). Cancelling the caller's task cancels the load, which then throws
@@ -113,7 +114,7 @@ extension URLSession {
     core.register(task, self)
     task.resume()
     let answer = await withTaskCancellationHandler {
-      await channel.response.wait()
+      await channel.response.get()
     } onCancel: {
       task.cancel()
     }

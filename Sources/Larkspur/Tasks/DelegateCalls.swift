@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurTransport
 
 extension Transfer {
@@ -108,7 +109,7 @@ final class DelegateCalls {
     guard transfer.hasDelegate else { return standard }
     hasDispatched = true
     let (task, session, core) = (transfer.task, transfer.session, transfer.core)
-    let asked = Handover<Question<Answer>>()
+    let asked = OneShot<OneShot<Answer>>()
     try await transfer.passGate()
     transfer.pauseClock()
     await waitForPending()
@@ -116,24 +117,24 @@ final class DelegateCalls {
       guard task.state != .canceling else { return }
       let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {
-        let question = Question<Answer>()
+        let question = OneShot<Answer>()
         let hasMethod = task.methodProbe.isImplemented(by: delegate) {
-          call(session, delegate, { question.answer($0) })
+          call(session, delegate, { question.set($0) })
         }
-        if hasMethod { return asked.value = question }
+        if hasMethod { return asked.set(question) }
       }
     }
     transfer.resumeClock()
     if task.state == .canceling { try await awaitInterruption() }
     guard let question = asked.value else { return standard }
-    let answer = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    let answer = try await transfer.waiting(givingUpBy: { question.giveUp() }, { await question.get() })
     return answer ?? standard
   }
 
   /// Waits for the interruption of a task that has been cancelled, so that no other call comes before its end.
   private func awaitInterruption() async throws(URLError) {
-    let never = Question<Void>()
-    _ = try await transfer.waiting(givingUpBy: { never.giveUp() }, timeCounts: true) { await never.wait() }
+    let never = OneShot<Void>()
+    _ = try await transfer.waiting(givingUpBy: { never.giveUp() }, timeCounts: true) { await never.get() }
   }
 
   /// Asks whether a redirection is followed.

@@ -70,7 +70,7 @@ final class TaskMetrics {
   func notifyBeforeResult() async {
     guard transfer.hasDelegate else { return }
     let (task, session, core, metrics) = (transfer.task, transfer.session, transfer.core, make())
-    let (called, beginning) = (Question<Void>(), Beginning())
+    let (called, beginning) = (OneShot<Void>(), Beginning())
     transfer.calls.dispatch {
       core.isQueueStuck.store(false, ordering: .relaxed)
       called.giveUp()
@@ -82,7 +82,7 @@ final class TaskMetrics {
           delegate.urlSession(session, task: task, didFinishCollecting: metrics)
           return true
         }, for: task, of: session, core)
-      called.answer(())
+      called.set(())
     }
     guard !core.isQueueStuck.load(ordering: .relaxed) else { return }
     let loop = transfer.engine.loop
@@ -91,7 +91,7 @@ final class TaskMetrics {
       core.isQueueStuck.store(true, ordering: .relaxed)
       called.giveUp()
     }
-    _ = await called.wait()
+    _ = await called.get()
     loop.stopTimer(timer)
   }
 }

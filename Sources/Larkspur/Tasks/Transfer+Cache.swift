@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
@@ -78,12 +79,12 @@ extension Transfer {
   private func planLater(
     _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
   ) async throws(URLError) -> CachePlan {
-    let question = Question<CachePlan>()
+    let question = OneShot<CachePlan>()
     cache.plan(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask) {
-      question.answer($0)
+      question.set($0)
     }
     let plan = try await waiting(
-      givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() })
+      givingUpBy: { question.giveUp() }, timeCounts: true, { await question.get() })
     try await passGate()
     guard let plan else { throw URLError.make(.cancelled) }
     return plan

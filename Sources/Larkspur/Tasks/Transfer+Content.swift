@@ -28,7 +28,7 @@ extension Transfer {
     perCallDelegate?.notify(of: response)
     switch output {
     case .dataHandler, .dataResult: makeRoom(for: length)
-    case .bytes(let channel): channel.response.answer(.success(response))
+    case .bytes(let channel): channel.response.set(.success(response))
     case .fileHandler, .fileResult: return false
     case .delegate:
       guard download == nil, !wants(.response) else { return false }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 
 /// The cookies of a task's requests and responses. A storage of a subclass is called by its methods that take a task,
 /// as Apple documents it, on a queue for code of the program's own.
@@ -11,9 +12,9 @@ extension Transfer {
 
   private func cookieField(from jar: HTTPCookieStorage, for request: URLRequest) async throws(URLError) -> String? {
     guard core.handlesCookies(of: request, isRedirected: machine.redirectCount > 0) else { return nil }
-    let (task, question) = (task, Question<[HTTPCookie]?>())
-    HTTPCookieStorage.notifications.async { jar.getCookiesFor(task) { question.answer($0) } }
-    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    let (task, question) = (task, OneShot<[HTTPCookie]?>())
+    HTTPCookieStorage.notifications.async { jar.getCookiesFor(task) { question.set($0) } }
+    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
     guard let cookies = answer ?? nil else { return nil }
     return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
   }

@@ -35,7 +35,7 @@ extension Transfer {
     defer { task.show { $0.currentRequest = load?.client.request ?? loaded } }
     // The methods of the protocol classes may block.
     load =
-      try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.wait() }) ?? nil
+      try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.get() }) ?? nil
     return load
   }
 
@@ -194,9 +194,9 @@ extension Transfer {
       return unasked
     }
     let none = StoringWord(cached: unasked, isOfDelegate: false)
-    let isCalled = Handover<Bool>()
+    let isCalled = OneShot<Bool>()
     let word = try await calls.ask(otherwise: none) { session, delegate, answer in
-      isCalled.value = true
+      isCalled.set(true)
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
         answer(StoringWord(cached: $0 is PassedOnResponse ? unasked : $0, isOfDelegate: true))
@@ -219,22 +219,22 @@ extension Transfer {
   private func answer(_ challenge: URLAuthenticationChallenge, _ load: ProtocolLoad) async throws(URLError) {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
-    let asked = Handover<Question<AuthenticationFlow.Reply>>()
+    let asked = OneShot<OneShot<AuthenticationFlow.Reply>>()
     pauseClock()
     await calls.notify { session, delegate in
-      let question = Question<AuthenticationFlow.Reply>()
+      let question = OneShot<AuthenticationFlow.Reply>()
       let hasWord = challenge.methodProbe.isImplemented(by: delegate) {
-        delegate.urlSession(session, task: task, didReceive: challenge) { question.answer(.init($0, $1)) }
+        delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }
         return true
       }
-      if hasWord { asked.value = question }
+      if hasWord { asked.set(question) }
       return hasWord
     }
     resumeClock()
     var reply: AuthenticationFlow.Reply? = .performDefaultHandling
     if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
-      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
       guard load.client.settle(challenge) else { return }
     } else if load.client.isWithdrawn(challenge) {
       return

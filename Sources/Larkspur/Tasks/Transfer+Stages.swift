@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
@@ -201,12 +202,12 @@ extension Transfer {
   func doElsewhere(
     on queue: DispatchQueue = .global(qos: .utility), _ work: @escaping @Sendable () -> Void
   ) async throws(URLError) {
-    let question = Question<Void>()
+    let question = OneShot<Void>()
     queue.async {
       work()
-      question.answer(())
+      question.set(())
     }
-    _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.wait() })
+    _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
   }
 }
 

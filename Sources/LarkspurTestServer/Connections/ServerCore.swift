@@ -7,6 +7,9 @@ import Synchronization
 ///
 /// The threads hold the core, never the `TestServer`, so that releasing the server stops it.
 final class ServerCore: Sendable {
+  /// How a wait has ended.
+  private typealias Ending = OneShot<Result<Void, any Error>>
+
   /// The events that a test can wait for; each is counted.
   enum Tally: Hashable {
     case requests, connections, closedConnections, handshakes
@@ -22,7 +25,7 @@ final class ServerCore: Sendable {
     var stopActions: [Int: @Sendable () -> Void] = [:]
     var nextStopAction = 0
     var tallies: [Tally: Int] = [:]
-    var waiters: [(id: Int, tally: Tally, count: Int, suspension: Suspension)] = []
+    var waiters: [(id: Int, tally: Tally, count: Int, suspension: Ending)] = []
     var nextWaiter = 0
     var requests: Recent<TestServer.Request>
     var handshakes: Recent<TestServer.Handshake>
@@ -75,7 +78,7 @@ final class ServerCore: Sendable {
   }
 
   private func threadEnded(_ identity: UInt64?) {
-    let orphans: [Suspension] = state.withLock { state in
+    let orphans: [Ending] = state.withLock { state in
       state.living -= 1
       if let identity { state.identities.remove(identity) }
       return state.isStopping && state.living == 0 ? Self.end(&state) : []
@@ -86,14 +89,14 @@ final class ServerCore: Sendable {
   /// Removes the waiters of all counts, as no count can grow any more.
   ///
   /// - Returns: The removed waiters, for the caller to fail.
-  private static func end(_ state: inout State) -> [Suspension] {
+  private static func end(_ state: inout State) -> [Ending] {
     let orphans = state.waiters.map(\.suspension)
     state.waiters = []
     return orphans
   }
 
-  private func finish(_ orphans: [Suspension]) {
-    for orphan in orphans { orphan.end(.failure(TestServer.Stopped())) }
+  private func finish(_ orphans: [Ending]) {
+    for orphan in orphans { orphan.set(.failure(TestServer.Stopped())) }
     let isOver = state.withLock { $0.isStopping && $0.living == 0 }
     if isOver { allThreadsEnded.open() }
   }
@@ -154,13 +157,13 @@ final class ServerCore: Sendable {
   /// - Returns: The connection's number and its script, or `nil` if the server is stopping.
   func connectionAccepted(_ socket: consuming BlockingSocket) -> (number: Int, script: TestServer.Script?)? {
     let (entered, due) = state.withLock { state in
-      guard !state.isStopping else { return (nil as (Int, TestServer.Script?)?, [] as [Suspension]) }
+      guard !state.isStopping else { return (nil as (Int, TestServer.Script?)?, [] as [Ending]) }
       let due = Self.count(.connections, in: &state)
       let number = state.tallies[.connections] ?? 0
       state.sockets[number] = socket
       return ((number, state.scripts.isEmpty ? state.defaultScript : state.scripts.removeFirst()), due)
     }
-    for suspension in due { suspension.end(.success(())) }
+    for suspension in due { suspension.set(.success(())) }
     return entered.map { ($0.0, $0.1) }
   }
 
@@ -176,13 +179,13 @@ final class ServerCore: Sendable {
 
   private func tally(_ tally: Tally) {
     let due = state.withLock { Self.count(tally, in: &$0) }
-    for suspension in due { suspension.end(.success(())) }
+    for suspension in due { suspension.set(.success(())) }
   }
 
   /// Adds one to a count.
   ///
   /// - Returns: The waiters whose count is reached, for the caller to resume.
-  private static func count(_ tally: Tally, in state: inout State) -> [Suspension] {
+  private static func count(_ tally: Tally, in state: inout State) -> [Ending] {
     let count = (state.tallies[tally] ?? 0) + 1
     state.tallies[tally] = count
     let due = state.waiters.filter { $0.tally == tally && $0.count <= count }
@@ -194,7 +197,7 @@ final class ServerCore: Sendable {
 
   /// Suspends until the count has been reached.
   func wait(for tally: Tally, _ count: Int) async throws {
-    let suspension = Suspension()
+    let suspension = Ending()
     let id: Int? = try state.withLock { state in
       guard (state.tallies[tally] ?? 0) < count else { return nil }
       guard !state.isStopping || state.living > 0 else { throw TestServer.Stopped() }
@@ -204,10 +207,10 @@ final class ServerCore: Sendable {
     }
     guard let id else { return }
     try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { suspension.begin($0) }
+      try await suspension.get()?.get()
     } onCancel: {
       state.withLock { $0.waiters.removeAll { $0.id == id } }
-      suspension.end(.failure(CancellationError()))
+      suspension.set(.failure(CancellationError()))
     }
   }
 
@@ -219,7 +222,7 @@ final class ServerCore: Sendable {
     let (place, due) = state.withLock { state in
       (state.requests.append(request), Self.count(.requests, in: &state))
     }
-    for suspension in due { suspension.end(.success(())) }
+    for suspension in due { suspension.set(.success(())) }
     return place
   }
 
@@ -238,7 +241,7 @@ final class ServerCore: Sendable {
     let (place, due) = state.withLock { state in
       (state.handshakes.append(handshake), Self.count(.handshakes, in: &state))
     }
-    for suspension in due { suspension.end(.success(())) }
+    for suspension in due { suspension.set(.success(())) }
     return place
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import Synchronization
@@ -150,10 +151,10 @@ extension URLCache {
   func plan(
     for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
   ) async -> CachePlan {
-    let question = Question<CachePlan>()
-    plan(for: request, fields: fields, policy: policy, now: now) { question.answer($0) }
+    let question = OneShot<CachePlan>()
+    plan(for: request, fields: fields, policy: policy, now: now) { question.set($0) }
     // The plan is never `nil`: `plan` always calls its completion.
-    return await question.wait() ?? .fail(.resourceUnavailable)
+    return await question.get() ?? .fail(.resourceUnavailable)
   }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurTestServer
 import TestKit
 import Testing
@@ -41,9 +42,9 @@ import Testing
   }
 
   @Test func aHandlerMayWaitForAnother() throws {
-    let (url, count, done) = (try url("/bytes/10"), Handover<Int>(), DispatchSemaphore(value: 0))
+    let (url, count, done) = (try url("/bytes/10"), OneShot<Int>(), DispatchSemaphore(value: 0))
     URLSession.shared.dataTask(with: url) { _, _, _ in
-      count.value = try? Data(contentsOf: url).count
+      if let bytes = try? Data(contentsOf: url).count { count.set(bytes) }
       done.signal()
     }.resume()
     done.wait()
