@@ -210,7 +210,7 @@ final class CacheCore: FinishedAtExit {
         state.pendingCost += cost
         state.expectFile(name, change)
         state.generations[name] = stored.generation
-        mayHoldSomething.store(true, ordering: .releasing)
+        noteContent()
         enqueue(&state) {
           self.write(entry, stored, name, replaced, change: change, now: now)
           self.state.withLock { $0.pendingCost -= cost }
@@ -244,7 +244,7 @@ final class CacheCore: FinishedAtExit {
     state.withLock { state in
       let removals = state.removals
       state.changing[key, default: 0] += 1
-      mayHoldSomething.store(true, ordering: .releasing)
+      noteContent()
       enqueue(&state) {
         body(self.load(key, now: now), removals)
         self.state.withLock { state in
@@ -456,7 +456,7 @@ extension CacheCore {
         state.pending[name] = nil
         state.keepFile(name, cost: size)
         hasOldHead = state.heads.removeValue(forKey: name) != nil
-        mayHoldSomething.store(true, ordering: .releasing)
+        noteContent()
       }
       // Remove the later head of the previous entry: it is of another generation and would be ignored.
       if hasOldHead || replaced.contains(name) { onQueue.disk.removeHead(name) }

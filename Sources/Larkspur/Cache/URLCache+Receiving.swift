@@ -1,6 +1,5 @@
 import Foundation
 import LarkspurHTTP
-import LarkspurTransport
 
 extension URLCache {
   /// Decides what the task does with the head of a response. Never blocks. Updates the cache, unless that needs the
@@ -170,11 +169,6 @@ extension URLCache {
     let form = CacheDecision.form(of: stored, for: exchange.request) ?? .whole
     return CacheAnswer(entry, stored, form, age: age, url: exchange.url)
   }
-}
-
-extension Exchange {
-  /// Whether the response matters to a cache, even an empty one.
-  var concernsCache: Bool { CacheStorage.mayBeStored(fields, in: headBytes.span) }
 }
 
 extension URLCache {

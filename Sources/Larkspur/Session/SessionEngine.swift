@@ -75,7 +75,7 @@ final class SessionEngine: @unchecked Sendable {
 
   /// Maximum number of routes in `routes`. At the limit they replace `olderRoutes`, so that a session keeps at most twice
   /// as many. A route that has been dropped is resolved again: this does not limit the session.
-  private static let waysMax = 500
+  private static let routesMax = 500
 
   init(_ configuration: URLSessionConfiguration) throws(Errno) {
     let storage = configuration.storage
@@ -137,7 +137,7 @@ final class SessionEngine: @unchecked Sendable {
     lastKey = key
     lastRoute = route
     guard routes[key] !== route else { return }
-    if routes.count >= Self.waysMax { (routes, olderRoutes) = ([:], routes) }
+    if routes.count >= Self.routesMax { (routes, olderRoutes) = ([:], routes) }
     routes[key] = route
   }
 

@@ -3,6 +3,7 @@ import LarkspurBytes
 import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
+import Synchronization
 
 /// A load's use of the cache.
 extension Transfer {
@@ -50,19 +51,20 @@ extension Transfer {
 
   /// Lets the cache plan on its own queue. A callback brings the plan to the loop.
   private func subscribeToPlan(of cache: URLCache, _ fields: CacheFields, for load: NetworkLoad) {
-    giveUpWait = { [self] in perform() }
-    let callback = PlanCallback(self, load)
+    let callback = PlanCallback(for: self)
+    giveUpWait = { [self] in
+      callback.drop()
+      perform()
+    }
     cache.plan(for: load.request, fields: fields, policy: core.policy(of: load.request), now: cache.now) {
-      callback.plan = $0
-      callback.transfer.engine.loop.submit(callback, inline: true)
+      callback.plan.set($0)
+      callback.loop.submit(callback, inline: false)
     }
   }
 
-  fileprivate func planHasCome(_ callback: PlanCallback) {
-    // After an interruption, a worker has taken the load over, and the plan is ignored.
-    guard !hasWorker, callback.load === load else { return }
+  fileprivate func planHasCome(_ plan: CachePlan) {
     giveUpWait = nil
-    load?.plan = callback.plan
+    load?.plan = plan
     perform()
   }
 
@@ -94,6 +96,8 @@ extension Transfer {
   private var programsTask: URLSessionDataTask? {
     core.cache?.isSubclass == true && task.isKnown ? task as? URLSessionDataTask : nil
   }
+
+  func mayBeStored(_ exchange: Exchange) -> Bool { CacheStorage.mayBeStored(exchange.fields, in: exchange.headBytes.span) }
 
   /// Returns what the cache decides about a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {
@@ -184,17 +188,24 @@ extension Transfer {
 }
 
 /// A cache's plan, on its way from the cache's queue to the loop.
-private final class PlanCallback: LoopCallback, @unchecked Sendable {
-  let transfer: Transfer
-  let load: NetworkLoad
-  var plan: CachePlan?
+private final class PlanCallback: LoopCallback {
+  let loop: ClientLoop
+  let plan = OneShot<CachePlan>()
+  private let transfer: Mutex<Transfer?>
 
-  init(_ transfer: Transfer, _ load: NetworkLoad) {
-    self.transfer = transfer
-    self.load = load
+  init(for transfer: Transfer) {
+    loop = transfer.engine.loop
+    self.transfer = Mutex(transfer)
   }
 
-  func perform() { transfer.planHasCome(self) }
+  /// Lets go of the load, which has been interrupted: a disk that hangs keeps nothing of it.
+  func drop() { transfer.withLock { $0 = nil } }
+
+  func perform() {
+    guard let transfer = transfer.withLock({ $0 }), let plan = plan.value else { return }
+    drop()
+    transfer.planHasCome(plan)
+  }
 }
 
 /// A load of the cache's own. No delegate is notified of it, because the program has not created the task. The trust

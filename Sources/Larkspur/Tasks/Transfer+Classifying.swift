@@ -11,7 +11,7 @@ extension Transfer {
     guard let load, let exchange = running?.exchange, let url = load.request.url else { throw Self.inconsistency }
     let request = load.request
     var caching = load.caching
-    if caching == nil, let cache, !request.isSafe || exchange.concernsCache || decidesStoring(in: cache) {
+    if caching == nil, let cache, !request.isSafe || mayBeStored(exchange) || decidesStoring(in: cache) {
       caching = core.lateExchange(for: request, load.extras, sent: load.sendDate)
     }
     let head = exchange.head

@@ -147,7 +147,8 @@ extension Transfer {
   }
 
   private func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
-    if case .request = source, case .none = request.own.body { return UploadBody() }
+    // A later request without a body is noted too, once a stream may have been read.
+    if uploadIfAny == nil, case .request = source, case .none = request.own.body { return UploadBody() }
     return try upload.knownBody(of: request)
   }
 
@@ -200,11 +201,9 @@ extension Transfer {
       && (load.body?.isLittle ?? true)
   }
 
-  /// A request without an observer has been sent.
+  /// The request has been sent. An observer has been told of it.
   private func sent(_ request: PoolRequest) {
-    guard request.observer == nil else { return }
-    progressed()
-    uploadIfAny?.allSent()
+    if request.observer == nil { uploadIfAny?.allSent() }
   }
 
   private func answered(by running: consuming RunningExchange) {

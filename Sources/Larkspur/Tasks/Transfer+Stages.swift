@@ -12,8 +12,8 @@ import Synchronization
 ///                 '------------- redirection, credential, another part ------------'
 /// ```
 ///
-/// `perform` runs them from callbacks of the loop, and waits for nothing but a connection and the server. A load that needs more
-/// gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the stages again from there.
+/// `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server sends. A load that
+/// needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the stages again from there.
 extension Transfer {
   enum Stage {
     case created

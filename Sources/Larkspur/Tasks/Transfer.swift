@@ -209,7 +209,7 @@ final class Transfer: @unchecked Sendable {
     guard interruption == nil else { return }
     interruption = code
     slot.cancel()
-    giveUpWait?()
+    giveUpWait.take()?()
     openGate()
   }
 

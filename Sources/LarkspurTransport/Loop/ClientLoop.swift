@@ -227,7 +227,7 @@ public final class ClientLoop: @unchecked Sendable {
 
   var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.callbacks.isEmpty || !own.state.yielding.isEmpty }
 
-  /// - Parameter milliseconds: The longest wait, or -1 to wait until an event, a wake-up or the pollerTimer.
+  /// - Parameter milliseconds: The longest wait, or -1 to wait until an event, a wake-up or the timer.
   private func wait(milliseconds: Int32) {
     do throws(Errno) {
       waiting.state.eventCount = try waiting.state.poller.wait(milliseconds: milliseconds)

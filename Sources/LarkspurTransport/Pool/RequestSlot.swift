@@ -6,7 +6,7 @@ import LarkspurIO
 ///
 /// `cancel` may be called from any thread. Everything else belongs to the loop.
 public final class RequestSlot: @unchecked Sendable {
-  public let pool: Pool
+  let pool: Pool
   private(set) var isCancelled = false
   private var isBusy = false
   /// When the present request was made.
@@ -60,7 +60,7 @@ public final class RequestSlot: @unchecked Sendable {
     connection?.holdBack(number)
   }
 
-  /// Resumes what `hold` has held back. Call it on the loop.
+  /// Resumes what `suspend` has held back. Call it on the loop.
   public func resume() {
     isSuspended = false
     connection?.goOn(number)
@@ -159,7 +159,7 @@ struct InFlightRequest {
   let connection: Connection?
   /// Whether the request needs a connection that has served no request before.
   let wantsFresh: Bool
-  /// The number of the exchange, or `nil` if it has not inFlight.
+  /// The number of the exchange, or `nil` if it has not begun.
   var number: UInt64?
   var isAlone = true
   private let isRepeatable: Bool

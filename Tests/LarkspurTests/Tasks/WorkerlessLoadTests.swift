@@ -112,6 +112,30 @@ import Testing
     }
   }
 
+  /// A load that is interrupted while the disk hangs is released before the disk answers.
+  @Test func aHungDiskKeepsNoLoad() async throws {
+    try await withDiskSession { session, cache in
+      _ = try await load("/stored", by: session)
+      cache.core.settle()
+      let disk = DispatchSemaphore(value: 0)
+      defer { disk.signal() }
+      cache.core.run { disk.wait() }
+      let url = try #require(URL(string: server.url("/stored")))
+      weak var left: Transfer?
+      do {
+        let transfer = try session.core.transfer(for: URLRequest(url: url), session, nil)
+        left = transfer
+        let run = Task { try await session.core.run(transfer) }
+        while await transfer.engine.loop.run({ transfer.giveUpWait == nil }) { await Task.yield() }
+        run.cancel()
+        _ = await run.result
+        #expect(throws: URLError.self) { try transfer.takeData() }
+      }
+      // The loop may hold it for the rest of a tick.
+      while left != nil { await Task.yield() }
+    }
+  }
+
   /// A response in many pieces needs no Swift task.
   @Test func piecesOfAResponse() async throws {
     let pieces: TestServer.Script = [
