@@ -97,7 +97,9 @@ extension Transfer {
     core.cache?.isSubclass == true && task.isKnown ? task as? URLSessionDataTask : nil
   }
 
-  func mayBeStored(_ exchange: Exchange) -> Bool { CacheStorage.mayBeStored(exchange.fields, in: exchange.headBytes.span) }
+  func mayBeStored(_ exchange: Exchange) -> Bool {
+    CacheStorage.mayBeStored(exchange.fields, in: exchange.headBytes.span)
+  }
 
   /// Returns what the cache decides about a response.
   func cacheVerdict(on response: HTTPURLResponse, _ exchange: CacheExchange?) -> CacheVerdict {
