@@ -93,6 +93,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurTLSTests", dependencies: ["LarkspurTLS", "LarkspurTestServer"], swiftSettings: testSettings),
     .testTarget(
+      name: "LarkspurIOTests", dependencies: ["LarkspurIO", "LarkspurTransport", "TestKit"],
+      swiftSettings: testSettings),
+    .testTarget(
       name: "LarkspurTransportTests",
       dependencies: [
         "CRuntimeOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",

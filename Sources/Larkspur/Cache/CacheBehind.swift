@@ -1,6 +1,7 @@
 import LarkspurHTTP
 
-/// Changes that are in memory and are written to disk later: heads from revalidations, and times of use.
+/// Changes that are in memory and are written to disk later: heads from revalidations, times of use, and the removal of
+/// files that only another process can have written.
 ///
 /// ```
 ///  freshened ──► waits ──(interval, headsCostMax, flush, exit)──► written
@@ -31,7 +32,13 @@ struct CacheBehind: Sendable {
   /// Whether a write is scheduled for the end of the interval.
   var isScheduled = false
 
-  var isEmpty: Bool { heads.isEmpty && !hasUses }
+  /// The files of invalidated keys for which no file is known. Another process may have written one since the list of
+  /// files was read; a lookup ignores it.
+  private(set) var suspects: Set<CacheEntryName> = []
+  /// Maximum number of suspects that wait for the interval. When there are more, all are removed at once.
+  static let suspectsMax = 64
+
+  var isEmpty: Bool { heads.isEmpty && !hasUses && suspects.isEmpty }
 
   var hasUses: Bool { !unwrittenUses.isEmpty }
 
@@ -75,6 +82,14 @@ struct CacheBehind: Sendable {
     let names = Array(unwrittenUses.prefix(count))
     unwrittenUses.subtract(names)
     return names.compactMap { name in uses[name].map { (name, $0.last) } }
+  }
+
+  mutating func suspect(_ name: CacheEntryName) { suspects.insert(name) }
+
+  /// Removes and returns the suspects, for the caller to remove their files.
+  mutating func takeSuspects() -> Set<CacheEntryName> {
+    defer { suspects = [] }
+    return suspects
   }
 
   /// Forgets an entry that is gone or has another body.

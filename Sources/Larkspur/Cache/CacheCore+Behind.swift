@@ -64,7 +64,7 @@ extension CacheCore {
   /// Starts writing the delayed changes. Does not block.
   func writeSoon() { state.withLock { enqueueWrite(&$0) } }
 
-  private func scheduleWrite(_ state: inout State) {
+  func scheduleWrite(_ state: inout State) {
     guard !state.behind.isScheduled, !state.behind.isEmpty else { return }
     state.behind.isScheduled = true
     queue.asyncAfter(deadline: .now() + writeDelay) { [weak self] in
@@ -79,6 +79,7 @@ extension CacheCore {
   private func enqueueWrite(_ state: inout State) {
     guard !state.behind.isEmpty else { return }
     enqueue(&state) {
+      self.onQueue.withLock { self.removeSuspects(self.state.withLock { $0.behind.takeSuspects() }, &$0) }
       self.writeHeads()
       self.writeUses()
     }
@@ -86,6 +87,14 @@ extension CacheCore {
 
   private func enqueueUses(_ state: inout State) {
     if state.behind.hasUses { enqueue(&state) { self.writeUses() } }
+  }
+
+  /// Removes files of invalidated keys. An entry that has been stored since is known, and stays.
+  func removeSuspects(_ suspects: Set<CacheEntryName>, _ onQueue: inout OnQueue) {
+    let names = state.withLock { state in
+      suspects.filter { !state.fileLedger.contains($0) && state.pending[$0] == nil }
+    }
+    for name in names { onQueue.disk.remove(name) }
   }
 
   private func writeHeads() {

@@ -150,6 +150,13 @@ final class CacheCore: FinishedAtExit {
         }
         // Two keys may have the same hash.
         guard file.record.key == key else { continue }
+        // Another process has written the file, and a request since then has invalidated it.
+        let present = self.now().timeIntervalSince1970
+        if state.withLock({ $0.isInvalidated(key, requested: file.record.requestedTime, now: present) }) {
+          onQueue.disk.remove(name)
+          state.withLock { $0.forgetUnlessPending(name) }
+          continue
+        }
         let isLatest = latest != nil && latest?.origin?.generation == file.record.generation
         guard let entry = isLatest ? latest?.with(file.body) : CachedURLResponse(file.record, file.body) else {
           continue
@@ -261,17 +268,25 @@ final class CacheCore: FinishedAtExit {
   /// Records that memory holds something, or that the disk is going to.
   func noteContent() { mayHoldSomething.store(true, ordering: .releasing) }
 
-  /// Removes all entries of the key, and prevents storing responses that were requested before now. Any thread; the
-  /// disk is written later.
+  /// Removes all entries of the key, and prevents storing and finding responses that were requested before now. Any
+  /// thread; the disk is written later.
+  ///
+  /// Performance: each POST invalidates its URL, for which there is hardly ever a file. If none is known, the disk is
+  /// written with the other delayed changes.
   func invalidate(_ key: String, now: Double) {
     state.withLock { $0.invalidate(key, now: now) }
-    remove(key)
+    remove(key, canWait: true)
   }
 
   /// Removes all entries of the key. Any thread; the disk is written later.
-  func remove(_ key: String) {
+  func remove(_ key: String) { remove(key, canWait: false) }
+
+  private func remove(_ key: String, canWait: Bool) {
     guard mayHoldSomething.load(ordering: .acquiring) else { return }
     let hash = CacheHash(key)
+    // Another process may have stored an entry without selecting fields: its name is known, so its file is removed as
+    // well.
+    let unknown = CacheEntryName(key: hash, variant: CachedURLResponse.variantOfAll)
     state.withLock { state in
       state.changes += 1
       state.removals += 1
@@ -279,10 +294,15 @@ final class CacheCore: FinishedAtExit {
       guard state.diskCapacity > 0 else { return }
       let names = state.files[hash] ?? []
       for name in names { state.forget(name) }
-      // Another process may have stored an entry without selecting fields: its name is known, so its file is removed as
-      // well.
-      let all = names + [CacheEntryName(key: hash, variant: CachedURLResponse.variantOfAll)]
-      enqueue(&state) { self.removeFiles(of: hash, all) }
+      if canWait, names.isEmpty, state.isScanned {
+        state.behind.suspect(unknown)
+        scheduleWrite(&state)
+        guard state.behind.suspects.count > CacheBehind.suspectsMax else { return }
+        let suspects = state.behind.takeSuspects()
+        enqueue(&state) { self.onQueue.withLock { self.removeSuspects(suspects, &$0) } }
+      } else {
+        enqueue(&state) { self.removeFiles(of: hash, names + [unknown]) }
+      }
     }
   }
 
@@ -407,6 +427,7 @@ extension CacheCore {
   }
 
   private func scan(_ onQueue: inout OnQueue, now: Double) {
+    removeSuspects(state.withLock { $0.behind.takeSuspects() }, &onQueue)
     let entries = onQueue.disk.scan(now: now)
     onQueue.bytesSinceScan = 0
     onQueue.filesSinceScan = 0

@@ -60,6 +60,12 @@ extension CacheCore.State {
     return requested < time && time <= now
   }
 
+  /// Whether a response of the key, requested at this time, is older than the key's own latest invalidation.
+  func isInvalidated(_ key: String, requested: Double, now: Double) -> Bool {
+    guard let time = invalidated[key] else { return false }
+    return requested < time && time <= now
+  }
+
   // MARK: - Files
 
   mutating func keepFile(_ name: CacheEntryName, cost: Int) {

@@ -148,10 +148,9 @@ extension URLCache {
   private func invalidate(_ exchange: CacheExchange, _ references: [String], now: Double) {
     guard let target = exchange.keyOfGet(for: exchange.url) else { return }
     let others = references.compactMap { URL(peerText: Array($0.utf8), at: exchange.url) }
+    let origin = CacheKey.origin(of: target)
     for url in [exchange.url] + others {
-      guard let key = exchange.keyOfGet(for: url), CacheKey.origin(of: key) == CacheKey.origin(of: target) else {
-        continue
-      }
+      guard let key = exchange.keyOfGet(for: url), CacheKey.origin(of: key) == origin else { continue }
       if isSubclass { remove(CacheSubject(request: URLRequest(url: url))) } else { core.invalidate(key, now: now) }
     }
   }

@@ -70,21 +70,14 @@ public enum CacheKey {
 
   /// Returns scheme, user, host and port of a key, or the whole URI if it has no authority.
   public static func origin(of key: String) -> Substring {
-    let uri = key.firstIndex(of: " ").map { key[key.index(after: $0)...] } ?? key[...]
-    guard let colon = uri.range(of: "://") else { return uri }
-    let authority = uri[colon.upperBound...].prefix { $0 != "/" && $0 != "?" }
-    return uri[..<authority.endIndex]
-  }
-}
-
-extension Substring {
-  /// Returns the first range that equals `other`.
-  fileprivate func range(of other: String) -> Range<Index>? {
-    var index = startIndex
-    while index < endIndex {
-      if self[index...].hasPrefix(other) { return index..<self.index(index, offsetBy: other.count) }
-      index = self.index(after: index)
+    let bytes = key.utf8
+    let start = bytes.firstIndex(of: ASCII.space).map { bytes.index(after: $0) } ?? bytes.startIndex
+    let uri = bytes[start...]
+    guard let colon = uri.firstIndex(of: ASCII.colon), uri[colon...].starts(with: "://".utf8) else {
+      return Substring(uri)
     }
-    return nil
+    let authority = uri[colon...].dropFirst(3)
+    let end = authority.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? uri.endIndex
+    return Substring(uri[..<end])
   }
 }

@@ -41,6 +41,12 @@ public struct CacheRecord: Sendable {
   public var uri: String
   /// The time at which the response was stored, in seconds since 1970.
   public var storedTime: Double
+
+  /// The time at which the response was requested, or stored if it did not come over HTTP.
+  public var requestedTime: Double {
+    if case .http(_, let response) = kind { response.requestTime } else { storedTime }
+  }
+
   public var kind: Kind
   /// Data that the program has attached to the response.
   public var userInfo: [UInt8]

@@ -119,6 +119,59 @@ import Testing
     #expect(address(after.data) == address(before.data) && address(answer.data) == address(before.data))
   }
 
+  // MARK: - Invalidations
+
+  /// An invalidated URL for which no file is known costs no access to the disk. A file that another process has written
+  /// since the list was read is neither found nor kept.
+  @Test(arguments: [false, true]) func anInvalidatedURLOfAnotherProcess(isFlushed: Bool) {
+    let (files, clock) = (KillableFiles(), HandClock())
+    let (cache, other) = (self.cache(files, clock: clock), self.cache(files, clock: clock))
+    store("kept", in: cache, "http://cache.test/b")
+    #expect(found(cache) == nil)
+    store("old", in: other)
+    finish(other)
+    let name = CacheEntryName(key: CacheHash(Self.a), variant: CacheHash())
+    #expect(files.files[name.fileName] != nil)
+    clock.advance(seconds: 1)
+    let steps = files.stepsLeft
+    cache.core.invalidate(Self.a, now: clock.now.timeIntervalSince1970)
+    cache.core.settle()
+    #expect(files.stepsLeft == steps)
+    if isFlushed { finish(cache) }
+    clock.advance(seconds: Double(CacheCore.scanSeconds) + 1)
+    #expect(found(cache) == nil)
+    cache.core.settle()
+    #expect(found(cache) == nil)
+    #expect(files.files[name.fileName] == nil)
+    #expect(found(cache, "http://cache.test/b") == "kept -")
+  }
+
+  /// A response that is stored after the invalidation stays.
+  @Test func aResponseStoredAfterAnInvalidation() {
+    let (files, clock) = (KillableFiles(), HandClock())
+    let cache = cache(files, clock: clock)
+    store("other", in: cache, "http://cache.test/b")
+    #expect(found(cache) == nil)
+    cache.core.invalidate(Self.a, now: clock.now.timeIntervalSince1970)
+    clock.advance(seconds: 1)
+    store("new", in: cache)
+    finish(cache)
+    #expect(found(cache) == "new -")
+    #expect(found(self.cache(files, clock: clock)) == "new -", "by the next process")
+  }
+
+  /// Suspects above the limit are removed at once, so that their number is bounded.
+  @Test func manyInvalidations() {
+    let (files, clock) = (KillableFiles(), HandClock())
+    let cache = cache(files, clock: clock)
+    store("other", in: cache, "http://cache.test/b")
+    #expect(found(cache) == nil)
+    for number in 0..<1_000 {
+      cache.core.invalidate("http://cache.test/\(number)", now: clock.now.timeIntervalSince1970)
+      #expect(cache.core.state.withLock { $0.behind.suspects.count } <= CacheBehind.suspectsMax)
+    }
+  }
+
   /// A revalidation is written when the write delay ends, without a call of `flush`.
   @Test func theIntervalEnds() async {
     let files = KillableFiles()

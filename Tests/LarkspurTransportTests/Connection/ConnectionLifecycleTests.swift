@@ -6,7 +6,7 @@ import LarkspurTransport
 import Testing
 
 /// A connection between exchanges and after them, and callers that break its rules.
-@Suite struct LifeTests {
+@Suite struct ConnectionLifecycleTests {
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
   var peer: ScriptedPeer { world.kernel.peer() }

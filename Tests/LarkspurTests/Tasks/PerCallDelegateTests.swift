@@ -7,7 +7,7 @@ import Testing
 
 /// Tests the delegate of one async call: the calls that it gets besides the decisions, all of them before the async
 /// call returns.
-@Suite(.timeLimit(.minutes(2))) struct CompanionTests {
+@Suite(.timeLimit(.minutes(2))) struct PerCallDelegateTests {
   let server: TestServer
   let session = URLSession(configuration: .ephemeral)
 

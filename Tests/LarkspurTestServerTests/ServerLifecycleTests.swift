@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// Tests the start and stop of a server, the functions that wait, and clients that disconnect.
-@Suite(.ownThread) struct LifeTests {
+@Suite(.ownThread) struct ServerLifecycleTests {
   @Test(arguments: Transport.allCases) func stopEndsEverything(transport: Transport) throws {
     let server = try transport.start()
     server.enqueue([.hang], [.wait(.init())], [.expectRequest], [.pause(.seconds(3600))], [.halfClose])

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Tests what a session passes on to its collaborators: the request's settings, the task, the cause of a failure.
-@Suite(.timeLimit(.minutes(1))) struct SessionMannersTests {
+@Suite(.timeLimit(.minutes(1))) struct SessionConformanceTests {
   private let server: TestServer
 
   init() throws { server = try TestServer() }

@@ -3,7 +3,7 @@ import Larkspur
 import Testing
 
 /// Tests settings of other platforms that have no effect here: a value that was set is read back, in copies, too.
-@Suite struct KeptValueTests {
+@Suite struct UnsupportedSettingTests {
   @Test func ofRequests() throws {
     var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
     #expect(request.attribution == .developer)

@@ -4,7 +4,7 @@ import LarkspurTransport
 import Testing
 
 /// The end of a pool without users.
-@Suite struct PoolLifeTests {
+@Suite struct PoolLifecycleTests {
   let tests: PoolTests
   var world: ScriptedWorld { tests.world }
   var kernel: ScriptedKernel { tests.kernel }
