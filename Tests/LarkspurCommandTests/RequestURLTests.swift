@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurCommand
 import LarkspurHTTP
 import Testing
@@ -146,6 +147,6 @@ import Testing
     ("foobar", "Zm9vYmFy"), ("\u{ff}\u{3e}?", "w78+Pw=="),
   ])
   func base64Vectors(plain: String, encoded: String) {
-    #expect(base64(Array(plain.utf8)) == encoded)
+    #expect(Base64.encode(Array(plain.utf8)) == encoded)
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 
 /// The content of resume data: the request, the progress of its download, and the name of the partial file.

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 
 /// The parts of a URL that an HTTP request needs. Read from the URL's text, which is percent-encoded already.
@@ -154,7 +155,7 @@ final class LoadTarget: Sendable {
     guard bytes.count >= prefix.count else { return false }
     var index = 0
     for byte in prefix {
-      guard bytes[index].lowercasedASCII == byte else { return false }
+      guard bytes[index].asciiLowercased == byte else { return false }
       index += 1
     }
     return true

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurCoding
 import LarkspurHTTP
 

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 
 /// The header fields of a request, in the order in which they were set. Names are compared without regard to case.
 struct RequestFields {
@@ -71,16 +72,6 @@ struct RequestFields {
 }
 
 extension String {
-  /// Compares without regard to the case of ASCII letters, as field names are compared (RFC 9110 5.1).
-  func equalsIgnoringCase(_ other: String) -> Bool {
-    guard utf8.count == other.utf8.count else { return false }
-    let (one, other) = (utf8Span.span, other.utf8Span.span)
-    for index in one.indices where one[index] != other[index] {
-      guard one[index].lowercasedASCII == other[index].lowercasedASCII else { return false }
-    }
-    return true
-  }
-
   /// Whether the text can be a field's value: no NUL, and no line end other than that of a fold (RFC 9110 5.5, RFC 9112
   /// 5.2).
   var isFieldValue: Bool {
@@ -136,5 +127,4 @@ extension String {
 extension UInt8 {
   var isASCIILetter: Bool { (0x61...0x7A).contains(self | 0x20) }
   fileprivate var endsWord: Bool { self < 0x80 && !isASCIILetter && self != UInt8(ascii: "'") }
-  var lowercasedASCII: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }

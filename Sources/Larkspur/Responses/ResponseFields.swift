@@ -83,7 +83,7 @@ enum ResponseFields: Sendable {
 
   private static func isNamed(_ field: FieldPosition, _ word: [UInt8], in bytes: [UInt8]) -> Bool {
     field.nameCount == word.count
-      && zip(bytes[field.name], word).allSatisfy { $0.lowercasedASCII == $1.lowercasedASCII }
+      && zip(bytes[field.name], word).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
   }
 
   /// The values of the fields with a name, one by one. Performance: for names that every response is searched for.

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 
 /// Decides what a redirecting response asks for (RFC 9110 15.4).

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
@@ -61,7 +62,7 @@ package struct GetRequest: Sendable {
   func value(of name: String) -> String? { fields.last { $0.name.lowercased() == name.lowercased() }?.value }
 
   /// Returns the value of Basic authorization (RFC 7617, section 2) for `user:password`.
-  static func authorization(_ credentials: [UInt8]) -> String { "Basic " + base64(credentials) }
+  static func authorization(_ credentials: [UInt8]) -> String { "Basic " + Base64.encode(credentials) }
 
   private static func contains(_ fields: [GetOptions.Field], _ name: String) -> Bool {
     fields.contains { $0.name.lowercased() == name.lowercased() }

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// A user and a password.
 public struct PasswordCredential: Hashable, Sendable {
   public let user: String
@@ -38,10 +40,10 @@ public enum BasicAuthorization {
     guard !credential.user.utf8.contains(ASCII.colon), credential.isPrintable else { return nil }
     let text = credential.user + ":" + credential.password
     switch charset {
-    case .utf8: return "Basic " + base64(Array(text.utf8))
+    case .utf8: return "Basic " + Base64.encode(Array(text.utf8))
     case .latin1:
       let bytes = text.unicodeScalars.map { UInt8(exactly: $0.value) }
-      return bytes.contains(nil) ? nil : "Basic " + base64(bytes.compactMap { $0 })
+      return bytes.contains(nil) ? nil : "Basic " + Base64.encode(bytes.compactMap { $0 })
     }
   }
 }

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The directives of `Cache-Control` in a request or a response (RFC 9111 5.2, RFC 5861, RFC 8246).
 ///
 /// The first of several directives with one name counts (RFC 9111 4.2.1). A number that cannot be read is kept as

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The decision on a request, given the responses that are stored for its URI: the reading side of RFC 9111, in one
 /// function.
 ///

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// Header fields in the order in which they came. Several may have one name. Names are case-insensitive.
 public typealias CacheFields = [(name: String, value: String)]
 
@@ -84,19 +86,6 @@ enum ListMembers {
   }
 }
 
-extension String {
-  /// Whether the strings are equal when the case of ASCII letters is ignored.
-  package func equalsIgnoringCase(_ other: String) -> Bool {
-    guard utf8.count == other.utf8.count else { return false }
-    let (bytes, others) = (utf8Span.span, other.utf8Span.span)
-    for index in bytes.indices where lowered(bytes[index]) != lowered(others[index]) { return false }
-    return true
-  }
-
-  /// The string with ASCII letters in lower case, and all other characters unchanged.
-  package var asciiLowercased: String { String(decoding: utf8.map(lowered), as: UTF8.self) }
-}
-
 /// Names of fields, compared without regard to the case of ASCII letters.
 struct FieldNames {
   private let few: [String]
@@ -115,8 +104,4 @@ struct FieldNames {
   func contains(_ name: String) -> Bool {
     many.isEmpty ? few.contains { $0.equalsIgnoringCase(name) } : many.contains(name.asciiLowercased)
   }
-}
-
-@inline(__always) private func lowered(_ byte: UInt8) -> UInt8 {
-  byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
 }

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The key under which responses are stored: the URI in a normal form, and the method (RFC 9111 2).
 ///
 /// GET and HEAD share their keys, because a stored GET answers both. The key contains no fragment, which is not a part
@@ -20,7 +22,7 @@ public enum CacheKey {
       key += method.utf8
       key.append(ASCII.space)
     }
-    let scheme = bytes[..<colon].map(lowered)
+    let scheme = bytes[..<colon].map(\.asciiLowercased)
     key += scheme
     guard bytes[colon..<end].starts(with: "://".utf8) else {
       key += bytes[colon..<end]
@@ -56,16 +58,12 @@ public enum CacheKey {
       let port = host[(colon + 1)...]
       if port.isEmpty || defaultPort.map({ port.elementsEqual($0.utf8) }) == true { host = host[..<colon] }
     }
-    return (user, host.map(lowered))
+    return (user, host.map(\.asciiLowercased))
   }
 
   private static func defaultPort(_ scheme: [UInt8]) -> String? {
     if scheme.elementsEqual("http".utf8) { return "80" }
     return scheme.elementsEqual("https".utf8) ? "443" : nil
-  }
-
-  private static func lowered(_ byte: UInt8) -> UInt8 {
-    byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
   }
 
   /// Returns scheme, user, host and port of a key, or the whole URI if it has no authority.

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The parts of a request that a cache needs.
 public struct CacheRequest: Sendable {
   /// The rule for the use of stored responses.

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The request fields that select a response among others of one URI (`Vary`), with their values (RFC 9111 4.1).
 public struct CacheSelection: Sendable {
   /// The fields, sorted by name. Names are in lower case. `nil` as value means that the request did not have the field.

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 extension StoredResponse {
   /// The result of the freshness check: whether the response may be used without asking its server.
   public enum Usability: Hashable, Sendable {

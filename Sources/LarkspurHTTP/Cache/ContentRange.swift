@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The bytes of a representation that a body contains (RFC 9110 14.4).
 public struct ContentRange: Hashable, Sendable {
   public var bytes: Range<Int>

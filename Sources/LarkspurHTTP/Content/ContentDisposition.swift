@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// Reads the file's name in `Content-Disposition` (RFC 6266), as leniently as browsers do: servers seldom write the
 /// field by the grammar.
 public enum ContentDisposition {
@@ -174,7 +176,7 @@ public enum ContentDisposition {
     guard parts.count == 5, parts[4].elementsEqual([ASCII.equals]), parts[2].count == 1, let charset = Charset(parts[1])
     else { return nil }
     switch parts[2].first {
-    case UInt8(ascii: "b"), UInt8(ascii: "B"): return base64Decoded(parts[3]).flatMap(charset.text)
+    case UInt8(ascii: "b"), UInt8(ascii: "B"): return Base64.decodeForgiving(parts[3]).flatMap(charset.text)
     case UInt8(ascii: "q"), UInt8(ascii: "Q"):
       var bytes: [UInt8] = []
       var rest = parts[3]

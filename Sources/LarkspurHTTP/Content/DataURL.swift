@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The content of a `data:` URL (RFC 2397), read as browsers do, by the "data: URL processor" of the WHATWG Fetch
 /// Standard.
 public struct DataURL: Hashable, Sendable {
@@ -24,7 +26,7 @@ public struct DataURL: Hashable, Sendable {
     name = Text.trim(name)
     let decoded = PercentCoding.decoded(rest[(comma + 1)...])
     if let plainName = Self.withoutBase64(name) {
-      guard let bytes = base64Decoded(decoded) else { return nil }
+      guard let bytes = Base64.decodeForgiving(decoded) else { return nil }
       body = bytes
       name = plainName
     } else {

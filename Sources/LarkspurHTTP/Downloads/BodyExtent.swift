@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The extent of a representation that a response's body covers, by the head of a 200, or of a 206 without a request
 /// for a range.
 ///

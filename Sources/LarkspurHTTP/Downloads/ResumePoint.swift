@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The state of a stopped download that is needed to resume it: the number of bytes that have arrived, and the version
 /// of the resource that they belong to.
 ///

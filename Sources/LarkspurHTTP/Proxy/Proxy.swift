@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// A proxy: its address, its protocol, and the credentials for it.
 public struct Proxy: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
@@ -31,7 +33,7 @@ public struct Proxy: Hashable, Sendable {
     }
 
     /// The value of `Proxy-Authorization` (RFC 7617 2).
-    public var basicAuthorization: String { "Basic " + base64(user + [UInt8(ascii: ":")] + password) }
+    public var basicAuthorization: String { "Basic " + Base64.encode(user + [UInt8(ascii: ":")] + password) }
   }
 
   public let kind: Kind

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// A certificate or key that a host's chain must contain.
 public enum Pin: Hashable, Sendable {
   /// Exactly this certificate.

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 // Routes that send the client's request back to it.
 //
 //   /get, /post, /put, /patch, /delete   by the method of that name only
@@ -18,7 +20,8 @@ func echo(_ request: TestServer.Request) -> TestServer.JSON {
   let isForm = isSameName(
     trimmed((request.fields["Content-Type"] ?? "").prefix { $0 != ";" }), "application/x-www-form-urlencoded")
   let data =
-    String(validating: request.body, as: UTF8.self) ?? "data:application/octet-stream;base64," + base64(request.body)
+    String(validating: request.body, as: UTF8.self) ?? "data:application/octet-stream;base64,"
+    + Base64.encode(request.body)
   return [
     "method": .string(request.method),
     "target": .string(request.target),

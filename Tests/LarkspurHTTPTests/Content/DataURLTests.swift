@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
@@ -35,9 +36,10 @@ import Testing
 
   @Test func bytesOfAllKinds() throws {
     let bytes = (0...255).map { UInt8($0) }
-    #expect(DataURL("data:application/octet-stream;base64,\(base64(bytes))")?.body == bytes)
+    #expect(DataURL("data:application/octet-stream;base64,\(Base64.encode(bytes))")?.body == bytes)
     for count in 0..<9 {
-      #expect(base64Decoded(base64(Array(bytes[200..<200 + count])).utf8) == Array(bytes[200..<200 + count]))
+      #expect(
+        Base64.decodeForgiving(Base64.encode(Array(bytes[200..<200 + count])).utf8) == Array(bytes[200..<200 + count]))
     }
     var encoded: [UInt8] = []
     PercentCoding.encode(bytes, into: &encoded) { _ in true }

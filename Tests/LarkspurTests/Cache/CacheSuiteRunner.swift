@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 
 /// A client with a cache, as the suite's runner uses it. The origin is behind the client.
