@@ -89,8 +89,8 @@ static bool excludes(const X509 *issuer, const char *host) {
 // MARK: - Anchors
 
 // Whether the certificate is a trusted one, at which the chain ends. With X509_V_FLAG_PARTIAL_CHAIN the first trusted
-// certificate is an anchor. RFC 5280 6.1.1: path validation takes only the name and the key of an anchor. Restrictions
-// that an anchor states about itself still count.
+// certificate is an anchor. RFC 5280 6.1.1: path validation takes only the name and the key of an anchor.
+// Restrictions that an anchor states about itself still count.
 static bool is_anchor(X509_STORE_CTX *context, int depth) {
   unsigned long flags = X509_VERIFY_PARAM_get_flags(X509_STORE_CTX_get0_param(context));
   return depth >= X509_STORE_CTX_get_num_untrusted(context) &&

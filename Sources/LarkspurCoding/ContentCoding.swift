@@ -50,7 +50,7 @@ package struct ContentCodings: Hashable, Sendable {
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
-  /// Names of codings are case-insensitive.
+  /// Names of codings are case-insensitive. A comparison of its own, because this module imports no other of ours.
   private static func equalsIgnoringCase(_ name: Substring.UTF8View, _ token: String) -> Bool {
     name.elementsEqual(token.utf8) { byte, other in
       (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) == other

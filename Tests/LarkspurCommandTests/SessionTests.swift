@@ -186,8 +186,8 @@ import Testing
     #expect(other.requests.last?.fields["Authorization"] == nil)
   }
 
-  /// The user and password in the URL of a redirection are sent to the original server only. The expected values are
-  /// those that curl 7.88.1 sends.
+  /// The user and password in the URL of a redirection are sent to the original server only. The expected values
+  /// are those that curl 7.88.1 sends.
   @Test(arguments: [
     ("http://a:b@", [], "http://c:d@/anything", "Basic Yzpk"), ("http://a:b@", [], "http:///anything", "Basic YTpi"),
     ("http://", [], "http://c:d@/anything", "Basic Yzpk"),

@@ -3,8 +3,8 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// After a warm-up, no response costs an allocation. The counter belongs to the thread, and no test here suspends, so
-/// that tests which run in parallel do not count.
+/// After a warm-up, no response costs an allocation. The counter belongs to the thread, and no test here suspends,
+/// so that tests which run in parallel do not count.
 @Suite(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc")) struct AllocationTests {
   struct Load: CustomTestStringConvertible {
     var testDescription: String

@@ -9,7 +9,10 @@ import Testing
     ["who", "whom", "whoever", "nobody", "somebody", "everybody", "he", "him", "his"].flatMap {
       [Array($0.utf8), Array($0.capitalized.utf8)]
     })
-  private static let beginnings = ["Nil:", "True:", "False:", "The same ", "It ", "That ", "Those ", "One that "]
+  private static let beginnings = [
+    "Nil:", "True:", "False:", "The same ", "It ", "That ", "Those ", "One that ", "the same ", "it ", "it.", "it:",
+    "that ", "that.", "those ", "one that ",
+  ]
 
   /// Returns the words for persons in a line of a comment or page.
   private static func persons(in text: some StringProtocol) -> [String] {

@@ -208,8 +208,8 @@ final class ServerSession {
 
   // MARK: - Idle connections
 
-  /// Closes a connection that stays idle for some time, or misuses it. Every server closes at last, because a client
-  /// that waits for the rest of a garbled response would wait for ever.
+  /// Closes a connection that stays idle for some time, or misuses it. Every server closes at last, because a
+  /// client that waits for the rest of a garbled response would wait for ever.
   private func watchRest() {
     let isFaulty = dice.chance(host.weather.idleFaults, of: 100)
     let most = isFaulty ? dice.pick([milliseconds(100), seconds(3), seconds(100)]) : seconds(2_000)

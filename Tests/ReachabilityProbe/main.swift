@@ -1,5 +1,5 @@
-// Runs a reachability manager in a process of its own, on a machine whose network comes and goes. Prints each status
-// that the block and the notification deliver, one per line, as a program with a main loop receives them:
+// Runs a reachability manager in a process of its own, on a machine whose network comes and goes. Prints each
+// status that the block and the notification deliver, one per line, as a program with a main loop receives them:
 //
 //   ReachabilityProbe anywhere
 //   ReachabilityProbe host NAME

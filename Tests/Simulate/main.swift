@@ -1,8 +1,8 @@
 // Runs simulated worlds one after another until one breaks a rule.
 //
-// Usage: `Simulate [COUNT] [FIRST SEED] [--digests]`. The seed rises by one from world to world. At the first world
-// that breaks a rule, prints its seed, the broken rules and the last events, and exits with 1. `--digests` prints each
-// world's digest: two processes print equal ones.
+// Usage: `Simulate [COUNT] [FIRST SEED] [--digests]`. The seed rises by one from world to world. At the first
+// world that breaks a rule, prints its seed, the broken rules and the last events, and exits with 1. `--digests` prints
+// each world's digest: two processes print equal ones.
 //
 //     swift build -c release --product Simulate && .build/release/Simulate 1000000
 

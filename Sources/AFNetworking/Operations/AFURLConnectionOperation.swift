@@ -151,9 +151,9 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     set { details.put(newValue, at: \.request.httpBodyStream) }
   }
 
-  /// The stream that receives the content, piece by piece. The operation opens it when the response arrives, and closes
-  /// it when it finishes. Unless this is a stream to memory, ``responseData`` stays `nil`. Writes may block, which
-  /// delays other operations. Setting the stream while the operation runs has no effect.
+  /// The stream that receives the content, piece by piece. The operation opens it when the response arrives, and
+  /// closes it when it finishes. Unless this is a stream to memory, ``responseData`` stays `nil`. Writes may block,
+  /// which delays other operations. Setting the stream while the operation runs has no effect.
   ///
   /// If it has not been set, the first read creates a stream to memory. Once the content is in ``responseData``, this
   /// property is `nil`.
@@ -268,8 +268,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     perform(decision)
   }
 
-  /// Pauses the operation. A paused operation is neither ready nor executing nor finished, and stays in its queue until
-  /// it is resumed or cancelled. No effect if the operation is paused, cancelled or finished already, or about to
+  /// Pauses the operation. A paused operation is neither ready nor executing nor finished, and stays in its queue
+  /// until it is resumed or cancelled. No effect if the operation is paused, cancelled or finished already, or about to
   /// finish.
   open func pause() { hear { $0.paused() } }
 

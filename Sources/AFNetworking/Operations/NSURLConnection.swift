@@ -3,8 +3,8 @@ import Larkspur
 
 /// The connection that a request operation passes to its blocks.
 ///
-/// Stands for the load of the operation's request, including its redirections. Programs cannot create a connection, and
-/// it loads nothing itself: new code uses `URLSession`. Immutable, and safe to use from any thread.
+/// Stands for the load of the operation's request, including its redirections. Programs cannot create a connection,
+/// and it loads nothing itself: new code uses `URLSession`. Immutable, and safe to use from any thread.
 public final class NSURLConnection: NSObject, Sendable {
   private let task: URLSessionTask
 

@@ -9,8 +9,8 @@
 /// The machine owns the state, and whether a load is in progress. It knows nothing of requests, threads or
 /// `Foundation.Operation`.
 ///
-/// Invariants: at most one load is in progress. A load that was stopped by a pause ends before the next one starts, so
-/// that two loads never write to one stream. Nothing leads out of `finished`.
+/// Invariants: at most one load is in progress. A load that was stopped by a pause ends before the next one starts,
+/// so that two loads never write to one stream. Nothing leads out of `finished`.
 struct OperationMachine: Hashable, Sendable {
   /// The raw values are those in archives.
   enum State: Int, Sendable {

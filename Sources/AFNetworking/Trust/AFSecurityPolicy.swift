@@ -68,8 +68,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
   /// let policy = AFSecurityPolicy(publicKeyPins: Set(pins))
   /// ```
   ///
-  /// - Parameter publicKeyPins: The pins, one of which must be in the chain. Use at least two, one of them for a key
-  ///   that is not in use yet.
+  /// - Parameter publicKeyPins: The pins, one of which must be in the chain. Use at least two, one of them for
+  ///   a key that is not in use yet.
   public convenience init(publicKeyPins: Set<CertificatePin>) {
     self.init()
     settings.withLock { settings in

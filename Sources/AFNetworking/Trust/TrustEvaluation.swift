@@ -3,10 +3,10 @@ import Larkspur
 
 /// One evaluation of a server's chain with a policy's settings.
 ///
-/// The results are those of AFNetworking, but pins are checked more strictly. AFNetworking compares pins with the chain
-/// that the system has built, trusted or not. OpenSSL stops at the first error, and leaves a chain that it has built by
-/// names alone; anyone can put any name into a certificate. So a pin counts only in a chain that has been verified: up
-/// to the session's roots, or up to a pinned certificate.
+/// The results are those of AFNetworking, but pins are checked more strictly. AFNetworking compares pins with the
+/// chain that the system has built, trusted or not. OpenSSL stops at the first error, and leaves a chain that it has
+/// built by names alone; anyone can put any name into a certificate. So a pin counts only in a chain that has been
+/// verified: up to the session's roots, or up to a pinned certificate.
 struct TrustEvaluation {
   private let settings: AFSecurityPolicy.Settings
   private let trust: ServerTrust

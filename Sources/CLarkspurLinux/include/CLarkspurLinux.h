@@ -34,8 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// glibc declares these functions only under _GNU_SOURCE. Defining that here would give Swift a second view of headers
-// that it has imported already.
+// glibc declares these functions only under _GNU_SOURCE. Defining that here would give Swift a second view of
+// headers that it has imported already.
 extern int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);

@@ -106,8 +106,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Returns the credential to try first: the one that ``setDefaultCredential(_:for:)`` chose, or else the first one
-  /// that was stored in the space.
+  /// Returns the credential to try first: the one that ``setDefaultCredential(_:for:)`` chose, or else the
+  /// first one that was stored in the space.
   ///
   /// - Returns: The credential, or `nil` if there is none or it has been removed.
   open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {

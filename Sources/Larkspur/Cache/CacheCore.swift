@@ -39,8 +39,8 @@ final class CacheCore: FinishedAtExit {
     var generations: [CacheEntryName: UInt64] = [:]
     var behind = CacheBehind()
     var isScanned = false
-    /// The number of changes. An entry that was read from disk before a change may differ from the one on disk after
-    /// it.
+    /// The number of changes. An entry that was read from disk before a change may differ from the one on disk
+    /// after it.
     var changes: UInt64 = 0
     /// The files that the queue still has to write, each with the number of its change. They stay listed, so that a
     /// response that was just stored is found. The number shows whether the file has been removed or stored again

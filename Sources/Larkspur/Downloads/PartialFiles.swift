@@ -2,8 +2,8 @@ import Foundation
 import LarkspurHTTP
 import LarkspurIO
 
-/// The partial files of downloads that may be continued: a directory of this user's beneath the temporary directory, so
-/// that a download's file moves there without being copied. The directory outlives the process.
+/// The partial files of downloads that may be continued: a directory of this user's beneath the temporary directory,
+/// so that a download's file moves there without being copied. The directory outlives the process.
 ///
 /// Beside the files lies the key of the authentication codes of resume data. Only this user can read the key.
 ///

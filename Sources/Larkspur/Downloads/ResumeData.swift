@@ -8,9 +8,10 @@ import LarkspurHTTP
 /// made the data, and a property list. Foreign resume data can therefore not make a session read, write or remove a
 /// file, or send a request that the program never made.
 ///
-/// The request is kept with the fields that the program had set, `Authorization` and `Cookie` among them: a download
-/// that needs them could not be continued otherwise. Cookies, credentials and fields that the session adds are not
-/// kept; the session that resumes adds its own. Resume data therefore needs the same protection as the request itself.
+/// The request is kept with the fields that the program had set, `Authorization` and `Cookie` among them: a
+/// download that needs them could not be continued otherwise. Cookies, credentials and fields that the session adds are
+/// not kept; the session that resumes adds its own. Resume data therefore needs the same protection as the request
+/// itself.
 struct ResumeData: Codable, Hashable, Sendable {
   var url: String
   var mainDocument: String?

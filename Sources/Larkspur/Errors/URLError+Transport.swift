@@ -4,8 +4,8 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// Converts the transport's errors to `URLError`. This is the only conversion; the table in the documentation follows
-/// it.
+/// Converts the transport's errors to `URLError`. This is the only conversion; the table in the documentation
+/// follows it.
 extension URLError {
   init(_ error: TransportError, url: URL?) {
     let code = Self.code(of: error)

@@ -84,8 +84,8 @@ final class RequestComposer: Sendable {
     }.joined(separator: ", ")
   }
 
-  /// Returns the codings of a configuration's `Accept-Encoding` that Larkspur can decode: a session decodes each coding
-  /// that it offers.
+  /// Returns the codings of a configuration's `Accept-Encoding` that Larkspur can decode: a session decodes each
+  /// coding that it offers.
   static func decodable(_ offer: String) -> String {
     let known = offer.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { member in
       let name = String(member.prefix { $0 != ";" && !$0.isWhitespace })

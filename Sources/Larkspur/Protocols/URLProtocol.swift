@@ -9,9 +9,9 @@ import Synchronization
 /// for this load. The object reports the load to its ``client``. After a redirection, another object is created, of the
 /// class that loads the new request.
 ///
-/// Threads. The initialisers, ``startLoading()`` and ``stopLoading()`` are called one after another, on a serial queue
-/// that belongs to this load. These methods may block; `stopLoading()` is called after a blocked `startLoading()` has
-/// returned. The queue has no run loop. The class methods are called on any thread, for several loads at once. The
+/// Threads. The initialisers, ``startLoading()`` and ``stopLoading()`` are called one after another, on a serial
+/// queue that belongs to this load. These methods may block; `stopLoading()` is called after a blocked `startLoading()`
+/// has returned. The queue has no run loop. The class methods are called on any thread, for several loads at once. The
 /// client may be called from any thread.
 ///
 /// The protocol's request has the fields of the configuration's `httpAdditionalHeaders`. The request's body is a stream

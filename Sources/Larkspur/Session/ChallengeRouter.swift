@@ -116,8 +116,8 @@ final class ChallengeRouter: Sendable {
         } onCancel: {
           question.giveUp()
         }
-        // An answer for a task that has ended meanwhile, perhaps because of this answer, does not count for the tasks
-        // that still wait.
+        // An answer for a task that has ended meanwhile, perhaps because of this answer, does not count for the
+        // tasks that still wait.
         guard isOfTask, reply != nil, let task, task.isOver else { return reply ?? .cancel }
         guard await aTaskComes(after: task) else { return .cancel }
         continue

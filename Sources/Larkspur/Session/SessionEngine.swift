@@ -16,8 +16,8 @@ final class SessionEngine: @unchecked Sendable {
   private let held: LoopGroup.Held
   private let tls: TLSProvider
   private let proxies: ProxySettings?
-  /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails with
-  /// it.
+  /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails
+  /// with it.
   private let proxyFailure: String?
   /// The resolved routes. They belong to the loop.
   private var routes: [Key: ResolvedRoute] = [:]

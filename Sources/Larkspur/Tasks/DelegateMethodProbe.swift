@@ -2,8 +2,8 @@ import Synchronization
 
 /// Detects whether a delegate implements the method that is being called.
 ///
-/// The default implementation of each method calls `isMissing(in:)`. A delegate may forward its calls to another object
-/// that is a delegate, too: a method that is missing in that object does not count.
+/// The default implementation of each method calls `isMissing(in:)`. A delegate may forward its calls to another
+/// object that is a delegate, too: a method that is missing in that object does not count.
 struct DelegateMethodProbe: ~Copyable {
   private let called = Atomic<UInt>(0)
 

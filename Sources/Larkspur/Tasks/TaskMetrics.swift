@@ -64,9 +64,9 @@ final class TaskMetrics {
   /// How long the call below may take to begin.
   private static let callMax = Duration.seconds(1)
 
-  /// Gives the delegate the metrics of a load whose result a caller awaits. The call has returned when the caller resumes; but where
-  /// it cannot be made, because the queue is suspended, or blocked by code that waits for this very result, the caller resumes
-  /// without it.
+  /// Gives the delegate the metrics of a load whose result a caller awaits. The call has returned when the caller
+  /// resumes; but where it cannot be made, because the queue is suspended, or blocked by code that waits for this very
+  /// result, the caller resumes without it.
   func notifyBeforeResult() async {
     guard transfer.hasDelegate else { return }
     let (task, session, core, metrics) = (transfer.task, transfer.session, transfer.core, make())

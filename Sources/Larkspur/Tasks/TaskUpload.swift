@@ -33,8 +33,8 @@ struct UploadBody {
   private static let littleBytesMax = 16 * 1024
 }
 
-/// What a load sends: its bodies, one for each request that needs it, and what its owner learns while they are sent. Made for a load
-/// that sends a body, or whose request is observed. It belongs to the loop.
+/// What a load sends: its bodies, one for each request that needs it, and what its owner learns while they are sent.
+/// Made for a load that sends a body, or whose request is observed. It belongs to the loop.
 final class TaskUpload {
   private unowned let transfer: Transfer
   /// The request's stream, once a body has come from it: a stream can be read once.

@@ -46,9 +46,9 @@ public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(rule: .basic) }
 /// Creates the rules for revocation, to be set together with those of `SecPolicyCreateSSL(_:_:)`.
 ///
 /// Larkspur sends no requests about revocation. It uses the lists of ``TLSTrustSettings/revocationLists``, and these
-/// apply to each evaluation, with or without this rule: if there is at least one, each issuer of the chain needs one
-/// that is up to date. A response that a server staples to its handshake (RFC 6066 8) counts in the handshake, and in
-/// no later evaluation.
+/// apply to each evaluation, with or without this rule: if there is at least one, each issuer of the chain
+/// needs one that is up to date. A response that a server staples to its handshake (RFC 6066 8) counts in the
+/// handshake, and in no later evaluation.
 ///
 /// Therefore the flags have one effect. With ``kSecRevocationRequirePositiveResponse`` a chain is good only if there
 /// are lists and ``kSecRevocationCRLMethod`` is set as well. Otherwise the evaluation fails, because Larkspur cannot

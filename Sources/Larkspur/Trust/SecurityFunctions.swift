@@ -1,8 +1,8 @@
 import Foundation
 
-// Functions of Darwin's Security framework. Names and behavior are Apple's. The functions take Swift's types, and also
-// those with Core Foundation's names (CoreFoundationNames.swift). They return Swift's types, which convert with `as
-// CFData` and the like. Foundation on Linux has none of these functions.
+// Functions of Darwin's Security framework. Names and behavior are Apple's. The functions take Swift's types, and
+// also those with Core Foundation's names (CoreFoundationNames.swift). They return Swift's types, which convert with
+// `as CFData` and the like. Foundation on Linux has none of these functions.
 
 // MARK: - Trust
 

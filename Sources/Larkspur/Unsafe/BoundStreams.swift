@@ -18,8 +18,8 @@ extension Foundation.Stream {
   /// - When the output stream has been closed or released, the input stream returns the rest and then ends: `read`
   ///   returns 0 and `streamStatus` is `.atEnd`.
   /// - When the input stream has been closed or released, as a session does when a task is over, `write` returns -1,
-  ///   `streamStatus` is `.error` and `streamError` is `EPIPE` (`NSPOSIXErrorDomain`). A task that is cancelled while
-  ///   it waits for the program's next bytes closes the stream within a second.
+  ///   `streamStatus` is `.error` and `streamError` is `EPIPE` (`NSPOSIXErrorDomain`). A task that is cancelled
+  ///   while it waits for the program's next bytes closes the stream within a second.
   /// - A stream that is not open, or is closed while a call blocks, returns -1 and has no error.
   ///
   /// The `delegate` is called on each run loop in which the stream is scheduled, once for each event: for

@@ -34,8 +34,8 @@ extension Scan {
     }
   }
 
-  /// Adds the plain field lines from `start` on to the table. A plain line is `name: value CRLF`, followed by a byte
-  /// that does not begin a fold.
+  /// Adds the plain field lines from `start` on to the table. A plain line is `name: value CRLF`, followed by a
+  /// byte that does not begin a fold.
   ///
   /// - Parameters:
   ///   - base: The index of the section's first byte, from which positions count.
@@ -122,8 +122,8 @@ extension Scan {
     return unsafe stops != 0 && isLineEnd(at, limit) ? at : nil
   }
 
-  /// Returns the CR of the first CRLF from `start` on, or `nil` if a byte that a field value cannot contain precedes
-  /// it.
+  /// Returns the CR of the first CRLF from `start` on, or `nil` if a byte that a field value cannot contain
+  /// precedes it.
   @unsafe @inline(__always)
   private static func endOfPlainLine(
     _ start: UnsafeRawPointer, from first: UnsafeRawPointer, _ limit: UnsafeRawPointer

@@ -115,8 +115,8 @@ public struct Chunk: ~Copyable {
     let count = min(source.count, spareCapacity)
     unsafe source.withUnsafeBytes { bytes in
       guard count > 0, let from = bytes.baseAddress else { return }
-      // Safe: `count` bytes are readable at `from` and writable at `end`, and a borrowed span cannot overlap a chunk
-      // that is being mutated.
+      // Safe: `count` bytes are readable at `from` and writable at `end`, and a borrowed span cannot overlap a
+      // chunk that is being mutated.
       unsafe (base + end).copyMemory(from: from, byteCount: count)
     }
     end += count

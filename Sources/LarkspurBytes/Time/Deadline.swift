@@ -1,5 +1,5 @@
-/// A moment on the monotonic clock, in nanoseconds since an arbitrary start. Changes of the wall clock do not affect
-/// it.
+/// A moment on the monotonic clock, in nanoseconds since an arbitrary start. Changes of the wall clock do not
+/// affect it.
 ///
 /// Performance: each request compares about twenty deadlines. `@inlinable` saves a call for each, which is 2 % of a
 /// request through a pool (decision 23).

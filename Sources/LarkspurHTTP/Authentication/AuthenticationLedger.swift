@@ -3,9 +3,9 @@
 ///
 /// Theory of operation. The ledger turns an answer into the text of a field, because each response to a nonce
 /// increments its count (RFC 7616 3.4), whichever request carries it. The ledger remembers an answer that was accepted,
-/// and later requests into that protection space carry it preemptively: Basic at and below the directory of the request
-/// that it authorized (RFC 7617 2.2), Digest in the domain that the challenge named (RFC 7616 3.3). A proxy is one
-/// space as a whole. A refusal removes the answer.
+/// and later requests into that protection space carry it preemptively: Basic at and below the directory of the
+/// request that it authorized (RFC 7617 2.2), Digest in the domain that the challenge named (RFC 7616 3.3). A proxy is
+/// one space as a whole. A refusal removes the answer.
 ///
 /// All entries are kept by target: role, scheme, host and port. Nothing that one target has sent or received reaches
 /// another.

@@ -2,8 +2,8 @@
 ///
 /// Theory of operation. A 401 (from an origin) or a 407 (from a proxy) brings challenges. The machine asks the owner
 /// about the strongest of them. The owner gives a credential, and the request is sent again; or it rejects the
-/// protection space, and the machine asks about the next one; or it has no credential, and the response is delivered as
-/// it is. When the target refuses a credential, the machine asks again, with the number of refusals in that space. A
+/// protection space, and the machine asks about the next one; or it has no credential, and the response is delivered
+/// as it is. When the target refuses a credential, the machine asks again, with the number of refusals in that space. A
 /// stale nonce is not a refusal: the machine sends the same credential with the new nonce.
 ///
 /// ```

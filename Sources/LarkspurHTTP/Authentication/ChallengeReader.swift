@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// Splits one field into challenges.
 ///
 /// ```
@@ -156,7 +158,7 @@ struct ChallengeReader {
     let start = place
     while let byte = peek, Self.isTokenByte(byte) { place += 1 }
     guard place > start else { return nil }
-    return String(decoding: bytes[start..<place].map(Self.lowercase), as: UTF8.self)
+    return String(decoding: bytes[start..<place].map(\.asciiLowercased), as: UTF8.self)
   }
 
   /// Reads a value without quotes. Servers write base64 and paths that way, so each visible character is accepted that
@@ -221,8 +223,4 @@ struct ChallengeReader {
   }
 
   private static func isToken68Byte(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._~+/".utf8.contains(byte) }
-
-  private static func lowercase(_ byte: UInt8) -> UInt8 {
-    UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
-  }
 }

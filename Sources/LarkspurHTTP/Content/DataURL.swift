@@ -38,8 +38,8 @@ public struct DataURL: Hashable, Sendable {
     mediaType = type ?? Self.unnamed
   }
 
-  /// Returns the text before `;base64`, with optional spaces after the semicolon, or `nil` if the text does not end
-  /// that way.
+  /// Returns the text before `;base64`, with optional spaces after the semicolon, or `nil` if the text does not
+  /// end that way.
   private static func withoutBase64(_ name: Text.Scalars) -> Text.Scalars? {
     guard Text.lowercased(name.suffix(6)) == "base64" else { return nil }
     var rest = name.dropLast(6)

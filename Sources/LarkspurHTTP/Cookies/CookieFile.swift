@@ -1,7 +1,7 @@
 /// The text form in which cookies are kept between two runs of a program.
 ///
-/// The file has a line with the format's version, one line for each cookie, and a line with a checksum, which shows
-/// that the file was written completely:
+/// The file has a line with the format's version, one line for each cookie, and a line with a checksum, which
+/// shows that the file was written completely:
 ///
 /// ```
 /// larkspur-cookies 1

@@ -1,7 +1,7 @@
 /// A point of wall clock time, for cookies.
 ///
-/// Counts seconds since the first instant of 2001 in UTC, as a floating-point number. Foundation's dates do so, too, so
-/// that a date leaves the jar exactly as it was put in. Arithmetic cannot overflow.
+/// Counts seconds since the first instant of 2001 in UTC, as a floating-point number. Foundation's dates do so, too,
+/// so that a date leaves the jar exactly as it was put in. Arithmetic cannot overflow.
 public struct CookieTime: Comparable, Hashable, Sendable {
   public let seconds: Double
 

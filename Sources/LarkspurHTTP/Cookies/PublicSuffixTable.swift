@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The public suffixes: names under which independent owners register names, such as `com`, `co.uk`, and in the list's
 /// private part `github.io`. A cookie for such a name would reach sites that have nothing to do with each other.
 ///
@@ -59,7 +61,7 @@ public struct PublicSuffixTable: Sendable {
     guard !name.isEmpty, !name.contains(UInt8(ascii: "*")) else { return }
     let start = text.count
     if name.allSatisfy({ $0 < 0x80 }) {
-      for byte in name { text.append(UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) }
+      for byte in name { text.append(byte.asciiLowercased) }
     } else {
       guard let ascii = Punycode.asciiName(String(decoding: name, as: UTF8.self)) else { return }
       text += ascii.utf8

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// A host name that may be looked up: labels of letters, digits, `-` and `_`. Labels in other scripts have to be
 /// A-labels (`xn--...`).
 ///
@@ -43,9 +45,7 @@ public struct HostName: Hashable, Sendable {
   public var isLocalhost: Bool { text == "localhost" || text.hasSuffix(".localhost") }
 
   /// Returns the name with its ASCII letters in lower case.
-  public static func normal(_ host: String) -> String {
-    String(decoding: host.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
-  }
+  public static func normal(_ host: String) -> String { host.asciiLowercased }
 
   private static func check(_ label: Substring.UTF8View) throws(Invalid) {
     guard !label.isEmpty else { throw .labelEmpty }

@@ -4,8 +4,8 @@ public struct NameLimits: Hashable, Sendable {
   /// look-ups, and a host that moves is found again before its users give up.
   public var foundLifetime = Duration.seconds(30)
 
-  /// How long the answer that a name does not exist is cached: long enough for a burst of requests, and short enough
-  /// that a new name is soon found. Other failures are not cached at all.
+  /// How long the answer that a name does not exist is cached: long enough for a burst of requests, and short
+  /// enough that a new name is soon found. Other failures are not cached at all.
   public var noSuchNameLifetime = Duration.seconds(2)
 
   /// Maximum number of look-ups that run at once; a value below 1 counts as 1. With the system's resolver, each look-up

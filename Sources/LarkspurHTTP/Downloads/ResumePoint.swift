@@ -101,8 +101,8 @@ public struct ResumePoint: Hashable, Codable, Sendable {
     /// The body continues the download from the requested byte up to `end`; the whole has `total` bytes, or an unknown
     /// number if `total` is `nil`.
     case continueAt(Int, end: Int, total: Int?)
-    /// The body is the whole. `count` is its size in bytes, or `nil` if neither the head nor the known version names
-    /// it.
+    /// The body is the whole. `count` is its size in bytes, or `nil` if neither the head nor the known version
+    /// names it.
     case replace(count: Int?)
     case startOver
     case confirmLast

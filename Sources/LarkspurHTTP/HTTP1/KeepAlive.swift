@@ -2,9 +2,9 @@
 public enum KeepAlive {
   /// Reads the parameters of a `Keep-Alive` value. Parameters that cannot be read are ignored.
   ///
-  /// - Returns: How long the server keeps an idle connection (`timeout`), less a margin, and how many further requests
-  ///   it takes on the connection (`max`); `nil` for a missing parameter. The margin is one second, or half of a
-  ///   timeout below two seconds: a request that arrives while the server closes the connection is lost.
+  /// - Returns: How long the server keeps an idle connection (`timeout`), less a margin, and how many further
+  ///   requests it takes on the connection (`max`); `nil` for a missing parameter. The margin is one second, or half
+  ///   of a timeout below two seconds: a request that arrives while the server closes the connection is lost.
   public static func parameters(_ value: String) -> (idle: Duration?, requestsLeft: Int?) {
     var idle: Duration?
     var requestsLeft: Int?

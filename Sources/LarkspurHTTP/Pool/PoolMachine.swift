@@ -50,8 +50,8 @@ public struct PoolMachine: Sendable {
   /// When `timerFired` is due. There may be nothing to do by then.
   public internal(set) var timer = Deadline.never
 
-  /// Pause between a failed dial and the next one to an endpoint that has other connections. Without the pause, a dial
-  /// that fails at once would be repeated all the time.
+  /// Pause between a failed dial and the next one to an endpoint that has other connections. Without the pause, a
+  /// dial that fails at once would be repeated all the time.
   private static let dialPause = Duration.seconds(1)
 
   /// Number of failed dials in a row after which waiting requests fail although other connections are running: their

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The hosts that are reached without a proxy: curl's `--noproxy` and `NO_PROXY`.
 ///
 /// The list has these entries, with commas or white space in between:
@@ -10,8 +12,8 @@
 /// - `*`: every host.
 ///
 /// A `:port` after a name, an IPv4 address or an address in brackets limits the entry to that port. The letter case of
-/// a name and a dot at its end do not matter. Names are not looked up: an address entry does not match a name that has
-/// that address. Malformed entries are ignored.
+/// a name and a dot at its end do not matter. Names are not looked up: an address entry does not match a name that
+/// has that address. Malformed entries are ignored.
 public struct ProxyExceptions: Hashable, Sendable {
   private enum Entry: Hashable {
     case all
@@ -81,7 +83,7 @@ public struct ProxyExceptions: Hashable, Sendable {
   /// Returns the name in lower case, without a dot at its end.
   private static func name(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
     let name = bytes.last == UInt8(ascii: ".") ? bytes.dropLast() : bytes
-    return name.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
+    return name.map(\.asciiLowercased)
   }
 
   private static func isName(_ name: [UInt8], atOrBelow excepted: [UInt8]) -> Bool {

@@ -1,9 +1,10 @@
 /// Opens a tunnel through an HTTP proxy: CONNECT (RFC 9110 9.3.6), with authentication (decision 11).
 ///
 /// Theory of operation. The owner sends CONNECT over a connection to the proxy. A 2xx opens the tunnel. After a 407 the
-/// machine asks the owner for an authorization, and CONNECT is sent again: over the same connection if the proxy keeps
-/// it open and the body of its answer can be read to the end within a limit, or else over a new connection. Any other
-/// status is a refusal. The body of a proxy's answer is never the response to the program's request: it is discarded.
+/// machine asks the owner for an authorization, and CONNECT is sent again: over the same connection if the proxy
+/// keeps it open and the body of its answer can be read to the end within a limit, or else over a new connection. Any
+/// other status is a refusal. The body of a proxy's answer is never the response to the program's request: it is
+/// discarded.
 ///
 /// ```
 ///  ready --begin--> asking <--opened-- opening

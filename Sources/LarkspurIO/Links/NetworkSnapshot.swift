@@ -46,8 +46,8 @@ public struct NetworkSnapshot: Hashable, Sendable {
   }
 
   /// Whether a change notification can change the snapshot. On a router, routes to single networks change by the
-  /// thousand and do not count. Changes of links and addresses count, because the kernel does not always report a route
-  /// that disappears with its link or address.
+  /// thousand and do not count. Changes of links and addresses count, because the kernel does not always report a
+  /// route that disappears with its link or address.
   public static func isRelevant(_ message: NetlinkMessage) -> Bool {
     switch message.type {
     case NetlinkMessage.Kind.newLink, NetlinkMessage.Kind.deletedLink, NetlinkMessage.Kind.newAddress,

@@ -2,8 +2,8 @@ import LarkspurBytes
 
 @_implementationOnly import CLarkspurLinux
 
-/// A connected socket whose calls block their thread, for servers with one thread for each connection and for tests
-/// that talk to such servers.
+/// A connected socket whose calls block their thread, for servers with one thread for each connection and for
+/// tests that talk to such servers.
 ///
 /// Use it on one thread. `shutDown` may be called on any thread while the socket is alive, and makes a blocked call
 /// return.

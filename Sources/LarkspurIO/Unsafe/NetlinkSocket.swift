@@ -1,7 +1,7 @@
 @_implementationOnly import CLarkspurLinux
 
-/// A socket to the kernel's network configuration (rtnetlink(7)). It belongs to the network namespace of the thread
-/// that created it, on any thread.
+/// A socket to the kernel's network configuration (rtnetlink(7)). It belongs to the network namespace of the
+/// thread that created it, on any thread.
 public final class NetlinkSocket: Sendable {
   /// The size of the largest datagram that the kernel sends, with a margin: a part of a listing has at most 32 KiB.
   public static let datagramBytesMax = 64 << 10

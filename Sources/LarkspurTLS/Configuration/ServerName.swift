@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// The DNS name or IP address for which a server's certificate must be issued.
 public struct ServerName: Hashable, Sendable {
   /// The name in lower case without a final dot, or `nil` for an address.
@@ -35,7 +37,7 @@ public struct ServerName: Hashable, Sendable {
     guard labels.allSatisfy({ 1...63 ~= $0.count && $0.allSatisfy(Self.isNameByte) }), let last = labels.last,
       !Self.isNumber(last)
     else { return nil }
-    name = String(decoding: bytes.map { 0x41...0x5a ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
+    name = String(decoding: bytes.map(\.asciiLowercased), as: UTF8.self)
     address = nil
     zone = ""
   }

@@ -1,11 +1,11 @@
+import LarkspurBytes
+
 // Functions for text. Foundation has them, but would add its weight to every program under test.
 
 /// Compares field names, tokens and the like, without regard to the case of ASCII letters.
 func isSameName(_ one: some StringProtocol, _ other: some StringProtocol) -> Bool {
-  one.utf8.elementsEqual(other.utf8) { lowercased($0) == lowercased($1) }
+  one.utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
 }
-
-private func lowercased(_ byte: UInt8) -> UInt8 { byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte }
 
 /// Returns the text without the blanks and tabs around it.
 func trimmed(_ text: some StringProtocol) -> String {

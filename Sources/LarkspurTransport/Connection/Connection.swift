@@ -288,8 +288,8 @@ public final class Connection: EndOfTickHook {
 
   /// Lends the next piece of the body to `consume`, if it is there.
   ///
-  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run when
-  ///   it is worth asking again.
+  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run
+  ///   when it is worth asking again.
   func takePiece(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {

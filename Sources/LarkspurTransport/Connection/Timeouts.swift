@@ -59,8 +59,8 @@ public struct Timeouts: Hashable, Sendable {
     get { Self.duration(totalMax) }
     set { totalMax = Self.nanoseconds(newValue) }
   }
-  /// The time for which a body waits for `100 Continue` before it is sent anyway, because a server may not know of
-  /// it (RFC 9110 10.1.1). Fails nothing. 1 second by default.
+  /// The time for which a body waits for `100 Continue` before it is sent anyway, because a server may not know of it
+  /// (RFC 9110 10.1.1). Fails nothing. 1 second by default.
   public var expectation: Duration? {
     get { Self.duration(expectationMax) }
     set { expectationMax = Self.nanoseconds(newValue) }

@@ -9,8 +9,8 @@ public struct Security: Sendable {
   /// connection, also for resumed sessions, in a task on another thread than the loop's. The handshake waits for the
   /// result until its deadline. The task is cancelled when the wait is over.
   public var decideTrust: (@Sendable (Trust) async -> TrustDecision)? { didSet { identity = Identity() } }
-  /// Returns a certificate for a server that requests one, or `nil` if there is none to show. `issuers` are the issuers
-  /// that the server accepts; empty means any. Not called if the context's configuration has an identity.
+  /// Returns a certificate for a server that requests one, or `nil` if there is none to show. `issuers` are the
+  /// issuers that the server accepts; empty means any. Not called if the context's configuration has an identity.
   public var provideIdentity: (@Sendable (_ issuers: [DistinguishedName]) async -> ClientIdentity?)? {
     didSet { identity = Identity() }
   }

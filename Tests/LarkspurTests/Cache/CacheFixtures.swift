@@ -100,7 +100,8 @@ final class KillableFiles: CacheFiles {
   func create(_ name: String, _ head: [UInt8], _ body: Data) throws(Errno) {
     try step { files -> Result<Void, Errno> in
       guard files[name] == nil else { return .failure(.fileExists) }
-      files[name] = File(bytes: [])
+      // Not long ago: a scan by another cache would remove the file of a writer as an orphan.
+      files[name] = File(bytes: [], changed: HandClock().now.timeIntervalSince1970)
       return .success(())
     }
     let all = head + [UInt8](body)

@@ -102,8 +102,8 @@ import Testing
       storage.store(setCookieFields: ["b=1"], from: url, mainDocument: document, now: Date())
       #expect(storage.cookies?.count == (isKept ? 2 : 0), "\(policy) \(String(describing: document))")
     }
-    // Two owners under one public suffix are different sites. A storage that accepts no cookies overrides a session
-    // that does.
+    // Two owners under one public suffix are different sites. A storage that accepts no cookies overrides a
+    // session that does.
     let storage = Self.storage()
     let document = try Self.url("http://b.co.uk/")
     storage.store(

@@ -12,8 +12,8 @@ import Testing
 
   init() throws { loop = try ClientLoop(name: "inline") }
 
-  /// Work runs on the submitting thread if the loop is parked. The test repeats until it finds the loop parked, because
-  /// that state cannot be waited for.
+  /// Work runs on the submitting thread if the loop is parked. The test repeats until it finds the loop parked,
+  /// because that state cannot be waited for.
   @Test(.timeLimit(.minutes(2))) func aJobBeginsAtOnce() async {
     while true {
       let thread = SystemThread.currentIdentity

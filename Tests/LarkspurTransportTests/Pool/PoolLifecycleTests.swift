@@ -78,8 +78,8 @@ import Testing
     #expect(kernel.waitMilliseconds == 40_000)
     world.advance(by: .seconds(40))
     #expect(pool.counts.connections == 0)
-    // The heap's entry for the dials' timeout, which ended long ago, is not removed, and wakes the loop once. After
-    // that the loop waits without a limit.
+    // The heap's entry for the dials' timeout, which ended long ago, is not removed, and wakes the loop once.
+    // After that the loop waits without a limit.
     #expect(kernel.waitMilliseconds == 20_000)
     world.advance(by: .seconds(20))
     #expect(kernel.waitMilliseconds == -1)

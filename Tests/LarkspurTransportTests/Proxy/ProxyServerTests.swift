@@ -8,8 +8,8 @@ import LarkspurTransport
 import Synchronization
 import Testing
 
-/// Proxies over real sockets, with TLS in the tunnel and around it. The server plays the proxy and the server behind
-/// it.
+/// Proxies over real sockets, with TLS in the tunnel and around it. The server plays the proxy and the server
+/// behind it.
 @Suite struct ProxyServerTests {
   typealias Script = TestServer.Script
 
@@ -94,8 +94,8 @@ import Testing
     #expect(await loop.run { loop.chunkBytesLent } == 0)
   }
 
-  /// An orderly end sends close_notify through both layers. The server does not read further on the outer layer after
-  /// that.
+  /// An orderly end sends close_notify through both layers. The server does not read further on the outer layer
+  /// after that.
   @Test func closeNotify() async throws {
     let proxy = try proxy()
     proxy.enqueue(script(isSecure: true, [Self.connect, Self.established]))
