@@ -1,10 +1,11 @@
-// Comparisons of 16 bytes at once, with one bit for each byte as the result. Swift's SIMD types can compare, but cannot
+// Work on 16 bytes at once: comparisons with one bit for each byte as the result, and masking. Swift's SIMD types can compare, but cannot
 // move the result into an integer register, which fast scanning needs. The code uses clang's portable vectors: SSE2 on
 // x86-64, NEON on arm64, without compiler flags.
 #ifndef LARKSPUR_SCAN_H
 #define LARKSPUR_SCAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -51,6 +52,23 @@ static inline uint32_t larkspur_value_stops16(const void *from) {
 // Marks the bytes as `larkspur_value_stops16` does, in 32 bytes.
 static inline uint32_t larkspur_value_stops32(const void *from) {
   return larkspur_value_stops16(from) | larkspur_value_stops16((const uint8_t *)from + 16) << 16;
+}
+
+// Marks the bytes outside ASCII.
+static inline uint32_t larkspur_high_bits16(const void *from) {
+  return larkspur_bitmask16((larkspur_lanes16)larkspur_load16(from) < 0);
+}
+
+// Combines `count` bytes with `key`, whose four bytes repeat in memory order, by exclusive or (RFC 6455 5.3).
+static inline void larkspur_mask(uint8_t *bytes, size_t count, uint32_t key) {
+  typedef uint32_t larkspur_words4 __attribute__((vector_size(16)));
+  larkspur_bytes16 keys = (larkspur_bytes16)(larkspur_words4){key, key, key, key};
+  size_t index = 0;
+  for (; count - index >= 16; index += 16) {
+    larkspur_bytes16 masked = larkspur_load16(bytes + index) ^ keys;
+    memcpy(bytes + index, &masked, sizeof masked);
+  }
+  for (; index < count; index++) bytes[index] ^= keys[index & 15];
 }
 
 #endif

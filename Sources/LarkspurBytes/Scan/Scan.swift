@@ -53,6 +53,26 @@ public enum Scan {
     return index
   }
 
+  /// Returns the index of the first byte in `start..<end` that is not ASCII, or `end`.
+  package static func endOfASCII(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
+    var index = max(start, 0)
+    let end = min(end, bytes.count)
+    // Safe: every load of 16 bytes ends at or before `end`, which is inside the span.
+    unsafe bytes.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress else { return }
+      while index + 16 <= end {
+        let stops = unsafe larkspur_high_bits16(base + index)
+        guard stops == 0 else {
+          index += stops.trailingZeroBitCount
+          return
+        }
+        index += 16
+      }
+      while index < end, unsafe raw[index] < 0x80 { index += 1 }
+    }
+    return index
+  }
+
   /// Whether `byte` is a `tchar` (RFC 9110 5.6.2).
   public static func isToken(_ byte: UInt8) -> Bool {
     // One bit for each ASCII character, in two words.
