@@ -98,6 +98,7 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   func deferPort(_ descriptor: Int32) {}
   func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {}
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {}
+  func shutDownSending(_ descriptor: Int32) {}
   func interfaceIndex(of name: String) -> Int32 { Self.unsupported }
   func pendingError(_ descriptor: Int32) -> Int32 { 0 }
   func setNoDelay(_ descriptor: Int32) {}

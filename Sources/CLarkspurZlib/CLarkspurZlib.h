@@ -4,8 +4,8 @@
 
 #include <zlib.h>
 
-static inline int larkspur_deflate_init(z_stream *stream, int level, int window_bits) {
-  return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+static inline int larkspur_deflate_init(z_stream *stream, int level, int window_bits, int strategy) {
+  return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, strategy);
 }
 
 static inline int larkspur_inflate_init(z_stream *stream, int window_bits) {

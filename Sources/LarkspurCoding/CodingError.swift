@@ -9,6 +9,12 @@ package enum CodingError: Error, Hashable, Sendable {
   case peerSentTooManyLayers
   /// The peer's bytes grow by more than ``CodingLimits/expansionMax``.
   case peerSentBomb
+  /// The peer sent a compressed message (RFC 7692) that is not deflate data, or refers back beyond the agreed window.
+  case peerSentInvalidMessage
+  /// The peer ended a compressed message within a deflate block.
+  case peerSentTruncatedMessage
+  /// The peer's message, once inflated, is longer than the caller permits.
+  case peerSentMessageTooLong
   /// A broken invariant of Larkspur: zlib was called wrongly, or `decode` with a position outside its input (code 0).
   case internalInconsistency(zlib: Int32)
 

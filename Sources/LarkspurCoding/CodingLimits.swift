@@ -17,11 +17,26 @@ package struct CodingLimits: Hashable, Sendable {
   /// or a blank image may well shrink to almost nothing.
   package var bytesOutAlways: UInt64 = 10 << 20
 
+  /// Number of bytes of one inflated WebSocket message that are permitted whatever the ratio is: `expansionMax` applies
+  /// above it. A message of 1 KiB could otherwise become 1 MiB of work and memory many times a second. The default is
+  /// the greatest message that a WebSocket task accepts by default, so that the ratio matters to programs that accept
+  /// longer ones.
+  package var messageBytesOutAlways: UInt64 = 1 << 20
+
   package init() {}
 
-  /// Whether `output` bytes are permitted from `input` bytes.
+  /// Whether `output` bytes of a body are permitted from `input` bytes.
   func permits(_ output: UInt64, from input: UInt64) -> Bool {
-    if output <= bytesOutAlways { return true }
+    permits(output, from: input, always: bytesOutAlways)
+  }
+
+  /// Whether `output` bytes of a message are permitted from `input` bytes.
+  func permitsMessage(_ output: UInt64, from input: UInt64) -> Bool {
+    permits(output, from: input, always: messageBytesOutAlways)
+  }
+
+  private func permits(_ output: UInt64, from input: UInt64, always: UInt64) -> Bool {
+    if output <= always { return true }
     let (most, overflows) = input.multipliedReportingOverflow(by: expansionMax)
     return overflows || output <= most
   }

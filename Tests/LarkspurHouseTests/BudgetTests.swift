@@ -226,6 +226,7 @@ final class CountingKernel: Kernel {
   func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {
     other { kernel.setUnsentBytesMax(descriptor, count) }
   }
+  func shutDownSending(_ descriptor: Int32) { other { kernel.shutDownSending(descriptor) } }
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
     other { kernel.setTrafficClass(descriptor, trafficClass) }
   }

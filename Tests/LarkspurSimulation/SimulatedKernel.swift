@@ -130,6 +130,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   func deferPort(_ descriptor: Int32) {}
   func setUnsentBytesMax(_ descriptor: Int32, _ count: Int32) {}
   func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {}
+  func shutDownSending(_ descriptor: Int32) {}
   func bind(_ descriptor: Int32, toInterface name: String) -> Int32 { 0 }
   func interfaceIndex(of name: String) -> Int32 { 1 }
   func localAddress(_ descriptor: Int32) -> SocketAddress? { .loopback(port: UInt16(1_024 + descriptor)) }

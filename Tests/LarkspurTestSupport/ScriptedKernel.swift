@@ -42,6 +42,7 @@ package final class ScriptedKernel: Kernel {
     case bind(SocketAddress)
     case setTrafficClass(UInt8)
     case setUnsentBytesMax(Int32)
+    case shutDownSending
   }
 
   /// The number of calls of each kind.
@@ -221,6 +222,13 @@ package final class ScriptedKernel: Kernel {
     called()
     with { state in
       state.withSocket(descriptor, "setUnsentBytesMax", else: ()) { $0.local.append(.setUnsentBytesMax(count)) }
+    }
+  }
+
+  package func shutDownSending(_ descriptor: Int32) {
+    called()
+    with { state in
+      state.withSocket(descriptor, "shutDownSending", else: ()) { $0.local.append(.shutDownSending) }
     }
   }
 

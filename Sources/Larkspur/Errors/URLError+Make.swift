@@ -50,8 +50,11 @@ extension URLError {
   static let peerAddressKey = "LarkspurPeerAddress"
 
   /// Returns this error with the URL that failed, unless the error has one.
-  func failing(at url: URL?) -> URLError {
-    guard let url, failingURL == nil else { return self }
+  func failing(at url: URL?) -> URLError { failingURL == nil ? moved(to: url) : self }
+
+  /// Returns the error with another failing URL, or unchanged if `url` is `nil`.
+  func moved(to url: URL?) -> URLError {
+    guard let url else { return self }
     var info = userInfo
     info[NSURLErrorFailingURLErrorKey] = url
     info[failingURLStringKey] = url.absoluteString

@@ -15,6 +15,7 @@ extension RequestComposer {
       var authorizationIdentity: String?
       var proxyAuthorization: String?
       var conditions: [RequestFields.Field] = []
+      var upgrade: [RequestFields.Field] = []
     }
 
     /// Immutable, because copies of the structure share it.
@@ -57,12 +58,18 @@ extension RequestComposer {
       set { set(!newValue.isEmpty) { $0.conditions = newValue } }
     }
 
+    /// The fields of a WebSocket's opening handshake. They replace fields of the same names.
+    var upgrade: [RequestFields.Field] {
+      get { fields?.values.upgrade ?? [] }
+      set { set(!newValue.isEmpty) { $0.upgrade = newValue } }
+    }
+
     /// Whether there is nothing to add.
     var isNone: Bool {
       guard !addsDefaultContentType else { return false }
       guard let values = fields?.values else { return true }
       return values.cookie == nil && values.authorization == nil && values.proxyAuthorization == nil
-        && values.conditions.isEmpty
+        && values.conditions.isEmpty && values.upgrade.isEmpty
     }
   }
 }

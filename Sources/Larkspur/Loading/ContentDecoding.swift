@@ -84,6 +84,9 @@ extension URLError {
       case .peerSentTruncated(let coding): "the content's \(coding) stream is cut short"
       case .peerSentTooManyLayers: "the content has more codings than anybody needs"
       case .peerSentBomb: "the content grows beyond all measure when it is decoded"
+      case .peerSentInvalidMessage: "the message is not deflate data"
+      case .peerSentTruncatedMessage: "the message's deflate data is cut short"
+      case .peerSentMessageTooLong: "the message is too long"
       case .internalInconsistency: "the content cannot be decoded"
       }
     self = URLError.make(.cannotDecodeRawData, words, url: url)

@@ -144,6 +144,7 @@ final class RequestComposer: Sendable {
     if let value = extras.authorization { try writer.field("Authorization", value) }
     if let value = extras.proxyAuthorization { try writer.field("Proxy-Authorization", value) }
     for field in extras.conditions { try writer.field(field.name, field.value) }
+    for field in extras.upgrade { try writer.field(field.name, field.value) }
   }
 
   /// The value of `Host`. A `Host` field of the request or of the configuration replaces the URL's authority; the
@@ -181,7 +182,7 @@ final class RequestComposer: Sendable {
   private func common(
     to target: LoadTarget, _ fields: [RequestFields.Field], _ extras: AdditionalFields, _ known: KnownFields?
   ) -> CommonFields? {
-    guard let known, extras.conditions.isEmpty, !extras.hasLeftOrigin || privateDefaults.isEmpty else { return nil }
+    guard let known, extras.conditions.isEmpty, extras.upgrade.isEmpty, !extras.hasLeftOrigin || privateDefaults.isEmpty else { return nil }
     // Whether these are sent depends on the extras.
     if extras.authorization != nil, isGiven("Authorization", fields) { return nil }
     if extras.cookie != nil, isGiven("Cookie", fields) { return nil }
@@ -233,7 +234,8 @@ final class RequestComposer: Sendable {
   /// Whether a field of the program's is left out: it follows from the request, `extras` has a value for it, or it is
   /// not for the recipient.
   private static func isOurs(_ name: String, _ extras: AdditionalFields) -> Bool {
-    switch name.utf8.count {
+    if !extras.upgrade.isEmpty, contains(extras.upgrade, name) { return true }
+    return switch name.utf8.count {
     case 4: name.equalsIgnoringCase("Host")
     case 6: name.equalsIgnoringCase("Cookie") && extras.cookie != nil
     case 13: name.equalsIgnoringCase("Authorization") && extras.authorization != nil

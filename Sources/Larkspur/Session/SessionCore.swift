@@ -379,6 +379,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// Takes a task off the list. The task is over, and its owner has been notified.
   func ended(_ task: URLSessionTask) {
+    task.ended(task.error)
     let session = task.letGo()
     if hasSelectiveDelegate, task.isKnown, let session { selectiveDelegate?.urlSession(session, didEnd: task) }
     let refreshed = task.isKnown ? nil : task.originalRequest

@@ -33,16 +33,24 @@ final class SessionEngine: @unchecked Sendable {
   /// The target of the latest request.
   var lastTarget: LoadTarget?
 
+  /// What a request needs of its connection.
+  struct RouteNeeds: Hashable {
+    /// The mark of the connection's packets. Requests with different marks use different connections.
+    var trafficClass: UInt8 = 0
+    /// Whether a proxy has to open a tunnel, also for a host without TLS.
+    var tunnels = false
+  }
+
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
     /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` tells the two apart.
     var decider: ObjectIdentifier?
-    var trafficClass: UInt8
+    var needs: RouteNeeds
 
-    init(_ target: LoadTarget, _ decider: (any URLSessionTaskDelegate)?, _ trafficClass: UInt8) {
+    init(_ target: LoadTarget, _ decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds) {
       origin = target.origin
       self.decider = decider.map(ObjectIdentifier.init)
-      self.trafficClass = trafficClass
+      self.needs = needs
     }
   }
 
@@ -70,7 +78,9 @@ final class SessionEngine: @unchecked Sendable {
     }
 
     /// Returns the proxy that requests are sent to in place of the host, or `nil` if the host itself gets them.
-    func forwarder(toSecure isSecure: Bool) -> Proxy? { proxy?.forwards(toSecure: isSecure) == true ? proxy : nil }
+    func forwarder(toSecure isSecure: Bool) -> Proxy? {
+      endpoint.route.proxy?.forwards(toSecure: isSecure) == true ? proxy : nil
+    }
   }
 
   /// Maximum number of routes in `routes`. At the limit they replace `olderRoutes`, so that a session keeps at most twice
@@ -119,15 +129,14 @@ final class SessionEngine: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - decider: The task's own delegate, if it may decide about the connection.
-  ///   - trafficClass: The mark of the connection's packets. Requests with different marks use different connections.
-  func cachedRoute(to target: LoadTarget, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8) -> ResolvedRoute?
+  func cachedRoute(to target: LoadTarget, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds) -> ResolvedRoute?
   {
     if let lastKey, let lastRoute, lastKey.decider == decider.map(ObjectIdentifier.init),
-      lastKey.trafficClass == trafficClass, lastKey.origin.isOrigin(of: target), lastRoute.isDecided(by: decider)
+      lastKey.needs == needs, lastKey.origin.isOrigin(of: target), lastRoute.isDecided(by: decider)
     {
       return lastRoute
     }
-    let key = Key(target, decider, trafficClass)
+    let key = Key(target, decider, needs)
     guard let route = routes[key] ?? olderRoutes[key], route.isDecided(by: decider) else { return nil }
     remember(route, key)
     return route
@@ -143,42 +152,33 @@ final class SessionEngine: @unchecked Sendable {
 
   /// Resolves the route to a target for which there is none yet. Runs on the loop.
   func resolveRoute(
-    to target: LoadTarget, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8
+    to target: LoadTarget, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds
   ) async throws(URLError) -> ResolvedRoute {
-    let route = try await newRoute(to: target.origin, of: core, decider: decider, trafficClass: trafficClass)
+    let route = try await newRoute(to: target.origin, of: core, decider: decider, needs)
     // Another load may have resolved the route meanwhile.
-    if let first = cachedRoute(to: target, decider: decider, trafficClass: trafficClass) { return first }
-    remember(route, Key(target, decider, trafficClass))
+    if let first = cachedRoute(to: target, decider: decider, needs) { return first }
+    remember(route, Key(target, decider, needs))
     return route
   }
 
   private func newRoute(
-    to origin: LoadTarget.Origin, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, trafficClass: UInt8
+    to origin: LoadTarget.Origin, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds
   ) async throws(URLError) -> ResolvedRoute {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
     let challenges = ChallengeRouter(core, decider: decider)
     var route = Route(host: origin.host, port: origin.port)
-    if trafficClass != 0 { route.local = LocalEndpoint(trafficClass: trafficClass) }
+    if needs.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: needs.trafficClass) }
     if origin.isSecure {
-      route.security = asking(challenges, origin.host, origin.port, try await tls.security())
+      route.security = try await security(toHost: origin.host, port: origin.port, asking: challenges)
     }
     if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
-      let isForwarded = proxy.forwards(toSecure: origin.isSecure)
+      let isForwarded = !needs.tunnels && proxy.forwards(toSecure: origin.isSecure)
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
         return ResolvedRoute(forwarding.endpoint, forwarding.challenges)
       }
-      var proxyRoute = ProxyRoute(proxy)
-      if proxy.kind == .https {
-        proxyRoute.security = asking(challenges, proxy.host, proxy.port, try await tls.security())
-      }
-      proxyRoute.userAgent = RequestComposer.userAgent
-      proxyRoute.authorization = proxyRoute.authorization ?? core.composer.proxyAuthorization
-      if !isForwarded, !proxy.kind.isSOCKS {
-        proxyRoute.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) }
-      }
-      route.proxy = proxyRoute
+      route.proxy = try await proxyRoute(proxy, isForwarded: isForwarded, of: core, asking: challenges)
     }
     // A connection to the origin itself, without TLS, has no challenges.
     let asksNothing = route.security == nil && route.proxy == nil
@@ -187,10 +187,44 @@ final class SessionEngine: @unchecked Sendable {
     return resolved
   }
 
-  private func asking(
-    _ challenges: ChallengeRouter, _ host: String, _ port: UInt16, _ security: Security
-  ) -> Security {
-    var security = security
+  private func proxyRoute(
+    _ proxy: Proxy, isForwarded: Bool, of core: SessionCore, asking challenges: ChallengeRouter
+  ) async throws(URLError) -> ProxyRoute {
+    var route = ProxyRoute(proxy)
+    route.alwaysTunnels = !isForwarded
+    if proxy.kind == .https {
+      route.security = try await security(toHost: proxy.host, port: proxy.port, asking: challenges)
+    }
+    route.userAgent = RequestComposer.userAgent
+    route.authorization = route.authorization ?? core.composer.proxyAuthorization
+    if !isForwarded, !proxy.kind.isSOCKS { route.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) } }
+    return route
+  }
+
+  /// Returns the router of the challenges of a stream's connection.
+  func streamChallenges(of task: URLSessionTask, _ core: SessionCore) -> ChallengeRouter {
+    let own = task.read { $0.delegate }
+    let isDecider = own !== core.delegate && own.map { ImplementedAsyncMethods.mayBe(.challenge, in: $0) } == true
+    return ChallengeRouter(core, decider: isDecider ? own : nil)
+  }
+
+  /// Returns the route of a stream without TLS.
+  func streamRoute(
+    toHost host: String, port: UInt16, of core: SessionCore, asking challenges: ChallengeRouter
+  ) async throws(URLError) -> Route {
+    if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
+    var route = Route(host: host, port: port)
+    if let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
+      route.proxy = try await proxyRoute(proxy, isForwarded: false, of: core, asking: challenges)
+    }
+    return route
+  }
+
+  /// Returns the way to use TLS with a host: the session's settings, and the delegate's answers.
+  func security(
+    toHost host: String, port: UInt16, asking challenges: ChallengeRouter
+  ) async throws(URLError) -> Security {
+    var security = try await tls.security()
     if challenges.asksDelegate { security.decideTrust = { await challenges.decide($0, port: Int(port)) } }
     security.provideIdentity = { await challenges.identity(forHost: host, port: Int(port), issuers: $0) }
     return security

@@ -44,7 +44,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     case allow = 1
     /// Writes the content to a file. A download task takes the place of this task.
     case becomeDownload = 2
-    /// Not supported in this version: the task fails with `URLError.unsupportedURL`.
+    /// Passes the connection to the program. A stream task takes the place of this task, and begins with the bytes behind the
+    /// response's head, as they come from the server.
     case becomeStream = 3
   }
 
@@ -296,11 +297,10 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   // MARK: - Other kinds
 
-  /// Creates a WebSocket task. Not supported in this version: the task fails when it is resumed.
+  /// Creates a WebSocket task for a `ws` or `wss` URL.
   open func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
 
-  /// Creates a WebSocket task that offers subprotocols. Not supported in this version: the task fails when it is
-  /// resumed.
+  /// Creates a WebSocket task that offers subprotocols (RFC 6455 1.9), the preferred one first.
   open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
     var request = URLRequest(url: url)
     if !protocols.isEmpty {
@@ -309,13 +309,14 @@ open class URLSession: NSObject, @unchecked Sendable {
     return webSocketTask(with: request)
   }
 
-  /// Creates a WebSocket task for a request. Not supported in this version: the task fails when it is resumed.
+  /// Creates a WebSocket task for a request, whose fields are sent with the opening handshake. Subprotocols stand in
+  /// `Sec-WebSocket-Protocol`.
   open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
     make(URLSessionWebSocketTask(core, request: request, output: .delegate))
   }
 
-  /// Creates a stream task. Not supported in this version: the task fails when it is resumed.
+  /// Creates a stream task, which connects to a host and port when it is resumed.
   open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
-    make(URLSessionStreamTask(core, request: nil, output: .delegate))
+    make(URLSessionStreamTask(core, host: hostname, port: port))
   }
 }

@@ -156,8 +156,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-  /// The task has become a stream task, which continues in its place. Never called in this version: see
-  /// ``URLSession/ResponseDisposition/becomeStream``.
+  /// The task has become a stream task, which continues in its place.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
   /// A piece of the body has arrived. The task takes the next piece when the call has returned.
@@ -223,13 +222,13 @@ extension URLSessionDownloadDelegate {
   ) { downloadTask.methodProbe.isMissing(in: self) }
 }
 
-/// The calls that a session makes about stream tasks. Never made in this version: see ``URLSessionStreamTask``.
+/// The calls that a session makes about stream tasks.
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
   /// The server sends no more bytes.
   func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
   /// No more bytes can be sent to the server.
   func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
-  /// A better route to the server is available.
+  /// A better route to the server is available. Never called on Linux.
   func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
   /// The task is over, and the program has its two directions as streams.
   func urlSession(
@@ -247,13 +246,13 @@ extension URLSessionStreamDelegate {
   ) {}
 }
 
-/// The calls that a session makes about WebSocket tasks. Never made in this version: see ``URLSessionWebSocketTask``.
+/// The calls that a session makes about WebSocket tasks.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
   /// The server speaks the WebSocket protocol. The subprotocol is the server's choice, or `nil` if the server has
   /// chosen none.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
-  /// The server has closed the WebSocket, with a code and perhaps a reason.
+  /// The server has sent its Close, with a code and perhaps a reason. The task is complete after this call.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
     didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)

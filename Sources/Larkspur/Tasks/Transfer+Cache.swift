@@ -7,9 +7,9 @@ import Synchronization
 
 /// A load's use of the cache.
 extension Transfer {
-  /// The cache of data and upload tasks. `nil` for a download, whose content goes to a file.
+  /// The cache of data and upload tasks. `nil` for a download, whose content goes to a file, and for a WebSocket.
   var cache: URLCache? {
-    download == nil ? core.cache : nil
+    download == nil && live == nil ? core.cache : nil
   }
 
   /// Applies the request's cache policy without a cache: no stored response can be used, but caches on the way may be

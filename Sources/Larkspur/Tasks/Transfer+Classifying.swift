@@ -20,7 +20,7 @@ extension Transfer {
     let isSpecial = fields.mayContain(KnownField.contentEncoding, KnownField.setCookie)
     let decoder = isSpecial ? try ContentDecoding.decoder(for: head, fields, of: request) : nil
     let response = HTTPURLResponse(
-      url: url, statusCode: head.status, httpVersion: exchange.version, fields: fields, isDecoded: decoder != nil)
+      url: live == nil ? url : url.ofWebSocket, statusCode: head.status, httpVersion: exchange.version, fields: fields, isDecoded: decoder != nil)
     let arrival = Arrival(response, .network(exchange, decoder), .deliver(response))
     if isSpecial, fields.contains(KnownField.setCookie) {
       if core.cookieStorage?.isSubclass == true {
@@ -75,6 +75,12 @@ extension Transfer {
       return .redirection(response, next)
     case .askCredential(let response): return .credential(response)
     case .deliver(let response):
+      if let live {
+        show(response, length: 0)
+        try live.admit(response)
+        enter(.delivering)
+        return nil
+      }
       if let download, try !download.admits(response) {
         arrival.step = .load
         return nil

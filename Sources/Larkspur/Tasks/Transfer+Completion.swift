@@ -19,8 +19,13 @@ extension Transfer {
       resumeData = data
       failure = error.adding(resumeData: data)
     }
+    if live?.beginsWithRequest == true, let error = failure as? URLError {
+      failure = error.moved(to: error.failingURL?.ofWebSocket)
+    }
     challenges?.detach(task)
     failure = task.complete(failure, isGiven: hasGivenFile)
+    live?.ended(failure)
+    live = nil
     if case .dataResult = output {
       self.failure = failure
       core.ended(task)

@@ -19,7 +19,28 @@ extension Transfer {
       try await download.openFile(for: response)
       self.download = download
       await becomeDownload()
-    case .becomeStream: throw URLError.make(.unsupportedURL, "stream tasks are not supported")
+    case .becomeStream: try await becomeStream()
+    }
+  }
+
+  /// A new stream task takes the place of the data task, with the connection, and the delegate is notified.
+  private func becomeStream() async throws(URLError) {
+    guard let old = task as? URLSessionDataTask, let load,
+      let tunnel = running?.exchange.connection.takeStream()
+    else {
+      throw URLError.make(.resourceUnavailable, "a response from the cache has no connection to become a stream")
+    }
+    endExchange()
+    let new = URLSessionStreamTask(core, host: load.target.host, port: Int(load.target.port))
+    stopIdleTime()
+    live = new.load(over: tunnel)
+    takeOver(old, by: new)
+    await calls.notify { session, delegate in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      return old.methodProbe.isImplemented(by: delegate) {
+        delegate.urlSession(session, dataTask: old, didBecome: new)
+        return true
+      }
     }
   }
 
@@ -27,6 +48,19 @@ extension Transfer {
   private func becomeDownload() async {
     guard let old = task as? URLSessionDataTask else { return }
     let new = URLSessionDownloadTask(core, request: old.originalRequest, output: .delegate)
+    takeOver(old, by: new)
+    await calls.notify { session, delegate in
+      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
+      // The default implementation of the method reports the old task.
+      return old.methodProbe.isImplemented(by: delegate) {
+        delegate.urlSession(session, dataTask: old, didBecome: new)
+        return true
+      }
+    }
+  }
+
+  /// Continues the load as another task.
+  private func takeOver(_ old: URLSessionTask, by new: URLSessionTask) {
     // One step, under the task's lock: a suspension or cancellation of the old task before it carries over to the new
     // task; later ones have no effect.
     let details = old.read { details in
@@ -55,13 +89,5 @@ extension Transfer {
     core.replace(old, by: new, of: session)
     continues(as: new)
     if details.isResuming { suspensionChanged(of: new) }
-    await calls.notify { session, delegate in
-      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-      // The default implementation of the method reports the old task.
-      return old.methodProbe.isImplemented(by: delegate) {
-        delegate.urlSession(session, dataTask: old, didBecome: new)
-        return true
-      }
-    }
   }
 }

@@ -21,11 +21,14 @@ extension Transfer {
 
   /// Decides whether a protocol, this machine or a server has the content.
   func findSource() throws(URLError) -> Need? {
+    if live?.beginsWithRequest == false { return .live }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
-    return core.mayHaveProtocols ? .protocolLoad : try findTarget()
+    // A program's protocol answers requests, and cannot hold a conversation.
+    return core.mayHaveProtocols && live == nil ? .protocolLoad : try findTarget()
   }
 
   private func findTarget() throws(URLError) -> Need? {
+    if live != nil { machine.replaceWebSocketURL() }
     let request = machine.request
     guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     do throws(LoadTarget.Invalid) {
@@ -76,11 +79,11 @@ extension Transfer {
     guard let load else { throw Self.inconsistency }
     let request = load.request
     guard let route = load.route ?? cachedRoute(for: load) else {
-      return .route(decider(for: load), trafficClass: core.trafficClass(of: request))
+      return .route(decider(for: load), routeNeeds(of: request))
     }
     if load.route == nil { take(route, for: load) }
     if !load.hasFields {
-      fill(load, route)
+      try fill(load, route)
       load.hasFields = true
     }
     if !load.hasCookies, let jar = core.cookieStorage, jar.isSubclass { return .cookies(jar) }
@@ -119,27 +122,38 @@ extension Transfer {
   }
 
   private func cachedRoute(for load: NetworkLoad) -> SessionEngine.ResolvedRoute? {
-    engine.cachedRoute(to: load.target, decider: decider(for: load), trafficClass: core.trafficClass(of: load.request))
+    engine.cachedRoute(to: load.target, decider: decider(for: load), routeNeeds(of: load.request))
   }
 
-  func resolveRoute(_ decider: (any URLSessionTaskDelegate)?, _ trafficClass: UInt8) async throws(URLError) {
+  private func routeNeeds(of request: URLRequest) -> SessionEngine.RouteNeeds {
+    SessionEngine.RouteNeeds(trafficClass: core.trafficClass(of: request), tunnels: live != nil)
+  }
+
+  func resolveRoute(
+    _ decider: (any URLSessionTaskDelegate)?, _ needs: SessionEngine.RouteNeeds
+  ) async throws(URLError) {
     guard let load else { throw Self.inconsistency }
     take(
-      try await engine.resolveRoute(to: load.target, of: core, decider: decider, trafficClass: trafficClass), for: load)
+      try await engine.resolveRoute(to: load.target, of: core, decider: decider, needs), for: load)
   }
 
   private func take(_ route: SessionEngine.ResolvedRoute, for load: NetworkLoad) {
     load.route = route
-    guard let challenges = route.challenges else { return }
+    if let challenges = route.challenges { attach(challenges) }
+  }
+
+  /// Adds the task to those that a router may ask.
+  func attach(_ challenges: ChallengeRouter) {
     if let before = self.challenges, before !== challenges { before.detach(task) }
     self.challenges = challenges
     challenges.attach(task)
   }
 
-  private func fill(_ load: NetworkLoad, _ route: SessionEngine.ResolvedRoute) {
+  private func fill(_ load: NetworkLoad, _ route: SessionEngine.ResolvedRoute) throws(URLError) {
     load.extras = core.extras(of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
     load.extras.hasLeftOrigin = machine.hasLeftOrigin
     if let download { load.extras.conditions = download.conditions }
+    try live?.complete(load)
     if authentication != nil || !core.memory.isBlank {
       let authentication = authentication ?? TaskAuthentication(of: self)
       if authentication.prepare(load) { self.authentication = authentication }

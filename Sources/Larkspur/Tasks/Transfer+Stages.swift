@@ -35,7 +35,7 @@ extension Transfer {
     case protocolLoad
     /// The content of a `file:` or `data:` URL.
     case localLoad(URL)
-    case route((any URLSessionTaskDelegate)?, trafficClass: UInt8)
+    case route((any URLSessionTaskDelegate)?, SessionEngine.RouteNeeds)
     case cookies(HTTPCookieStorage)
     case cachePlan(CacheFields, URLCache)
     case bodyStream
@@ -51,6 +51,8 @@ extension Transfer {
     case beginning(HTTPURLResponse, length: Int64)
     case content
     case storing(CacheStoring)
+    /// The end of a connection that another protocol uses.
+    case live
   }
 
   /// Runs the stages in their order, as far as they go without waiting.
@@ -173,7 +175,7 @@ extension Transfer {
     case .resumption: try await passGate()
     case .protocolLoad: try await loadByProtocol()
     case .localLoad(let url): try await loadLocally(url)
-    case .route(let decider, let trafficClass): try await resolveRoute(decider, trafficClass)
+    case .route(let decider, let needs): try await resolveRoute(decider, needs)
     case .cookies(let jar): try await addCookies(of: jar)
     case .cachePlan(let fields, let cache): try await plan(fields, cache)
     case .bodyStream: try await askForBody()
@@ -186,6 +188,7 @@ extension Transfer {
     case .beginning(let response, let length): try await beginLater(response, length: length)
     case .content: try await deliverRest()
     case .storing(let storing): try await askAndStore(storing)
+    case .live: try await runLive()
     }
   }
 

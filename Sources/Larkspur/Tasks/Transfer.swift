@@ -78,6 +78,8 @@ final class Transfer: @unchecked Sendable {
   var download: TaskDownload?
   /// The delegate of one call of an async function.
   var perCallDelegate: PerCallDelegate?
+  /// The protocol that uses the connection after or in place of HTTP, or `nil` for a load of HTTP only.
+  var live: (any LiveLoad)?
   /// The router of challenges of the connection that was requested last.
   var challenges: ChallengeRouter?
   /// The error of a program's protocol, which becomes the task's error as it is.

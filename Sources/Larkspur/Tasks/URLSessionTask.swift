@@ -165,6 +165,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Prepares a load for this kind of task. Called on the loop, before anything is loaded.
   func prepare(_ transfer: Transfer) throws(URLError) {}
 
+  /// Called when the task has ended without a load.
+  func ended(_ failure: (any Error)?) {}
+
   /// Whether the program knows of the task. `false` for a load of the cache's own.
   var isKnown: Bool { true }
 
@@ -465,6 +468,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   private static func poolPriority(_ priority: Float) -> UInt8 { UInt8(clamping: Int(priority * 255)) }
 
   var isSuspended: Bool { read { $0.state == .suspended } }
+
+  /// Whether the task has never run.
+  var isUnbegun: Bool { read { !$0.hasBegun } }
 
   /// Whether the task has been started and is neither cancelled nor complete.
   var isUnderWay: Bool { read { $0.hasBegun && ($0.state == .running || $0.state == .suspended) } }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 
 /// The bytes between an output stream and the input stream that is bound to it. For any thread.
 ///
@@ -28,6 +29,8 @@ final class BoundBuffer: @unchecked Sendable {
   private var start = 0
   private var input = End()
   private var output = End()
+  /// Called after each change, without the lock.
+  private var observer: (@Sendable () -> Void)?
 
   /// - Parameter capacity: In bytes; at least one.
   init(capacity: Int) { self.capacity = max(capacity, 1) }
@@ -87,7 +90,22 @@ final class BoundBuffer: @unchecked Sendable {
     }
   }
 
+  /// Writes as many bytes as there is room for, without blocking.
+  ///
+  /// - Returns: The number of bytes that were taken.
+  func writeNow(_ given: Span<UInt8>) -> Int {
+    change {
+      guard output.status == .open, input.status != .closed else { return given.count }
+      let taken = min(given.count, capacity - count)
+      bytes.append(copying: given.extracting(first: taken))
+      return taken
+    }
+  }
+
   // MARK: - States
+
+  /// Sets a function that is called after each change, on the thread of the change.
+  func setObserver(_ observer: @escaping @Sendable () -> Void) { look { self.observer = observer } }
 
   func open(_ side: Side) {
     change { if self[side].status == .notOpen { self[side].status = .open } }
@@ -190,12 +208,13 @@ final class BoundBuffer: @unchecked Sendable {
   /// Runs a change under the lock, wakes both sides, and signals the run loops of each side that has an event to
   /// deliver.
   private func change<T>(_ body: () -> T) -> T {
-    let (result, sources) = look {
+    let (result, sources, observer) = look { () -> (T, [RunLoopSource], (@Sendable () -> Void)?) in
       let result = body()
       condition.broadcast()
-      return (result, [Side.input, .output].flatMap { nextEvent(of: $0) == nil ? [] : self[$0].sources })
+      return (result, [Side.input, .output].flatMap { nextEvent(of: $0) == nil ? [] : self[$0].sources }, self.observer)
     }
     for source in sources { source.signal() }
+    observer?()
     return result
   }
 }

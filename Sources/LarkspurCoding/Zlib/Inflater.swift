@@ -17,13 +17,18 @@ struct Inflater: ~Copyable {
     case invalid
   }
 
-  init(_ format: CompressionFormat) throws(CodingError) {
+  init(_ format: CompressionFormat) throws(CodingError) { try self.init(zlibWindowBits: format.windowBits) }
+
+  /// Creates an inflater of raw streams that refer back at most 2^`bits` bytes, where `bits` is 8...15.
+  init(rawWindowBits bits: Int) throws(CodingError) { try self.init(zlibWindowBits: -Int32(clamping: bits)) }
+
+  private init(zlibWindowBits bits: Int32) throws(CodingError) {
     // Safe: `deinit` frees the memory, or the branch below if the initialization fails.
     let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
     unsafe memory = UnsafeMutableRawPointer(stream)
     // Safe: the structure is zero, as inflateInit2 requires.
-    let result = unsafe larkspur_inflate_init(stream, format.windowBits)
+    let result = unsafe larkspur_inflate_init(stream, bits)
     guard result == Z_OK else {
       unsafe stream.deallocate()
       throw CodingError(zlib: result)
@@ -43,17 +48,36 @@ struct Inflater: ~Copyable {
     guard result == Z_OK else { throw CodingError(zlib: result) }
   }
 
+  /// Begins a new raw stream whose blocks may refer back to the output of the stream before.
+  mutating func resetKeepingWindow() throws(CodingError) {
+    // Safe: `init` has initialized the stream. zlib.h declares the function among the undocumented ones. The documented
+    // way, inflateGetDictionary and inflateSetDictionary, copies 64 KiB for a stream that may have two bytes.
+    let result = unsafe inflateResetKeep(stream)
+    guard result == Z_OK else { throw CodingError(zlib: result) }
+  }
+
+  /// Whether the latest `run` has come to a place between two blocks and between two bytes. `false` before the first
+  /// `run` of a stream, and after one that had nothing to do.
+  var isBetweenBlocks: Bool {
+    // Safe: `init` has initialized the stream. zlib sets `data_type` on each return: 128 between blocks, plus the
+    // number of bits that are left of the last byte.
+    unsafe stream.pointee.data_type == 128
+  }
+
   /// Inflates bytes from `consumed` on, and appends their output to `output`, as far as it fits.
+  ///
+  /// - Parameter count: Maximum number of bytes of output.
   mutating func run(
-    _ input: Span<UInt8>, consumed: inout Int, into output: inout OutputRawSpan
+    _ input: Span<UInt8>, consumed: inout Int, into output: inout OutputRawSpan, atMost count: Int = .max
   ) throws(CodingError) -> Outcome {
     // zlib counts in 32 bits: the next call inflates the rest.
     let step = min(input.count - consumed, 1 << 30)
     var result = Z_OK
+    let most = min(count, 1 << 30)
     // Safe: `count` grows by the number of bytes that zlib has written behind the bytes that were there.
     unsafe output.withUnsafeMutableBytes { room, count in
-      guard let base = room.baseAddress, room.count > count else { return }
-      let free = min(room.count - count, 1 << 30)
+      guard let base = room.baseAddress, room.count > count, most > 0 else { return }
+      let free = min(room.count - count, most)
       unsafe input.extracting(consumed..<consumed + step).withUnsafeBufferPointer { bytes in
         // Safe: zlib reads `avail_in` bytes only, though its header lacks the const, and both buffers are lent for the
         // call. zlib writes at most `avail_out` bytes, behind the bytes that are there.

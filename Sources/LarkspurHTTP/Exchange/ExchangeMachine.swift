@@ -156,6 +156,19 @@ public struct ExchangeMachine {
     actions.append(.handOver)
   }
 
+  /// The owner uses the connection for another protocol, although no response has named one. Possible while the
+  /// connection is idle, and once all of the request has been sent and its final response has begun.
+  ///
+  /// - Returns: Whether the connection is a tunnel now.
+  public mutating func handOver() -> Bool {
+    switch state {
+    case .idle, .active(.done, .body), .tunnel:
+      state = .tunnel
+      return true
+    case .active, .closed: return false
+    }
+  }
+
   public mutating func responseEnded(into actions: inout Actions) {
     switch state {
     case .active(.done, .body(isPersistent: true)):

@@ -114,6 +114,9 @@ public struct ClientSocket: ~Copyable {
     return true
   }
 
+  /// Ends the sending side: the peer receives the end of the stream.
+  public func closeSending() { descriptor.kernel.shutDownSending(descriptor.number) }
+
   /// Sends once from a file.
   ///
   /// - Returns: The number of bytes sent, 0 at the end of the file, or `nil` if the kernel takes no more for now.

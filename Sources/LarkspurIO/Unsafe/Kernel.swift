@@ -37,6 +37,8 @@ public protocol Kernel: AnyObject, Sendable {
   /// Sends at most `count` bytes from the front of `queue`, and leaves the queue as it is.
   func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int
   func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int
+  /// Ends the sending side of a connection: the peer receives the end of the stream.
+  func shutDownSending(_ descriptor: Int32)
   func close(_ descriptor: Int32)
 
   /// Returns the size of a file in bytes.

@@ -74,6 +74,11 @@ public final class LinuxKernel: Kernel {
     _ = larkspur_set_integer_option(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, count)
   }
 
+  public func shutDownSending(_ descriptor: Int32) {
+    // Fails only if the connection is gone, which the next receive reports.
+    _ = shutdown(descriptor, Int32(SHUT_WR))
+  }
+
   public func setTrafficClass(_ descriptor: Int32, _ trafficClass: UInt8) {
     // Each option applies to one address family and fails for the other. A failure has no effect beyond the missing
     // mark.

@@ -6,6 +6,8 @@ public struct MessageDigest: ~Copyable {
   public enum Algorithm: Hashable, Sendable, CaseIterable {
     /// Broken for signatures. Digest authentication and old checksums still need it.
     case md5
+    /// Broken for signatures. The opening handshake of a WebSocket needs it, for which it is good enough.
+    case sha1
     case sha256
     /// SHA-512/256 of FIPS 180-4: a shorter SHA-512 with its own initial values.
     case sha512_256
@@ -61,6 +63,7 @@ public struct MessageDigest: ~Copyable {
     // Safe: constants.
     switch algorithm {
     case .md5: unsafe EVP_md5()
+    case .sha1: unsafe EVP_sha1()
     case .sha256: unsafe EVP_sha256()
     case .sha512_256: unsafe EVP_sha512_256()
     }

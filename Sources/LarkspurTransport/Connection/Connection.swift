@@ -452,6 +452,12 @@ public final class Connection: EndOfTickHook {
   /// - Returns: The tunnel, or `nil` if there is none or it has been taken already.
   public func takeTunnel() -> Tunnel? { core.takeTunnel() }
 
+  /// Returns the connection as a tunnel without a switch of protocols. Possible while the connection is idle, and once
+  /// the present request has been sent and its response's head received.
+  ///
+  /// - Returns: The tunnel, or `nil` in another state.
+  public func takeStream() -> Tunnel? { core.takeStream() }
+
   // MARK: - The response
 
   /// Whether something of the response, or its error, is still to be received.

@@ -280,6 +280,19 @@ struct ConnectionCore: ~Copyable {
     return Tunnel(channel: channel, layers: layers.take(), received: bytes)
   }
 
+  /// Gives away the channel without a switch of protocols, with the bytes that have been received and not consumed. The
+  /// connection must be idle, or the present request sent and its response's head received.
+  ///
+  /// - Returns: The tunnel, or `nil` in another state.
+  mutating func takeStream() -> Tunnel? {
+    guard loop.isCurrent, channel != nil, pipeline.isEmpty, output.isEmpty, machine.handOver() else { return nil }
+    if isTimed {
+      channel?.setAlarm(.never)
+      isTimed = false
+    }
+    return takeTunnel()
+  }
+
   /// Returns the events since the last call.
   mutating func takeStory() -> [(ConnectionEvent, Deadline)] {
     let events = story

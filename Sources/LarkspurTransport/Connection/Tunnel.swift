@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 /// A connection that has been handed over to another protocol. Releasing the tunnel closes its socket, unless
 /// `handOver` has given the socket away.
 public final class Tunnel {
@@ -22,5 +24,21 @@ public final class Tunnel {
 
   deinit {
     if !isHandedOver { channel.abandon() }
+  }
+}
+
+extension Tunnel {
+  /// Makes a TLS handshake with a host at the other end. A cancellation of the task ends the handshake, and an error
+  /// closes the connection.
+  ///
+  /// - Returns: The tunnel above TLS.
+  public func secured(
+    by security: Security, as host: String, port: UInt16, deadline: Deadline = .never
+  ) async throws(TransportError) -> Tunnel {
+    let server = try Connection.serverName(host)
+    let connection = Connection(through: self)
+    try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+    guard let tunnel = connection.takeStream() else { throw .connectionClosed }
+    return tunnel
   }
 }

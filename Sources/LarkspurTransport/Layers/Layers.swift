@@ -146,6 +146,14 @@ enum Layers: ~Copyable {
     }
   }
 
+  /// Sends `close_notify` if the kernel takes it at once. Receiving continues.
+  func endSending(to channel: Channel) {
+    switch self {
+    case .secured(let tls): tls.state.endSending(to: channel)
+    default: break
+    }
+  }
+
   /// Sends `close_notify` if the kernel takes it at once, and releases the layers.
   ///
   /// - Parameter inOrder: Whether bytes that are encrypted already are sent before it.

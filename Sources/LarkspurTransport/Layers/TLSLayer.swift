@@ -224,6 +224,16 @@ struct TLSLayer: ~Copyable {
     releaseIdleChunks()
   }
 
+  /// Sends `close_notify` behind everything else, if the kernel takes it at once, and nothing after it.
+  mutating func endSending(to channel: Channel) {
+    guard !hasStoppedSending, !hasFailed else { return }
+    makeRoom()
+    engine.shutDown(&outgoing)
+    _ = try? sendOutgoing(to: channel)
+    hasStoppedSending = true
+    outer?.stopSending()
+  }
+
   /// Sends `close_notify` if the kernel takes it at once; there is no wait for it.
   ///
   /// - Parameter inOrder: Whether bytes that are encrypted already may be sent before it.

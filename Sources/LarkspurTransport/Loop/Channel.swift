@@ -218,6 +218,9 @@ public final class Channel {
     return received
   }
 
+  /// Ends the sending side: the peer receives the end of the stream.
+  func closeSending() { socket.closeSending() }
+
   private func countReceived(_ count: Int) {
     if receivingTick != loop.tickNumber {
       receivingTick = loop.tickNumber
@@ -365,6 +368,16 @@ public final class Channel {
 
   /// Makes the present wait end when the socket becomes writable, too.
   func wantWriting() { wantsWriting = true }
+
+  /// Changes what the present subscriber waits for.
+  func want(reading: Bool, writing: Bool) {
+    wantsReading = reading
+    wantsWriting = writing
+    if reading && isReadable || writing && isWritable { loop.yield(self) }
+  }
+
+  /// Removes the subscriber without waking it.
+  func unsubscribe() { subscriber = .none }
 
   /// Wakes the subscriber, because the tick's share is renewed.
   func becameReady() { wakeSubscriber() }

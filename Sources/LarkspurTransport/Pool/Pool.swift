@@ -340,6 +340,17 @@ public final class Pool: @unchecked Sendable {
     if !connection.isOpen { closed(id) }
   }
 
+  /// Opens a connection over a route for another protocol than HTTP. It is not one of the pool's connections.
+  ///
+  /// - Parameter deadline: The deadline for all of it.
+  public func openTunnel(over route: Route, deadline: Deadline = .never) async throws(TransportError) -> Tunnel {
+    await loop.leaveInlineTick()
+    let connection = try await route.connect(
+      by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits, observer: nil)
+    guard let tunnel = connection.takeStream() else { throw .connectionClosed }
+    return tunnel
+  }
+
   private func dial(_ id: PoolMachine.ConnectionID, to endpoint: Endpoint) {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)

@@ -28,7 +28,7 @@ public struct Route: Sendable {
   }
 
   /// Whether requests go to a proxy that makes them itself, in absolute form (RFC 9112 3.2.2).
-  private var isForwarded: Bool { socketPath == nil && proxy?.proxy.forwards(toSecure: security != nil) == true }
+  private var isForwarded: Bool { socketPath == nil && proxy?.forwards(toSecure: security != nil) == true }
 
   /// Opens a connection over this route.
   func connect(

@@ -48,7 +48,7 @@ struct ProxyDial {
 
   func open(by security: Security?) async throws(TransportError) -> Connection {
     let server = try security.map { _ throws(TransportError) in try Connection.serverName(host) }
-    guard !proxy.forwards(toSecure: security != nil) else { return try await connect(observer: observer) }
+    guard !route.forwards(toSecure: security != nil) else { return try await connect(observer: observer) }
     let tunnel = try await proxy.kind.isSOCKS ? openBySOCKS() : openByCONNECT()
     tell(.tunnelled)
     let connection = Connection(through: tunnel, limits: limits, observer: observer)

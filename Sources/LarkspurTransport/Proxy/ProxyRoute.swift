@@ -10,6 +10,9 @@ public struct ProxyRoute: Sendable {
   public var authorization: String?
   /// Creates the authorizer of one tunnel, or `nil` for no authorizer.
   public var makeAuthorizer: (@Sendable () -> any TunnelAuthorizer)? { didSet { identity = Identity() } }
+  /// Whether connections without TLS, too, go through a tunnel. By default an HTTP proxy makes their requests itself,
+  /// which it cannot do for another protocol than HTTP.
+  public var alwaysTunnels = false
   /// The value of `User-Agent` in CONNECT.
   public var userAgent: String?
   /// Represents the closure above in comparisons, because closures cannot be compared. Copies share it.
@@ -22,13 +25,18 @@ public struct ProxyRoute: Sendable {
     self.security = security
     authorization = proxy.credentials?.basicAuthorization
   }
+
+  /// Whether the proxy makes the requests itself, in place of a tunnel.
+  ///
+  /// - Parameter isSecure: Whether the host is reached by TLS.
+  public func forwards(toSecure isSecure: Bool) -> Bool { !alwaysTunnels && proxy.forwards(toSecure: isSecure) }
 }
 
 extension ProxyRoute: Hashable {
   /// Whether the two routes can share connections. The credentials with which connections were made count.
   public static func == (one: ProxyRoute, other: ProxyRoute) -> Bool {
     one.proxy == other.proxy && one.security == other.security && one.authorization == other.authorization
-      && one.userAgent == other.userAgent && one.identity === other.identity
+      && one.userAgent == other.userAgent && one.alwaysTunnels == other.alwaysTunnels && one.identity === other.identity
   }
 
   public func hash(into hasher: inout Hasher) {

@@ -1,0 +1,101 @@
+import Foundation
+import LarkspurTransport
+import Synchronization
+
+/// One call of a program on a live connection: the way to the connection on its loop, and the way of the result back.
+///
+/// A caller awaits the operation, or gave a completion handler, which is called on the delegate queue. The first result
+/// counts. The connection writes the result on its loop before the caller resumes; the caller reads it afterwards.
+class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable {
+  private let gate: LiveGate
+  /// Whether the caller gave a completion handler.
+  private let isHandled: Bool
+  private let queue: DelegateQueue?
+  private var waiter: Waiter?
+  private let isUnwanted = Atomic(false)
+  /// The connection that performs the operation, until the operation is finished. Belongs to the loop.
+  private var connection: (any LiveConnection)?
+
+  // Set before the caller resumes, and read by it.
+  private(set) var isFinished = false
+  private(set) var failure: (any Error)?
+
+  /// - Parameters:
+  ///   - queue: The queue of the completion handler.
+  ///   - isHandled: Whether the caller gave a completion handler. Otherwise it awaits the operation.
+  init(through gate: LiveGate, on queue: DelegateQueue?, isHandled: Bool) {
+    self.gate = gate
+    self.queue = queue
+    self.isHandled = isHandled
+  }
+
+  /// Calls the completion handler, on the delegate queue.
+  func handleResult() {}
+
+  /// Whether the caller's task has been cancelled.
+  var isCancelled: Bool { isUnwanted.load(ordering: .sequentiallyConsistent) }
+
+  // MARK: - The caller
+
+  /// Begins the operation, for a caller with a completion handler.
+  func begin() { gate.submit(self) }
+
+  /// Performs the operation. Cancelling the task ends the wait.
+  func run() async throws {
+    await Waiter.suspend(for: self)
+    if let failure { throw failure }
+  }
+
+  func isAwaited(by waiter: Waiter) {
+    self.waiter = waiter
+    gate.submit(self)
+  }
+
+  func waitIsCancelled() {
+    isUnwanted.store(true, ordering: .sequentiallyConsistent)
+    gate.cancel(self)
+  }
+
+  // MARK: - The loop
+
+  func perform() {
+    guard let connection = gate.connection else {
+      // The connection has ended meanwhile.
+      return gate.submit(self)
+    }
+    self.connection = connection
+    guard !isCancelled else { return finish(CancellationError()) }
+    connection.begin(self)
+  }
+
+  /// Ends the wait of a caller whose task has been cancelled.
+  func waitEnded() {
+    // An operation that has not come yet ends when it comes.
+    guard let connection, !isFinished else { return }
+    connection.forget(self)
+    finish(CancellationError())
+  }
+
+  /// Ends the operation, on the loop.
+  func finish(_ failure: (any Error)? = nil) {
+    guard !isFinished else { return }
+    isFinished = true
+    self.failure = failure
+    connection.take()?.loop.completeAfterTick(self)
+  }
+
+  /// Ends an operation that has reached no connection, on any thread.
+  func refuse(_ error: any Error) {
+    isFinished = true
+    failure = error
+    complete()
+  }
+
+  func complete() {
+    if isHandled {
+      queue?.insist { [self] in handleResult() }
+    } else {
+      waiter.take()?.wake()
+    }
+  }
+}

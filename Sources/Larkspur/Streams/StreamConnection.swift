@@ -1,0 +1,288 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurTransport
+
+/// The connection of a stream task. It belongs to its loop.
+///
+/// Theory of operation. Reads are performed one after another, and so are writes, each beside the other. Bytes are
+/// received only while a read wants them, so that TCP's flow control reaches the program. `closeRead` waits for the reads before
+/// it, `closeWrite` for the writes before it. `startSecureConnection` and `captureStreams` wait for all operations
+/// before them, and hold back all operations behind them.
+final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
+  /// What the owner does next.
+  enum Event: Sendable {
+    /// TLS begins: all operations before it are complete.
+    case secure
+    case capture
+    /// Both directions are closed, or the connection has failed.
+    case end(URLError?)
+  }
+
+  let loop: ClientLoop
+  private var stream: ByteStream?
+  private var reads: [StreamOperation] = []
+  private var writes: [StreamOperation] = []
+  /// The operation that waits for all operations before it, and those behind it.
+  private var heldBack: [StreamOperation] = []
+  /// Bytes of a read that timed out. The next read gets them first.
+  private var unread = Data()
+  private var hasReadEnd = false
+  private var isReadClosed = false
+  private var isWriteClosed = false
+  private var failure: URLError?
+  /// The next event, once it has come.
+  private var event: OneShot<Event>?
+  private var earlyEvent: Event?
+  private let notify: (_ isReadClosed: Bool) -> Void
+
+  /// Maximum number of bytes of a write that are given to the connection at once.
+  private static let pieceBytesMax = 64 * 1024
+
+  /// - Parameter notify: Called once for each direction when it is closed.
+  init(on loop: ClientLoop, notify: @escaping (_ isReadClosed: Bool) -> Void) {
+    self.loop = loop
+    self.notify = notify
+  }
+
+  // MARK: - The owner
+
+  /// Begins to use a connection, the first one or one with TLS.
+  func use(_ tunnel: Tunnel) {
+    let stream = ByteStream(over: tunnel)
+    self.stream = stream
+    stream.start(for: self)
+    let held = heldBack
+    heldBack = []
+    for operation in held { begin(operation) }
+    proceed()
+  }
+
+  /// Waits for the next event.
+  func next() async -> Event {
+    if let event = earlyEvent.take() { return event }
+    let waiting = OneShot<Event>()
+    event = waiting
+    return await waiting.get() ?? .end(nil)
+  }
+
+  /// Takes the connection from this object, after `secure` or `capture`.
+  func takeTunnel() -> Tunnel? {
+    defer { stream = nil }
+    return stream?.detach()
+  }
+
+  /// Finishes the operation at which this object waits.
+  func endHolding() { if !heldBack.isEmpty { finish(heldBack.removeFirst()) } }
+
+  /// Ends the connection and the owner's wait, because the load has been interrupted.
+  func interrupt(_ code: URLError.Code) {
+    let error = URLError.make(code)
+    end(error)
+    report(.end(error))
+  }
+
+  /// Ends the connection.
+  func end(_ error: URLError?) {
+    guard failure == nil else { return }
+    let error = error ?? Self.closed
+    failure = error
+    for operation in reads + writes + heldBack { finish(operation, error) }
+    reads = []
+    writes = []
+    heldBack = []
+    stream?.close()
+    stream = nil
+  }
+
+  private func report(_ event: Event) {
+    if let waiting = self.event.take() { waiting.set(event) } else { earlyEvent = event }
+  }
+
+  static var closed: URLError {
+    .make(.networkConnectionLost, "the stream is closed", underlying: POSIXError(.ENOTCONN))
+  }
+
+  // MARK: - Operations
+
+  func begin(_ operation: LiveOperation) {
+    guard let operation = operation as? StreamOperation else { return }
+    if let failure { return finish(operation, failure) }
+    guard heldBack.isEmpty, stream != nil else { return heldBack.append(operation) }
+    if let timeout = operation.timeout {
+      operation.timer = loop.startTimer(loop.now.advanced(by: timeout)) { [self, operation] in timedOut(operation) }
+    }
+    switch operation.kind {
+    case .read, .closeRead: reads.append(operation)
+    case .write, .closeWrite: writes.append(operation)
+    case .startSecureConnection, .captureStreams: heldBack.append(operation)
+    }
+    proceed()
+  }
+
+  func forget(_ operation: LiveOperation) {
+    guard let operation = operation as? StreamOperation else { return }
+    drop(operation)
+    proceed()
+  }
+
+  private func timedOut(_ operation: StreamOperation) {
+    drop(operation)
+    finish(operation, URLError.make(.timedOut, "The stream operation timed out."))
+    proceed()
+  }
+
+  /// Removes an operation. The bytes that a read has got go to the next one; a write that has begun is sent whole,
+  /// because half of it would spoil the stream.
+  private func drop(_ operation: StreamOperation) {
+    if let timer = operation.timer.take() { loop.stopTimer(timer) }
+    switch operation.kind {
+    case .read:
+      reads.removeAll { $0 === operation }
+      unread.append(operation.data)
+      operation.data = Data()
+    case .write(let data):
+      if operation.written > 0, operation.written < data.count, let stream {
+        stream.write([UInt8](data.dropFirst(operation.written)))
+      }
+      writes.removeAll { $0 === operation }
+    case .closeRead, .closeWrite, .startSecureConnection, .captureStreams: break
+    }
+  }
+
+  private func finish(_ operation: StreamOperation, _ error: URLError? = nil) {
+    if let timer = operation.timer.take() { loop.stopTimer(timer) }
+    operation.finish(error)
+  }
+
+  /// Advances everything that can advance.
+  private func proceed() {
+    advanceReads()
+    advanceWrites()
+    guard failure == nil else { return }
+    if isReadClosed, isWriteClosed {
+      end(nil)
+      return report(.end(nil))
+    }
+    if reads.isEmpty, writes.isEmpty, let first = heldBack.first, let stream, stream.unsentBytes == 0 {
+      switch first.kind {
+      case .startSecureConnection: report(.secure)
+      case .captureStreams: report(.capture)
+      default: break
+      }
+    }
+    if wantsBytes { stream?.resumeReceiving() }
+  }
+
+  // MARK: - Reading
+
+  var wantsBytes: Bool {
+    guard case .read? = reads.first?.kind else { return false }
+    return !isReadClosed && failure == nil
+  }
+
+  func received(_ bytes: Span<UInt8>) -> Int {
+    var taken = 0
+    while taken < bytes.count, wantsBytes, let read = reads.first, case .read(let min, let max) = read.kind {
+      let count = Swift.min(bytes.count - taken, max - read.data.count)
+      read.data.append(copying: bytes.extracting(taken..<(taken + count)))
+      taken += count
+      if read.data.count >= Self.enough(min, max) { finish(reads.removeFirst()) }
+      advanceReads()
+    }
+    return taken
+  }
+
+  func receivedEnd() {
+    hasReadEnd = true
+    proceed()
+  }
+
+  /// The number of bytes with which a read is complete. A read of any minimum waits for a byte, unless it wants none.
+  private static func enough(_ min: Int, _ max: Int) -> Int { Swift.min(Swift.max(min, 1), Swift.max(max, 0)) }
+
+  /// Finishes the reads that need no bytes from the connection.
+  private func advanceReads() {
+    while let first = reads.first {
+      switch first.kind {
+      case .read(let min, let max):
+        if !unread.isEmpty {
+          let count = Swift.min(unread.count, max - first.data.count)
+          first.data.append(unread.prefix(count))
+          unread = Data(unread.dropFirst(count))
+        }
+        guard first.data.count < Self.enough(min, max) else {
+          finish(reads.removeFirst())
+          continue
+        }
+        guard hasReadEnd || isReadClosed else { return }
+        first.isAtEnd = true
+        reads.removeFirst()
+        finish(first, isReadClosed && first.data.isEmpty ? Self.closed : nil)
+      case .closeRead:
+        finish(reads.removeFirst())
+        closeReading()
+      default: reads.removeFirst()
+      }
+    }
+    if hasReadEnd { closeReading() }
+  }
+
+  private func closeReading() {
+    guard !isReadClosed else { return }
+    isReadClosed = true
+    notify(true)
+  }
+
+  // MARK: - Writing
+
+  /// Gives the connection the next bytes once it has sent those before.
+  private func advanceWrites() {
+    while failure == nil, let stream, stream.unsentBytes == 0, let first = writes.first {
+      switch first.kind {
+      case .write(let data):
+        guard !isWriteClosed else {
+          finish(writes.removeFirst(), Self.closed)
+          continue
+        }
+        guard first.written < data.count else {
+          finish(writes.removeFirst())
+          continue
+        }
+        let start = data.startIndex + first.written
+        let count = min(data.count - first.written, Self.pieceBytesMax)
+        first.written += count
+        stream.write([UInt8](data[start..<(start + count)]))
+      case .closeWrite:
+        finish(writes.removeFirst())
+        if !isWriteClosed {
+          stream.closeSending()
+          closeWriting()
+        }
+      default: writes.removeFirst()
+      }
+    }
+  }
+
+  func outputDrained() { proceed() }
+
+  private func closeWriting() {
+    guard !isWriteClosed else { return }
+    isWriteClosed = true
+    notify(false)
+  }
+
+  func sendingFailed(_ error: TransportError) {
+    let failed = writes
+    writes = []
+    for operation in failed { finish(operation, URLError(error, url: nil)) }
+    closeWriting()
+    proceed()
+  }
+
+  func failed(_ error: TransportError) {
+    let error = URLError(error, url: nil)
+    end(error)
+    report(.end(error))
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurTLS
+import LarkspurTransport
+
+/// The load of a stream task: it opens the connection, secures it when the program asks for that, and ends with it.
+final class StreamLoad: LiveLoad, @unchecked Sendable {
+  private let gate: LiveGate
+  private let host: String
+  private let port: UInt16
+  /// The connection of the data task that became a stream, if there was one.
+  private var tunnel: Tunnel?
+  private var connection: StreamConnection?
+
+  var beginsWithRequest: Bool { false }
+
+  /// - Parameter tunnel: A connection that is open already, or `nil` to open one.
+  init(through gate: LiveGate, to host: String, port: UInt16, over tunnel: Tunnel? = nil) {
+    self.gate = gate
+    self.host = host
+    self.port = port
+    self.tunnel = tunnel
+  }
+
+  func complete(_ load: NetworkLoad) {}
+  func admit(_ response: HTTPURLResponse) throws(URLError) {}
+
+  func run(for transfer: Transfer) async throws(URLError) {
+    let engine = transfer.engine
+    let challenges = engine.streamChallenges(of: transfer.task, transfer.core)
+    transfer.attach(challenges)
+    var tunnel = self.tunnel.take()
+    if tunnel == nil { tunnel = try await open(challenges, transfer) }
+    guard var tunnel else { throw Transfer.inconsistency }
+    transfer.stopIdleTime()
+    let connection = StreamConnection(on: engine.loop) { isReadClosed in
+      transfer.calls.post { session, task, delegate in
+        guard let task = task as? URLSessionStreamTask, let delegate = delegate as? any URLSessionStreamDelegate else {
+          return
+        }
+        if isReadClosed {
+          delegate.urlSession(session, readClosedFor: task)
+        } else {
+          delegate.urlSession(session, writeClosedFor: task)
+        }
+      }
+    }
+    self.connection = connection
+    gate.open(for: connection)
+    while true {
+      connection.use(tunnel)
+      switch try await event(of: connection, transfer) {
+      case .end(let error):
+        if let error { throw error }
+        return
+      case .secure:
+        tunnel = try await secure(connection.takeTunnel(), challenges, transfer)
+        connection.endHolding()
+      case .capture:
+        guard let tunnel = connection.takeTunnel() else { throw StreamConnection.closed }
+        connection.endHolding()
+        return await capture(tunnel, transfer)
+      }
+    }
+  }
+
+  func ended(_ failure: (any Error)?) {
+    gate.close(failure ?? StreamConnection.closed)
+    connection?.end(failure as? URLError)
+  }
+
+  private func event(
+    of connection: StreamConnection, _ transfer: Transfer
+  ) async throws(URLError) -> StreamConnection.Event {
+    try await transfer.waiting(
+      givingUpBy: { connection.interrupt(transfer.interruption ?? .cancelled) }, timeCounts: true,
+      { await connection.next() })
+  }
+
+  /// Runs a step of the transport, which an interruption of the load cancels.
+  private func attempt(
+    _ transfer: Transfer, _ step: @escaping @Sendable () async throws(TransportError) -> Tunnel
+  ) async throws(URLError) -> Tunnel {
+    let attempt = Task(executorPreference: transfer.engine.loop) { @concurrent () -> Result<UncheckedSendable<Tunnel>, TransportError> in
+      do throws(TransportError) {
+        return .success(UncheckedSendable(try await step()))
+      } catch {
+        return .failure(error)
+      }
+    }
+    let result = try await transfer.waiting(
+      givingUpBy: { attempt.cancel() }, timeCounts: true, { await attempt.value })
+    switch result {
+    case .success(let tunnel): return tunnel.value
+    case .failure(let error): throw URLError(error, url: nil)
+    }
+  }
+
+  private func open(_ challenges: ChallengeRouter, _ transfer: Transfer) async throws(URLError) -> Tunnel {
+    let (engine, core) = (transfer.engine, transfer.core)
+    let route = try await engine.streamRoute(toHost: host, port: port, of: core, asking: challenges)
+    let pool = engine.pool
+    return try await attempt(transfer) { () async throws(TransportError) in try await pool.openTunnel(over: route) }
+  }
+
+  /// Makes the TLS handshake over an open connection, with the session's trust, pins and challenges.
+  private func secure(
+    _ tunnel: Tunnel?, _ challenges: ChallengeRouter, _ transfer: Transfer
+  ) async throws(URLError) -> Tunnel {
+    guard let tunnel else { throw StreamConnection.closed }
+    let (host, port) = (host, port)
+    let security = try await transfer.engine.security(toHost: host, port: port, asking: challenges)
+    let plain = UncheckedSendable(tunnel)
+    return try await attempt(transfer) { () async throws(TransportError) in
+      try await plain.value.secured(by: security, as: host, port: port)
+    }
+  }
+
+  private func capture(_ tunnel: Tunnel, _ transfer: Transfer) async {
+    let streams = CapturedStreams(over: tunnel)
+    let box = UncheckedSendable((streams.input, streams.output))
+    let task = transfer.task as? URLSessionStreamTask
+    await transfer.calls.notify { session, delegate in
+      guard let delegate = delegate as? any URLSessionStreamDelegate, let task else { return false }
+      delegate.urlSession(session, streamTask: task, didBecome: box.value.0, outputStream: box.value.1)
+      return true
+    }
+  }
+}

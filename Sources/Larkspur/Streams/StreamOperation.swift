@@ -1,0 +1,42 @@
+import Foundation
+import LarkspurBytes
+import LarkspurTransport
+
+/// One call on a stream task.
+final class StreamOperation: LiveOperation, @unchecked Sendable {
+  enum Kind {
+    case read(min: Int, max: Int)
+    case write(Data)
+    case closeRead
+    case closeWrite
+    case startSecureConnection
+    case captureStreams
+  }
+
+  let kind: Kind
+  /// How long the operation may take, or `nil` if it may take any time.
+  let timeout: Duration?
+
+  // These belong to the loop until the operation is finished.
+  /// The bytes that have been read.
+  var data = Data()
+  var isAtEnd = false
+  /// The number of bytes that have been given to the connection.
+  var written = 0
+  var timer: ClientLoop.Timer?
+
+  private let handle: (@Sendable (StreamOperation) -> Void)?
+
+  init(
+    _ kind: Kind, timeout: TimeInterval = 0, through gate: LiveGate, on queue: DelegateQueue? = nil,
+    handle: (@Sendable (StreamOperation) -> Void)? = nil
+  ) {
+    self.kind = kind
+    self.handle = handle
+    // As on Darwin, 0 stands for no limit.
+    self.timeout = timeout > 0 ? Duration(interval: timeout) : nil
+    super.init(through: gate, on: queue, isHandled: handle != nil)
+  }
+
+  override func handleResult() { handle?(self) }
+}

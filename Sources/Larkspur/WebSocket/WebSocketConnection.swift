@@ -1,0 +1,301 @@
+import Foundation
+import LarkspurBytes
+import LarkspurCoding
+import LarkspurHTTP
+import LarkspurTransport
+import Synchronization
+
+/// The connection of a WebSocket task, from the end of the opening handshake to the end of the connection. It belongs to
+/// its loop.
+///
+/// Theory of operation. The connection performs the actions of a `WebSocketMachine`. Received bytes are parsed where
+/// they lie, and collected into one message. While a complete message waits for its `receive`, nothing is received, so
+/// that TCP's flow control slows the server down; pings are not answered in that time either.
+///
+/// The object outlives the task for a moment: when both sides have said Close, or the conversation has failed, the
+/// owner hears of it at once, and the object waits for the server to close the connection (RFC 6455 7.1.1).
+final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
+  /// How the conversation ended.
+  enum End: Sendable {
+    /// Both sides have sent a Close.
+    case closed(WebSocketClose, startedBy: WebSocketMachine.Initiator)
+    case failed(WebSocketError, TransportError?)
+    case interrupted
+  }
+
+  let loop: ClientLoop
+  /// The end of the conversation.
+  let end = OneShot<End>()
+  private let stream: ByteStream
+  private let settings: WebSocketTaskSettings
+  private var parser: WebSocketFrameParser
+  private var machine: WebSocketMachine
+  private var assembler: WebSocketMessageAssembler
+  private let compression: WebSocketMessageCompression?
+  /// Storage of the actions, which is reused.
+  private var actions: WebSocketMachine.Actions = []
+  private var masks = WebSocketMasks()
+
+  /// The calls of `receive` that wait, in their order.
+  private var receives: [WebSocketOperation] = []
+  /// The message that waits for a `receive`.
+  private var message: WebSocketMessage?
+  /// The calls of `send` whose bytes the kernel has not taken.
+  private var sends: [WebSocketOperation] = []
+  private var pings: [(number: UInt64, operation: WebSocketOperation)] = []
+  private var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
+  private var transportFailure: TransportError?
+  /// The error of calls that come too late, once the conversation has ended.
+  private var failure: (any Error)?
+
+  init(over tunnel: Tunnel, _ agreement: WebSocketAgreement, _ settings: WebSocketTaskSettings) {
+    stream = ByteStream(over: tunnel)
+    loop = stream.loop
+    self.settings = settings
+    parser = WebSocketFrameParser(allowsCompression: agreement.compression != nil)
+    machine = WebSocketMachine(settings: settings.machine, now: loop.now)
+    assembler = WebSocketMessageAssembler(messageBytesMax: settings.machine.messageBytesMax)
+    compression = agreement.compression.flatMap { WebSocketMessageCompression($0) }
+  }
+
+  /// Begins to receive.
+  func start() {
+    stream.start(for: self)
+    updateTimer()
+  }
+
+  /// Ends the conversation because the load has been interrupted.
+  func interrupt() {
+    conversationEnded(.interrupted, POSIXError(.ECANCELED))
+    close()
+  }
+
+  /// Fails the calls that are left and those that come later.
+  func refuseCalls(_ error: any Error) {
+    failure = error
+    let left = receives + sends + pings.map(\.operation)
+    receives = []
+    sends = []
+    pings = []
+    for operation in left { operation.finish(error) }
+  }
+
+  // MARK: - Calls
+
+  func begin(_ operation: LiveOperation) {
+    guard let operation = operation as? WebSocketOperation else { return }
+    if case .receive = operation.kind, let message {
+      self.message = nil
+      operation.message = message
+      operation.finish()
+      return stream.resumeReceiving()
+    }
+    guard failure == nil else { return operation.finish(failure) }
+    switch operation.kind {
+    case .receive:
+      receives.append(operation)
+      stream.resumeReceiving()
+    case .send(let message):
+      guard machine.isOpen else { return operation.finish(WebSocketLoad.notConnected) }
+      send(message)
+      if stream.unsentBytes == 0 { operation.finish() } else { sends.append(operation) }
+    case .ping:
+      step { machine, now, actions in
+        guard let number = machine.ping(now: now, into: &actions) else {
+          return operation.finish(WebSocketLoad.notConnected)
+        }
+        pings.append((number, operation))
+      }
+    case .close(let code, let reason):
+      step { machine, now, actions in
+        machine.close(WebSocketClose(fitting: code, reason: reason), now: now, into: &actions)
+      }
+      operation.finish()
+    }
+  }
+
+  func forget(_ operation: LiveOperation) {
+    receives.removeAll { $0 === operation }
+    sends.removeAll { $0 === operation }
+    pings.removeAll { $0.operation === operation }
+  }
+
+  private func send(_ message: URLSessionWebSocketTask.Message) {
+    switch message {
+    case .data(let data): write(.binary, data.span)
+    case .string(let text): write(.text, text.utf8Span.span)
+    }
+  }
+
+  private func write(_ opcode: WebSocketOpcode, _ payload: Span<UInt8>) {
+    var frame: [UInt8] = []
+    if let compressed = compression?.compress(payload) {
+      WebSocketFrameWriter.append(
+        opcode, isCompressed: true, payload: compressed.span, mask: masks.next(), to: &frame)
+    } else {
+      WebSocketFrameWriter.append(opcode, payload: payload, mask: masks.next(), to: &frame)
+    }
+    write(frame)
+  }
+
+  private func write(_ frame: [UInt8]) {
+    stream.write(frame)
+    if stream.unsentBytes > 0 { machine.writesBlocked() }
+  }
+
+  // MARK: - The machine
+
+  /// Reports a fact to the machine, and performs its actions.
+  private func step(
+    in bytes: Span<UInt8> = Span(),
+    _ fact: (inout WebSocketMachine, Deadline, inout WebSocketMachine.Actions) -> Void
+  ) {
+    var actions: WebSocketMachine.Actions = []
+    swap(&actions, &self.actions)
+    fact(&machine, loop.now, &actions)
+    var index = 0
+    while index < actions.count {
+      if let error = perform(actions[index], in: bytes) { machine.failed(error, now: loop.now, into: &actions) }
+      index += 1
+    }
+    actions.removeAll(keepingCapacity: true)
+    swap(&actions, &self.actions)
+    updateTimer()
+  }
+
+  /// Performs an action.
+  ///
+  /// - Returns: The error of a message that cannot be accepted, or `nil`.
+  private func perform(_ action: WebSocketMachine.Action, in bytes: Span<UInt8>) -> WebSocketError? {
+    do throws(WebSocketError) {
+      switch action {
+      case .write(let opcode, let payload, let isCompressed):
+        var frame: [UInt8] = []
+        WebSocketFrameWriter.append(
+          opcode, isCompressed: isCompressed, payload: payload.span, mask: masks.next(), to: &frame)
+        write(frame)
+      case .beginMessage(let kind, let isCompressed, let byteCount):
+        assembler.begin(kind, byteCount: byteCount)
+        compression?.beginMessage(isCompressed: isCompressed)
+      case .deliver(let range):
+        // A message whose beginning has failed is not delivered.
+        guard machine.readsFrames else { return nil }
+        let piece = bytes.extracting(range)
+        if let compression, compression.isInMessage {
+          try compression.decompress(piece, into: &assembler)
+        } else {
+          try assembler.append(piece)
+        }
+      case .endMessage:
+        guard machine.readsFrames else { return nil }
+        if let compression, compression.isInMessage { try compression.endMessage(into: &assembler) }
+        deliver(try assembler.finish())
+      case .acknowledgePings(let number):
+        while let first = pings.first, first.number <= number { pings.removeFirst().operation.finish() }
+      case .complete(let close, let initiator):
+        conversationEnded(.closed(close, startedBy: initiator), WebSocketLoad.notConnected)
+      case .fail(let error):
+        conversationEnded(
+          .failed(error, transportFailure), WebSocketLoad.error(for: error, transportFailure))
+      case .closeConnection: close()
+      }
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private func deliver(_ message: WebSocketMessage) {
+    guard !receives.isEmpty else { return self.message = message }
+    let operation = receives.removeFirst()
+    operation.message = message
+    operation.finish()
+  }
+
+  /// Reports the end of the conversation. Calls that wait fail; a complete message can still be received.
+  private func conversationEnded(_ end: End, _ error: any Error) {
+    refuseCalls(error)
+    self.end.set(end)
+  }
+
+  private func close() {
+    if let timer { loop.stopTimer(timer.timer) }
+    timer = nil
+    stream.close()
+  }
+
+  private func updateTimer() {
+    let deadline = machine.deadline
+    // A timer that fires too early is started anew.
+    if let timer, timer.deadline <= deadline { return }
+    if let timer { loop.stopTimer(timer.timer) }
+    timer = nil
+    guard deadline != .never else { return }
+    timer = (deadline, loop.startTimer(deadline) { [weak self] in self?.timerFired() })
+  }
+
+  private func timerFired() {
+    if let timer { loop.stopTimer(timer.timer) }
+    timer = nil
+    step { machine, now, actions in machine.timerFired(now: now, into: &actions) }
+  }
+
+  // MARK: - The stream
+
+  /// Bytes are wanted unless a message waits for its `receive`. Without a conversation the end of the stream is waited
+  /// for.
+  var wantsBytes: Bool { message == nil || !machine.readsFrames }
+
+  func received(_ bytes: Span<UInt8>) -> Int {
+    var consumed = 0
+    assembler.messageBytesMax = settings.machine.messageBytesMax
+    machine.settings = settings.machine
+    while wantsBytes, machine.readsFrames {
+      do throws(WebSocketFrameError) {
+        let event = try parser.next(in: bytes, consumed: &consumed)
+        if case .needMore = event { return consumed }
+        step(in: bytes) { machine, now, actions in machine.received(event, in: bytes, now: now, into: &actions) }
+      } catch {
+        step { machine, now, actions in machine.failed(.frameInvalid(error), now: now, into: &actions) }
+      }
+    }
+    return machine.readsFrames ? consumed : bytes.count
+  }
+
+  func receivedEnd() { step { machine, _, actions in machine.peerClosed(into: &actions) } }
+
+  func outputDrained() {
+    let sent = sends
+    sends = []
+    for operation in sent { operation.finish() }
+    step { machine, _, actions in machine.writesResumed(into: &actions) }
+  }
+
+  func sendingFailed(_ error: TransportError) {
+    transportFailure = error
+    let failed = sends
+    sends = []
+    for operation in failed { operation.finish(URLError(error, url: nil)) }
+  }
+
+  func failed(_ error: TransportError) {
+    transportFailure = error
+    receivedEnd()
+  }
+}
+
+/// The masking keys of a connection's frames. They cannot be predicted (RFC 6455 10.3).
+struct WebSocketMasks {
+  private var generator = SystemRandomNumberGenerator()
+  private var spare: UInt32?
+
+  mutating func next() -> UInt32 {
+    if let spare {
+      self.spare = nil
+      return spare
+    }
+    let number = generator.next()
+    spare = UInt32(truncatingIfNeeded: number >> 32)
+    return UInt32(truncatingIfNeeded: number)
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurTLS
+import LarkspurTransport
+
+/// The load of a WebSocket task: the opening handshake, which is an HTTP request like any other, and the conversation
+/// behind it.
+final class WebSocketLoad: LiveLoad, @unchecked Sendable {
+  private let gate: LiveGate
+  private let settings: WebSocketTaskSettings
+  private var handshake: WebSocketHandshake?
+  private var agreement: WebSocketAgreement?
+
+  var beginsWithRequest: Bool { true }
+
+  init(through gate: LiveGate, _ settings: WebSocketTaskSettings) {
+    self.gate = gate
+    self.settings = settings
+  }
+
+  /// Adds the fields of the handshake, with a new key.
+  func complete(_ load: NetworkLoad) throws(URLError) {
+    let protocols = (load.request.value(forHTTPHeaderField: "Sec-WebSocket-Protocol") ?? "")
+      .split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    do throws(WebSocketHandshakeError) {
+      let handshake = try WebSocketHandshake(
+        nonce: (0..<16).map { _ in UInt8.random(in: 0 ... .max) }, protocols: protocols,
+        offersCompression: settings.read { $0.offersCompression }, sha1: { MessageDigest.of($0, .sha1) })
+      self.handshake = handshake
+      load.extras.upgrade = handshake.fields
+    } catch {
+      throw URLError.make(.badURL, "the WebSocket cannot be opened: \(error)", url: load.request.url)
+    }
+  }
+
+  /// Checks the server's answer. As on Darwin, any answer but a valid 101 is `badServerResponse`.
+  func admit(_ response: HTTPURLResponse) throws(URLError) {
+    do throws(WebSocketHandshakeError) {
+      guard let handshake else { throw .hashUnavailable }
+      agreement = try handshake.check(status: response.statusCode) { response.fields.values(of: $0) }
+    } catch {
+      throw URLError.make(.badServerResponse, "the server does not open the WebSocket: \(error)", url: response.url)
+    }
+  }
+
+  func run(for transfer: Transfer) async throws(URLError) {
+    guard let agreement, let tunnel = transfer.running?.exchange.connection.takeTunnel() else {
+      throw Transfer.inconsistency
+    }
+    transfer.endExchange()
+    // From here on only the time limit of the resource counts.
+    transfer.stopIdleTime()
+    let connection = WebSocketConnection(over: tunnel, agreement, settings)
+    transfer.notifyWebSocket { session, task, delegate in
+      delegate.urlSession(session, webSocketTask: task, didOpenWithProtocol: agreement.subprotocol)
+    }
+    connection.start()
+    gate.open(for: connection)
+    let end = try await transfer.waiting(
+      givingUpBy: { connection.interrupt() }, timeCounts: true, { await connection.end.get() })
+    switch end {
+    case .closed(let close, let initiator)?:
+      let code = URLSessionWebSocketTask.CloseCode(close.code)
+      let reason = close.reason.isEmpty ? nil : Data(close.reason)
+      settings.read {
+        guard initiator == .peer || !$0.isClosedHere else { return }
+        ($0.closeCode, $0.closeReason) = (code, reason)
+      }
+      transfer.notifyWebSocket { session, task, delegate in
+        delegate.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
+      }
+    case .failed(let error, let cause)?:
+      settings.read {
+        guard !$0.isClosedHere else { return }
+        $0.closeCode = error.closeCode.map { .init($0) } ?? .abnormalClosure
+      }
+      throw Self.urlError(for: error, cause)
+    case .interrupted?, nil: throw transfer.interruption.map { URLError.make($0) } ?? Transfer.inconsistency
+    }
+  }
+
+  func ended(_ failure: (any Error)?) { gate.close(failure ?? Self.notConnected) }
+
+  // MARK: - Errors
+
+  /// The error of a call on a WebSocket that is closed, as on Darwin.
+  static var notConnected: any Error { posix(.ENOTCONN, "The WebSocket is closed.") }
+
+  /// The error of the calls that a failed conversation ends. A message that is too large, and a server that breaks the
+  /// protocol, have Darwin's codes.
+  static func error(for error: WebSocketError, _ cause: TransportError?) -> any Error {
+    switch error {
+    case .messageTooBig: posix(.EMSGSIZE, "\(error)")
+    case .frameInvalid, .closeTooShort, .closeCodeInvalid, .invalidUTF8, .compressionInvalid, .dataUnsupported:
+      posix(.EPROTO, "\(error)")
+    case .endedWithoutClose, .pongTimedOut, .closeTimedOut, .internalInconsistency: urlError(for: error, cause)
+    }
+  }
+
+  /// The error of a task whose conversation has failed.
+  private static func urlError(for error: WebSocketError, _ cause: TransportError?) -> URLError {
+    switch error {
+    case .messageTooBig:
+      .make(.dataLengthExceedsMaximum, "\(error)", underlying: posix(.EMSGSIZE, "\(error)"))
+    case .frameInvalid, .closeTooShort, .closeCodeInvalid, .invalidUTF8, .compressionInvalid, .dataUnsupported:
+      .make(.badServerResponse, "\(error)", underlying: posix(.EPROTO, "\(error)"))
+    case .pongTimedOut, .closeTimedOut: .make(.timedOut, "\(error)")
+    case .endedWithoutClose: cause.map { URLError($0, url: nil) } ?? .make(.networkConnectionLost, "\(error)")
+    case .internalInconsistency: .make(.unknown, "\(error)")
+    }
+  }
+
+  private static func posix(_ code: POSIXErrorCode, _ message: String) -> any Error {
+    NSError(domain: NSPOSIXErrorDomain, code: Int(code.rawValue), userInfo: [NSLocalizedDescriptionKey: message])
+  }
+}
+
+extension Transfer {
+  /// Calls the delegate of a WebSocket task, without waiting.
+  fileprivate func notifyWebSocket(
+    _ call: @escaping @Sendable (URLSession, URLSessionWebSocketTask, any URLSessionWebSocketDelegate) -> Void
+  ) {
+    guard hasDelegate else { return }
+    calls.post { session, task, delegate in
+      guard let task = task as? URLSessionWebSocketTask, let delegate = delegate as? any URLSessionWebSocketDelegate
+      else { return }
+      call(session, task, delegate)
+    }
+  }
+}
