@@ -182,7 +182,8 @@ final class RequestComposer: Sendable {
   private func common(
     to target: LoadTarget, _ fields: [RequestFields.Field], _ extras: AdditionalFields, _ known: KnownFields?
   ) -> CommonFields? {
-    guard let known, extras.conditions.isEmpty, extras.upgrade.isEmpty, !extras.hasLeftOrigin || privateDefaults.isEmpty else { return nil }
+    guard let known, extras.conditions.isEmpty, extras.upgrade.isEmpty, !extras.hasLeftOrigin || privateDefaults.isEmpty
+    else { return nil }
     // Whether these are sent depends on the extras.
     if extras.authorization != nil, isGiven("Authorization", fields) { return nil }
     if extras.cookie != nil, isGiven("Cookie", fields) { return nil }

@@ -82,7 +82,8 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
   private func attempt(
     _ transfer: Transfer, _ step: @escaping @Sendable () async throws(TransportError) -> Tunnel
   ) async throws(URLError) -> Tunnel {
-    let attempt = Task(executorPreference: transfer.engine.loop) { @concurrent () -> Result<UncheckedSendable<Tunnel>, TransportError> in
+    let attempt = Task(executorPreference: transfer.engine.loop) {
+      @concurrent () -> Result<UncheckedSendable<Tunnel>, TransportError> in
       do throws(TransportError) {
         return .success(UncheckedSendable(try await step()))
       } catch {

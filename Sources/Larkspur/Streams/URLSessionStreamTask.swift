@@ -98,7 +98,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   open func stopSecureConnection() { closeWrite() }
 
   private func begin(
-    _ kind: StreamOperation.Kind, timeout: TimeInterval = 0, _ handle: @escaping @Sendable (StreamOperation) -> Void = { _ in }
+    _ kind: StreamOperation.Kind, timeout: TimeInterval = 0,
+    _ handle: @escaping @Sendable (StreamOperation) -> Void = { _ in }
   ) {
     guard let core else { return }
     StreamOperation(kind, timeout: timeout, through: gate, on: core.delegateQueue, handle: handle).begin()

@@ -20,7 +20,8 @@ extension Transfer {
     let isSpecial = fields.mayContain(KnownField.contentEncoding, KnownField.setCookie)
     let decoder = isSpecial ? try ContentDecoding.decoder(for: head, fields, of: request) : nil
     let response = HTTPURLResponse(
-      url: live == nil ? url : url.ofWebSocket, statusCode: head.status, httpVersion: exchange.version, fields: fields, isDecoded: decoder != nil)
+      url: live == nil ? url : url.ofWebSocket, statusCode: head.status, httpVersion: exchange.version, fields: fields,
+      isDecoded: decoder != nil)
     let arrival = Arrival(response, .network(exchange, decoder), .deliver(response))
     if isSpecial, fields.contains(KnownField.setCookie) {
       if core.cookieStorage?.isSubclass == true {

@@ -211,7 +211,9 @@ final class BoundBuffer: @unchecked Sendable {
     let (result, sources, observer) = look { () -> (T, [RunLoopSource], (@Sendable () -> Void)?) in
       let result = body()
       condition.broadcast()
-      return (result, [Side.input, .output].flatMap { nextEvent(of: $0) == nil ? [] : self[$0].sources }, self.observer)
+      return (
+        result, [Side.input, .output].flatMap { nextEvent(of: $0) == nil ? [] : self[$0].sources }, self.observer
+      )
     }
     for source in sources { source.signal() }
     observer?()

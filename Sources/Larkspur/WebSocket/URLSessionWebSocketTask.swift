@@ -161,7 +161,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
   /// Sends a message, and returns when the kernel has taken it. Cancelling the Swift task ends the wait with
   /// `CancellationError`; the message is sent all the same.
-  public func send(_ message: Message) async throws { try await WebSocketOperation(.send(message), through: gate).run() }
+  public func send(_ message: Message) async throws {
+    try await WebSocketOperation(.send(message), through: gate).run()
+  }
 
   /// Sends a message. The handler is called when the kernel has taken it, or with an error.
   public func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
@@ -185,7 +187,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     WebSocketOperation(kind, through: gate, on: core.delegateQueue, handle: handle).begin()
   }
 
-  override func prepare(_ transfer: Transfer) throws(URLError) { transfer.live = WebSocketLoad(through: gate, settings) }
+  override func prepare(_ transfer: Transfer) throws(URLError) {
+    transfer.live = WebSocketLoad(through: gate, settings)
+  }
 
   override func ended(_ failure: (any Error)?) { gate.close(failure ?? WebSocketLoad.notConnected) }
 }
