@@ -11,6 +11,7 @@ import Testing
     ("TLSEngine", TLSEngineOracle.finding),
     ("ContentCoding", ContentCodingOracle.finding),
     ("SOCKSReplies", SOCKSOracle.finding),
+    ("WebSocket", WebSocketOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

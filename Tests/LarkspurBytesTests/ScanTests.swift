@@ -62,6 +62,26 @@ import Testing
     #expect(wrong == [])
   }
 
+  /// The first byte outside ASCII is found at every place, from every start and before every end.
+  @Test func endOfASCII() {
+    func end(_ bytes: [UInt8], _ start: Int, _ end: Int) -> Int {
+      Scan.endOfASCII(in: bytes.span, from: start, to: end)
+    }
+    var wrong: [String] = []
+    for place in 0..<60 {
+      var bytes = [UInt8](repeating: 0x7f, count: 60)
+      bytes[place] = place % 2 == 0 ? 0x80 : 0xff
+      for start in 0...60 {
+        for limit in [start, min(start + 17, 60), 60, 100] {
+          let expected = start <= place && place < limit ? place : min(limit, 60)
+          if end(bytes, start, limit) != expected { wrong.append("\(place) in \(start)..<\(limit)") }
+        }
+      }
+    }
+    #expect(wrong == [])
+    #expect(end([], 0, 16) == 0)
+  }
+
   @Test func nothingBeyondTheEndIsLookedAt() {
     // The search ignores a stop byte at `end` or later, and finds one just before `end`.
     for end in 0..<40 {

@@ -59,13 +59,15 @@ package struct WebSocketMessageAssembler: Sendable {
   ///
   /// - Throws: `messageTooBig` or `invalidUTF8`.
   package mutating func append(_ piece: Span<UInt8>) throws(WebSocketError) {
-    guard piece.count <= max(messageBytesMax, 0) - bytes.count else {
-      bytes = []
-      throw .messageTooBig(limit: messageBytesMax)
-    }
-    if kind == .text, !validator.accept(piece) {
+    let room = max(max(messageBytesMax, 0) - bytes.count, 0)
+    // Text in front of the limit is checked before the limit, so that the error does not depend on the pieces.
+    if kind == .text, !validator.accept(piece.extracting(first: min(piece.count, room))) {
       bytes = []
       throw .invalidUTF8
+    }
+    guard piece.count <= room else {
+      bytes = []
+      throw .messageTooBig(limit: messageBytesMax)
     }
     bytes.append(copying: piece)
   }
