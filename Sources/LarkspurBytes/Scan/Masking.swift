@@ -15,9 +15,9 @@ package enum Masking {
     // The key begins with the byte that belongs to the first masked byte.
     let bits = UInt32(truncatingIfNeeded: offset & 3) * 8
     let key = bits == 0 ? mask : mask << bits | mask >> (32 - bits)
+    // Safe: the range is inside the array, and C writes `range.count` bytes.
     unsafe bytes.withUnsafeMutableBufferPointer { buffer in
       guard let base = buffer.baseAddress else { return }
-      // Safe: the range is inside the array, and C writes `range.count` bytes.
       unsafe larkspur_mask(base + range.lowerBound, range.count, key.bigEndian)
     }
   }

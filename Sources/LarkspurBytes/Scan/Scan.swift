@@ -62,11 +62,8 @@ public enum Scan {
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
         let stops = unsafe larkspur_high_bits16(base + index)
-        guard stops == 0 else {
-          index += stops.trailingZeroBitCount
-          return
-        }
-        index += 16
+        index += stops == 0 ? 16 : stops.trailingZeroBitCount
+        if stops != 0 { return }
       }
       while index < end, unsafe raw[index] < 0x80 { index += 1 }
     }

@@ -23,8 +23,8 @@ package struct WebSocketMessage: Hashable, Sendable {
 /// Collects the pieces of a message, after decompression.
 ///
 /// The assembler checks the limit before it keeps a piece, and UTF-8 as the pieces come. After an error it holds
-/// nothing, and the owner passes the error to `WebSocketMachine.failed`. A message whose size is known from its only
-/// frame costs one allocation.
+/// nothing, every further call for the message throws that error, and the owner passes it to `WebSocketMachine.failed`.
+/// A message whose size is known from its only frame costs one allocation.
 package struct WebSocketMessageAssembler: Sendable {
   /// Maximum size in bytes of the memory that is reserved for a size that a peer only announces. Larger messages grow
   /// with the bytes that arrive. Without this limit, a header of ten bytes could demand all memory.
@@ -35,6 +35,8 @@ package struct WebSocketMessageAssembler: Sendable {
   private var kind = WebSocketMessageKind.binary
   private var bytes: [UInt8] = []
   private var validator = UTF8Validator()
+  /// The error of the current message.
+  private var failure: WebSocketError?
 
   package init(messageBytesMax: Int) {
     self.messageBytesMax = messageBytesMax
@@ -50,6 +52,7 @@ package struct WebSocketMessageAssembler: Sendable {
     self.kind = kind
     bytes = []
     validator = UTF8Validator()
+    failure = nil
     if let byteCount, byteCount > 0, byteCount <= min(messageBytesMax, Self.reservationBytesMax) {
       bytes.reserveCapacity(byteCount)
     }
@@ -59,26 +62,29 @@ package struct WebSocketMessageAssembler: Sendable {
   ///
   /// - Throws: `messageTooBig` or `invalidUTF8`.
   package mutating func append(_ piece: Span<UInt8>) throws(WebSocketError) {
+    if let failure { throw failure }
     let room = max(max(messageBytesMax, 0) - bytes.count, 0)
     // Text in front of the limit is checked before the limit, so that the error does not depend on the pieces.
-    if kind == .text, !validator.accept(piece.extracting(first: min(piece.count, room))) {
-      bytes = []
-      throw .invalidUTF8
-    }
-    guard piece.count <= room else {
-      bytes = []
-      throw .messageTooBig(limit: messageBytesMax)
-    }
+    if kind == .text, !validator.accept(piece.extracting(first: min(piece.count, room))) { throw fail(.invalidUTF8) }
+    guard piece.count <= room else { throw fail(.messageTooBig(limit: messageBytesMax)) }
     bytes.append(copying: piece)
   }
 
   /// Ends the message and hands it over.
   ///
-  /// - Throws: `invalidUTF8` if a text ends within a character.
+  /// - Throws: The error of an earlier piece, or `invalidUTF8` if a text ends within a character.
   package mutating func finish() throws(WebSocketError) -> WebSocketMessage {
+    if let failure { throw failure }
+    guard kind == .binary || validator.isComplete else { throw fail(.invalidUTF8) }
     let whole = bytes
     bytes = []
-    guard kind == .binary || validator.isComplete else { throw .invalidUTF8 }
     return WebSocketMessage(kind, whole)
+  }
+
+  /// Drops the message.
+  private mutating func fail(_ error: WebSocketError) -> WebSocketError {
+    bytes = []
+    failure = error
+    return error
   }
 }

@@ -59,8 +59,9 @@ import Testing
   static let text: [UInt8] = [0x81, 2, 0x68, 0x69]
 
   static func apply(_ fact: Fact, _ machine: inout WebSocketMachine, into actions: inout [Action]) {
+    let none: [UInt8] = []
     switch fact {
-    case .needMore: machine.received(.needMore, in: [].span, now: start, into: &actions)
+    case .needMore: machine.received(.needMore, in: none.span, now: start, into: &actions)
     case .text: receive(text, &machine, into: &actions)
     case .empty: receive([0x82, 0], &machine, into: &actions)
     case .emptyFragment: receive([0x42, 0, 0x00, 0], &machine, into: &actions)

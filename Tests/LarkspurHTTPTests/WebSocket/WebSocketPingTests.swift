@@ -184,9 +184,9 @@ import Testing
   /// Even an interval of zero lies in the future.
   @Test(arguments: [0, -1]) func noInterval(seconds: Double) {
     var machine = Self.machine(interval: seconds)
-    #expect(machine.deadline == Self.at(0.001))
+    #expect(machine.deadline == Self.start.advanced(by: .milliseconds(1)))
     #expect(Self.fire(&machine, 1).count == 1)
-    #expect(machine.deadline == Self.at(1.001))
+    #expect(machine.deadline == Self.start.advanced(by: .milliseconds(1001)))
   }
 
   /// Behind a Close no pings are sent.
