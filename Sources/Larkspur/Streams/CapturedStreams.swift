@@ -42,11 +42,9 @@ final class CapturedStreams: ByteStreamUser, LoopCallback, @unchecked Sendable {
       isSendingClosed = true
       stream.closeSending()
     }
-    if incoming.status(of: .output) == .error {
-      guard !isSendingClosed || stream.unsentBytes > 0 else { return stream.close() }
-    } else {
-      stream.resumeReceiving()
-    }
+    let isRead = incoming.status(of: .output) != .open
+    if isRead, isSendingClosed, stream.unsentBytes == 0 { return stream.close() }
+    if !isRead { stream.resumeReceiving() }
   }
 
   var wantsBytes: Bool { incoming.isReady(.output) }

@@ -190,6 +190,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
       if read.data.count >= Self.enough(min, max) { finish(reads.removeFirst()) }
       advanceReads()
     }
+    // An operation may have waited for the last read.
+    if reads.isEmpty { proceed() }
     return taken
   }
 

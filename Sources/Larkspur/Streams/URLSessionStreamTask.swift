@@ -37,8 +37,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   /// - Parameters:
   ///   - minBytes: The number of bytes to wait for; at least one byte is waited for in any case. Fewer bytes come only at the end
   ///     of the stream.
-  ///   - timeout: In seconds; 0 for no limit. A read whose time is up fails with `URLError.timedOut`, and the bytes that
-  ///     it has received go to the next read.
+  ///   - timeout: In seconds; 0 for no limit. A read whose time is up fails with `URLError.timedOut`, and its bytes go to
+  ///     the next read.
   ///   - completionHandler: Called with the bytes, whether the server has closed its side behind them, and the error.
   open func readData(
     ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,

@@ -63,6 +63,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
       .tlsHandshakeFailure,
     ]
 
+    /// The number of the code.
     public var rawValue: Int {
       switch self {
       case .invalid: 0
@@ -207,6 +208,7 @@ extension URLSessionWebSocketTask {
 
     public func makeAsyncIterator() -> Iterator { Iterator(task: task) }
 
+    /// Receives one message with each step.
     public struct Iterator: AsyncIteratorProtocol {
       fileprivate let task: URLSessionWebSocketTask
 

@@ -9,8 +9,8 @@ import Synchronization
 /// its loop.
 ///
 /// Theory of operation. The connection performs the actions of a `WebSocketMachine`. Received bytes are parsed where
-/// they lie, and collected into one message. While a complete message waits for its `receive`, nothing is received, so
-/// that TCP's flow control slows the server down; pings are not answered in that time either.
+/// they lie, and collected into one message. While a complete message waits for its `receive`, nothing is received: TCP's
+/// flow control slows the server down. Pings are not answered in that time either.
 ///
 /// The object outlives the task for a moment: when both sides have said Close, or the conversation has failed, the
 /// owner hears of it at once, and the object waits for the server to close the connection (RFC 6455 7.1.1).
@@ -65,8 +65,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   }
 
   /// Ends the conversation because the load has been interrupted.
-  func interrupt() {
-    conversationEnded(.interrupted, POSIXError(.ECANCELED))
+  func interrupt(_ error: URLError) {
+    conversationEnded(.interrupted, error)
     close()
   }
 

@@ -49,6 +49,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
       throw Transfer.inconsistency
     }
     transfer.endExchange()
+    transfer.load = nil
     // From here on only the time limit of the resource counts.
     transfer.stopIdleTime()
     let connection = WebSocketConnection(over: tunnel, agreement, settings)
@@ -58,7 +59,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     connection.start()
     gate.open(for: connection)
     let end = try await transfer.waiting(
-      givingUpBy: { connection.interrupt() }, timeCounts: true, { await connection.end.get() })
+      givingUpBy: { connection.interrupt(URLError.make(transfer.interruption ?? .cancelled)) }, timeCounts: true, { await connection.end.get() })
     switch end {
     case .closed(let close, let initiator)?:
       let code = URLSessionWebSocketTask.CloseCode(close.code)

@@ -32,6 +32,8 @@ public protocol ByteStreamUser: AnyObject {
 /// A stream belongs to its loop. It lives until `close`, also without a reference to it.
 public final class ByteStream: LoopCallback, @unchecked Sendable {
   private struct State: ~Copyable {
+    /// `nil` once the stream is closed: the descriptor is closed with the last reference to the channel.
+    var channel: Channel?
     var layers: Layers
     var input = Chunk()
     var output = ByteQueue()
@@ -39,7 +41,6 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     var receiveBytes = ChunkPool.smallest
     var isSubscribed = false
     var isInStep = false
-    var isClosed = false
     var hasEnded = false
     var hasStoppedSending = false
     /// Whether the sending side is closed once the output is empty.
@@ -50,14 +51,15 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   private static let receiveBytesMax = 64 * 1024
 
   public let loop: ClientLoop
-  private let channel: Channel
+  /// The address of the peer: of the proxy, if there is one.
+  public let peer: SocketAddress
   private let own: LoopBound<State>
 
   /// Creates a stream over a tunnel. `start` begins to receive.
   public init(over tunnel: Tunnel) {
-    channel = tunnel.channel
     loop = tunnel.channel.loop
-    own = LoopBound(State(layers: tunnel.handOver()))
+    peer = tunnel.channel.address
+    own = LoopBound(State(channel: tunnel.channel, layers: tunnel.handOver()))
     let received = tunnel.received
     if !received.isEmpty {
       var input = loop.takeChunk(atLeast: received.count)
@@ -65,13 +67,13 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
       swap(&input, &own.state.input)
     }
     // The deadline and the cancellation of the exchange before do not concern the stream.
-    channel.begin(exchange: .max, deadline: .never)
+    tunnel.channel.begin(exchange: .max, deadline: .never)
   }
 
   /// The number of bytes that have been written and not sent.
   public var unsentBytes: Int { own.state.output.byteCount }
 
-  public var peer: SocketAddress { channel.address }
+  private var isClosed: Bool { own.state.channel == nil }
 
   /// Begins to receive for `user`, which the stream keeps until it is closed.
   public func start(for user: any ByteStreamUser) {
@@ -81,7 +83,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   /// Sends bytes behind those that were written before. Bytes that the kernel does not take at once are kept.
   public func write(_ bytes: [UInt8]) {
-    guard !own.state.isClosed, !own.state.hasStoppedSending, !own.state.closesSending else { return }
+    guard !isClosed, !own.state.hasStoppedSending, !own.state.closesSending else { return }
     own.state.output.append(bytes)
     step()
   }
@@ -98,8 +100,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   /// Closes the connection. Written bytes leave if the kernel takes them at once.
   public func close() {
-    guard !own.state.isClosed else { return }
-    own.state.isClosed = true
+    guard let channel = own.state.channel.take() else { return }
     if !own.state.output.isEmpty, !own.state.hasStoppedSending, channel.isWritable {
       _ = try? own.state.layers.send(&own.state.output, to: channel)
     }
@@ -116,8 +117,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   ///
   /// - Returns: The tunnel, or `nil` if the stream is closed or has unsent bytes.
   public func detach() -> Tunnel? {
-    guard !own.state.isClosed, !own.state.isInStep, own.state.output.isEmpty else { return nil }
-    own.state.isClosed = true
+    guard !own.state.isInStep, own.state.output.isEmpty, let channel = own.state.channel.take() else { return nil }
     var received: [UInt8] = []
     own.state.input.lend(0..<own.state.input.count) { received.append(copying: $0) }
     releaseInput()
@@ -136,16 +136,16 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// Sends and receives as far as possible without waiting, and subscribes to the rest.
   private func step() {
     // A call from the user in a step: the running step looks again.
-    guard !own.state.isInStep, !own.state.isClosed, own.state.user != nil else { return }
+    guard !own.state.isInStep, let channel = own.state.channel, own.state.user != nil else { return }
     own.state.isInStep = true
     repeat {
-      send()
-      receive()
+      send(to: channel)
+      receive(from: channel)
       // The user may have written while it received.
-      if !own.state.output.isEmpty { send() }
-    } while !own.state.isClosed && !subscribe()
+      if !own.state.output.isEmpty { send(to: channel) }
+    } while !isClosed && !subscribe(to: channel)
     own.state.isInStep = false
-    if own.state.isClosed { releaseInput() }
+    if isClosed { releaseInput() }
   }
 
   private func fail(_ failure: TLSLayer.Failure) {
@@ -162,7 +162,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   }
 
   /// - Returns: `false` if there is something to do at once.
-  private func subscribe() -> Bool {
+  private func subscribe(to channel: Channel) -> Bool {
     let sending = own.state.layers.sendingState
     let reading = !own.state.hasEnded && (wantsBytes || sending.waitsForInput)
     let writing =
@@ -188,8 +188,8 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   // MARK: - Sending
 
-  private func send() {
-    guard !own.state.isClosed, !own.state.hasStoppedSending else { return }
+  private func send(to channel: Channel) {
+    guard !isClosed, !own.state.hasStoppedSending else { return }
     let hadOutput = !own.state.output.isEmpty
     if hadOutput || own.state.layers.sendingState.hasOutput, channel.isWritable {
       do throws(TLSLayer.Failure) {
@@ -204,7 +204,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     }
     guard own.state.output.isEmpty else { return }
     if hadOutput { own.state.user?.outputDrained() }
-    if own.state.closesSending, own.state.output.isEmpty, !own.state.isClosed {
+    if own.state.closesSending, own.state.output.isEmpty, !isClosed {
       own.state.hasStoppedSending = true
       own.state.layers.endSending(to: channel)
       channel.closeSending()
@@ -213,10 +213,10 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   // MARK: - Receiving
 
-  private func receive() {
-    while !own.state.isClosed, !own.state.hasEnded || own.state.input.count > 0 {
+  private func receive(from channel: Channel) {
+    while !isClosed, !own.state.hasEnded || own.state.input.count > 0 {
       if own.state.input.count > 0, wantsBytes { lend() }
-      guard !own.state.isClosed else { return }
+      guard !isClosed else { return }
       // What is left is what the user does not want now, and is offered first.
       if own.state.input.count > 0 { return }
       guard !own.state.hasEnded else { return reportEnd() }

@@ -19,12 +19,12 @@ import Testing
     try await engine.loop.run {
       var ways: [SessionEngine.ResolvedRoute] = []
       for target in targets {
-        ways.append(try await engine.resolveRoute(to: target, of: core, decider: nil, trafficClass: 0))
+        ways.append(try await engine.resolveRoute(to: target, of: core, decider: nil, SessionEngine.RouteNeeds()))
       }
       #expect(ways[0].endpoint === ways[1].endpoint && ways[0].challenges === ways[1].challenges)
       #expect(ways[0].knownFields !== ways[1].knownFields && ways[0].endpoint !== ways[2].endpoint)
-      let marked = try await engine.resolveRoute(to: targets[0], of: core, decider: nil, trafficClass: 8)
-      let own = try await engine.resolveRoute(to: targets[1], of: core, decider: SilentDelegate(), trafficClass: 0)
+      let marked = try await engine.resolveRoute(to: targets[0], of: core, decider: nil, SessionEngine.RouteNeeds(trafficClass: 8))
+      let own = try await engine.resolveRoute(to: targets[1], of: core, decider: SilentDelegate(), SessionEngine.RouteNeeds())
       #expect(marked.endpoint !== ways[0].endpoint && own.challenges !== ways[0].challenges)
     }
     engine.shutDown()
@@ -44,12 +44,12 @@ import Testing
     let core = session.core
     try await engine.loop.run {
       func way(to number: Int) -> SessionEngine.ResolvedRoute? {
-        engine.cachedRoute(to: targets[number], decider: nil, trafficClass: 0)
+        engine.cachedRoute(to: targets[number], decider: nil, SessionEngine.RouteNeeds())
       }
-      let first = try await engine.resolveRoute(to: targets[0], of: core, decider: nil, trafficClass: 0)
+      let first = try await engine.resolveRoute(to: targets[0], of: core, decider: nil, SessionEngine.RouteNeeds())
       for number in 1..<targets.count {
         #expect(way(to: number) == nil)
-        _ = try await engine.resolveRoute(to: targets[number], of: core, decider: nil, trafficClass: 0)
+        _ = try await engine.resolveRoute(to: targets[number], of: core, decider: nil, SessionEngine.RouteNeeds())
         if number.isMultiple(of: 400) { #expect(way(to: 0) === first) }
       }
       #expect(way(to: 0) === first && way(to: 1) == nil && way(to: 2_900) != nil)

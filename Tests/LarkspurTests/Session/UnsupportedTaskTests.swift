@@ -7,56 +7,6 @@ import Testing
 @Suite struct UnsupportedTaskTests {
   private let session = URLSession(configuration: .ephemeral)
 
-  @Test func theyFailWhenTheyAreResumed() async throws {
-    let recorder = SessionRecorder()
-    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
-    let url = try #require(URL(string: "ws://localhost:1/"))
-    let tasks = [session.streamTask(withHostName: "localhost", port: 1), session.webSocketTask(with: url)]
-    for task in tasks { task.resume() }
-    session.finishTasksAndInvalidate()
-    await recorder.waitForInvalidation()
-    for task in tasks {
-      #expect(recorder.events.contains(.completed(task.taskIdentifier, .unsupportedURL)))
-      #expect(task.state == .completed)
-      #expect(task.error?.localizedDescription.contains("not supported") == true)
-    }
-  }
-
-  @Test func streamTasks() async throws {
-    let task = session.streamTask(withHostName: "localhost", port: 1)
-    #expect(task.originalRequest == nil)
-    let read = await #expect(throws: URLError.self) {
-      _ = try await task.readData(ofMinLength: 1, maxLength: 2, timeout: 1)
-    }
-    #expect(read?.code == .unsupportedURL)
-    let written = await #expect(throws: URLError.self) { try await task.write(Data([1]), timeout: 1) }
-    #expect(written?.code == .unsupportedURL)
-    let failure: (any Error)? = await withCheckedContinuation { continuation in
-      task.readData(ofMinLength: 1, maxLength: 2, timeout: 1) { _, _, error in continuation.resume(returning: error) }
-    }
-    #expect((failure as? URLError)?.code == .unsupportedURL)
-    let other: (any Error)? = await withCheckedContinuation { continuation in
-      task.write(Data([1]), timeout: 1) { continuation.resume(returning: $0) }
-    }
-    #expect((other as? URLError)?.code == .unsupportedURL)
-    // These functions have no result and no completion, so they cannot report an error.
-    task.startSecureConnection()
-    task.stopSecureConnection()
-    #expect(task.state == .suspended && task.error == nil)
-    task.cancel()
-  }
-
-  @Test func webSocketTasks() async throws {
-    let task = session.webSocketTask(with: try #require(URL(string: "ws://localhost:1/")))
-    let sent = await #expect(throws: URLError.self) { try await task.send(.string("x")) }
-    #expect(sent?.code == .unsupportedURL)
-    let received = await #expect(throws: URLError.self) { _ = try await task.receive() }
-    #expect(received?.code == .unsupportedURL)
-    let ping = await #expect(throws: URLError.self) { try await task.sendPing() }
-    #expect(ping?.code == .unsupportedURL)
-    task.cancel()
-  }
-
   /// An upload produces no resume data, as with a server without support for resumable uploads.
   @Test func uploadsGiveNoResumeData() async throws {
     let server = try TestServer()
