@@ -1,7 +1,7 @@
 @_implementationOnly import CLarkspurScan
 
-/// The masking of WebSocket payloads (RFC 6455 5.3), 16 bytes at a time. Applying a mask twice restores the bytes. A test
-/// compares the results with those of a plain loop.
+/// The masking of WebSocket payloads (RFC 6455 5.3), 16 bytes at a time. Applying a mask twice restores the bytes.
+/// A test compares the results with those of a plain loop.
 package enum Masking {
   /// Combines bytes with a mask by exclusive or, in place.
   ///

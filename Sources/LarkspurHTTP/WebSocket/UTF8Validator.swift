@@ -1,7 +1,7 @@
 import LarkspurBytes
 
-/// Checks that bytes are UTF-8 (RFC 3629), in pieces of any size. A byte that cannot continue valid UTF-8 fails at once,
-/// not at the end of its character. After a failure all further bytes fail.
+/// Checks that bytes are UTF-8 (RFC 3629), in pieces of any size. A byte that cannot continue valid UTF-8 fails at
+/// once, not at the end of its character. After a failure all further bytes fail.
 package struct UTF8Validator: Hashable, Sendable {
   /// Number of missing continuation bytes of the current character.
   private var missing = 0

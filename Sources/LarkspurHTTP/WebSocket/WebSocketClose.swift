@@ -21,8 +21,8 @@ package struct WebSocketClose: Hashable, Sendable {
   /// Creates a Close from a code of this module.
   init(failure code: UInt16) { self.init(unchecked: code, []) }
 
-  /// Creates a Close from a caller's values. A code that may not be sent is left out, and the reason with it. A reason
-  /// that is too long or not UTF-8 is cut behind its last character that is allowed.
+  /// Creates a Close from a caller's values. A code that may not be sent is left out, and the reason with it. A
+  /// long reason, or one with bytes that are not UTF-8, is cut behind its last whole character that fits.
   package init(fitting code: UInt16?, reason: [UInt8] = []) {
     guard let code, Self.mayBeSent(code) else {
       self = .empty

@@ -2,11 +2,11 @@ import LarkspurBytes
 
 /// The client's side of a WebSocket conversation, from the end of the opening handshake to the end of the connection.
 ///
-/// Theory of operation. The owner parses received bytes with `WebSocketFrameParser` and passes each event to `received`,
-/// and each action is carried out before the next event: the ranges of `deliver` are those of the event's bytes. The
-/// owner writes frames, collects messages with `WebSocketMessageAssembler`, and reports the errors of parser,
-/// decompressor and assembler to `failed`. From then on `readsFrames` is `false`, and the owner skips what is left of
-/// the message, an `endMessage` of the same event included. `deadline` says when to call `timerFired`.
+/// Theory of operation. The owner parses received bytes with `WebSocketFrameParser`, passes each event to `received`,
+/// and carries out each action before the next event: the ranges of `deliver` are those of the event's bytes. The owner
+/// writes frames, collects messages with `WebSocketMessageAssembler`, and reports the errors of parser, decompressor and
+/// assembler to `failed`. From then on `readsFrames` is `false`, and the owner skips what is left of the message, an
+/// `endMessage` of the same event included. `deadline` says when to call `timerFired`.
 ///
 /// ```
 ///            close (write)                    Close received (complete)
@@ -242,7 +242,8 @@ package struct WebSocketMachine: Sendable {
   private mutating func endControl(_ now: Deadline, _ actions: inout Actions) {
     switch frame.opcode {
     case .ping:
-      // RFC 6455 5.5.2: pings are answered until the peer's Close. RFC 6455 5.5.3: the latest one alone may be answered.
+      // RFC 6455 5.5.2: pings are answered until the peer's Close.
+      // RFC 6455 5.5.3: the latest one may be answered in place of all before it.
       if writesAreBlocked {
         pendingPong = control
       } else {

@@ -72,8 +72,8 @@ import Testing
     #expect(error == .messageTooBig(limit: 1))
   }
 
-  /// A message of a known size costs one allocation, in however many pieces it comes. An announced size beyond the limits
-  /// reserves nothing.
+  /// A message of a known size costs one allocation, in however many pieces it comes. An announced size beyond the
+  /// limits reserves nothing.
   @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc")) func oneAllocation() throws {
     let piece = [UInt8](repeating: 0x61, count: 100)
     var assembler = WebSocketMessageAssembler(messageBytesMax: 1 << 20)
