@@ -5,6 +5,8 @@ import LarkspurCoding
 /// An input begins with four bytes. The first is a mode (bits 0 to 2: the number of layers; bits 3 to 7: which of them
 /// are deflate). The second is the room for output in units of 8 bytes, where 0 is one byte; its bit 7 selects tight
 /// limits. The others are the sizes of the pieces in which the rest arrives, in turn. The rest is the body.
+///
+/// Seven layers mean something else: messages of a WebSocket connection (`MessageDeflateOracle`).
 package enum ContentCodingOracle {
   private struct Reading {
     var output: [UInt8] = []
@@ -14,6 +16,7 @@ package enum ContentCodingOracle {
   /// - Returns: The error of the decompressor, or `nil` if there is none.
   package static func finding(in input: [UInt8]) -> String? {
     guard input.count >= 4 else { return nil }
+    if input[0] & 7 == 7 { return MessageDeflateOracle.finding(in: input) }
     let codings = (0..<Int(input[0] & 7)).map { input[0] & 8 << UInt8($0) != 0 ? ContentCoding.deflate : .gzip }
     let room = max(Int(input[1] & 127) * 8, 1)
     var limits = CodingLimits()

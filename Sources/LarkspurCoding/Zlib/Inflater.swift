@@ -66,14 +66,14 @@ struct Inflater: ~Copyable {
 
   /// Inflates bytes from `consumed` on, and appends their output to `output`, as far as it fits.
   ///
-  /// - Parameter count: Maximum number of bytes of output.
+  /// - Parameter bytesMax: Maximum number of bytes of output.
   mutating func run(
-    _ input: Span<UInt8>, consumed: inout Int, into output: inout OutputRawSpan, atMost count: Int = .max
+    _ input: Span<UInt8>, consumed: inout Int, into output: inout OutputRawSpan, atMost bytesMax: Int = .max
   ) throws(CodingError) -> Outcome {
     // zlib counts in 32 bits: the next call inflates the rest.
     let step = min(input.count - consumed, 1 << 30)
     var result = Z_OK
-    let most = min(count, 1 << 30)
+    let most = min(bytesMax, 1 << 30)
     // Safe: `count` grows by the number of bytes that zlib has written behind the bytes that were there.
     unsafe output.withUnsafeMutableBytes { room, count in
       guard let base = room.baseAddress, room.count > count, most > 0 else { return }
