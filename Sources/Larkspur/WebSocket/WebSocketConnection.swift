@@ -140,7 +140,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   private func write(_ frame: [UInt8]) {
     stream.write(frame)
-    if stream.unsentBytes > 0 { machine.writesBlocked() }
+    if stream.isBlocked { machine.writesBlocked() }
   }
 
   // MARK: - The machine

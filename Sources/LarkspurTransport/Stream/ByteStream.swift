@@ -73,6 +73,12 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// The number of bytes that have been written and not sent.
   public var unsentBytes: Int { own.state.output.byteCount }
 
+  /// Whether the kernel takes no bytes for now, or more bytes wait than are received at once.
+  public var isBlocked: Bool {
+    guard let channel = own.state.channel, unsentBytes > 0 else { return false }
+    return !channel.isWritable || unsentBytes > Self.receiveBytesMax
+  }
+
   private var isClosed: Bool { own.state.channel == nil }
 
   /// Begins to receive for `user`, which the stream keeps until it is closed.
