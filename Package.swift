@@ -268,6 +268,7 @@ if wantsFuzzers {
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
   for name in [
     "ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies", "WebSocket",
+    "EventStream",
   ] {
     package.targets.append(
       .executableTarget(

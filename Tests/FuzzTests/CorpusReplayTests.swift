@@ -12,6 +12,7 @@ import Testing
     ("ContentCoding", ContentCodingOracle.finding),
     ("SOCKSReplies", SOCKSOracle.finding),
     ("WebSocket", WebSocketOracle.finding),
+    ("EventStream", EventStreamOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

@@ -20,6 +20,10 @@ import Testing
     Scan.endOfFieldValue(in: bytes.span, from: start, to: end)
   }
 
+  private static func lineEnd(_ bytes: [UInt8], _ start: Int, _ end: Int) -> Int {
+    Scan.endOfLine(in: bytes.span, from: start, to: end)
+  }
+
   private static func matches(_ bytes: [UInt8], _ range: Range<Int>, _ word: StaticString) -> Bool {
     CaseInsensitiveToken(word).matches(bytes.span, range)
   }
@@ -49,11 +53,13 @@ import Testing
           bytes[place] = byte
           let token = Self.tokenEnd(bytes, start, bytes.count)
           let value = Self.valueEnd(bytes, start, bytes.count)
+          let line = Self.lineEnd(bytes, start, bytes.count)
           // All other bytes are token characters.
           if token != (Scan.isToken(byte) ? bytes.count : place)
             || value != (Scan.isFieldValueByte(byte) ? bytes.count : place)
+            || line != (byte == 10 || byte == 13 ? place : bytes.count)
           {
-            wrong.append("byte \(byte) at \(place) from \(start): \(token), \(value)")
+            wrong.append("byte \(byte) at \(place) from \(start): \(token), \(value), \(line)")
           }
         }
         bytes[place] = UInt8(ascii: "a")
@@ -87,17 +93,22 @@ import Testing
     for end in 0..<40 {
       let inside = [UInt8](repeating: UInt8(ascii: "x"), count: end)
       let bytes = inside + [UInt8](repeating: 0, count: 40 - end)
+      let lines = inside + [UInt8](repeating: 10, count: 40 - end)
       for start in 0...end {
         #expect(Self.tokenEnd(bytes, start, end) == end)
         #expect(Self.valueEnd(bytes, start, end) == end)
         // An end past the span counts as the span's end.
         #expect(Self.tokenEnd(inside, start, 100) == end)
         #expect(Self.valueEnd(inside, start, 100) == end)
+        #expect(Self.lineEnd(lines, start, end) == end)
+        #expect(Self.lineEnd(lines, start, 40) == end)
+        #expect(Self.lineEnd(inside, start, 100) == end)
       }
     }
     let none: [UInt8] = []
     #expect(Self.tokenEnd(none, 0, 0) == 0)
     #expect(Self.valueEnd(none, 0, 16) == 0)
+    #expect(Self.lineEnd(none, 0, 16) == 0)
   }
 
   @Test func randomBytes() {
@@ -115,7 +126,8 @@ import Testing
       let value = Self.valueEnd(bytes, start, end)
       #expect(
         token == Self.plainEnd(bytes, start, end, Scan.isToken)
-          && value == Self.plainEnd(bytes, start, end, Scan.isFieldValueByte),
+          && value == Self.plainEnd(bytes, start, end, Scan.isFieldValueByte)
+          && Self.lineEnd(bytes, start, end) == Self.plainEnd(bytes, start, end) { !Scan.isLineEnd($0) },
         "seed \(random.seed), round \(round): \(bytes) from \(start) to \(end)")
     }
   }

@@ -12,7 +12,6 @@ import Testing
   /// The vulnerabilities that this client cannot have, and why.
   private static let others = [
     "CVE-2018-1000005": "HTTP/2",
-    "CVE-2022-1650": "there is no event source yet",
     "CVE-2025-10148": "there are no WebSocket frames yet",
     "CVE-2025-5399": "there are no WebSocket frames yet",
     "CVE-2026-11586": "there are no WebSocket frames yet",

@@ -49,6 +49,12 @@ static inline uint32_t larkspur_value_stops16(const void *from) {
   return larkspur_bitmask16((larkspur_lanes16)(c < 0x20) | (larkspur_lanes16)(c == 0x7f));
 }
 
+// Marks the bytes that end a line of an event stream: LF and CR.
+static inline uint32_t larkspur_line_stops16(const void *from) {
+  larkspur_bytes16 c = larkspur_load16(from);
+  return larkspur_bitmask16((larkspur_lanes16)(c == 0x0a) | (larkspur_lanes16)(c == 0x0d));
+}
+
 // Marks the bytes as `larkspur_value_stops16` does, in 32 bytes.
 static inline uint32_t larkspur_value_stops32(const void *from) {
   return larkspur_value_stops16(from) | larkspur_value_stops16((const uint8_t *)from + 16) << 16;

@@ -18,6 +18,18 @@ extension URLSession {
 
     init(_ channel: BytesChannel, of task: URLSessionDataTask) { life = Life(channel, task) }
 
+    /// Starts the task, and waits for the head of the response. Cancelling the caller's task cancels the load.
+    func response() async throws -> URLResponse {
+      task.resume()
+      let answer = await withTaskCancellationHandler {
+        await life.channel.response.get()
+      } onCancel: {
+        task.cancel()
+      }
+      guard let answer else { throw URLError(.cancelled) }
+      return try answer.get()
+    }
+
     public func makeAsyncIterator() -> Iterator { Iterator(life) }
 
     final class Life: Sendable {
@@ -72,21 +84,28 @@ extension URLSession {
 
       @usableFromInline
       func nextOfPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
-        guard !isOver else { return nil }
+        while try await nextPiece(isolation: actor) {
+          if let byte = take() { return byte }
+        }
+        return nil
+      }
+
+      /// Waits for the next piece, when all bytes of the one before have been taken.
+      ///
+      /// - Returns: `false` if there is none, because reading is over.
+      func nextPiece(isolation actor: isolated (any Actor)?) async throws -> Bool {
+        guard !isOver else { return false }
         let life = life
         isOver = true
-        while true {
-          let piece = try await withTaskCancellationHandler {
-            try await life.channel.read()
-          } onCancel: {
-            life.task.cancel()
-          }
-          guard let piece else { return nil }
-          rest = piece
-          guard let byte = take() else { continue }
-          isOver = false
-          return byte
+        let piece = try await withTaskCancellationHandler {
+          try await life.channel.read()
+        } onCancel: {
+          life.task.cancel()
         }
+        guard let piece else { return false }
+        rest = piece
+        isOver = false
+        return true
       }
     }
   }

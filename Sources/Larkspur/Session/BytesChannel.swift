@@ -23,8 +23,13 @@ final class BytesChannel: Sendable {
   }
 
   private let state = Mutex(State())
+  /// How long the body may pause, in nanoseconds, or `nil` for the request's timeout. The head has the request's
+  /// timeout in any case.
+  let idleTime: UInt64?
   /// The head of the response, which comes before the pieces.
   let response = OneShot<Result<URLResponse, any Error>>()
+
+  init(idleTime: UInt64? = nil) { self.idleTime = idleTime }
 
   // MARK: - The task's side
 

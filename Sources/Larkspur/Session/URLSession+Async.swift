@@ -107,19 +107,21 @@ extension URLSession {
   public func bytes(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (AsyncBytes, URLResponse) {
-    let channel = BytesChannel()
+    let bytes = unstartedBytes(for: request, delegate: delegate)
+    return (bytes, try await bytes.response())
+  }
+
+  /// Makes the task of an awaited body, which has not been started.
+  ///
+  /// - Parameter idleTime: How long the body may pause, in nanoseconds, or `nil` for the request's timeout.
+  func unstartedBytes(
+    for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil, idleTime: UInt64? = nil
+  ) -> AsyncBytes {
+    let channel = BytesChannel(idleTime: idleTime)
     let task = URLSessionDataTask(core, request: request, output: .bytes(channel))
-    let bytes = AsyncBytes(channel, of: task)
     task.delegate = delegate
     core.register(task, self)
-    task.resume()
-    let answer = await withTaskCancellationHandler {
-      await channel.response.get()
-    } onCancel: {
-      task.cancel()
-    }
-    guard let answer else { throw URLError(.cancelled) }
-    return (bytes, try answer.get())
+    return AsyncBytes(channel, of: task)
   }
 
   /// Loads a URL, and returns when the head of the response has arrived. The body is read as the caller asks for its

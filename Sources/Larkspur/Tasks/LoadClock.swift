@@ -7,7 +7,7 @@ import LarkspurTransport
 /// A byte that comes costs one stored time and no timer: `LoadClocks` compares the times when one may be up.
 struct LoadClock {
   /// In nanoseconds.
-  private let idleMax: UInt64
+  private var idleMax: UInt64
   private let totalMax: UInt64
   private(set) var lastProgress = Deadline.never
   private var end = Deadline.never
@@ -65,6 +65,11 @@ struct LoadClock {
     if end != .never { end = end.advanced(by: now.duration(since: since)) }
   }
 
+  fileprivate mutating func setIdleTime(_ idle: UInt64, at now: Deadline) {
+    idleMax = idle
+    lastProgress = now
+  }
+
   fileprivate mutating func setCountsIdleTime(_ counts: Bool, at now: Deadline) {
     countsIdleTime = counts
     if counts { lastProgress = now }
@@ -114,6 +119,12 @@ extension TimedLoad {
 
   func countIdleTime() {
     clock.setCountsIdleTime(true, at: now)
+    clocks.update(self)
+  }
+
+  /// Changes how long no byte may come, in nanoseconds, from now on.
+  func setIdleTime(_ idle: UInt64) {
+    clock.setIdleTime(idle, at: now)
     clocks.update(self)
   }
 

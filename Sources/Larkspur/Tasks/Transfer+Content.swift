@@ -28,7 +28,9 @@ extension Transfer {
     perCallDelegate?.notify(of: response)
     switch output {
     case .dataHandler, .dataResult: makeRoom(for: length)
-    case .bytes(let channel): channel.response.set(.success(response))
+    case .bytes(let channel):
+      if let idleTime = channel.idleTime { setIdleTime(idleTime) }
+      channel.response.set(.success(response))
     case .fileHandler, .fileResult: return false
     case .delegate:
       guard download == nil, !wants(.response) else { return false }

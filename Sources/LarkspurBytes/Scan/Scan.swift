@@ -1,7 +1,7 @@
 @_implementationOnly import CLarkspurScan
 
-/// Searches for the end of tokens and field values, 16 bytes at a time. A test compares the results with those of a
-/// plain loop over `isToken` and `isFieldValueByte`.
+/// Searches for the end of tokens, field values and lines, 16 bytes at a time. A test compares the results with those of
+/// a plain loop over `isToken`, `isFieldValueByte` and `isLineEnd`.
 public enum Scan {
   /// Returns the index of the first byte in `start..<end` that is not a token character (RFC 9110 5.6.2), or `end`.
   public static func endOfToken(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
@@ -69,6 +69,30 @@ public enum Scan {
     }
     return index
   }
+
+  /// Returns the index of the first LF or CR in `start..<end`, or `end`.
+  public static func endOfLine(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {
+    var index = max(start, 0)
+    let end = min(end, bytes.count)
+    // Safe: every load of 16 bytes ends at or before `end`, which is inside the span.
+    unsafe bytes.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress else { return }
+      while index + 16 <= end {
+        let stops = unsafe larkspur_line_stops16(base + index)
+        if stops != 0 {
+          index += stops.trailingZeroBitCount
+          return
+        }
+        index += 16
+      }
+      while index < end, unsafe !isLineEnd(raw[index]) { index += 1 }
+    }
+    return index
+  }
+
+  /// Whether `byte` is LF or CR.
+  @inlinable
+  public static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0a || byte == 0x0d }
 
   /// Whether `byte` is a `tchar` (RFC 9110 5.6.2).
   public static func isToken(_ byte: UInt8) -> Bool {
