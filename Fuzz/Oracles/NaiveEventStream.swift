@@ -4,7 +4,10 @@ import LarkspurHTTP
 /// into lines, and applies the steps to each line.
 enum NaiveEventStream {
   static func read(_ bytes: [UInt8], limits: EventStreamLimits) -> EventStreamOutcome {
-    let bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes[3...]) : bytes
+    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+    // A part of a byte-order mark is no line before another byte shows that it is none.
+    if bytes.count < mark.count, mark.starts(with: bytes) { return EventStreamOutcome() }
+    let bytes = bytes.starts(with: mark) ? Array(bytes[mark.count...]) : bytes
     // The limits count bytes as they are sent, so the lines are needed as bytes, too.
     let sent = lines(bytes, isLineFeed: { $0 == 0x0a }, isCarriageReturn: { $0 == 0x0d })
     let texts = lines(

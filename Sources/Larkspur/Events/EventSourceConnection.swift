@@ -171,8 +171,8 @@ final class EventSourceConnection {
       request.setValue("no-store", forHTTPHeaderField: "Cache-Control")
     }
     request.cachePolicy = .reloadIgnoringLocalCacheData
-    // RFC 9110 5.5: white space around a value does not belong to it, and a control character cannot be sent. An ID
-    // that has one comes from a broken server: the source starts over without an ID.
+    // RFC 9110 5.5: white space around a value does not belong to it, and a control character cannot be sent. With such
+    // an ID the source starts over, without one, in place of failing for good.
     let id = lastEventID.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
     if !id.isEmpty, !id.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) {
       request.setValue(id, forHTTPHeaderField: "Last-Event-ID")
@@ -235,7 +235,7 @@ final class EventSourceConnection {
       .serverCertificateHasBadDate, .serverCertificateUntrusted, .serverCertificateHasUnknownRoot,
       .serverCertificateNotYetValid, .clientCertificateRejected, .clientCertificateRequired,
       .requestBodyStreamExhausted, .fileDoesNotExist, .noPermissionsToReadFile, .cannotOpenFile,
-      .appTransportSecurityRequiresSecureConnection, .cannotDecodeRawData, .cannotDecodeContentData:
+      .appTransportSecurityRequiresSecureConnection:
       return true
     default: return false
     }

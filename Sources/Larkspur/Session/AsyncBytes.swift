@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 
 extension URLSession {
   /// The bytes of a body as they arrive. A slow reader slows the server down: at most one piece is read ahead. When the

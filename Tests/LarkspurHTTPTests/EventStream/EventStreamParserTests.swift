@@ -104,11 +104,12 @@ import Testing
     #expect(try parser.next(in: bytes.span, from: &position)?.lastEventID == "41")
   }
 
-  @Test(arguments: [
-    ("0", 0), ("007", 7), ("18446744073709551615", .max), ("18446744073709551616", .max),
-    ("99999999999999999999999", .max), ("", nil), ("-1", nil), ("+1", nil), ("1.5", nil), ("1 ", nil), (" 1", nil),
-    ("\u{661}", nil),
-  ] as [(String, UInt64?)])
+  @Test(
+    arguments: [
+      ("0", 0), ("007", 7), ("18446744073709551615", .max), ("18446744073709551616", .max),
+      ("99999999999999999999999", .max), ("", nil), ("-1", nil), ("+1", nil), ("1.5", nil), ("1 ", nil), (" 1", nil),
+      ("\u{661}", nil),
+    ] as [(String, UInt64?)])
   func retry(value: String, expected: UInt64?) {
     #expect(Self.read("retry: \(value)\n\n").reconnectionMilliseconds == expected)
   }
@@ -124,10 +125,11 @@ import Testing
     #expect(Self.read([0xef] + Array("\ndata: 1\n\n".utf8)).events.map(\.data) == ["1"])
   }
 
-  @Test(arguments: [
-    ([0x61, 0xff, 0x62], "a\u{FFFD}b"), ([0xf0, 0x9f, 0x98], "\u{FFFD}"), ([0xc0, 0xaf], "\u{FFFD}\u{FFFD}"),
-    ([0xed, 0xa0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"), ([0xe2, 0x82, 0xac], "\u{20AC}"), ([0x00], "\0"),
-  ] as [([UInt8], String)])
+  @Test(
+    arguments: [
+      ([0x61, 0xff, 0x62], "a\u{FFFD}b"), ([0xf0, 0x9f, 0x98], "\u{FFFD}"), ([0xc0, 0xaf], "\u{FFFD}\u{FFFD}"),
+      ([0xed, 0xa0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"), ([0xe2, 0x82, 0xac], "\u{20AC}"), ([0x00], "\0"),
+    ] as [([UInt8], String)])
   func invalidText(value: [UInt8], expected: String) {
     var stream: [UInt8] = []
     for field in ["data:", "event:", "id:"] { stream += Array(field.utf8) + value + [0x0a] }

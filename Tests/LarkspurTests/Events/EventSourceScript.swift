@@ -59,6 +59,16 @@ final class EventSourceScript: Sendable {
     }
   }
 
+  /// The error of an iterator's next step, or `nil` if it has none.
+  static func errorOfNext(_ iterator: inout some AsyncIteratorProtocol) async -> URLError? {
+    do {
+      _ = try await iterator.next(isolation: #isolation)
+      return nil
+    } catch {
+      return error as? URLError
+    }
+  }
+
   // MARK: - Steps
 
   static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
