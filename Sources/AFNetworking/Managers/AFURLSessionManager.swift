@@ -235,7 +235,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   }
 
   open func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
-    state.withLock { _ = $0.noted(task) }
+    let record = state.withLock { $0.noted(task) }
+    EventSourceRun.current?.created(task, record)
   }
 
   open func urlSession(_ session: URLSession, didResume task: URLSessionTask) {

@@ -46,13 +46,21 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
   /// Returns the parsed JSON: dictionaries, arrays, strings, numbers and `NSNull`. A response with an unacceptable
   /// status gives an object, too, because many servers describe the problem in its body.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+    json(for: response, data: data, error: error, keepsNulls: false)
+  }
+
+  /// Returns the parsed JSON.
+  ///
+  /// - Parameter keepsNulls: Whether nulls stay, whatever ``removesKeysWithNullValues`` is.
+  func json(for response: URLResponse?, data: Data?, error: NSErrorPointer, keepsNulls: Bool) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
     // Rails answers `head :ok` with a single space, which counts as an empty body.
     if data.count == 1, data.first == UInt8(ascii: " ") { return nil }
     let options = options.withLock { $0 }
     do {
       let object = try JSONSerialization.jsonObject(with: data, options: options.reading)
-      return options.removesNulls ? AFJSONObjectByRemovingKeysWithNullValues(object, options.reading) : object
+      let removesNulls = options.removesNulls && !keepsNulls
+      return removesNulls ? AFJSONObjectByRemovingKeysWithNullValues(object, options.reading) : object
     } catch let failure {
       leave(failure, at: error)
       return nil

@@ -21,6 +21,7 @@ import Testing
       AFHTTPResponseSerializer.self, AFJSONResponseSerializer.self, AFPropertyListResponseSerializer.self,
       AFImageResponseSerializer.self, AFCompoundResponseSerializer.self, AFSecurityPolicy.self, AFHTTPClient.self,
       AFURLConnectionOperation.self, AFHTTPRequestOperation.self, AFHTTPSessionManager.self,
+      AFJSONPatchResponseSerializer.self, AFJSONPatchOperation.self,
     ]
     let keys = [
       "mutableHTTPRequestHeaders", "queryStringSerializationStyle", "stringEncoding", "timeoutInterval", "cachePolicy",
@@ -29,6 +30,7 @@ import Testing
       "responseSerializers", "SSLPinningMode", "pinnedCertificates", "baseURL", "parameterEncoding",
       "defaultHeaderNames", "defaultHeaderValues", "request", "response", "error", "responseData", "identifier",
       "requestSerializer", "responseSerializer", "securityPolicy", "state", "totalBytesRead", "networkServiceType",
+      "type", "path", "from", "value",
     ]
     let wrong: [(NSKeyedArchiver, String) -> Void] = [
       { $0.encode(NSURL(fileURLWithPath: "/"), forKey: $1) }, { $0.encode("a\r\nb" as NSString, forKey: $1) },
