@@ -218,7 +218,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurCommandTests",
       dependencies: [
-        "LarkspurCommand", "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurCommand", "CLarkspurOpenSSL", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTestServer", "LarkspurTransport",
       ],
       swiftSettings: testSettings),

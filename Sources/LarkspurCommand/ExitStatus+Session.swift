@@ -20,6 +20,7 @@ extension ExitStatus {
       case .redirectToNonExistentLocation, .badServerResponse: .weirdReply
       case .requestBodyStreamExhausted, .fileDoesNotExist, .noPermissionsToReadFile, .cannotOpenFile: .readFailed
       case .resourceUnavailable: .outOfResources
+      case .networkConnectionLost, .dataLengthExceedsMaximum: .receiveFailed
       default: .defect
       }
   }

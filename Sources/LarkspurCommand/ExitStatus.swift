@@ -40,6 +40,8 @@ package enum ExitStatus: Hashable, Sendable {
   case foreignNetworking
   /// A program does not show what it contains.
   case networkingUnknown
+  /// The server closed a WebSocket with a code that tells of a failure.
+  case closedWithError
   /// Cancelled by the signal of this number.
   case signal(Int32)
 
@@ -77,6 +79,7 @@ package enum ExitStatus: Hashable, Sendable {
     case .clientCertificateRequired: 98
     case .foreignNetworking: 110
     case .networkingUnknown: 111
+    case .closedWithError: 112
     case .signal(let number): 128 + number
     }
   }
@@ -86,23 +89,29 @@ package enum ExitStatus: Hashable, Sendable {
     (.success, "The response was received to its end, whatever its status. (`larkspur check`: nothing was found.)"),
     (
       .unsupportedProtocol,
-      "The scheme is neither http nor https, or the response is not of HTTP/1. (`larkspur demo`: a part failed.)"
+      "The scheme is not one of the command's, or the response is not of HTTP/1. (`larkspur demo`: a part failed.)"
     ),
     (.usage, "The command line is wrong, or asks for a request that may not be sent."),
     (.malformedURL, "The URL is malformed."),
     (.proxyUnresolved, "The proxy's name could not be looked up, or what names it makes no sense."),
     (.resolutionFailed, "The host's name could not be looked up."),
     (.connectFailed, "None of the host's (or the proxy's) addresses took the connection."),
-    (.weirdReply, "The fields of the response break the rules of HTTP/1.1."),
+    (
+      .weirdReply,
+      "The fields of the response break the rules of HTTP/1.1, or are not those of a WebSocket or an event stream."
+    ),
     (.partialBody, "The connection ended inside the response: behind its status line, or in the body."),
-    (.httpError, "With --fail or --resume: the response's status is 400 or more."),
+    (
+      .httpError,
+      "With --fail or --resume: the response's status is 400 or more. (socket, events: it is another than 101 or 200.)"
+    ),
     (.writeFailed, "The output could not be written. Silent when it is a pipe whose reader is gone."),
     (
       .readFailed,
-      "The file of -d @FILE, --json @FILE, -F NAME=@FILE or --cookie-jar, or a program to check, could not be read."
+      "A file of -d, --json, -F or --cookie-jar, a program to check, or the input of socket could not be read."
     ),
     (.outOfResources, "No memory or no descriptors are left."),
-    (.timedOut, "The time of --connect-timeout or --max-time was up."),
+    (.timedOut, "The time of --connect-timeout or --max-time was up. (socket: a ping or the Close was not answered.)"),
     (.rangeRefused, "--resume: the server sends the whole only. The file stays as it was."),
     (.tlsFailed, "The two sides could not agree on TLS, or the server broke its rules."),
     (
@@ -114,7 +123,7 @@ package enum ExitStatus: Hashable, Sendable {
     (.sendFailed, "The connection broke while the request was sent."),
     (
       .receiveFailed,
-      "The connection broke, the response is too large or its chunks break the rules, or an HTTP proxy made no tunnel."
+      "The connection broke, something is too large, chunks or frames break the rules, or an HTTP proxy made no tunnel."
     ),
     (.clientCertificateProblem, "The client certificate could not be read, or the server refused it."),
     (.certificateUntrusted, "The server's certificate is not to be trusted."),
@@ -129,6 +138,7 @@ package enum ExitStatus: Hashable, Sendable {
       "check: the toolchain's FoundationNetworking or libcurl is in a program, or a target is stale."
     ),
     (.networkingUnknown, "check: a stripped program, or a build folder that cannot be read, does not tell."),
+    (.closedWithError, "socket: the server closed the WebSocket with another code than 1000, 1001 or none."),
   ]
 
   package init(_ error: TransportError) {

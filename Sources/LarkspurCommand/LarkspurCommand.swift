@@ -15,6 +15,9 @@ enum LarkspurCommand {
         MainLoop.run {
           options.session.name == nil ? await Get(options, on: $0).run() : await SessionGet(options, on: $0).run()
         }
+      // A signal closes the WebSocket, and the server's Close determines the status.
+      case .socket(let options): MainLoop.run(signalsDecide: false) { await Socket(options, on: $0).run() }
+      case .events(let options): MainLoop.run { await Events(options, on: $0).run() }
       case .pins(let options): MainLoop.run { await Pins(options, on: $0).run() }
       case .check(let options): exit(Check(options).run().rawValue)
       case .demo: MainLoop.run { await Demo(on: $0).run() }

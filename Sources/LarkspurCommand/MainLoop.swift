@@ -4,9 +4,12 @@ import LarkspurTransport
 
 /// Runs a task on a loop that ticks on the main thread, so that a simple request needs no other thread and no hop.
 enum MainLoop {
-  /// Runs `body`, and ends the process with the status that it returns. SIGINT, SIGTERM and SIGHUP cancel the task, and
-  /// determine the status then.
-  static func run(_ body: @escaping @concurrent @Sendable (ClientLoop) async -> ExitStatus) -> Never {
+  /// Runs `body`, and ends the process with the status that it returns. SIGINT, SIGTERM and SIGHUP cancel the task.
+  ///
+  /// - Parameter signalsDecide: Whether a signal determines the status, in place of `body`.
+  static func run(
+    signalsDecide: Bool = true, _ body: @escaping @concurrent @Sendable (ClientLoop) async -> ExitStatus
+  ) -> Never {
     let loop: ClientLoop
     do throws(Errno) {
       loop = try ClientLoop(withoutThreadOn: LinuxKernel.shared)
@@ -17,7 +20,8 @@ enum MainLoop {
     CaughtSignal.catchAll(waking: loop.signalWaker)
     let task = Task(executorPreference: loop) { @concurrent in
       let status = await body(loop)
-      exit(CaughtSignal.pending.map { ExitStatus.signal($0).rawValue } ?? status.rawValue)
+      let signal = signalsDecide ? CaughtSignal.pending : nil
+      exit(signal.map { ExitStatus.signal($0).rawValue } ?? status.rawValue)
     }
     while true {
       loop.tick()

@@ -111,16 +111,19 @@ final class Command: Sendable {
   }
 
   /// Writes all of the standard input, and waits for the process to exit.
-  func end(input bytes: [UInt8] = []) async throws -> Result {
+  ///
+  /// - Parameter leavingInputOpen: Whether the input ends only when the process has exited.
+  func end(input bytes: [UInt8] = [], leavingInputOpen: Bool = false) async throws -> Result {
     let (input, process, output, errors) = (input, process, output, errors)
     return try await withCheckedThrowingContinuation { continuation in
       do {
         try SystemThread(name: "command") {
           // A command that does not read its input may exit early, so errors are ignored.
           bytes.withUnsafeBytes { _ = write(input, $0.baseAddress, $0.count) }
-          close(input)
+          if !leavingInputOpen { close(input) }
           var status: Int32 = 0
           waitpid(process, &status, 0)
+          if leavingInputOpen { close(input) }
           let result = Result(
             status: status & 0x7f == 0 ? status >> 8 & 0xff : -128 - status & 0x7f, output: output.bytes(),
             errors: String(decoding: errors.bytes(), as: UTF8.self))

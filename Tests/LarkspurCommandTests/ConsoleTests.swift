@@ -36,6 +36,12 @@ import Testing
     #expect(Format.bytes(Int.max) == "8192.0 PiB")
   }
 
+  @Test func hexadecimal() {
+    #expect(Format.hexadecimal([]) == "\n")
+    #expect(Format.hexadecimal([0, 0xab]) == "00 ab\n")
+    #expect(Format.hexadecimal(0...16) == "00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f\n10\n")
+  }
+
   @Test func times() {
     #expect(Format.time(.microseconds(420)) == "0.4 ms")
     #expect(Format.time(.milliseconds(42)) == "42 ms")

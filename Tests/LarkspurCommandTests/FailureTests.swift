@@ -31,7 +31,9 @@ import Testing
   @Test func usage() async throws {
     let nothing = try await Command.run()
     #expect(nothing.status == 2)
-    #expect(nothing.errors == "larkspur: a command is missing: get, pins, check, demo or help\nSee: larkspur help\n")
+    #expect(
+      nothing.errors
+        == "larkspur: a command is missing: get, socket, events, pins, check, demo or help\nSee: larkspur help\n")
     let unknown = try await Command.run("get", "x", "--nonsense")
     #expect(unknown.status == 2)
     #expect(unknown.errors == "larkspur: unknown option --nonsense\nSee: larkspur help get\n")

@@ -13,7 +13,8 @@ import Testing
       "A JSON request", "1,000 requests over one connection", "A stream, line by line", "A download of 64 MiB",
       "A server that lies about its length", "A pinned request over HTTPS", "A server without the pinned key",
       "A resumed TLS session", "A download, cancelled at 40 % and resumed", "A Digest login",
-      "A cached answer, revalidated", "JSON, compressed on its way",
+      "A cached answer, revalidated", "JSON, compressed on its way", "A WebSocket that echoes",
+      "An event stream, resumed until its end",
     ] {
       #expect(table.contains { $0.hasPrefix(title) })
     }
@@ -30,6 +31,8 @@ import Testing
     #expect(result.text.contains("GET /nest, Authorization: none\n"))
     #expect(result.text.contains("GET /nest, Authorization: Digest ..., without the password\n"))
     #expect(result.text.contains("200 with 262,144 bytes, 0 of them by wire"))
+    #expect(result.text.contains("GET /echo (101), a ping and its pong"))
+    #expect(result.text.contains("4 connections, the last one with status 204"))
     #expect(result.text.contains("full    handshake, TLS 1.3: "))
     #expect(result.text.contains("resumed handshake, TLS 1.3: "))
   }
@@ -43,7 +46,7 @@ import Testing
 
   @Test(arguments: [
     ["help"], ["--help"], ["help", "get"], ["get", "--help"], ["help", "demo"], ["help", "pins"], ["pins", "-h"],
-    ["help", "check"],
+    ["help", "check"], ["help", "socket"], ["socket", "-h"], ["help", "events"], ["events", "--help"],
     ["help", "exit-status"],
   ])
   func help(arguments: [String]) async throws {

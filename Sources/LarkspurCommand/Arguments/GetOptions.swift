@@ -43,14 +43,18 @@ package struct GetOptions: Hashable, Sendable {
     self.url = url
   }
 
+  /// The options of all commands that send a request, without those of TLS.
+  static let optionsOfRequests: [ArgumentReader.Option] = [
+    .init("v", "verbose"), .init("H", "header", takesValue: true), .init("x", "proxy", takesValue: true),
+    .init(nil, "noproxy", takesValue: true), .init("h", "help"),
+  ]
+
   private static let options: [ArgumentReader.Option] =
     [
-      .init("i", "include"), .init("v", "verbose"), .init("o", "output", takesValue: true),
-      .init("H", "header", takesValue: true), .init("X", "request", takesValue: true),
+      .init("i", "include"), .init("o", "output", takesValue: true), .init("X", "request", takesValue: true),
       .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
-      .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init("h", "help"),
-      .init("x", "proxy", takesValue: true), .init(nil, "noproxy", takesValue: true),
-    ] + TLSOptions.options + SessionOptions.options
+      .init(nil, "max-time", takesValue: true), .init("f", "fail"),
+    ] + optionsOfRequests + TLSOptions.options + SessionOptions.options
 
   /// - Returns: The options, or `nil` if the command line asks for help.
   static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> GetOptions? {
@@ -58,40 +62,58 @@ package struct GetOptions: Hashable, Sendable {
     var result = GetOptions(url: "")
     while let argument = try reader.next() {
       switch argument {
-      case .operand(let word):
-        guard result.url.isEmpty else { throw UsageError(secondURL: word, after: result.url, topic: .get) }
-        guard !word.isEmpty else { throw UsageError("the URL is empty", topic: .get) }
-        result.url = word
+      case .operand(let word): try result.take(url: word, topic: .get)
       case .option("help", _): return nil
       case .option(let name, let value):
-        if try result.tls.take(name, value, topic: .get) { continue }
+        if try result.takeOfRequest(name, value, topic: .get) { continue }
         if try !result.session.take(name, value) { try result.take(name, value) }
         if name == "json" { try result.addData(value, isJSON: true) }
       }
     }
-    guard !result.url.isEmpty else { throw UsageError("the URL is missing", topic: .get) }
-    try result.tls.check(topic: .get)
+    try result.checkRequest(topic: .get)
     try result.session.check(with: result)
     return result
+  }
+
+  mutating func take(url word: String, topic: HelpTopic) throws(UsageError) {
+    guard url.isEmpty else { throw UsageError(secondURL: word, after: url, topic: topic) }
+    guard !word.isEmpty else { throw UsageError("the URL is empty", topic: topic) }
+    url = word
+  }
+
+  /// Takes an option of `optionsOfRequests`, or one of TLS.
+  ///
+  /// - Returns: `false` if the option is another one.
+  mutating func takeOfRequest(_ name: String, _ value: String, topic: HelpTopic) throws(UsageError) -> Bool {
+    switch name {
+    case "verbose": isVerbose = true
+    case "header": fields.append(try Self.field(value, of: "-H", topic: topic))
+    case "proxy": proxy = value
+    case "noproxy": proxyExceptions = value
+    default: return try tls.take(name, value, topic: topic)
+    }
+    return true
+  }
+
+  /// Checks that there is a URL, and the combination of the options of TLS.
+  func checkRequest(topic: HelpTopic) throws(UsageError) {
+    guard !url.isEmpty else { throw UsageError("the URL is missing", topic: topic) }
+    try tls.check(topic: topic)
   }
 
   private mutating func take(_ name: String, _ value: String) throws(UsageError) {
     switch name {
     case "include": showsHead = true
-    case "verbose": isVerbose = true
     case "fail": failsOnHTTPError = true
     case "output":
       guard !value.isEmpty else { throw UsageError("the file of -o has no name", topic: .get) }
       output = value == "-" ? nil : value
-    case "header": fields.append(try Self.field(value, of: "-H"))
     case "request":
       // A 2xx response to CONNECT opens a tunnel, and the command has nothing to send through one.
       guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource", topic: .get) }
       method = value
     case "data": try addData(value, isJSON: false)
     case "connect-timeout": connectTimeout = try Self.timeout(value, of: name, topic: .get)
-    case "proxy": proxy = value
-    case "noproxy": proxyExceptions = value
     case "max-time": maxTime = try Self.timeout(value, of: name, topic: .get)
     default: throw UsageError("unknown option --\(name)", topic: .get)
     }
@@ -106,9 +128,9 @@ package struct GetOptions: Hashable, Sendable {
       value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
   }
 
-  static func field(_ text: String, of option: String) throws(UsageError) -> Field {
+  static func field(_ text: String, of option: String, topic: HelpTopic = .get) throws(UsageError) -> Field {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-      throw UsageError("\(option) wants 'Name: value', not \(text.debugDescription)", topic: .get)
+      throw UsageError("\(option) wants 'Name: value', not \(text.debugDescription)", topic: topic)
     }
     let value = text[text.utf8.index(after: colon)...]
     return Field(String(text[..<colon]), String(trimmed(value)))

@@ -2,6 +2,8 @@
 package enum HelpTopic: String, CaseIterable, Sendable {
   case overview
   case get
+  case socket
+  case events
   case pins
   case check
   case demo
@@ -13,11 +15,13 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       """
       larkspur: an HTTP/1.1 client written from the socket up
 
-        larkspur get URL [option ...]   fetch a URL
-        larkspur pins URL [option ...]  show the keys of a server's certificates, for --pin
-        larkspur check PROGRAM ...      tell whether programs still have the toolchain's networking in them
-        larkspur demo                   see what Larkspur can do, against a server in the same process
-        larkspur help [TOPIC]           TOPIC is get, pins, check, demo or exit-status
+        larkspur get URL [option ...]     fetch a URL
+        larkspur socket URL [option ...]  send lines to a WebSocket, and show its messages
+        larkspur events URL [option ...]  show the events of an event stream
+        larkspur pins URL [option ...]    show the keys of a server's certificates, for --pin
+        larkspur check PROGRAM ...        tell whether programs still have the toolchain's networking in them
+        larkspur demo                     see what Larkspur can do, against a server in the same process
+        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, demo or exit-status
         larkspur --version
 
       """
@@ -41,20 +45,16 @@ package enum HelpTopic: String, CaseIterable, Sendable {
             --connect-timeout S   Give up when there is no connection after S seconds (0.5 is half a second).
             --max-time S          Give up when the transfer is not complete after S seconds.
         -f, --fail                For a status of 400 or more print no body, and exit with 22.
-        -x, --proxy URL           Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http
-                                  (as it is without one), https, socks4, socks4a, socks5 or socks5h; 4a and 5h leave
-                                  the look-up of names to the proxy. Empty: through none. Without the option
-                                  http_proxy (in lower case), https_proxy or else all_proxy count.
-            --noproxy LIST        The hosts that are reached directly: example.org (and all below it), 192.0.2.1,
-                                  192.0.2.0/24, or * for all. Without the option no_proxy counts.
 
-      """ + SessionOptions.help + TLSOptions.help + """
+      """ + Self.proxyHelp + SessionOptions.help + TLSOptions.help + """
           -h, --help
 
         A user and a password in the URL (http://user:password@host/) are sent as Basic authorization. Redirects are
         not followed without -L. The progress is shown if standard error is a terminal and the output is a file.
 
         """ + "See `larkspur help exit-status` for the numbers that it exits with.\n"
+    case .socket: SocketOptions.help
+    case .events: EventsOptions.help
     case .pins:
       """
       larkspur pins URL [option ...]
@@ -115,4 +115,15 @@ package enum HelpTopic: String, CaseIterable, Sendable {
           """
     }
   }
+
+  /// The help on `-x` and `--noproxy`.
+  static let proxyHelp = """
+      -x, --proxy URL           Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http
+                                (as it is without one), https, socks4, socks4a, socks5 or socks5h; 4a and 5h leave
+                                the look-up of names to the proxy. Empty: through none. Without the option
+                                http_proxy (in lower case), https_proxy or else all_proxy count.
+          --noproxy LIST        The hosts that are reached directly: example.org (and all below it), 192.0.2.1,
+                                192.0.2.0/24, or * for all. Without the option no_proxy counts.
+
+    """
 }

@@ -1,6 +1,8 @@
 /// The command that a command line asks for, with its options.
 package enum Invocation: Hashable, Sendable {
   case get(GetOptions)
+  case socket(SocketOptions)
+  case events(EventsOptions)
   case pins(PinsOptions)
   case check(CheckOptions)
   case demo
@@ -10,12 +12,16 @@ package enum Invocation: Hashable, Sendable {
   /// - Parameter arguments: The command line without the name of the program.
   package init(parsing arguments: ArraySlice<String>) throws(UsageError) {
     guard let command = arguments.first else {
-      throw UsageError("a command is missing: get, pins, check, demo or help")
+      throw UsageError("a command is missing: get, socket, events, pins, check, demo or help")
     }
     let rest = arguments.dropFirst()
     switch command {
     case "get":
       self = try GetOptions.parse(rest).map(Self.get) ?? .help(.get)
+    case "socket":
+      self = try SocketOptions.parse(rest).map(Self.socket) ?? .help(.socket)
+    case "events":
+      self = try EventsOptions.parse(rest).map(Self.events) ?? .help(.events)
     case "pins":
       self = try PinsOptions.parse(rest).map(Self.pins) ?? .help(.pins)
     case "check":

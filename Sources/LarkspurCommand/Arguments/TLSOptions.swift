@@ -28,6 +28,9 @@ package struct TLSOptions: Hashable, Sendable {
     .init(nil, "dangerously-allow-legacy-key-exchange"), .init(nil, "dangerously-log-keys"),
   ]
 
+  /// The options that a session implements. A session writes no key log.
+  static let optionsOfSessions = options.filter { $0.long != "dangerously-log-keys" }
+
   /// Takes an option.
   ///
   /// - Returns: `false` if the option is not one of TLS.
@@ -72,7 +75,17 @@ package struct TLSOptions: Hashable, Sendable {
     return version
   }
 
-  static let help = """
+  static let help =
+    helpOfSessions + """
+            --dangerously-log-keys
+                                  Append the connection's secrets to the file that SSLKEYLOGFILE names, for
+                                  debuggers. Whoever has the file can read the traffic. It must not be
+                                  accessible to others; without this option the variable is ignored.
+
+      """
+
+  /// The help on `optionsOfSessions`.
+  static let helpOfSessions = """
           --cacert FILE         Trust the roots in FILE (PEM or DER) and no others. Otherwise SSL_CERT_FILE and
                                 SSL_CERT_DIR count, or the system's roots.
           --cert FILE           Show this client certificate: PEM, with those behind it; or PKCS#12, with its
@@ -86,10 +99,6 @@ package struct TLSOptions: Hashable, Sendable {
       -k, --insecure            Take any certificate. Whoever sits on the way can read and change everything.
           --dangerously-allow-legacy-key-exchange
                                 Offer DHE and static RSA beside ECDHE. Static RSA has no forward secrecy.
-          --dangerously-log-keys
-                                Append the connection's secrets to the file that SSLKEYLOGFILE names, for
-                                debuggers. Whoever has the file can read the traffic. It must not be
-                                accessible to others; without this option the variable is ignored.
 
     """
 }

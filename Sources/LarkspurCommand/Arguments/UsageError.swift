@@ -10,7 +10,7 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   init(secondURL: String, after first: String, topic: HelpTopic) {
-    let hint = secondURL == "-" ? " (-C finds out by itself where to go on)" : ""
+    let hint = secondURL == "-" && topic == .get ? " (-C finds out by itself where to go on)" : ""
     self.init("more than one URL: \(RequestURL.told(first)) and \(RequestURL.told(secondURL))\(hint)", topic: topic)
   }
 }

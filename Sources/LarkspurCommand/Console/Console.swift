@@ -11,6 +11,12 @@ enum Console {
     try? OpenFile.standardError.write("larkspur: \(words)\n")
   }
 
+  /// Writes a line of `-v`, with the time since the start of the command.
+  static func tell(_ words: String, after time: Duration) {
+    let milliseconds = Format.decimal(Format.milliseconds(time))
+    note("* \(Format.padded(milliseconds, to: 8, atEnd: false)) ms  \(words)")
+  }
+
   /// Writes a line to standard error.
   static func note(_ line: String) {
     try? OpenFile.standardError.write(line + "\n")

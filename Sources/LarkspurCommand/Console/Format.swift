@@ -82,6 +82,20 @@ package enum Format {
     return atEnd ? text + padding : padding + text
   }
 
+  /// Formats bytes as hexadecimal digits, sixteen bytes a line.
+  package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    var count = 0
+    for byte in bytes {
+      if count > 0 { text.append(UInt8(ascii: count % 16 == 0 ? "\n" : " ")) }
+      text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      count += 1
+    }
+    text.append(UInt8(ascii: "\n"))
+    return String(decoding: text, as: UTF8.self)
+  }
+
   /// Makes text from a peer safe for a terminal: control characters become text such as `\x1b`.
   package static func visible(_ bytes: some Sequence<UInt8>) -> String {
     String(

@@ -68,8 +68,7 @@ final class VerboseLog {
   }
 
   private func say(_ words: String, _ time: Deadline) {
-    let milliseconds = Format.decimal(Format.milliseconds(time.duration(since: start)))
-    Console.note("* \(Format.padded(milliseconds, to: 8, atEnd: false)) ms  \(words)")
+    Console.tell(words, after: time.duration(since: start))
   }
 
   private static func words(for reason: ExchangeMachine.CloseReason) -> String {

@@ -11,13 +11,19 @@ enum SessionLog {
         let words = transaction.isReusedConnection ? "the connection is used again" : "connected"
         Console.note("* \(words): \(host)" + (transaction.remotePort.map { ":\($0)" } ?? ""))
       }
-      let request = transaction.request
-      Console.note("> \(request.httpMethod ?? "GET") \(Format.visible((request.url?.absoluteString ?? "").utf8))")
-      for line in lines(request.allHTTPHeaderFields ?? [:]) { Console.note("> " + line) }
-      guard let response = transaction.response as? HTTPURLResponse else { continue }
-      for line in head(of: response).split(separator: "\r\n", omittingEmptySubsequences: false).dropLast() {
-        Console.note(line.isEmpty ? "<" : "< " + Format.visible(line.utf8))
-      }
+      tell(transaction.request)
+      if let response = transaction.response as? HTTPURLResponse { tell(response) }
+    }
+  }
+
+  static func tell(_ request: URLRequest) {
+    Console.note("> \(request.httpMethod ?? "GET") \(Format.visible((request.url?.absoluteString ?? "").utf8))")
+    for line in lines(request.allHTTPHeaderFields ?? [:]) { Console.note("> " + line) }
+  }
+
+  static func tell(_ response: HTTPURLResponse) {
+    for line in head(of: response).split(separator: "\r\n", omittingEmptySubsequences: false).dropLast() {
+      Console.note(line.isEmpty ? "<" : "< " + Format.visible(line.utf8))
     }
   }
 

@@ -1,0 +1,130 @@
+import Foundation
+import Larkspur
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTransport
+
+/// `larkspur events`: writes the events of an event stream as lines, by the public API of `URLSession` alone.
+///
+/// `URLSessionEventSource` connects again when a connection ends. With `--no-reconnect` the bytes of one response are
+/// read in its place. Either way the next event is read when the one before has been written, so a slow output slows the
+/// server down.
+struct Events {
+  private let options: EventsOptions
+  private let log: EventsLog?
+
+  init(_ options: EventsOptions, on loop: ClientLoop) {
+    self.options = options
+    log = options.request.isVerbose ? EventsLog(since: loop.kernel.now(), on: loop.kernel) : nil
+  }
+
+  func run() async -> ExitStatus {
+    do throws(CommandFailure) {
+      let target = try RequestURL.parse(options.request.url)
+      _ = try ProxySetUp.proxy(options.request, to: target)
+      let request = try request(to: target)
+      let settings = try SessionSetUp(options.request, for: target)
+      let output = try FileOutput(path: nil, deadline: .never)
+      let session = URLSession(configuration: settings.configuration, delegate: log, delegateQueue: nil)
+      let failure = await load(request, by: session, settings, to: output)
+      session.invalidateAndCancel()
+      await log?.end()
+      if let failure { throw failure }
+      return .success
+    } catch {
+      if let words = error.words { Console.complain(words) }
+      return error.status
+    }
+  }
+
+  private func load(
+    _ request: URLRequest, by session: URLSession, _ settings: SessionSetUp, to output: FileOutput
+  ) async -> CommandFailure? {
+    do {
+      if options.reconnects {
+        try await write(source(request, session).events, to: output)
+      } else if let bytes = try await bytes(request, session) {
+        try await write(bytes.serverSentEvents, to: output)
+      }
+      return nil
+    } catch {
+      return Self.failure(error, at: request.url, settings)
+    }
+  }
+
+  private func write(
+    _ events: some AsyncSequence<ServerSentEvent, any Error>, to output: FileOutput
+  ) async throws {
+    var count = 0
+    for try await event in events {
+      let line = options.isJSON ? EventLine.json(event) : EventLine.text(event)
+      try output.write(Array(line.utf8).span)
+      count += 1
+      if count == options.eventsMax { return }
+    }
+  }
+
+  // MARK: - Requests
+
+  private func request(to target: RequestURL) throws(CommandFailure) -> URLRequest {
+    let plan = try GetRequest(options.request, to: target)
+    var request = try SessionRequest.make(plan, options.request, to: target, form: nil, from: nil)
+    if !options.request.fields.contains(where: { $0.name.lowercased() == "accept" }) {
+      request.setValue("text/event-stream", forHTTPHeaderField: "Accept")
+    }
+    return request
+  }
+
+  private func source(_ request: URLRequest, _ session: URLSession) -> URLSessionEventSource {
+    var configuration = URLSessionEventSource.Configuration()
+    configuration.lastEventID = options.lastEventID
+    if let log {
+      let wait = configuration.wait
+      configuration.prepare = { log.tellTry($0) }
+      configuration.wait = { delay in
+        log.tellWait(delay)
+        try await wait(delay)
+      }
+    }
+    return URLSessionEventSource(request: request, session: session, configuration: configuration)
+  }
+
+  /// Loads an event stream once.
+  ///
+  /// - Returns: The bytes, or `nil` if the server has no events.
+  private func bytes(_ request: URLRequest, _ session: URLSession) async throws -> URLSession.AsyncBytes? {
+    var request = request
+    request.cachePolicy = .reloadIgnoringLocalCacheData
+    if request.value(forHTTPHeaderField: "Cache-Control") == nil {
+      request.setValue("no-store", forHTTPHeaderField: "Cache-Control")
+    }
+    if let id = options.lastEventID, !id.isEmpty { request.setValue(id, forHTTPHeaderField: "Last-Event-ID") }
+    log?.tellTry(request)
+    let (bytes, response) = try await session.bytes(for: request)
+    guard let response = response as? HTTPURLResponse else { return nil }
+    if response.statusCode == 204 { return nil }
+    guard response.statusCode == 200, response.mimeType?.lowercased() == "text/event-stream" else {
+      throw Self.refusal(response)
+    }
+    return bytes
+  }
+
+  // MARK: - Failures
+
+  private static func failure(_ error: any Error, at url: URL?, _ settings: SessionSetUp) -> CommandFailure {
+    if let failure = error as? CommandFailure { return failure }
+    if let response = (error as? URLError)?.failingResponse as? HTTPURLResponse { return refusal(response) }
+    return SessionFailure(error, url: url, settings).failure
+  }
+
+  /// Returns the failure for a response that is not an event stream.
+  private static func refusal(_ response: HTTPURLResponse) -> CommandFailure {
+    let (peer, status) = (SessionFailure.peer(response.url), response.statusCode)
+    guard status == 200 else {
+      let reason = HTTPURLResponse.localizedString(forStatusCode: status)
+      return CommandFailure(.httpError, "\(peer): the server answered with \(status) \(reason)")
+    }
+    let type = Format.visible((response.mimeType ?? "no type").utf8)
+    return CommandFailure(.weirdReply, "\(peer): the server sends \(type), and not text/event-stream")
+  }
+}

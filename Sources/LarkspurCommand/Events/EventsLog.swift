@@ -1,0 +1,51 @@
+import Foundation
+import Larkspur
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// Writes the tries of an event stream to standard error, for `-v`. The session tells of a response when its connection
+/// is over.
+///
+/// ```
+/// *     0.3 ms  try 1
+/// > GET http://127.0.0.1:8080/events
+/// < HTTP/1.1 200 OK
+/// *    12.0 ms  the next try is in 3.10 s
+/// ```
+final class EventsLog: NSObject, URLSessionTaskDelegate, Sendable {
+  private let kernel: any Kernel
+  private let start: Deadline
+  private let tries = Mutex(0)
+  private let isInvalid = OneShot<Void>()
+
+  init(since start: Deadline, on kernel: any Kernel) {
+    self.kernel = kernel
+    self.start = start
+  }
+
+  /// Tells of a request that is about to be sent.
+  func tellTry(_ request: URLRequest) {
+    let number = tries.withLock { tries in
+      tries += 1
+      return tries
+    }
+    tell("try \(number)")
+    SessionLog.tell(request)
+  }
+
+  func tellWait(_ delay: Duration) { tell("the next try is in \(Format.time(delay))") }
+
+  /// Suspends until the session has told all that it knows. Called when the session has been invalidated.
+  func end() async { _ = await isInvalid.get() }
+
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { isInvalid.set(()) }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+    for transaction in metrics.transactionMetrics {
+      if let response = transaction.response as? HTTPURLResponse { SessionLog.tell(response) }
+    }
+  }
+
+  private func tell(_ words: String) { Console.tell(words, after: kernel.now().duration(since: start)) }
+}

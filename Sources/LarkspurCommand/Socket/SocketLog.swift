@@ -1,0 +1,53 @@
+import Foundation
+import Larkspur
+import LarkspurBytes
+import LarkspurIO
+
+/// Writes the story of a WebSocket to standard error, for `-v`:
+///
+/// ```
+/// > GET ws://127.0.0.1:8080/
+/// < HTTP/1.1 101 Switching Protocols
+/// *     2.1 ms  the WebSocket is open, with the subprotocol chat, without compression
+/// *     2.4 ms  sent a text of 5 bytes
+/// *     3.0 ms  received Close 1000
+/// ```
+struct SocketLog: Sendable {
+  private let kernel: any Kernel
+  private let start: Deadline
+
+  init(since start: Deadline, on kernel: any Kernel) {
+    self.kernel = kernel
+    self.start = start
+  }
+
+  var now: Deadline { kernel.now() }
+
+  func tell(_ words: String) { Console.tell(words, after: now.duration(since: start)) }
+
+  func tellOpening(of task: URLSessionWebSocketTask, protocol name: String?) {
+    tellHandshake(of: task)
+    let subprotocol = name.map { "with the subprotocol \($0)" } ?? "without a subprotocol"
+    let extensions = (task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Sec-WebSocket-Extensions")
+    let compression = extensions.map { "with \(Format.visible($0.utf8))" } ?? "without compression"
+    tell("the WebSocket is open, \(subprotocol), \(compression)")
+  }
+
+  /// Tells of an opening handshake that has failed.
+  func tellRefusal(of task: URLSessionTask) {
+    tellHandshake(of: task)
+    tell("the WebSocket has not opened")
+  }
+
+  func tell(_ verb: String, _ message: URLSessionWebSocketTask.Message) {
+    switch message {
+    case .string(let text): tell("\(verb) a text of \(Format.grouped(text.utf8.count)) bytes")
+    case .data(let data): tell("\(verb) a binary message of \(Format.grouped(data.count)) bytes")
+    }
+  }
+
+  private func tellHandshake(of task: URLSessionTask) {
+    if let request = task.originalRequest { SessionLog.tell(request) }
+    if let response = task.response as? HTTPURLResponse { SessionLog.tell(response) }
+  }
+}

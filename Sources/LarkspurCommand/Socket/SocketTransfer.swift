@@ -1,0 +1,122 @@
+import Foundation
+import Larkspur
+import LarkspurBytes
+import Synchronization
+
+/// One WebSocket, in a session of its own, and what the session tells of it.
+final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
+  /// The server's Close.
+  struct Close: Sendable {
+    var code: URLSessionWebSocketTask.CloseCode
+    var reason: Data
+  }
+
+  /// The end of the WebSocket.
+  struct End: Sendable {
+    /// The error, or `nil` if both sides have sent a Close.
+    var error: (any Error)?
+    var close: Close?
+    /// Whether the opening handshake has succeeded.
+    var isOpened: Bool
+    /// The response to the opening handshake.
+    var response: HTTPURLResponse?
+  }
+
+  private struct State {
+    var session: URLSession?
+    var task: URLSessionWebSocketTask?
+    var isOpened = false
+    var isInterrupted = false
+    var close: Close?
+  }
+
+  private let log: SocketLog?
+  private let state = Mutex(State())
+  private let completion = OneShot<End>()
+
+  init(_ log: SocketLog?) { self.log = log }
+
+  /// Opens the WebSocket.
+  func begin(
+    _ request: URLRequest, _ configuration: URLSessionConfiguration, _ options: SocketOptions
+  ) -> URLSessionWebSocketTask {
+    let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
+    let task = session.webSocketTask(with: request)
+    task.maximumMessageSize = Socket.messageBytesMax
+    task.offersCompression = options.offersCompression
+    if let interval = options.pingInterval { task.pongTimeout = Format.seconds(interval) }
+    let isInterrupted = state.withLock { state in
+      state.session = session
+      state.task = task
+      return state.isInterrupted
+    }
+    task.resume()
+    if isInterrupted { task.cancel() }
+    return task
+  }
+
+  /// Sends a Close behind the messages that have been sent. The server's messages still have to be received.
+  func close(_ code: URLSessionWebSocketTask.CloseCode) {
+    let task = state.withLock { $0.task }
+    log?.tell("sending Close \(code.rawValue)")
+    task?.cancel(with: code, reason: nil)
+  }
+
+  /// Closes the WebSocket because of a signal. One that is not open yet ends at once.
+  func interrupt() {
+    let task = state.withLock { state in
+      state.isInterrupted = true
+      return state.task
+    }
+    // With this response, a Close that comes too early waits for the end of the handshake.
+    let isOpening = (task?.response as? HTTPURLResponse)?.statusCode == 101
+    if isOpening { close(.goingAway) } else { task?.cancel() }
+  }
+
+  /// Suspends until the WebSocket has ended. Cancelling the task does not end the wait.
+  func end() async -> End? {
+    let end = await completion.get()
+    state.withLock { $0.session.take() }?.invalidateAndCancel()
+    return end
+  }
+
+  // MARK: - Delegate methods
+
+  func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+  ) {
+    state.withLock { $0.isOpened = true }
+    log?.tellOpening(of: webSocketTask, protocol: `protocol`)
+  }
+
+  func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+    didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
+  ) {
+    let close = Close(code: closeCode, reason: reason ?? Data())
+    state.withLock { $0.close = close }
+    log?.tell("received Close \(close.words)")
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    completionHandler(nil)
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    let response = task.response as? HTTPURLResponse
+    let end = state.withLock { End(error: error, close: $0.close, isOpened: $0.isOpened, response: response) }
+    if !end.isOpened { log?.tellRefusal(of: task) }
+    completion.set(end)
+  }
+}
+
+extension SocketTransfer.Close {
+  /// The code and the reason, for messages.
+  var words: String {
+    let number = code == .noStatusReceived ? "without a code" : "\(code.rawValue)"
+    return reason.isEmpty ? number : "\(number) \"\(Format.visible(reason))\""
+  }
+}

@@ -1,0 +1,110 @@
+import LarkspurCommand
+import LarkspurHTTP
+import LarkspurTestServer
+import Testing
+
+/// Tests the messages of `larkspur socket`.
+@Suite struct SocketTests {
+  @Test func linesAreTexts() async throws {
+    let peer = try SocketPeer { try $0.echo() }
+    let result = try await peer.run(input: Array("one\n\ntwo lärks\nthree".utf8))
+    #expect(result.status == 0)
+    #expect(result.errors == "")
+    #expect(result.text == "one\n\ntwo lärks\nthree\n")
+    #expect(
+      peer.frames == [
+        .init(.text, Array("one".utf8)), .init(.text, []), .init(.text, Array("two lärks".utf8)),
+        .init(.text, Array("three".utf8)), .close(1000),
+      ])
+  }
+
+  @Test func linesAsBytes() async throws {
+    let peer = try SocketPeer { try $0.echo() }
+    let result = try await peer.run("--binary", input: [0xff, 0x00, 0x0a, 0xc3])
+    #expect(result.status == 0)
+    #expect(result.output == [0xff, 0x00, 0xc3])
+    #expect(peer.frames == [.init(.binary, [0xff, 0x00]), .init(.binary, [0xc3]), .close(1000)])
+  }
+
+  /// The output and the server's sending side are blocked in turn: neither side may wait for the other for ever.
+  @Test func moreThanAllBuffers() async throws {
+    let peer = try SocketPeer { try $0.echo() }
+    let line = String(repeating: "lark ", count: 20_000)
+    let input = Array((0..<300).map { "\($0) \(line)\n" }.joined().utf8)
+    let result = try await peer.run(input: input)
+    #expect(result.status == 0)
+    #expect(result.output == input)
+  }
+
+  @Test func messagesOnATerminal() async throws {
+    let peer = try SocketPeer { connection in
+      try connection.send(
+        .init(.text, Array("a\u{1b}[2Jb".utf8)), .init(.binary, Array(0...17)), .init(.binary, []), .close(1000))
+      try connection.drain()
+    }
+    let result = try await peer.run(output: .terminal)
+    #expect(result.status == 0)
+    #expect(
+      result.text == "a\\x1b[2Jb\r\n00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f\r\n10 11\r\n\r\n")
+  }
+
+  @Test func fieldsAndProtocols() async throws {
+    let peer = try SocketPeer { connection in
+      let lines = ["X-A", "Sec-WebSocket-Protocol", "User-Agent", "Sec-WebSocket-Extensions", "Authorization"].map {
+        "\($0): \(connection.conversation.values($0).joined(separator: ", "))"
+      }
+      try connection.send(.init(.text, Array(lines.joined(separator: "|").utf8)), .close(1000))
+      try connection.drain()
+    }
+    let result = try await peer.run(
+      "-H", "X-A: 1", "-H", "User-Agent: me", "-H", "Authorization: it", "--protocol", "chat", "--protocol", "other",
+      "--no-compression")
+    #expect(
+      result.text == "X-A: 1|Sec-WebSocket-Protocol: chat, other|User-Agent: me|Sec-WebSocket-Extensions: |"
+        + "Authorization: it\n")
+    let offered = try await peer.run()
+    #expect(offered.text.contains("|Sec-WebSocket-Extensions: permessage-deflate"))
+  }
+
+  /// The server sends its Close when it has got a pong and a ping.
+  @Test func pings() async throws {
+    let peer = try SocketPeer { connection in
+      try connection.send(.init(.ping, [1, 2]))
+      var isPonged = false
+      var isPinged = false
+      while !(isPonged && isPinged), let frame = try connection.receive() {
+        switch frame.opcode {
+        case .pong: isPonged = frame.payload == [1, 2]
+        case .ping:
+          isPinged = true
+          try connection.send(.init(.pong, frame.payload))
+        default: break
+        }
+      }
+      try connection.send(.close(1000))
+      try connection.drain()
+    }
+    let command = try Command(["socket", peer.url, "-v", "--ping", "2"])
+    let result = try await command.end(leavingInputOpen: true)
+    #expect(result.status == 0)
+    #expect(result.errors.contains(" ms  sending a ping\n"))
+    #expect(result.errors.contains(" ms  received its pong after "))
+  }
+
+  @Test func story() async throws {
+    let peer = try SocketPeer { try $0.echo() }
+    let result = try await peer.run("-v", "--protocol", "chat", input: Array("hello\n".utf8))
+    #expect(result.text == "hello\n")
+    let lines = result.errors.split(separator: "\n").map { line in
+      line.firstRange(of: " ms  ").map { "* " + line[$0.upperBound...] } ?? String(line)
+    }
+    #expect(lines.first == "> GET \(peer.url)")
+    #expect(lines.contains("< HTTP/1.1 101 Switching Protocols"))
+    #expect(lines.contains("* the WebSocket is open, with the subprotocol chat, without compression"))
+    for line in [
+      "* sent a text of 5 bytes", "* received a text of 5 bytes", "* sending Close 1000", "* received Close 1000",
+    ] {
+      #expect(lines.count { $0 == line } == 1, "\(line)")
+    }
+  }
+}
