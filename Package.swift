@@ -107,25 +107,9 @@ let package = Package(
       name: "LarkspurRealServerTests",
       dependencies: [
         "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "BehaviourProbe",
-        "ReachabilityProbe", "SessionProbe", "TestKit",
+        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
-    // Checks that have to have a process for themselves.
-    .executableTarget(
-      name: "BehaviourProbe", dependencies: ["Larkspur", "LarkspurTransport", "TestKit"], path: "Tests/BehaviourProbe",
-      swiftSettings: testSettings),
-    // What AFNetworking says of a network, in a process that lives on it.
-    .executableTarget(
-      name: "ReachabilityProbe", dependencies: ["AFNetworking"], path: "Tests/ReachabilityProbe",
-      swiftSettings: testSettings),
-    .executableTarget(
-      name: "HandshakeLeaks",
-      dependencies: [
-        "LarkspurBytes", "LarkspurIO", "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
-        "TestKit",
-      ],
-      path: "Tests/HandshakeLeaks", swiftSettings: testSettings),
     // The whole transport in a world of its own, and a command that runs any number of worlds.
     .target(
       name: "LarkspurSimulation",
@@ -143,25 +127,22 @@ let package = Package(
         "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
       ],
       path: "Tests/Soak", swiftSettings: testSettings),
-    .executableTarget(
-      name: "DescriptorShortage",
-      dependencies: ["LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "LarkspurTestSupport", "TestKit"],
-      path: "Tests/DescriptorShortage", swiftSettings: testSettings),
-    // What ThreadSanitizer needs to know, and a program that shows what it sees.
+    // What ThreadSanitizer needs to know.
     .target(name: "CRuntimeOrder", path: "Tests/ThreadSanitizer/CRuntimeOrder"),
+    // The checks that need a process of their own, one command for each.
     .executableTarget(
-      name: "RaceProbe", dependencies: ["CRuntimeOrder", "LarkspurIO", "LarkspurTransport"],
-      path: "Tests/ThreadSanitizer/RaceProbe", swiftSettings: testSettings),
-    // A program that shows what AddressSanitizer sees.
-    .executableTarget(
-      name: "MemoryProbe", path: "Tests/AddressSanitizer/MemoryProbe", swiftSettings: testSettings),
+      name: "TestHelper",
+      dependencies: [
+        "AFNetworking", "CRuntimeOrder", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit", "UserReportRunner",
+      ],
+      path: "Tests/TestHelper", swiftSettings: testSettings),
     // The rules of the house, and its budgets.
     .testTarget(
       name: "LarkspurHouseTests",
       dependencies: [
-        "CAllocations", "DescriptorShortage", "HandshakeLeaks", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
+        "CAllocations", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -174,44 +155,24 @@ let package = Package(
       name: "LarkspurHTTPTests",
       dependencies: ["LarkspurBytes", "LarkspurHTTP", "FuzzOracles", "CAllocations", "TestKit"],
       swiftSettings: testSettings),
-    // A process that writes cookies until it is killed.
-    .executableTarget(
-      name: "CookieWriter", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/CookieWriter",
-      swiftSettings: testSettings),
-    // What a session does that has to be seen in a process of its own.
-    .executableTarget(
-      name: "SessionProbe", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/SessionProbe",
-      swiftSettings: testSettings),
-    // A process that stores responses until it is killed.
-    .executableTarget(
-      name: "CacheWriter", dependencies: ["CRuntimeOrder", "Larkspur"], path: "Tests/CacheWriter",
-      swiftSettings: testSettings),
     // What users report of FoundationNetworking, as a program that needs nothing but the module, and who runs it.
     .executableTarget(
       name: "UserReports", dependencies: ["Larkspur"], path: "Tests/UserReports", swiftSettings: testSettings),
     .target(
       name: "UserReportRunner", dependencies: ["LarkspurTestServer"], path: "Tests/UserReportRunner",
       swiftSettings: testSettings),
-    .executableTarget(
-      name: "UserReportsTable", dependencies: ["UserReportRunner"], path: "Tests/UserReportsTable",
-      swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "BehaviourProbe", "UserReports", "UserReportRunner",
-        "CacheWriter", "CookieWriter", "SessionProbe", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP",
-        "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
+        "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit", "UserReportRunner",
+        "UserReports",
       ],
       swiftSettings: testSettings),
-    // How much memory forms take that are sent from files.
-    .executableTarget(
-      name: "MultipartFootprint", dependencies: ["AFNetworking", "LarkspurTestServer", "TestKit"],
-      path: "Tests/MultipartFootprint", swiftSettings: testSettings),
     .testTarget(
       name: "AFNetworkingTests",
       dependencies: [
-        "AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "MultipartFootprint", "TestKit",
+        "AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),

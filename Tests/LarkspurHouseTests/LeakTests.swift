@@ -3,14 +3,13 @@ import LarkspurTestServer
 import TestKit
 import Testing
 
-/// Nothing is left behind after heavy use and after failures. Each check is a program of its own, so that other tests
+/// Nothing is left behind after heavy use and after failures. Each check is a process of its own, so that other tests
 /// do not affect its figures.
 @Suite(.tags(.slow), .serialized, .ownThread) struct LeakTests {
   /// Runs a program, whose output becomes the failure's message.
   private func run(_ program: String, _ arguments: [String]) throws {
-    let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     let process = Process()
-    process.executableURL = tests.deletingLastPathComponent().appending(path: program)
+    process.executableURL = try SiblingProcess.program(program)
     process.arguments = arguments
     let output = Pipe()
     process.standardOutput = output
@@ -26,10 +25,10 @@ import Testing
   /// Runs in a process of its own, because the limit on descriptors belongs to the process.
   @Test func aShortageOfDescriptors() throws {
     let servers = try (0..<3).map { _ in try TestServer() }
-    try run("DescriptorShortage", servers.map { "\($0.port)" })
+    try run("TestHelper", ["descriptor-shortage"] + servers.map { "\($0.port)" })
   }
 
-  @Test func handshakesThatFail() throws { try run("HandshakeLeaks", [seed]) }
+  @Test func handshakesThatFail() throws { try run("TestHelper", ["handshake-leaks", seed]) }
 
   /// Runs a few per cent of the program's default load.
   @Test func requestsAndCancellationsAndConnections() throws { try run("Soak", ["30000", "1500", "600", seed]) }

@@ -1,8 +1,7 @@
 import Foundation
 import Glibc
 
-/// A child process that runs another program of this package, from the directory of the test program. The process ends
-/// with its last reference.
+/// A child process that runs a command of `TestHelper`. The process ends with its last reference.
 package final class SiblingProcess: @unchecked Sendable {
   package struct Failure: Error, Hashable, Sendable {
     package var status: Int32
@@ -12,21 +11,24 @@ package final class SiblingProcess: @unchecked Sendable {
   private let output = Pipe()
 
   /// - Parameter environment: Variables that are added to this process's environment, or replace some of it.
-  package init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) throws {
-    let own = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-    var folder = own.deletingLastPathComponent()
-    // Under `swift test` the running program is not the test bundle, whose path is the first argument.
-    if !FileManager.default.fileExists(atPath: folder.appending(path: program).path) {
-      folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    }
-    process.executableURL = folder.appending(path: program)
-    process.arguments = arguments
+  package init(_ command: String, _ arguments: [String], environment: [String: String] = [:]) throws {
+    process.executableURL = try Self.program("TestHelper")
+    process.arguments = [command] + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardOutput = output
     try process.run()
   }
 
   deinit { kill() }
+
+  /// Returns the location of another program of this package, which lies beside the running one.
+  package static func program(_ name: String) throws -> URL {
+    let own = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+    let sibling = own.deletingLastPathComponent().appending(path: name)
+    if FileManager.default.fileExists(atPath: sibling.path) { return sibling }
+    // Under `swift test` the running program is not the test bundle, whose path is the first argument.
+    return URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
+  }
 
   /// Returns all output of the process. Blocks until the process has exited.
   ///

@@ -10,7 +10,7 @@ import Testing
   /// The memory depends little on the size of a file and on the number of forms sent at once.
   @Test(arguments: [(1, 50), (100, 4)])
   func formsFromFilesTakeLittle(count: Int, mebibytes: Int) async throws {
-    let process = try SiblingProcess("MultipartFootprint", ["\(count)", "\(mebibytes)"])
+    let process = try SiblingProcess("multipart-footprint", ["\(count)", "\(mebibytes)"])
     let numbers = try await process.numbersLater()
     try #require(numbers.count == 2)
     #expect(numbers[0] == count)

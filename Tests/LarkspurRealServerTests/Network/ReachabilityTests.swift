@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestKit
 import Testing
 
 /// AFNetworking's reachability manager on a machine whose network comes and goes. The manager is in a process of its
@@ -16,9 +17,8 @@ import Testing
     private var text = ""
 
     init(_ hosts: TwoHosts, _ arguments: [String]) throws {
-      let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-      let program = tests.deletingLastPathComponent().appending(path: "ReachabilityProbe").path
-      (identifier, output) = try hosts.client.run { try ServerProcess.start(program, arguments) }
+      let program = try SiblingProcess.program("TestHelper").path
+      (identifier, output) = try hosts.client.run { try ServerProcess.start(program, ["reachability"] + arguments) }
     }
 
     deinit {

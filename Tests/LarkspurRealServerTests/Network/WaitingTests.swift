@@ -13,15 +13,16 @@ import Testing
   private func start(
     _ name: String, _ url: String, seconds: Int = 0, says words: String
   ) throws -> ServerProcess {
-    let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-    let program = tests.deletingLastPathComponent().appending(path: "BehaviourProbe").path
-    return try hosts.client.run { try ServerProcess(program, [name, url, "\(seconds)"], readyWords: words) }
+    let program = try SiblingProcess.program("TestHelper").path
+    return try hosts.client.run {
+      try ServerProcess(program, ["connectivity", name, url, "\(seconds)"], readyWords: words)
+    }
   }
 
   @Test func theLinkComes() async throws {
     let server = try hosts.start()
     try hosts.client.ip("link set cable down")
-    let probe = try start("connectivity", "http://10.9.0.2:\(server.port)/get", says: "waiting")
+    let probe = try start("waits", "http://10.9.0.2:\(server.port)/get", says: "waiting")
     #expect(server.connectionsAccepted == 0)
     try hosts.client.ip("link set cable up")
     try await server.waitForRequests(1)
@@ -32,7 +33,7 @@ import Testing
   @Test func theRouteComesLater() async throws {
     let server = try hosts.start()
     try hosts.client.ip("link set cable down", "address flush dev cable")
-    let probe = try start("connectivity", "http://10.9.0.2:\(server.port)/get", says: "waiting")
+    let probe = try start("waits", "http://10.9.0.2:\(server.port)/get", says: "waiting")
     try hosts.client.ip("link set cable up")
     try hosts.client.ip("address add 10.8.0.1/24 dev cable")
     try hosts.client.ip("address add 10.9.0.1/24 dev cable")
@@ -43,7 +44,7 @@ import Testing
   /// The timeout for the whole request continues during the wait.
   @Test func theNetworkDoesNotCome() throws {
     try hosts.client.ip("link set cable down")
-    let probe = try start("connectivity", "http://10.9.0.2:9/get", seconds: 1, says: "failed -1001")
+    let probe = try start("waits", "http://10.9.0.2:9/get", seconds: 1, says: "failed -1001")
     #expect(probe.greeting.hasPrefix("waiting\n"))
     probe.wait()
   }
@@ -57,7 +58,7 @@ import Testing
 
   /// If there is a network and a machine that refuses the connection, the task fails instead of waiting.
   @Test func aRefusalIsAnAnswer() throws {
-    let probe = try start("connectivity", "http://10.9.0.2:9/get", says: "failed -1004")
+    let probe = try start("waits", "http://10.9.0.2:9/get", says: "failed -1004")
     #expect(!probe.greeting.contains("waiting"))
     probe.wait()
   }
@@ -65,7 +66,7 @@ import Testing
   @Test func loopbackNeedsNoNetwork() throws {
     try hosts.client.ip("link set cable down")
     let server = try hosts.client.run { try TestServer() }
-    let probe = try start("connectivity", server.url("/get"), says: "status 200")
+    let probe = try start("waits", server.url("/get"), says: "status 200")
     #expect(!probe.greeting.contains("waiting"))
     probe.wait()
   }

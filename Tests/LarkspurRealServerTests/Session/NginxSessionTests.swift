@@ -105,7 +105,7 @@ import Testing
   @Test func memoryOfALongTransfer() async throws {
     let server = try SessionServer(.nginx, "")
     try server.makeFile("long", count: 1 << 30)
-    let figures = try SiblingProcess("SessionProbe", ["discard", server.url("/long").absoluteString]).numbers()
+    let figures = try SiblingProcess("session", ["discard", server.url("/long").absoluteString]).numbers()
     print("1 GiB through a delegate: \(figures[1]) KiB more resident")
     try #require(figures.count == 2)
     #expect(figures[0] == 1 << 30)
@@ -116,7 +116,7 @@ import Testing
   @Test func memoryOfALargeBody() async throws {
     let server = try SessionServer(.nginx, "")
     try server.makeFile("large", count: 256 << 20)
-    let figures = try SiblingProcess("SessionProbe", ["collect", server.url("/large").absoluteString]).numbers()
+    let figures = try SiblingProcess("session", ["collect", server.url("/large").absoluteString]).numbers()
     print("256 MiB in one piece: \(figures[1]) KiB more resident")
     try #require(figures.count == 2)
     #expect(figures[0] == 256 << 20)

@@ -105,15 +105,15 @@ import Testing
     }
     let url = plain.url("/hello", host: "localhost")
     let through = try SiblingProcess(
-      "SessionProbe", ["get", url],
+      "session", ["get", url],
       environment: ["http_proxy": "http://me:secret@127.0.0.1:\(proxy.port)", "no_proxy": ""])
     let text = try through.text()
     #expect(text.hasPrefix("200 via ") && text.contains("squid"), "\(text)")
     let refused = try SiblingProcess(
-      "SessionProbe", ["get", url], environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)", "no_proxy": ""])
+      "session", ["get", url], environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)", "no_proxy": ""])
     #expect(try refused.text().hasPrefix("407 "))
     let around = try SiblingProcess(
-      "SessionProbe", ["get", url],
+      "session", ["get", url],
       environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)", "no_proxy": "localhost"])
     #expect(try around.text() == "200 via nobody\n")
   }

@@ -30,7 +30,7 @@ import Testing
     var generator = SeededGenerator(for: "cache writers killed")
     let folder = CacheFolder()
     for round in 0..<15 {
-      let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "r\(round)", "1000000")
+      let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "r\(round)", "1000000")
       let last = try #require(writer.read(lines: Int.random(in: 1...40, using: &generator)))
       writer.kill()
       let cache = folder.cache(disk: 4 << 20)
@@ -52,7 +52,7 @@ import Testing
     for _ in 0..<8 {
       let folder = CacheFolder()
       let url = server.url("/a")
-      let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "load", url)
+      let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "load", url)
       #expect(writer.finish() == 0)
       #expect(folder.cache(disk: 4 << 20).cachedResponse(for: request(url))?.data.count == 200_000)
     }
@@ -86,7 +86,7 @@ import Testing
     let folder = CacheFolder()
     var generator = SeededGenerator(for: "cache revalidations killed")
     for _ in 0..<10 {
-      let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "revalidate", url)
+      let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "revalidate", url)
       let last = try #require(writer.read(lines: Int.random(in: 1...30, using: &generator)))
       writer.kill()
       let cache = folder.cache(disk: 4 << 20)
@@ -101,7 +101,7 @@ import Testing
     let server = try numberingServer()
     let url = server.url("/a")
     let folder = CacheFolder()
-    let writer = try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "revalidate-once", url)
+    let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "revalidate-once", url)
     #expect(writer.finish() == 0)
     let cache = folder.cache(disk: 4 << 20)
     #expect(number(cache, url) == 2 && cache.cachedResponse(for: request(url))?.data.count == 100_000)
@@ -110,7 +110,7 @@ import Testing
   @Test func severalAtOnce() throws {
     let folder = CacheFolder()
     let writers = try (0..<3).map {
-      try CookieProcessTests.Writer(program: "CacheWriter", folder.url.path, "w\($0)", "40")
+      try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "w\($0)", "40")
     }
     for writer in writers { #expect(writer.finish() == 0) }
     let cache = folder.cache(disk: 4 << 20)

@@ -188,7 +188,7 @@ import Testing
     }
     for _ in 0..<8 {
       let folder = CacheFolder()
-      let writer = try SiblingProcess("SessionProbe", ["store", server.url("/store"), folder.url.path])
+      let writer = try SiblingProcess("session", ["store", server.url("/store"), folder.url.path])
       let lines = Int.random(in: 1...20, using: &generator)
       let last = try #require(writer.read(lines: lines).flatMap { Int($0) })
       writer.kill()

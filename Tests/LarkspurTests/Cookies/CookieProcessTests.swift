@@ -8,22 +8,16 @@ import Testing
 
 /// Tests cookie files that several processes write, some of which are killed.
 @Suite(.serialized, .ownThread) struct CookieProcessTests {
-  /// A process of a helper program, which lies beside the test executable.
+  /// A process that runs a command of `TestHelper`.
   struct Writer {
     let process = Process()
     private let output = Pipe()
 
     init(
-      program name: String = "CookieWriter", _ arguments: String..., environment: [String: String]? = nil
+      command: String = "cookie-writer", _ arguments: String..., environment: [String: String]? = nil
     ) throws {
-      let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-      var folder = program.deletingLastPathComponent()
-      // Under `swift test` the running program is not the test bundle.
-      if !FileManager.default.fileExists(atPath: folder.appending(path: name).path) {
-        folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-      }
-      process.executableURL = folder.appending(path: name)
-      process.arguments = arguments
+      process.executableURL = try SiblingProcess.program("TestHelper")
+      process.arguments = [command] + arguments
       if let environment { process.environment = environment }
       process.standardOutput = output
       try process.run()
@@ -95,7 +89,7 @@ import Testing
       let writer = try Writer("-", name, "shared", environment: ["XDG_DATA_HOME": folder.url.path])
       #expect(writer.finish() == 0)
     }
-    let cookies = CookieDisk(path: folder.path("CookieWriter/larkspur")).read()
+    let cookies = CookieDisk(path: folder.path("TestHelper/larkspur")).read()
     #expect(cookies.map(\.name) == ["first", "second"])
   }
 }

@@ -95,7 +95,7 @@ import Testing
 
   @Test func theDataSurvivesItsProcess() async throws {
     server.enqueue([.expectRequest, .send(head(["ETag": Self.tag])), .sendContent(0..<Self.part), .close])
-    let text = try SiblingProcess("SessionProbe", ["broken", url().absoluteString]).text()
+    let text = try SiblingProcess("session", ["broken", url().absoluteString]).text()
     let data = try #require(Data(base64Encoded: text.trimmingCharacters(in: .newlines)))
     server.route("GET", "/file") { _ in partial(Self.part..<Self.total, of: "\(Self.total)", ["ETag": Self.tag]) }
     let recorder = await resume(data)

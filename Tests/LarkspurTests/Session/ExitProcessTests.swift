@@ -7,6 +7,6 @@ import Testing
   /// OpenSSL stays usable during exit, both for loads from `atexit` handlers and on the loops' threads.
   @Test(.timeLimit(.minutes(1))) func secureLoadsGoOnToTheVeryEnd() throws {
     let server = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
-    #expect(try SiblingProcess("SessionProbe", ["afterwards", server.url("/get")]).numbers() == [200, 200])
+    #expect(try SiblingProcess("session", ["afterwards", server.url("/get")]).numbers() == [200, 200])
   }
 }

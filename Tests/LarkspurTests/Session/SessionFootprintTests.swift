@@ -6,13 +6,12 @@ import Testing
 /// Tests the memory and descriptors that sessions hold. Each check runs in a process of its own, so that other tests do
 /// not affect the figures.
 @Suite(.serialized, .timeLimit(.minutes(5)), .ownThread) struct SessionFootprintTests {
-  /// Runs one check of the helper program; its output becomes part of the failure message.
+  /// Runs one check of `TestHelper session-footprint`; its output becomes part of the failure message.
   private func run(_ name: String, _ count: Int) async throws {
     let server = try TestServer()
-    let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     let process = Process()
-    process.executableURL = tests.deletingLastPathComponent().appending(path: "BehaviourProbe")
-    process.arguments = [name, server.url(), "\(count)"]
+    process.executableURL = try SiblingProcess.program("TestHelper")
+    process.arguments = ["session-footprint", name, server.url(), "\(count)"]
     let output = Pipe()
     process.standardOutput = output
     process.standardError = output

@@ -17,7 +17,7 @@ import Testing
     try authority.rootCertificatePEM.write(to: roots, atomically: false, encoding: .utf8)
     let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
     let probe = try SiblingProcess(
-      "SessionProbe", ["roots", server.url("/get"), roots.path],
+      "session", ["roots", server.url("/get"), roots.path],
       environment: ["SSL_CERT_FILE": place.path, "SSL_CERT_DIR": folder.path])
     let failure = URLError.secureConnectionFailed.rawValue
     #expect(try probe.numbers() == [failure, failure, 200, 200])
@@ -56,7 +56,7 @@ import Testing
     /// Loads from the server in a process with this environment, and returns the output of that process.
     func status(_ environment: [String: String]) throws -> String {
       let own = ["SSL_CERT_DIR": path("hashed")].merging(environment) { $1 }
-      return try SiblingProcess("SessionProbe", ["status", server.url("/get")], environment: own).text()
+      return try SiblingProcess("session", ["status", server.url("/get")], environment: own).text()
     }
 
     func status(file: String) throws -> String { try status(["SSL_CERT_FILE": file]) }
@@ -117,7 +117,7 @@ import Testing
     let server = try TestServer(tls: TestServer.TLS(certificate: own))
     func status(_ file: String) throws -> String {
       try SiblingProcess(
-        "SessionProbe", ["status", server.url("/get")],
+        "session", ["status", server.url("/get")],
         environment: ["SSL_CERT_FILE": file, "SSL_CERT_DIR": place.path("hashed")]
       ).text()
     }
@@ -134,7 +134,7 @@ import Testing
     let roots = try place.write("roots.pem", place.authority.rootCertificatePEM)
     let chain = try place.write("chain.pem", try place.authority.issue(.init(names: ["a.example"])).certificatePEM)
     let probe = try SiblingProcess(
-      "SessionProbe", ["short", "a.example", chain],
+      "session", ["short", "a.example", chain],
       environment: ["SSL_CERT_FILE": roots, "SSL_CERT_DIR": place.path("hashed")])
     #expect(try probe.text() == "\(roots): Too many open files\nok\n")
   }

@@ -1,9 +1,8 @@
-// Runs ten thousand handshakes that fail at random points, in a process of its own, so that its memory and descriptors
-// are those of the handshakes alone. Prints what is left behind, and exits with 1 if anything is.
+// Ten thousand handshakes that fail at random points, in a process of their own, so that its memory and descriptors
+// are those of the handshakes alone. Prints what is left behind, and fails if anything is.
 //
-// Usage: `HandshakeLeaks [SEED]`.
+//   TestHelper handshake-leaks [SEED]
 
-import Glibc
 import LarkspurBytes
 import LarkspurIO
 import LarkspurTLS
@@ -12,14 +11,14 @@ import LarkspurTestSupport
 import LarkspurTransport
 import TestKit
 
-let warmUp = 2_000
-let handshakes = 10_000
+private let warmUp = 2_000
+private let handshakes = 10_000
 /// Maximum growth of the resident memory, in KiB: the allocator keeps some freed memory.
-let growthKiBMax = 4 * 1024
+private let growthKiBMax = 4 * 1024
 
 /// Returns a server script that ends the handshake at a random point and in a random way. The server sends about 1,600
 /// bytes in a handshake.
-func script(_ generator: inout SeededGenerator) -> TestServer.Script {
+private func script(_ generator: inout SeededGenerator) -> TestServer.Script {
   let count = Int.random(in: 0...2500, using: &generator)
   switch Int.random(in: 0..<8, using: &generator) {
   case 0, 1, 2: return [.beforeHandshake, .reset(afterSending: count), .handshake, .expectRequest, .close]
@@ -33,7 +32,7 @@ func script(_ generator: inout SeededGenerator) -> TestServer.Script {
 }
 
 /// Returns four clients: with and without trust in the server's root, each with and without an own trust decision.
-func clients(_ ca: TestCA, _ generator: inout SeededGenerator) throws -> [Security] {
+private func clients(_ ca: TestCA, _ generator: inout SeededGenerator) throws -> [Security] {
   let roots = try [ca, TestCA()].map { Certificate.read($0.rootCertificateDER) ?? [] }
   return try roots.flatMap { roots in
     var configuration = TLSConfiguration()
@@ -45,8 +44,8 @@ func clients(_ ca: TestCA, _ generator: inout SeededGenerator) throws -> [Securi
   }
 }
 
-func check() async throws -> Bool {
-  var generator = SeededGenerator(seed: CommandLine.arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1)
+func runHandshakeLeaks(_ arguments: [String]) async throws {
+  var generator = SeededGenerator(seed: arguments.first.flatMap { UInt64($0) } ?? 1)
   let ca = try TestCA()
   var options = TestServer.Options()
   // Keeps the server's own request records from growing the process.
@@ -89,12 +88,7 @@ func check() async throws -> Bool {
   let open = after.descriptors - before.descriptors
   let slots = await loop.run { loop.slotsInUse }
   print("\(failures) of \(handshakes) failed; \(grown) KiB, \(open) descriptors, \(slots) slots are left behind")
-  return failures == handshakes && grown <= growthKiBMax && open <= 0 && slots == 0
-}
-
-do {
-  exit(try await check() ? 0 : 1)
-} catch {
-  print("\(error)")
-  exit(2)
+  guard failures == handshakes, grown <= growthKiBMax, open <= 0, slots == 0 else {
+    throw Failure("a handshake succeeded, or something is left behind")
+  }
 }

@@ -1,8 +1,8 @@
 // A pool in a process that may open only a few more descriptors: the pool closes idle connections to make room, a
 // connection that cannot be opened fails with an error that says why, and requests succeed again once there is room.
-// Prints each failure, and exits with 1 if there is one.
+// Prints each failure, and fails if there is one.
 //
-// Called as `DescriptorShortage PORT PORT PORT`, the ports of three test servers on 127.0.0.1.
+//   TestHelper descriptor-shortage PORT PORT PORT    the ports of three test servers on 127.0.0.1
 
 import Glibc
 import LarkspurHTTP
@@ -12,9 +12,9 @@ import LarkspurTransport
 import TestKit
 
 /// Number of sockets that the process can open.
-let room = 8
+private let room = 8
 
-final class Shortage: @unchecked Sendable {
+private final class Shortage: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
   let routes: [Route]
@@ -124,7 +124,7 @@ final class Shortage: @unchecked Sendable {
 
 /// Limits the process to `count` descriptors more than it has open. Assumes that the open ones are numbered from zero
 /// with few gaps.
-func leaveRoom(_ count: Int) -> Bool {
+private func leaveRoom(_ count: Int) -> Bool {
   var taken: [Int32] = []
   var limit = rlimit()
   guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }
@@ -135,11 +135,11 @@ func leaveRoom(_ count: Int) -> Bool {
   return setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
 }
 
-func check() async throws -> Bool {
-  let shortage = try Shortage(CommandLine.arguments.dropFirst().compactMap { UInt16($0) })
-  guard shortage.routes.count == 3 else { return false }
+func runDescriptorShortage(_ arguments: [String]) async throws {
+  let shortage = try Shortage(arguments.compactMap { UInt16($0) })
+  guard shortage.routes.count == 3 else { throw Failure.wrongArguments }
   let before = Footprint.now()
-  guard leaveRoom(room) else { return false }
+  guard leaveRoom(room) else { throw Failure("the limit cannot be set") }
   await shortage.loop.run {
     for _ in 0..<20 {
       await shortage.idleConnectionsGiveWay()
@@ -153,12 +153,5 @@ func check() async throws -> Bool {
     await shortage.nothingIsLeft(before)
   }
   for complaint in shortage.complaints.prefix(20) { print(complaint) }
-  return shortage.complaints.isEmpty
-}
-
-do {
-  exit(try await check() ? 0 : 1)
-} catch {
-  print("\(error)")
-  exit(2)
+  guard shortage.complaints.isEmpty else { throw Failure("\(shortage.complaints.count) failures") }
 }
