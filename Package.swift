@@ -137,9 +137,9 @@ let package = Package(
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit", "UserReportRunner",
       ],
       path: "Tests/TestHelper", swiftSettings: testSettings),
-    // The rules of the house, and its budgets.
+    // The repository's rules and budgets.
     .testTarget(
-      name: "LarkspurHouseTests",
+      name: "LarkspurRepositoryTests",
       dependencies: [
         "CAllocations", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
         "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",

@@ -129,13 +129,13 @@ enum CacheBench {
 
     switch arguments[1] {
     case "revalidations":
-      for (place, disk) in [("memory", 0), ("memory and disk", 1 << 30)] {
+      for (storage, disk) in [("memory", 0), ("memory and disk", 1 << 30)] {
         for size in [1 << 10, 100 << 10, 3 << 20] {
           let configuration = URLSessionConfiguration.ephemeral
           configuration.urlCache = URLCache(memoryCapacity: 64 << 20, diskCapacity: disk, directory: folder)
           let session = URLSession(configuration: configuration)
           let url = try url("/\(size)")
-          try await measure("304, \(size >> 10) KB, \(place)", rounds: rounds) { _ in
+          try await measure("304, \(size >> 10) KB, \(storage)", rounds: rounds) { _ in
             try await load(url, session, bytes: size)
           }
           configuration.urlCache?.removeAllCachedResponses()
@@ -144,7 +144,7 @@ enum CacheBench {
       }
     case "hits":
       let count = 10_000
-      for (place, memory) in [("memory", 64 << 20), ("disk", 0)] {
+      for (storage, memory) in [("memory", 64 << 20), ("disk", 0)] {
         let configuration = URLSessionConfiguration.ephemeral
         let cache = URLCache(memoryCapacity: memory, diskCapacity: memory > 0 ? 0 : 1 << 30, directory: folder)
         configuration.urlCache = cache
@@ -165,12 +165,12 @@ enum CacheBench {
             CachedURLResponse(response: response, data: Data(repeating: 120, count: 1024)), for: request)
         }
         _ = cache.currentDiskUsage
-        try await measure("hit of \(count), \(place), by the cache", rounds: rounds) { round in
+        try await measure("hit of \(count), \(storage), by the cache", rounds: rounds) { round in
           guard cache.cachedResponse(for: requests[round * 7919 % count]) != nil else {
             throw Failure(description: "a miss")
           }
         }
-        try await measure("hit of \(count), \(place), by a session", rounds: rounds) { round in
+        try await measure("hit of \(count), \(storage), by a session", rounds: rounds) { round in
           let (data, _) = try await session.data(for: requests[round * 7919 % count])
           guard data.count == 1024 else { throw Failure(description: "a miss") }
         }

@@ -7,7 +7,7 @@ import LarkspurIO
 /// Used by the thread of a single loop. Other threads only call `wake`, which goes to the system.
 final class InstantKernel: Kernel, @unchecked Sendable {
   private struct Socket {
-    var place: (slot: UInt32, registration: UInt32) = (0, 0)
+    var slotID: (slot: UInt32, registration: UInt32) = (0, 0)
     var answers = 0
   }
 
@@ -24,10 +24,11 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   }
 
   private func happened(to descriptor: Int32, isReadable: Bool) {
-    let place = sockets[Int(descriptor - Self.firstSocket)].place
+    let slotID = sockets[Int(descriptor - Self.firstSocket)].slotID
     events.append(
       PollerEvent(
-        slot: place.slot, registration: place.registration, isReadable: isReadable, isWritable: true, isHungUp: false))
+        slot: slotID.slot, registration: slotID.registration, isReadable: isReadable, isWritable: true, isHungUp: false)
+    )
   }
 
   private func requested(_ descriptor: Int32) {
@@ -67,7 +68,7 @@ final class InstantKernel: Kernel, @unchecked Sendable {
     guard descriptor >= Self.firstSocket else {
       return linux.watch(poller, descriptor, slot: slot, registration: registration)
     }
-    sockets[Int(descriptor - Self.firstSocket)].place = (slot, registration)
+    sockets[Int(descriptor - Self.firstSocket)].slotID = (slot, registration)
     happened(to: descriptor, isReadable: false)
     return 0
   }

@@ -60,30 +60,30 @@ struct Arguments {
   /// Whether the server is replaced by one in memory that answers at once.
   var isInstant = false
 
-  /// Fails unless the words are `[--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA
+  /// Fails unless the arguments are `[--pool] [--instant] [--loops N] WORKLOAD HOST PORT REQUESTS [CA_FILE]`, with a CA
   /// file exactly if the workload uses TLS.
-  init?(_ words: [String]) {
-    var words = words
-    if words.count > 1, words[1] == "--pool" {
+  init?(_ arguments: [String]) {
+    var arguments = arguments
+    if arguments.count > 1, arguments[1] == "--pool" {
       usesPool = true
-      words.remove(at: 1)
+      arguments.remove(at: 1)
     }
-    if words.count > 1, words[1] == "--instant" {
+    if arguments.count > 1, arguments[1] == "--instant" {
       isInstant = true
-      words.remove(at: 1)
+      arguments.remove(at: 1)
     }
-    if words.count > 2, words[1] == "--loops", let count = Int(words[2]), 1...64 ~= count {
+    if arguments.count > 2, arguments[1] == "--loops", let count = Int(arguments[2]), 1...64 ~= count {
       loops = count
-      words.removeSubrange(1...2)
+      arguments.removeSubrange(1...2)
     }
-    guard 5...6 ~= words.count, let workload = Workload.all[words[1]], let port = UInt16(words[3]),
-      let requests = Int(words[4]), requests > 0, workload.isTLS == (words.count == 6)
+    guard 5...6 ~= arguments.count, let workload = Workload.all[arguments[1]], let port = UInt16(arguments[3]),
+      let requests = Int(arguments[4]), requests > 0, workload.isTLS == (arguments.count == 6)
     else { return nil }
     self.workload = workload
-    self.host = words[2]
+    self.host = arguments[2]
     self.port = port
     self.requests = requests
-    self.caFile = workload.isTLS ? words[5] : nil
+    self.caFile = workload.isTLS ? arguments[5] : nil
   }
 
   /// The number of requests before the measurement. `compare` subtracts run lengths and relies on this exact rule.

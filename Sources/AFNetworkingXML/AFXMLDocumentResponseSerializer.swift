@@ -44,7 +44,7 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
     do {
       return try XMLForm.document(of: data, options: XMLNode.Options(rawValue: options))
     } catch let failure {
-      leave(failure, at: error)
+      store(failure, at: error)
       return nil
     }
   }

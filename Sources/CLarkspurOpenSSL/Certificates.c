@@ -206,8 +206,8 @@ static larkspur_bytes sentence(const char *format, const char *one, const char *
 }
 
 larkspur_bytes larkspur_system_complaint(const char *what, int error) {
-  const char *words = strerrordesc_np(error);
-  return sentence("%s: %s", what, words ? words : "unknown error");
+  const char *message = strerrordesc_np(error);
+  return sentence("%s: %s", what, message ? message : "unknown error");
 }
 
 // Maximum size of a root file. A larger file does not contain certificates.

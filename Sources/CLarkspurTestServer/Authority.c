@@ -15,13 +15,13 @@
 
 void larkspur_ca_free(uint8_t *bytes) { free(bytes); }
 
-void larkspur_ca_error(char *words, size_t capacity) {
+void larkspur_ca_error(char *message, size_t capacity) {
   const char *data = NULL;
   int flags = 0;
   unsigned long error = ERR_get_error_all(NULL, NULL, NULL, &data, &flags);
   const char *reason = error ? ERR_reason_error_string(error) : NULL;
   int has_data = data != NULL && (flags & ERR_TXT_STRING) && *data;
-  snprintf(words, capacity, "%s%s%s", reason ? reason : "OpenSSL gives no reason", has_data ? ": " : "",
+  snprintf(message, capacity, "%s%s%s", reason ? reason : "OpenSSL gives no reason", has_data ? ": " : "",
            has_data ? data : "");
   ERR_clear_error();
 }

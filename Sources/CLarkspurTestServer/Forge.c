@@ -144,8 +144,8 @@ static int seal(const EVP_CIPHER *cipher, const struct keys *keys, const uint8_t
   return done;
 }
 
-static int refuse(struct larkspur_server_session *session, const char *words) {
-  snprintf(session->words, sizeof session->words, "%s", words);
+static int refuse(struct larkspur_server_session *session, const char *message) {
+  snprintf(session->message, sizeof session->message, "%s", message);
   return LARKSPUR_SERVER_FAILED;
 }
 

@@ -61,9 +61,9 @@ size_t larkspur_server_take_output(larkspur_server_session *session, uint8_t *by
 
 // MARK: Plaintext
 
-static void keep_words(struct larkspur_server_session *session) {
+static void keep_message(struct larkspur_server_session *session) {
   // The oldest error is the cause.
-  larkspur_ca_error(session->words, sizeof session->words);
+  larkspur_ca_error(session->message, sizeof session->message);
 }
 
 // Converts the result of a call. The error queue is empty before each call and after this function.
@@ -76,7 +76,7 @@ static int outcome(struct larkspur_server_session *session, int result) {
     case SSL_ERROR_ZERO_RETURN: ERR_clear_error(); return LARKSPUR_SERVER_ENDED;
     default:
       session->has_failed = 1;
-      keep_words(session);
+      keep_message(session);
       return LARKSPUR_SERVER_FAILED;
   }
 }
@@ -107,8 +107,8 @@ int larkspur_server_write(larkspur_server_session *session, const uint8_t *bytes
   return outcome(session, SSL_write_ex(session->ssl, bytes, count, &written));
 }
 
-void larkspur_server_error_words(larkspur_server_session *session, char *words, size_t capacity) {
-  snprintf(words, capacity, "%s", session->words);
+void larkspur_server_error_message(larkspur_server_session *session, char *message, size_t capacity) {
+  snprintf(message, capacity, "%s", session->message);
 }
 
 // MARK: Unusual actions of a server
@@ -130,7 +130,7 @@ void larkspur_server_refuse(larkspur_server_session *session, int alert) { sessi
 // OpenSSL counts records wrongly once a record has been forged, and must not write any more.
 static int may_write(struct larkspur_server_session *session) {
   if (!session->writer.is_forging) return 1;
-  snprintf(session->words, sizeof session->words, "not after a record of the script's own");
+  snprintf(session->message, sizeof session->message, "not after a record of the script's own");
   return 0;
 }
 
@@ -139,7 +139,7 @@ int larkspur_server_update_key(larkspur_server_session *session, int is_update_r
   ERR_clear_error();
   int kind = is_update_requested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED;
   if (SSL_key_update(session->ssl, kind) != 1) {
-    keep_words(session);
+    keep_message(session);
     return LARKSPUR_SERVER_FAILED;
   }
   return larkspur_server_handshake(session);
@@ -149,7 +149,7 @@ int larkspur_server_send_ticket(larkspur_server_session *session) {
   if (!may_write(session)) return LARKSPUR_SERVER_FAILED;
   ERR_clear_error();
   if (SSL_new_session_ticket(session->ssl) != 1) {
-    keep_words(session);
+    keep_message(session);
     return LARKSPUR_SERVER_FAILED;
   }
   return larkspur_server_handshake(session);
@@ -159,7 +159,7 @@ int larkspur_server_request_renegotiation(larkspur_server_session *session) {
   if (!may_write(session)) return LARKSPUR_SERVER_FAILED;
   ERR_clear_error();
   if (SSL_renegotiate(session->ssl) != 1) {
-    keep_words(session);
+    keep_message(session);
     return LARKSPUR_SERVER_FAILED;
   }
   return larkspur_server_handshake(session);

@@ -43,7 +43,7 @@ struct larkspur_server_session {
   size_t server_name_count, alpn_offered_count, ciphers_offered_count, extensions_offered_count;
   uint8_t alerts[3 * LARKSPUR_ALERTS_MAX];
   int alert_count;
-  char words[256];
+  char message[256];
 };
 
 // Callbacks of OpenSSL for messages and secrets.

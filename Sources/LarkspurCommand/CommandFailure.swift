@@ -2,10 +2,10 @@
 /// knows the cause.
 package struct CommandFailure: Error, Hashable, Sendable {
   package var status: ExitStatus
-  package var words: String?
+  package var message: String?
 
-  package init(_ status: ExitStatus, _ words: String? = nil) {
+  package init(_ status: ExitStatus, _ message: String? = nil) {
     self.status = status
-    self.words = words
+    self.message = message
   }
 }

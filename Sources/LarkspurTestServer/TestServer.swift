@@ -73,7 +73,7 @@ public final class TestServer: Sendable {
     do {
       security = if let tls { (tls, try TLSContext(tls)) } else { nil }
     } catch {
-      throw ListenError(description: "TLS cannot be set up: \(error.words)")
+      throw ListenError(description: "TLS cannot be set up: \(error.message)")
     }
     let listener: BlockingListener
     do {

@@ -48,21 +48,21 @@ import Testing
     var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 80)
     var wrong: [String] = []
     for start in 0..<40 {
-      for place in start..<(start + 40) {
+      for index in start..<(start + 40) {
         for byte in UInt8.min ... .max {
-          bytes[place] = byte
+          bytes[index] = byte
           let token = Self.tokenEnd(bytes, start, bytes.count)
           let value = Self.valueEnd(bytes, start, bytes.count)
           let line = Self.lineEnd(bytes, start, bytes.count)
           // All other bytes are token characters.
-          if token != (Scan.isToken(byte) ? bytes.count : place)
-            || value != (Scan.isFieldValueByte(byte) ? bytes.count : place)
-            || line != (byte == 10 || byte == 13 ? place : bytes.count)
+          if token != (Scan.isToken(byte) ? bytes.count : index)
+            || value != (Scan.isFieldValueByte(byte) ? bytes.count : index)
+            || line != (byte == 10 || byte == 13 ? index : bytes.count)
           {
-            wrong.append("byte \(byte) at \(place) from \(start): \(token), \(value), \(line)")
+            wrong.append("byte \(byte) at \(index) from \(start): \(token), \(value), \(line)")
           }
         }
-        bytes[place] = UInt8(ascii: "a")
+        bytes[index] = UInt8(ascii: "a")
       }
     }
     #expect(wrong == [])
@@ -74,13 +74,13 @@ import Testing
       Scan.endOfASCII(in: bytes.span, from: start, to: end)
     }
     var wrong: [String] = []
-    for place in 0..<60 {
+    for index in 0..<60 {
       var bytes = [UInt8](repeating: 0x7f, count: 60)
-      bytes[place] = place % 2 == 0 ? 0x80 : 0xff
+      bytes[index] = index % 2 == 0 ? 0x80 : 0xff
       for start in 0...60 {
         for limit in [start, min(start + 17, 60), 60, 100] {
-          let expected = start <= place && place < limit ? place : min(limit, 60)
-          if end(bytes, start, limit) != expected { wrong.append("\(place) in \(start)..<\(limit)") }
+          let expected = start <= index && index < limit ? index : min(limit, 60)
+          if end(bytes, start, limit) != expected { wrong.append("\(index) in \(start)..<\(limit)") }
         }
       }
     }

@@ -2,9 +2,9 @@ import LarkspurCommand
 import Testing
 
 @Suite struct ArgumentReaderTests {
-  private func read(_ words: String...) throws(UsageError) -> [ArgumentReader.Argument] {
+  private func read(_ arguments: String...) throws(UsageError) -> [ArgumentReader.Argument] {
     var reader = ArgumentReader(
-      words[...],
+      arguments[...],
       options: [.init("i", "include"), .init("v", "verbose"), .init("o", "output", takesValue: true)])
     var arguments: [ArgumentReader.Argument] = []
     while let argument = try reader.next() { arguments.append(argument) }
@@ -44,18 +44,18 @@ import Testing
     (["--includ"], "unknown option --includ"), (["-o"], "-o needs a value"), (["-io"], "-o needs a value"),
     (["--output"], "--output needs a value"), (["--include=1"], "--include takes no value"),
   ])
-  func errors(words: [String], message: String) {
+  func errors(arguments: [String], message: String) {
     #expect(throws: UsageError(message)) {
       var reader = ArgumentReader(
-        words[...], options: [.init("i", "include"), .init("o", "output", takesValue: true)])
+        arguments[...], options: [.init("i", "include"), .init("o", "output", takesValue: true)])
       while try reader.next() != nil {}
     }
   }
 }
 
 @Suite struct InvocationTests {
-  private func options(_ words: String...) throws -> GetOptions {
-    guard case .get(let options) = try Invocation(parsing: (["get"] + words)[...]) else {
+  private func options(_ arguments: String...) throws -> GetOptions {
+    guard case .get(let options) = try Invocation(parsing: (["get"] + arguments)[...]) else {
       throw UsageError("no get")
     }
     return options
@@ -114,8 +114,8 @@ import Testing
     (["get", "x", "--max-time", "soon"], "--max-time wants seconds, such as 2 or 0.5, not \"soon\""),
     (["get", "x", "--connect-timeout=-1"], "--connect-timeout wants seconds, such as 2 or 0.5, not \"-1\""),
   ])
-  func errors(words: [String], message: String) {
-    let error = #expect(throws: UsageError.self) { try Invocation(parsing: words[...]) }
+  func errors(arguments: [String], message: String) {
+    let error = #expect(throws: UsageError.self) { try Invocation(parsing: arguments[...]) }
     #expect(error?.description == message)
   }
 

@@ -51,14 +51,14 @@ import Testing
     ] as [([String], Bool, Bool, Bool)])
   func strippedFiles(libraries: [String], hasSwiftCode: Bool, isStripped: Bool, isUnknown: Bool) throws {
     let image = ELFImage(libraries: libraries, isStripped: isStripped, hasSwiftCode: hasSwiftCode)
-    #expect(try Self.findings(image) == (isUnknown ? [.cannotBeTold(file: nil)] : []))
+    #expect(try Self.findings(image) == (isUnknown ? [.undetermined(file: nil)] : []))
   }
 
   /// A file without section headers is parsed.
   @Test func noSections() throws {
     var bytes = ELFImage(libraries: ["libcurl.so.4"]).bytes
     bytes.replaceSubrange(60..<62, with: [0, 0])
-    #expect(try Self.findings(bytes) == [.links(library: "libcurl.so.4", file: nil), .cannotBeTold(file: nil)])
+    #expect(try Self.findings(bytes) == [.links(library: "libcurl.so.4", file: nil), .undetermined(file: nil)])
   }
 
   @Test(
@@ -118,12 +118,12 @@ import Testing
   @Test func everyByte() {
     let (bytes, layout) = Self.image.build()
     var results = 0
-    for place in Array(0..<ELFImage.programHeaders.upperBound) + Array(layout.dynamic) + Array(layout.symbols)
+    for offset in Array(0..<ELFImage.programHeaders.upperBound) + Array(layout.dynamic) + Array(layout.symbols)
       + Array(layout.sectionHeaders)
     {
-      for value in [0, 1, 0x7f, 0x80, 0xff, bytes[place] ^ 1, bytes[place] &+ 8] {
+      for value in [0, 1, 0x7f, 0x80, 0xff, bytes[offset] ^ 1, bytes[offset] &+ 8] {
         var bytes = bytes
-        bytes[place] = value
+        bytes[offset] = value
         results += (try? Self.findings(bytes)) == nil ? 0 : 1
       }
     }
@@ -143,7 +143,7 @@ import Testing
     for round in 0..<1000 {
       var bytes = image
       if round % 2 == 0 {
-        for place in random(below: image.count)..<image.count { bytes[place] = UInt8(random(below: 256)) }
+        for offset in random(below: image.count)..<image.count { bytes[offset] = UInt8(random(below: 256)) }
       } else {
         for _ in 0...random(below: 8) { bytes[random(below: image.count)] = UInt8(random(below: 256)) }
       }

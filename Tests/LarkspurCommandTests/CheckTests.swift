@@ -30,10 +30,10 @@ import Testing
   }
 
   @Test func findings() async throws {
-    let folder = try CheckedFolder()
+    let directory = try CheckedDirectory()
     let image = ELFImage(
       libraries: ["libcurl.so.4", "libFoundationNetworking.so"], symbols: [("curl_easy_init", true)])
-    let result = try await check(try folder.write(image.bytes, to: "program"))
+    let result = try await check(try directory.write(image.bytes, to: "program"))
     #expect(result.status == 110)
     #expect(
       lines(result) == [
@@ -45,12 +45,12 @@ import Testing
   }
 
   @Test func severalPrograms() async throws {
-    let folder = try CheckedFolder()
-    let good = try folder.write(ELFImage().bytes, to: "good")
-    let bad = try folder.write(ELFImage(libraries: ["libcurl.so.4"]).bytes, to: "bad")
-    let unknown = try folder.write(ELFImage(isStripped: true, hasSwiftCode: true).bytes, to: "unknown")
-    let text = try folder.write("text", to: "text")
-    let stripped = try folder.write(ELFImage(isStripped: true).bytes, to: "stripped")
+    let directory = try CheckedDirectory()
+    let good = try directory.write(ELFImage().bytes, to: "good")
+    let bad = try directory.write(ELFImage(libraries: ["libcurl.so.4"]).bytes, to: "bad")
+    let unknown = try directory.write(ELFImage(isStripped: true, hasSwiftCode: true).bytes, to: "unknown")
+    let text = try directory.write("text", to: "text")
+    let stripped = try directory.write(ELFImage(isStripped: true).bytes, to: "stripped")
     #expect(try await check(good, good).status == 0)
     #expect(try await check(good, bad, unknown, text).status == 110)
     #expect(try await check(unknown, text, good).status == 26)
@@ -67,58 +67,58 @@ import Testing
   }
 
   @Test func unreadableFiles() async throws {
-    let folder = try CheckedFolder()
-    let text = try folder.write("text", to: "te\u{1b}xt")
-    let short = try folder.write(Array(ELFImage().bytes.dropLast()), to: "short")
-    for (path, words) in [
-      (text, "te\\x1bxt: not an ELF file"), (folder.path, "Is a directory (EISDIR)"),
+    let directory = try CheckedDirectory()
+    let text = try directory.write("text", to: "te\u{1b}xt")
+    let short = try directory.write(Array(ELFImage().bytes.dropLast()), to: "short")
+    for (path, message) in [
+      (text, "te\\x1bxt: not an ELF file"), (directory.path, "Is a directory (EISDIR)"),
       ("/dev/null", "not a regular file"),
-      (folder.path + "/none", "none: No such file or directory (ENOENT)"),
+      (directory.path + "/none", "none: No such file or directory (ENOENT)"),
       (short, "the file is damaged, or cut short (section headers)"),
     ] {
       let result = try await check(path)
       #expect(result.status == 26)
-      #expect(result.errors.hasPrefix("larkspur: could not read /") && result.errors.hasSuffix("\(words)\n"))
+      #expect(result.errors.hasPrefix("larkspur: could not read /") && result.errors.hasSuffix("\(message)\n"))
       #expect(result.output == [])
     }
   }
 
   /// Control characters in names are escaped before they reach a terminal.
   @Test func namesForTerminals() async throws {
-    let folder = try CheckedFolder()
-    let path = try folder.write(ELFImage(libraries: ["libcurl\u{1b}[31m\n.so"]).bytes, to: "pro\u{9b}gram")
+    let directory = try CheckedDirectory()
+    let path = try directory.write(ELFImage(libraries: ["libcurl\u{1b}[31m\n.so"]).bytes, to: "pro\u{9b}gram")
     #expect(lines(try await check(path)) == ["pro\\x9bgram: links libcurl\\x1b[31m\\x0a.so"])
   }
 
   @Test(arguments: [(UInt64(29), "/lib:$ORIGIN"), (15, "$ORIGIN"), (29, "${ORIGIN}/../bin:$ORIGINAL")])
   func librariesBeside(tag: UInt64, path: String) async throws {
-    let folder = try CheckedFolder()
+    let directory = try CheckedDirectory()
     let program = ELFImage(libraries: ["libc.so.6", "libOne.so", "libNone.so"], searchPaths: [(tag, path)])
     // The two libraries need each other.
     let one = ELFImage(libraries: ["libTwo.so", "libcurl.so.4"], searchPaths: [(29, "$ORIGIN/sub")])
     let two = ELFImage(libraries: ["libOne.so"], searchPaths: [(29, "$ORIGIN/..")], symbols: [("curl_easy_init", true)])
-    try folder.write(one.bytes, to: "bin/libOne.so")
-    try folder.write(two.bytes, to: "bin/sub/libTwo.so")
+    try directory.write(one.bytes, to: "bin/libOne.so")
+    try directory.write(two.bytes, to: "bin/sub/libTwo.so")
     // The dependencies of libcurl are not checked.
-    try folder.write("text", to: "bin/libcurl.so.4")
-    let result = try await check(try folder.write(program.bytes, to: "bin/program"))
+    try directory.write("text", to: "bin/libcurl.so.4")
+    let result = try await check(try directory.write(program.bytes, to: "bin/program"))
     #expect(result.status == 110)
     #expect(lines(result) == ["program: libOne.so links libcurl.so.4", "program: libTwo.so holds libcurl"])
-    try folder.write("text", to: "bin/sub/libTwo.so")
-    let failure = try await check(folder.path + "/bin/program")
+    try directory.write("text", to: "bin/sub/libTwo.so")
+    let failure = try await check(directory.path + "/bin/program")
     #expect(failure.status == 26)
     #expect(failure.errors.hasSuffix("bin/program (libTwo.so): not an ELF file\n"))
   }
 
   @Test(arguments: ["/elsewhere", "$ORIGINAL", "lib", "", "$ORIGIN/../other"])
   func librariesElsewhere(path: String) async throws {
-    let folder = try CheckedFolder()
-    try folder.write("text", to: "bin/libOne.so")
+    let directory = try CheckedDirectory()
+    try directory.write("text", to: "bin/libOne.so")
     let program = ELFImage(libraries: ["libOne.so", "../bin/libOne.so"], searchPaths: [(29, path)])
-    #expect(try await check(try folder.write(program.bytes, to: "bin/program")).status == 0)
+    #expect(try await check(try directory.write(program.bytes, to: "bin/program")).status == 0)
   }
 
-  // MARK: - Build folders
+  // MARK: - Build directories
 
   private struct Target {
     var name = "Third"
@@ -131,23 +131,23 @@ import Testing
   }
 
   private func lines(_ target: Target, product: String = "program") async throws -> [String] {
-    let folder = try CheckedFolder()
+    let directory = try CheckedDirectory()
     for module in ["Larkspur", "LarkspurBytes", "FoundationNetworking"] {
-      try folder.write("", to: "Modules/\(module).swiftmodule", age: target.moduleAge)
+      try directory.write("", to: "Modules/\(module).swiftmodule", age: target.moduleAge)
     }
     let object = "/moved/\(target.name).build/A file.swift.o"
     let modules = target.modules.joined(separator: " ")
-    try folder.write(
+    try directory.write(
       "\(object.replacing(" ", with: "\\ ")) : /source/A\\ file.swift \(modules)\n",
       to: "\(target.name).build/A file.d",
       age: target.age)
-    if let age = target.recordAge { try folder.write("", to: "\(target.name).build/primary.priors", age: age) }
+    if let age = target.recordAge { try directory.write("", to: "\(target.name).build/primary.priors", age: age) }
     if let isLinked = target.isLinked {
       let stem = product.split(separator: ".").first.map(String.init) ?? ""
       let name = stem.hasPrefix("lib") ? String(stem.dropFirst(3)) : stem
-      try folder.write(isLinked ? "/x.o\n'\(object)'\n" : "/x.o\n", to: "\(name).product/Objects.LinkFileList")
+      try directory.write(isLinked ? "/x.o\n'\(object)'\n" : "/x.o\n", to: "\(name).product/Objects.LinkFileList")
     }
-    let result = try await check(try folder.write(ELFImage().bytes, to: product))
+    let result = try await check(try directory.write(ELFImage().bytes, to: product))
     let lines = lines(result)
     #expect(result.status == (lines == ["\(product): nothing of FoundationNetworking or libcurl"] ? 0 : 110))
     return lines.map { String($0.dropFirst(product.count + 2)) }
@@ -195,10 +195,10 @@ import Testing
   }
 
   @Test func unreadDependencies() async throws {
-    let folder = try CheckedFolder()
+    let directory = try CheckedDirectory()
     try FileManager.default.createDirectory(
-      atPath: folder.path + "/Third.build/A.d", withIntermediateDirectories: true)
-    let result = try await check(try folder.write(ELFImage().bytes, to: "program"))
+      atPath: directory.path + "/Third.build/A.d", withIntermediateDirectories: true)
+    let result = try await check(try directory.write(ELFImage().bytes, to: "program"))
     #expect(result.status == 111)
     #expect(lines(result) == ["program: some of the files that tell how its targets were compiled could not be read"])
   }

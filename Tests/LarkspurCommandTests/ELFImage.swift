@@ -83,17 +83,17 @@ struct ELFImage {
     return body.count - part.count..<body.count
   }
 
-  private static func segment(type: UInt64, _ place: Range<Int>) -> [UInt8] {
-    let (offset, size) = (UInt64(place.lowerBound), UInt64(place.count))
+  private static func segment(type: UInt64, _ range: Range<Int>) -> [UInt8] {
+    let (offset, size) = (UInt64(range.lowerBound), UInt64(range.count))
     return integer(type, 4) + integer(4, 4)
       + [offset, base + offset, base + offset, size, size, 8].flatMap { integer($0, 8) }
   }
 
   private static func section(
-    name: UInt64 = 0, type: UInt64, _ place: Range<Int>, link: UInt64 = 0, rowSize: UInt64 = 0
+    name: UInt64 = 0, type: UInt64, _ range: Range<Int>, link: UInt64 = 0, rowSize: UInt64 = 0
   ) -> [UInt8] {
     integer(name, 4) + integer(type, 4)
-      + [0, 0, UInt64(place.lowerBound), UInt64(place.count)].flatMap { integer($0, 8) }
+      + [0, 0, UInt64(range.lowerBound), UInt64(range.count)].flatMap { integer($0, 8) }
       + integer(link, 4) + integer(0, 4) + integer(1, 8) + integer(rowSize, 8)
   }
 

@@ -16,9 +16,9 @@ import Testing
     return try await Command(["get", server.url()] + arguments).end()
   }
 
-  private func check(_ result: Command.Result, _ status: Int32, _ words: String) {
+  private func check(_ result: Command.Result, _ status: Int32, _ message: String) {
     #expect(result.status == status)
-    #expect(result.errors == "larkspur: \(server.authority): \(words)\n")
+    #expect(result.errors == "larkspur: \(server.authority): \(message)\n")
   }
 
   /// CVE-2023-0833: error messages, which may be logged, contain no passwords.

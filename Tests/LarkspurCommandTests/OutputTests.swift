@@ -199,7 +199,7 @@ import Testing
     #expect(!result.errors.contains("%"))
   }
 
-  @Test func noProgressBesideABodyOrAStory() async throws {
+  @Test func noProgressBesideABodyOrAVerboseLog() async throws {
     #expect(try await Command.run("get", server.url("/bytes/9"), errors: .terminal).errors == "")
     let result = try await Command.run(
       "get", "-v", server.url("/bytes/9"), "-o", directory.file("new"), errors: .terminal)

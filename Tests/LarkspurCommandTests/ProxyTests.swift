@@ -123,13 +123,13 @@ import Testing
   // MARK: - Failures
 
   @Test func proxiesThatMakeNoSense() async throws {
-    for (text, words) in [
+    for (text, message) in [
       ("ftp://p", "--proxy: \"ftp\" is no kind of proxy: http, https, socks4, socks4a, socks5, socks5h are"),
       ("me:secret@p:0", "--proxy: the proxy's port is not a number from 1 to 65535"),
     ] {
       let result = try await get("http://a.invalid/", "-x", text)
       #expect(result.status == 5)
-      #expect(result.errors == "larkspur: \(words)\n")
+      #expect(result.errors == "larkspur: \(message)\n")
     }
     let variable = try await get(environment: ["all_proxy": "p:x/y"])
     #expect(variable.status == 5)

@@ -139,10 +139,10 @@ import Testing
     (["-X", "GET /"], "the method \"GET /\" is not a token"),
     (["-X", ""], "the method \"\" is not a token"),
   ])
-  func refused(arguments: [String], words: String) async throws {
+  func refused(arguments: [String], message: String) async throws {
     let result = try await Command(["get", server.url()] + arguments).end()
     #expect(result.status == 2)
-    #expect(result.errors == "larkspur: the request cannot be sent: \(words)\n")
+    #expect(result.errors == "larkspur: the request cannot be sent: \(message)\n")
     #expect(server.connectionsAccepted == 0)
   }
 }

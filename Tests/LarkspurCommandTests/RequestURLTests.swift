@@ -69,11 +69,11 @@ import Testing
   }
 
   /// The zone of an address selects a local interface and is not sent to the server.
-  @Test(arguments: ["[fe80::1%25eth0]", "[fe80::1%eth0]"]) func zones(place: String) throws {
-    let url = try RequestURL("https://user@\(place):8443/x?y")
+  @Test(arguments: ["[fe80::1%25eth0]", "[fe80::1%eth0]"]) func zones(authority: String) throws {
+    let url = try RequestURL("https://user@\(authority):8443/x?y")
     #expect(url.host == "fe80::1%eth0" && url.authority == "[fe80::1]:8443")
     #expect(url.uri == "https://[fe80::1%25eth0]:8443/x?y")
-    #expect(try RequestURL("http://\(place)/").uri == "http://[fe80::1%25eth0]/")
+    #expect(try RequestURL("http://\(authority)/").uri == "http://[fe80::1%25eth0]/")
     #expect(try RequestURL("http://a/s?f[x]=J%C3%BC|%^").uri == "http://a/s?f%5Bx%5D=J%C3%BC%7C%25%5E")
     for bad in ["[fe80::1%25]", "[fe80::1%]", "[fe80::1%a/b]", "[%25eth0]"] {
       #expect(throws: RequestURL.Invalid.self) { try RequestURL("http://\(bad)/") }
@@ -123,8 +123,8 @@ import Testing
     ("http://grün.example/", "the host name grün.example is not ASCII: write its xn-- form"),
     ("http://a\r\nb/", "the host name holds an illegal character: \"a\\r\\nb\""),
   ])
-  func malformed(text: String, words: String) {
-    #expect(throws: RequestURL.Invalid.malformed(words)) { try RequestURL(text) }
+  func malformed(text: String, message: String) {
+    #expect(throws: RequestURL.Invalid.malformed(message)) { try RequestURL(text) }
   }
 
   /// A backslash in the authority is refused. Browsers read it as a slash and connect to the first host, but RFC 3986

@@ -4,8 +4,10 @@ import Testing
 
 /// Tests the options for which `larkspur get` uses a session.
 @Suite struct SessionArgumentTests {
-  private func options(_ words: String...) throws -> GetOptions {
-    guard case .get(let options) = try Invocation(parsing: (["get"] + words)[...]) else { throw UsageError("no get") }
+  private func options(_ arguments: String...) throws -> GetOptions {
+    guard case .get(let options) = try Invocation(parsing: (["get"] + arguments)[...]) else {
+      throw UsageError("no get")
+    }
     return options
   }
 
@@ -88,8 +90,8 @@ import Testing
     (["-L", "--connect-timeout", "1"], "--connect-timeout and --location exclude each other"),
     (["--metrics", "--dangerously-log-keys"], "--dangerously-log-keys and --metrics exclude each other"),
   ])
-  func errors(words: [String], message: String) {
-    let error = #expect(throws: UsageError.self) { try Invocation(parsing: (["get", "x"] + words)[...]) }
+  func errors(arguments: [String], message: String) {
+    let error = #expect(throws: UsageError.self) { try Invocation(parsing: (["get", "x"] + arguments)[...]) }
     #expect(error?.description == message)
   }
 

@@ -161,14 +161,14 @@ import Testing
     ("/bytes/1000", 33, "the server sends the whole only"), ("/range/10", 36, "the server has other bytes: bytes */10"),
     ("/odd", 36, "the server sends bytes 0-9/10"), ("/status/404", 22, "the server answered with 404 Not Found"),
   ])
-  func resumeThatFails(path: String, status: Int32, words: String) async throws {
+  func resumeThatFails(path: String, status: Int32, message: String) async throws {
     server.route("GET", "/odd") { _ in
       TestServer.Response(status: 206, fields: ["Content-Range": "bytes 0-9/10"], body: .content(0..<10))
     }
     try directory.write("twenty bytes of mine", to: "file")
     let result = try await get(path, "--resume", "-o", directory.file("file"))
     #expect(result.status == status)
-    #expect(result.errors.contains(words), "\(result.errors)")
+    #expect(result.errors.contains(message), "\(result.errors)")
     #expect(try directory.text(of: "file") == "twenty bytes of mine")
   }
 
@@ -216,7 +216,7 @@ import Testing
     #expect(lines[3].hasSuffix("in all, 1 redirection"))
   }
 
-  @Test func story() async throws {
+  @Test func verboseLog() async throws {
     let result = try await get("/redirect/1", "-L", "-v", "-H", "X: y")
     #expect(result.status == 0)
     let lines = result.errors.split(separator: "\n").map(String.init)

@@ -6,15 +6,15 @@ import Testing
 @Suite struct TLSArgumentTests {
   private static let pin = "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
-  private func get(_ words: String...) throws -> TLSOptions {
-    guard case .get(let options) = try Invocation(parsing: (["get", "https://example.org"] + words)[...]) else {
+  private func get(_ arguments: String...) throws -> TLSOptions {
+    guard case .get(let options) = try Invocation(parsing: (["get", "https://example.org"] + arguments)[...]) else {
       throw UsageError("no get")
     }
     return options.tls
   }
 
-  private func pins(_ words: String...) throws -> PinsOptions {
-    guard case .pins(let options) = try Invocation(parsing: (["pins"] + words)[...]) else {
+  private func pins(_ arguments: String...) throws -> PinsOptions {
+    guard case .pins(let options) = try Invocation(parsing: (["pins"] + arguments)[...]) else {
       throw UsageError("no pins")
     }
     return options
@@ -31,15 +31,15 @@ import Testing
     expected.pins = [try #require(Pin(Self.pin)), try #require(Pin(Self.pin))]
     expected.minimumVersion = .tls13
     expected.logsKeys = true
-    let words = [
+    let arguments = [
       "--cacert", "roots", "--cert=certificate", "--key", "key", "--pass=a=b c", "--pin", Self.pin, "--tls-min", "1.3",
       "--pin=" + Self.pin, "--dangerously-log-keys", "--tls-max", "1.3",
     ]
-    guard case .get(let options) = try Invocation(parsing: (["get"] + words + ["x"])[...]) else {
+    guard case .get(let options) = try Invocation(parsing: (["get"] + arguments + ["x"])[...]) else {
       throw UsageError("no get")
     }
     #expect(options.tls == expected)
-    guard case .pins(let options) = try Invocation(parsing: (["pins"] + words + ["x"])[...]) else {
+    guard case .pins(let options) = try Invocation(parsing: (["pins"] + arguments + ["x"])[...]) else {
       throw UsageError("no pins")
     }
     #expect(options.tls == expected)
@@ -76,9 +76,9 @@ import Testing
     (["--cacert"], "--cacert needs a value"), (["--insecure=1"], "--insecure takes no value"),
     (["--dangerously-log-keys=x"], "--dangerously-log-keys takes no value"), (["--ciphers", "x"], "unknown option"),
   ])
-  func errors(words: [String], message: String) {
+  func errors(arguments: [String], message: String) {
     for (command, topic) in [("get", HelpTopic.get), ("pins", .pins)] {
-      let error = #expect(throws: UsageError.self) { try Invocation(parsing: ([command, "x"] + words)[...]) }
+      let error = #expect(throws: UsageError.self) { try Invocation(parsing: ([command, "x"] + arguments)[...]) }
       #expect(error?.description.hasPrefix(message) == true)
       #expect(error?.topic == topic)
     }
@@ -89,8 +89,8 @@ import Testing
     (["", "b"], "the URL is empty"), (["a", "-v"], "unknown option -v"),
     (["a", "--connect-timeout", "soon"], "--connect-timeout wants seconds, such as 2 or 0.5, not \"soon\""),
   ])
-  func errorsOfPins(words: [String], message: String) {
-    let error = #expect(throws: UsageError.self) { try Invocation(parsing: (["pins"] + words)[...]) }
+  func errorsOfPins(arguments: [String], message: String) {
+    let error = #expect(throws: UsageError.self) { try Invocation(parsing: (["pins"] + arguments)[...]) }
     #expect(error == UsageError(message, topic: .pins))
   }
 
@@ -146,7 +146,7 @@ import Testing
       (-62_135_596_800, "0001-01-01"), (253_402_300_799, "9999-12-31"), (-62_135_596_801, "?"),
       (253_402_300_800, "?"), (.min, "?"), (.max, "?"),
     ] as [(Int64, String)])
-  func dates(seconds: Int64, words: String) {
-    #expect(Format.date(seconds) == words)
+  func dates(seconds: Int64, text: String) {
+    #expect(Format.date(seconds) == text)
   }
 }

@@ -28,10 +28,10 @@ import Testing
 
   /// Expects the error for an unusable file, and no connection.
   private func expectUnusable(
-    _ result: Command.Result, _ words: String, sourceLocation: SourceLocation = #_sourceLocation
+    _ result: Command.Result, _ message: String, sourceLocation: SourceLocation = #_sourceLocation
   ) {
     #expect(result.status == 58, sourceLocation: sourceLocation)
-    #expect(result.errors == "larkspur: \(words)\n", sourceLocation: sourceLocation)
+    #expect(result.errors == "larkspur: \(message)\n", sourceLocation: sourceLocation)
     #expect(server.server.connectionsAccepted == 0, sourceLocation: sourceLocation)
   }
 
@@ -75,9 +75,9 @@ import Testing
   @Test func unusableFiles() async throws {
     let (certificate, key) = (directory.file("client.pem"), directory.file("key.pem"))
     let missing = directory.file("none")
-    let words = "could not read \(missing): No such file or directory (ENOENT)"
-    expectUnusable(try await get("--cert", missing, "--key", key), words)
-    expectUnusable(try await get("--cert", certificate, "--key", missing), words)
+    let message = "could not read \(missing): No such file or directory (ENOENT)"
+    expectUnusable(try await get("--cert", missing, "--key", key), message)
+    expectUnusable(try await get("--cert", certificate, "--key", missing), message)
     // The file has no private key.
     expectUnusable(
       try await get("--cert", certificate), "\(certificate): the client certificate or its key cannot be read")

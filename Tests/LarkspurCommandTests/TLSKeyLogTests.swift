@@ -72,7 +72,7 @@ import Testing
     #expect(mkfifo(directory.file("pipe"), 0o600) == 0)
     let reader = open(directory.file("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     defer { close(reader) }
-    for (name, words) in [
+    for (name, message) in [
       ("group", "others have access to it"), ("others", "others have access to it"),
       ("writable", "others have access to it"), ("link", "it is a symbolic link"), ("pipe", "it is no regular file"),
       ("none/keys", "No such file or directory"),
@@ -83,7 +83,7 @@ import Testing
       #expect(result.status == 23)
       #expect(
         result.errors
-          == warning(file) + "larkspur: cannot set up TLS: the keys cannot be logged (\(file): \(words))\n")
+          == warning(file) + "larkspur: cannot set up TLS: the keys cannot be logged (\(file): \(message))\n")
     }
     for name in ["own", "group", "others", "writable"] { #expect(try directory.text(of: name) == "old\n") }
     #expect(server.server.connectionsAccepted == 0)

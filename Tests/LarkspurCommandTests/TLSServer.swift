@@ -48,10 +48,10 @@ final class TLSServer {
 
   /// Expects that the command failed with this status and this message about the server.
   func expectFailure(
-    _ result: Command.Result, _ status: Int32, _ words: String, sourceLocation: SourceLocation = #_sourceLocation
+    _ result: Command.Result, _ status: Int32, _ message: String, sourceLocation: SourceLocation = #_sourceLocation
   ) {
     #expect(result.status == status, sourceLocation: sourceLocation)
-    #expect(result.errors == "larkspur: \(server.authority): \(words)\n", sourceLocation: sourceLocation)
+    #expect(result.errors == "larkspur: \(server.authority): \(message)\n", sourceLocation: sourceLocation)
   }
 }
 

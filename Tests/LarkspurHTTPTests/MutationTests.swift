@@ -115,18 +115,18 @@ import Testing
 
   @Test(arguments: responses, Array("\r\n\0\t :".utf8)) func everyByteReplaced(response: Response, byte: UInt8) {
     let bytes = Array(response.parts.map(\.text).joined().utf8)
-    var place = 0
+    var index = 0
     var isFirstField = true
     var isBehindReason = false
     for (part, text) in response.parts {
       defer { isBehindReason = part == .reason }
       if part == .statusLine || part == .chunkSize { isFirstField = true }
       for (offset, original) in text.utf8.enumerated() {
-        defer { place += 1 }
+        defer { index += 1 }
         guard original != byte else { continue }
         var changed = bytes
-        changed[place] = byte
-        let transcript = read(changed, requests: [response.request], splits: .around([place]))
+        changed[index] = byte
+        let transcript = read(changed, requests: [response.request], splits: .around([index]))
         let isEmptyHead = isBehindReason && offset == 0 && byte == UInt8(ascii: "\n")
         let expected =
           isEmptyHead

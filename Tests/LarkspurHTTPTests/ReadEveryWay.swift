@@ -9,10 +9,10 @@ enum Splits {
   /// Around these positions only: for large inputs, or very many, all positions would take too long.
   case around([Int])
 
-  func places(in count: Int) -> [Int] {
+  func offsets(in count: Int) -> [Int] {
     switch self {
     case .everywhere: Array(0...count)
-    case .around(let places): Set(places.flatMap { $0 - 3...$0 + 3 }).filter { 0...count ~= $0 }.sorted()
+    case .around(let offsets): Set(offsets.flatMap { $0 - 3...$0 + 3 }).filter { 0...count ~= $0 }.sorted()
     }
   }
 }
@@ -33,7 +33,7 @@ func read(
   }
   // The listener copies what it keeps with each piece, which is too slow for large inputs.
   if bytes.count < 4096 { check(Cuts.single(bytes), "byte by byte") }
-  for place in splits.places(in: bytes.count) { check(Cuts.two(bytes, at: place), "split at \(place)") }
+  for offset in splits.offsets(in: bytes.count) { check(Cuts.two(bytes, at: offset), "split at \(offset)") }
   if let difference = NaiveReader.disagreement(with: whole, over: bytes, requests: requests) {
     Issue.record("\(difference)", sourceLocation: sourceLocation)
   }

@@ -17,8 +17,8 @@ final class NginxServer: TLSServer {
       try files.write("nginx.conf", Self.configuration(plan, files, port))
       do throws(RealServer.Unavailable) {
         process = try ServerProcess(
-          RealServer.Kind.nginx.program, ["-p", files.folder.path, "-c", files.path("nginx.conf"), "-e", "stderr"],
-          readyWords: RealServer.Kind.nginx.readyWords)
+          RealServer.Kind.nginx.program, ["-p", files.directory.path, "-c", files.path("nginx.conf"), "-e", "stderr"],
+          readyText: RealServer.Kind.nginx.readyText)
         tcpPort = port
         return
       } catch {
@@ -34,13 +34,13 @@ final class NginxServer: TLSServer {
   }
 
   private static func configuration(_ plan: TLSPlan, _ files: TLSFiles, _ port: UInt16) -> String {
-    let folder = files.folder.path
+    let directory = files.directory.path
     return Self.configuration(
-      folder,
+      directory,
       """
       server {
         listen 127.0.0.1:\(port)\(plan.isPlain ? "" : " ssl");
-        root \(folder);
+        root \(directory);
         location = /name { default_type text/plain; return 200 $ssl_server_name; }
         \((plan.isPlain ? [] : security(plan, files)).map { $0 + ";" }.joined(separator: "\n  "))
         \(plan.nginxLines)
@@ -48,21 +48,21 @@ final class NginxServer: TLSServer {
       """)
   }
 
-  /// Returns the configuration of a server in the foreground that keeps all its files in `folder`.
-  static func configuration(_ folder: String, _ http: String) -> String {
+  /// Returns the configuration of a server in the foreground that keeps all its files in `directory`.
+  static func configuration(_ directory: String, _ http: String) -> String {
     """
     daemon off;
     master_process off;
-    pid \(folder)/nginx.pid;
+    pid \(directory)/nginx.pid;
     error_log stderr notice;
     events { use epoll; }
     http {
       access_log off;
-      client_body_temp_path \(folder)/tmp/body;
-      proxy_temp_path \(folder)/tmp/proxy;
-      fastcgi_temp_path \(folder)/tmp/fastcgi;
-      uwsgi_temp_path \(folder)/tmp/uwsgi;
-      scgi_temp_path \(folder)/tmp/scgi;
+      client_body_temp_path \(directory)/tmp/body;
+      proxy_temp_path \(directory)/tmp/proxy;
+      fastcgi_temp_path \(directory)/tmp/fastcgi;
+      uwsgi_temp_path \(directory)/tmp/uwsgi;
+      scgi_temp_path \(directory)/tmp/scgi;
       \(http)
     }
     """

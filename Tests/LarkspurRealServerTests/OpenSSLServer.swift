@@ -1,7 +1,7 @@
 import Foundation
 import LarkspurTestServer
 
-/// `openssl s_server`, which serves the files of its folder over HTTP/1.0.
+/// `openssl s_server`, which serves the files of its directory over HTTP/1.0.
 final class OpenSSLServer: TLSServer {
   static let program = "/usr/bin/openssl"
 
@@ -14,10 +14,10 @@ final class OpenSSLServer: TLSServer {
     try requireProgram(Self.program, package: "openssl")
     files = try TLSFiles(plan)
     process = try ServerProcess(
-      Self.program, Self.arguments(plan, files, port ?? 0), in: files.folder.path, readyWords: "ACCEPT")
-    let words = "ACCEPT 127.0.0.1:"
+      Self.program, Self.arguments(plan, files, port ?? 0), in: files.directory.path, readyText: "ACCEPT")
+    let text = "ACCEPT 127.0.0.1:"
     let greeting = process.greeting
-    let said = greeting.firstRange(of: words).map { greeting[$0.upperBound...] } ?? ""
+    let said = greeting.firstRange(of: text).map { greeting[$0.upperBound...] } ?? ""
     guard let port = port ?? UInt16(said.prefix { $0.isNumber }) else {
       process.end()
       throw RealServer.Unavailable(description: "s_server names no port: \(greeting)")

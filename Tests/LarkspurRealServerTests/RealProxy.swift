@@ -46,7 +46,7 @@ final class RealProxy {
         "configuration", kind.configuration(files, port, certificate == nil ? nil : securePort))
       do throws(RealServer.Unavailable) {
         process = try ServerProcess(
-          kind.program, kind.arguments(files, port), in: files.folder.path, readyWords: kind.readyWords)
+          kind.program, kind.arguments(files, port), in: files.directory.path, readyText: kind.readyText)
         (self.port, self.securePort) = (port, securePort)
         break
       } catch {
@@ -74,24 +74,24 @@ final class RealProxy {
     throw RealServer.Unavailable(description: "\(kind) does not listen")
   }
 
-  /// Files in a folder of their own that every user can read, whichever the proxy runs as.
+  /// Files in a directory of their own that every user can read, whichever the proxy runs as.
   final class Files {
-    let folder: URL
+    let directory: URL
 
     init() throws {
-      folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-proxy-\(UUID().uuidString)")
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      chmod(folder.path, 0o755)
+      directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-proxy-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+      chmod(directory.path, 0o755)
     }
 
     deinit {
-      try? FileManager.default.removeItem(at: folder)
+      try? FileManager.default.removeItem(at: directory)
     }
 
-    func path(_ name: String) -> String { folder.appending(path: name).path }
+    func path(_ name: String) -> String { directory.appending(path: name).path }
 
     func write(_ name: String, _ text: String) throws {
-      try Data(text.utf8).write(to: folder.appending(path: name))
+      try Data(text.utf8).write(to: directory.appending(path: name))
       chmod(path(name), 0o644)
     }
   }
@@ -117,7 +117,7 @@ extension RealProxy.Kind {
   }
 
   /// The output after which the proxy serves, or `nil` if it prints nothing.
-  var readyWords: String? {
+  var readyText: String? {
     switch self {
     case .squid, .squidDigest: "Accepting HTTP Socket connections"
     case .tinyproxy: "Accepting connections"
@@ -150,7 +150,7 @@ extension RealProxy.Kind {
       cache_mem 1 MB
       cache_log /dev/null
       access_log none
-      coredump_dir \(files.folder.path)
+      coredump_dir \(files.directory.path)
       visible_hostname squid.example
       shutdown_lifetime 0 seconds
       """

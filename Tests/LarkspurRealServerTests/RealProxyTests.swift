@@ -135,8 +135,8 @@ import Testing
     let proxy = try RealProxy(.squidDigest)
     let outcome = try await get(secure, through: "127.0.0.1:\(proxy.port)") { challenge in
       let parts = challenge.values.first?.split(separator: "\"").map(String.init) ?? []
-      guard let place = parts.firstIndex(where: { $0.hasSuffix("nonce=") }), place + 1 < parts.count else { return nil }
-      let nonce = parts[place + 1]
+      guard let index = parts.firstIndex(where: { $0.hasSuffix("nonce=") }), index + 1 < parts.count else { return nil }
+      let nonce = parts[index + 1]
       let own = Self.md5("me:\(RealProxy.realm):\(password)")
       let target = challenge.request.target
       let request = Self.md5("\(challenge.request.method):\(target)")

@@ -16,7 +16,7 @@ final class RealServer {
     var package: String { self == .nginx ? "nginx" : "apache2" }
     var program: String { "/usr/sbin/" + package }
     /// The output after its port is open and it serves.
-    var readyWords: String {
+    var readyText: String {
       self == .nginx ? "using the \"epoll\" event method" : "resuming normal operations"
     }
 
@@ -29,7 +29,7 @@ final class RealServer {
 
   let kind: Kind
   let port: UInt16
-  private let folder: URL
+  private let directory: URL
   private let process: ServerProcess
 
   static let hundredKiB = TestServer.content(count: 100 * 1024)
@@ -38,13 +38,13 @@ final class RealServer {
   init(_ kind: Kind) throws {
     try kind.check()
     self.kind = kind
-    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
+    directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
     var attempt = 1
     while true {
       let port = try Self.freePort()
-      try Self.write(kind, folder, port)
+      try Self.write(kind, directory, port)
       do throws(Unavailable) {
-        process = try ServerProcess(kind.program, Self.arguments(kind, folder), readyWords: kind.readyWords)
+        process = try ServerProcess(kind.program, Self.arguments(kind, directory), readyText: kind.readyText)
         self.port = port
         return
       } catch {
@@ -57,7 +57,7 @@ final class RealServer {
 
   deinit {
     process.end(hasChildren: kind == .apache)
-    try? FileManager.default.removeItem(at: folder)
+    try? FileManager.default.removeItem(at: directory)
   }
 
   /// Returns a port that was free a moment ago: the kernel chooses it for a listener that is closed again.
@@ -79,28 +79,28 @@ final class RealServer {
     }
   }
 
-  private static func arguments(_ kind: Kind, _ folder: URL) -> [String] {
+  private static func arguments(_ kind: Kind, _ directory: URL) -> [String] {
     switch kind {
-    case .nginx: ["-p", folder.path, "-c", folder.path + "/nginx.conf", "-e", "stderr"]
-    case .apache: ["-d", folder.path, "-f", folder.path + "/httpd.conf", "-DFOREGROUND"]
+    case .nginx: ["-p", directory.path, "-c", directory.path + "/nginx.conf", "-e", "stderr"]
+    case .apache: ["-d", directory.path, "-f", directory.path + "/httpd.conf", "-DFOREGROUND"]
     }
   }
 
   // MARK: - Files
 
-  private static func write(_ kind: Kind, _ folder: URL, _ port: UInt16) throws {
+  private static func write(_ kind: Kind, _ directory: URL, _ port: UInt16) throws {
     let files = FileManager.default
     for name in ["www/directory", "www/uploads", "cgi", "logs", "tmp"] {
-      try files.createDirectory(at: folder.appending(path: name), withIntermediateDirectories: true)
+      try files.createDirectory(at: directory.appending(path: name), withIntermediateDirectories: true)
       // The server may run as another user.
-      chmod(folder.appending(path: name).path, 0o777)
+      chmod(directory.appending(path: name).path, 0o777)
     }
     func put(_ path: String, _ bytes: [UInt8], mode: mode_t = 0o644) throws {
-      try Data(bytes).write(to: folder.appending(path: path))
-      chmod(folder.appending(path: path).path, mode)
+      try Data(bytes).write(to: directory.appending(path: path))
+      chmod(directory.appending(path: path).path, mode)
     }
-    chmod(folder.path, 0o755)
-    chmod(folder.appending(path: "www").path, 0o755)
+    chmod(directory.path, 0o755)
+    chmod(directory.appending(path: "www").path, 0o755)
     try put("mime.types", Array("text/html shtml\n".utf8))
     try put("www/small", Array("Hello, world!".utf8))
     try put("www/100k", hundredKiB)
@@ -108,7 +108,7 @@ final class RealServer {
     try put("www/page.shtml", Array("<!--#set var=\"a\" value=\"included\" --><!--#echo var=\"a\" -->".utf8))
     // Apache passes the whole body on before it reads the answer, so a script that answered meanwhile would block it.
     let echo =
-      "#!/bin/sh\nfile=$(mktemp -p \(folder.path)/tmp)\ncat > $file\n"
+      "#!/bin/sh\nfile=$(mktemp -p \(directory.path)/tmp)\ncat > $file\n"
       + "printf 'Content-Type: text/plain\\r\\n\\r\\n'\ncat $file\nrm $file\n"
     try put("cgi/echo", Array(echo.utf8), mode: 0o755)
     try put(
@@ -118,26 +118,26 @@ final class RealServer {
       mode: 0o755)
     try put("cgi/empty", Array("#!/bin/sh\nprintf 'Status: 204\\r\\n\\r\\n'\n".utf8), mode: 0o755)
     try put(
-      kind == .nginx ? "nginx.conf" : "httpd.conf", Array((kind == .nginx ? nginx : apache)(folder.path, port).utf8))
+      kind == .nginx ? "nginx.conf" : "httpd.conf", Array((kind == .nginx ? nginx : apache)(directory.path, port).utf8))
   }
 
-  private static func nginx(_ folder: String, _ port: UInt16) -> String {
+  private static func nginx(_ directory: String, _ port: UInt16) -> String {
     NginxServer.configuration(
-      folder,
+      directory,
       """
       keepalive_requests 1000;
       server {
         listen 127.0.0.1:\(port);
-        root \(folder)/www;
+        root \(directory)/www;
         location = /page.shtml { ssi on; ssi_types *; }
         location = /empty { return 204; }
         location /uploads/ { dav_methods PUT DELETE; client_max_body_size 10m; }
-        location = /three { alias \(folder)/www/small; keepalive_requests 3; }
+        location = /three { alias \(directory)/www/small; keepalive_requests 3; }
       }
       """)
   }
 
-  private static func apache(_ folder: String, _ port: UInt16) -> String {
+  private static func apache(_ directory: String, _ port: UInt16) -> String {
     let modules = [
       "mpm_event", "authz_core", "alias", "cgi", "dir", "env", "filter", "include", "mime", "setenvif",
     ].map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
@@ -145,8 +145,8 @@ final class RealServer {
       \(modules)
       ServerName a.example
       Listen 127.0.0.1:\(port)
-      PidFile \(folder)/httpd.pid
-      DefaultRuntimeDir \(folder)/tmp
+      PidFile \(directory)/httpd.pid
+      DefaultRuntimeDir \(directory)/tmp
       Mutex pthread
       ErrorLog /dev/stderr
       LogLevel notice
@@ -158,9 +158,9 @@ final class RealServer {
       MaxRequestWorkers 64
       KeepAlive On
       MaxKeepAliveRequests 1000
-      TypesConfig \(folder)/mime.types
-      DocumentRoot \(folder)/www
-      ScriptAlias /cgi/ \(folder)/cgi/
+      TypesConfig \(directory)/mime.types
+      DocumentRoot \(directory)/www
+      ScriptAlias /cgi/ \(directory)/cgi/
       AddOutputFilter INCLUDES .shtml
       <Directory />
         Options +Includes +ExecCGI

@@ -134,7 +134,7 @@ struct Ask: Sendable {
       let exchange = try await connection.send(request("GET", "/large"))
       var count = 0
       var checksum = TestServer.Checksum()
-      while try await exchange.receivePiece({ piece in
+      while try await exchange.receiveData({ piece in
         count += piece.count
         checksum.update(piece)
       }) {}

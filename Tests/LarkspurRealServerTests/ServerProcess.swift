@@ -19,19 +19,19 @@ struct ServerProcess {
   /// The output until the program was ready.
   let greeting: String
 
-  /// Starts a program, and reads its output until it has printed `readyWords`.
+  /// Starts a program, and reads its output until it has printed `readyText`.
   ///
-  /// - Parameter folder: The working directory, or `nil` for the present one.
+  /// - Parameter directory: The working directory, or `nil` for the present one.
   /// - Parameter readyWords: Text that the program prints when it is ready, or `nil` if it prints nothing.
   /// - Throws: An error with the program's output if the program ends before it is ready.
   init(
-    _ program: String, _ arguments: [String], in folder: String? = nil, readyWords: String?
+    _ program: String, _ arguments: [String], in directory: String? = nil, readyText: String?
   ) throws(RealServer.Unavailable) {
-    let (identifier, output) = try Self.start(program, arguments, in: folder)
+    let (identifier, output) = try Self.start(program, arguments, in: directory)
     self.identifier = identifier
     var text = ""
-    // Waits for the rest of the line that contains the words.
-    while let readyWords, text.firstRange(of: readyWords).map({ text[$0.upperBound...].contains("\n") }) != true {
+    // Waits for the rest of the line that contains the text.
+    while let readyText, text.firstRange(of: readyText).map({ text[$0.upperBound...].contains("\n") }) != true {
       guard let more = Self.read(output) else {
         close(output)
         _ = Self.reap(identifier)
@@ -89,7 +89,7 @@ struct ServerProcess {
   ///
   /// - Returns: The process's identifier, and the reading end of the pipe for its output, which the caller closes.
   static func start(
-    _ program: String, _ arguments: [String], in folder: String? = nil
+    _ program: String, _ arguments: [String], in directory: String? = nil
   ) throws(RealServer.Unavailable) -> (pid_t, Int32) {
     var ends: [Int32] = [0, 0]
     // Close-on-exec from the beginning: a program that another test starts meanwhile must not inherit the pipe.
@@ -111,12 +111,12 @@ struct ServerProcess {
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
     // The shell changes the directory, and becomes the program.
-    let words = folder.map { ["/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", $0] } ?? []
-    var list = (words + [program] + arguments).map { strdup($0) }
+    let shell = directory.map { ["/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", $0] } ?? []
+    var list = (shell + [program] + arguments).map { strdup($0) }
     list.append(nil)
     defer { for text in list { free(text) } }
     var identifier: pid_t = 0
-    let error = posix_spawn(&identifier, words.first ?? program, &actions, &attributes, list, environ)
+    let error = posix_spawn(&identifier, shell.first ?? program, &actions, &attributes, list, environ)
     close(ends[1])
     guard error == 0 else {
       close(ends[0])

@@ -42,7 +42,7 @@ extension TLSMatrix {
     Row(
       "ours: post-handshake NewSessionTicket x1000",
       note: "The last four are kept.",
-      story("four are used", versions: [.tls1_3]) { plan in
+      scenario("four are used", versions: [.tls1_3]) { plan in
         var plan = plan
         plan.ours = { $0.ticketCount = 0 }
         let server = try TestServer(plan)
@@ -99,7 +99,7 @@ extension TLSMatrix {
   private static func renegotiation(
     _ name: String, _ outcome: TLSOutcome = .answered(200), then steps: [TestServer.Step]
   ) -> Trial {
-    story(name, outcome, versions: [.tls1_2]) { plan in
+    scenario(name, outcome, versions: [.tls1_2]) { plan in
       let server = try TestServer(plan)
       server.enqueue(.init([.expectRequest] + steps))
       let visit = try await TLSClient(plan).visit(server, as: plan.host)
@@ -113,7 +113,7 @@ extension TLSMatrix {
 
   /// A record that is too long, and the alert with which the client answers.
   private static func overflow(_ name: String, _ step: TestServer.Step) -> Trial {
-    story(name, .fails(.protocolViolation)) { plan in
+    scenario(name, .fails(.protocolViolation)) { plan in
       let server = try TestServer(plan)
       server.enqueue([.expectRequest, .send(lengthHead), step, .expectClose])
       let visit = try await TLSClient(plan).visit(server, as: plan.host)
@@ -131,7 +131,7 @@ extension TLSMatrix {
   }
 
   /// A trial with more than one visit, or with a check of the server afterwards.
-  static func story(
+  static func scenario(
     _ name: String, _ outcome: TLSOutcome = .answered(200), versions: [TLSPlan.Version] = [.tls1_2, .tls1_3],
     by servers: [TLSServerKind] = [.ours], _ run: @escaping @Sendable (TLSPlan) async throws -> TLSVisit
   ) -> Trial {
@@ -140,10 +140,10 @@ extension TLSMatrix {
 }
 
 extension TLSVisit {
-  /// Returns this visit with an unexpected outcome, described by `words`.
-  func but(_ words: String) -> TLSVisit {
+  /// Returns this visit with an unexpected outcome, described by `message`.
+  func but(_ message: String) -> TLSVisit {
     var visit = self
-    visit.outcome = .unexpected(words)
+    visit.outcome = .unexpected(message)
     return visit
   }
 }

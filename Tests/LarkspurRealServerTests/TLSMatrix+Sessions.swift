@@ -38,7 +38,7 @@ extension TLSMatrix {
         let server = try kind.start(plan)
         return try await visitBothNames(server, plan)
       },
-      story("what is offered") { plan in
+      scenario("what is offered") { plan in
         var plan = plan
         try plan.presentLeaf { $0.alternativeNames = [.dns("a.test"), .dns("b.test")] }
         let server = try TestServer(plan)

@@ -36,14 +36,14 @@ import Testing
       for version in trial.versions {
         for kind in trial.servers {
           let plan = try TLSPlan(.get(), version)
-          let place = "\(row.name), \(trial.name), \(kind), \(version)"
+          let context = "\(row.name), \(trial.name), \(kind), \(version)"
           do {
             let visit = try await trial.run(kind, plan)
-            #expect(visit.outcome == trial.outcome, "\(place)")
+            #expect(visit.outcome == trial.outcome, "\(context)")
             guard case .answered = visit.outcome, let handshake = visit.handshake else { continue }
-            #expect(handshake.version.rawValue == version.rawValue, "\(place)")
+            #expect(handshake.version.rawValue == version.rawValue, "\(context)")
           } catch let error as RealServer.Unavailable {
-            Issue.record("\(place): \(error)")
+            Issue.record("\(context): \(error)")
           }
         }
       }

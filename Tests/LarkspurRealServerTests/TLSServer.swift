@@ -42,16 +42,16 @@ extension TestServer: TLSServer {
   }
 }
 
-/// The files that a server reads, in a folder that is deleted with this object.
+/// The files that a server reads, in a directory that is deleted with this object.
 final class TLSFiles: Sendable {
-  let folder: URL
+  let directory: URL
 
   init(_ plan: TLSPlan) throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-tls-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder.appending(path: "tmp"), withIntermediateDirectories: true)
+    directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-tls-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory.appending(path: "tmp"), withIntermediateDirectories: true)
     // nginx's worker may run as another user.
-    chmod(folder.path, 0o755)
-    chmod(folder.appending(path: "tmp").path, 0o777)
+    chmod(directory.path, 0o755)
+    chmod(directory.appending(path: "tmp").path, 0o777)
     try write("chain.pem", plan.chain.map(Self.pem).joined())
     try write("leaf.pem", plan.chain.prefix(1).map(Self.pem).joined())
     try write("rest.pem", plan.chain.dropFirst().map(Self.pem).joined())
@@ -59,17 +59,17 @@ final class TLSFiles: Sendable {
     try write("clients.pem", plan.authorities.clients.rootCertificatePEM)
     try write("small", "Hello, world!")
     if let group = plan.dhParameters { try write("dh.pem", group) }
-    if let staple = plan.staple { try Data(staple).write(to: folder.appending(path: "staple.der")) }
+    if let staple = plan.staple { try Data(staple).write(to: directory.appending(path: "staple.der")) }
   }
 
   deinit {
-    try? FileManager.default.removeItem(at: folder)
+    try? FileManager.default.removeItem(at: directory)
   }
 
-  func path(_ name: String) -> String { folder.appending(path: name).path }
+  func path(_ name: String) -> String { directory.appending(path: name).path }
 
   func write(_ name: String, _ text: String) throws {
-    try Data(text.utf8).write(to: folder.appending(path: name))
+    try Data(text.utf8).write(to: directory.appending(path: name))
     chmod(path(name), 0o644)
   }
 
@@ -85,8 +85,8 @@ final class TLSFiles: Sendable {
 /// message.
 func requireProgram(_ program: String, package: String) throws {
   guard !FileManager.default.isExecutableFile(atPath: program) else { return }
-  let words = "\(program) is not there: install the package \(package)"
-  guard ProcessInfo.processInfo.environment["CI"] == nil else { throw RealServer.Unavailable(description: words) }
-  FileHandle.standardError.write(Data("skipped: \(words)\n".utf8))
-  try Test.cancel("\(words)")
+  let message = "\(program) is not there: install the package \(package)"
+  guard ProcessInfo.processInfo.environment["CI"] == nil else { throw RealServer.Unavailable(description: message) }
+  FileHandle.standardError.write(Data("skipped: \(message)\n".utf8))
+  try Test.cancel("\(message)")
 }

@@ -39,7 +39,7 @@ enum TLSOutcome: Hashable, Sendable, CustomStringConvertible {
     case .fails(let problem): "failure: \(problem)"
     case .pinMismatch: "a pin that does not match"
     case .failsOtherwise(let error): "failure outside of TLS: \(error)"
-    case .unexpected(let words): words
+    case .unexpected(let message): message
     }
   }
 }
@@ -75,11 +75,11 @@ struct TLSClient: Sendable {
     on loop: ClientLoop
   ) async -> TLSVisit {
     var visit = TLSVisit(outcome: .answered(0))
-    let told = Told()
+    let observed = Observed()
     do {
       guard let name = ServerName(host: host) else { throw TransportError.tls(TLSError(.hostInvalid)) }
       let connection = try await Connection.open(to: [.loopback(port: port)], on: loop) { event, _ in
-        if case .secured(let handshake) = event { told.handshake = handshake }
+        if case .secured(let handshake) = event { observed.handshake = handshake }
       }
       defer { connection.close() }
       try await connection.secure(
@@ -95,7 +95,7 @@ struct TLSClient: Sendable {
     } catch {
       visit.outcome = .failsOtherwise(.internalInconsistency)
     }
-    visit.handshake = told.handshake
+    visit.handshake = observed.handshake
     return visit
   }
 
@@ -112,7 +112,7 @@ struct TLSClient: Sendable {
     }
   }
 
-  private final class Told {
+  private final class Observed {
     var handshake: Handshake?
   }
 }

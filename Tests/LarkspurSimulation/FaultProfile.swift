@@ -26,25 +26,25 @@ struct FaultProfile {
   var idleFaults = 0
   var answerFaults = 0
 
-  init(_ dice: inout SeededRandom) {
-    isCalm = dice.chance(1, of: 5)
-    latency = dice.pick([
+  init(_ random: inout SeededRandom) {
+    isCalm = random.chance(1, of: 5)
+    latency = random.pick([
       microseconds(10)...microseconds(50), microseconds(500)...milliseconds(3), milliseconds(20)...milliseconds(80),
       0...milliseconds(400),
     ])
-    segmentBytes = dice.pick([1...40, 1...1_500, 500...1_500, 1_000...20_000])
-    sendBufferBytes = dice.pick([200, 5_000, 100_000])
-    receiveWindowBytes = dice.pick([300, 10_000, 300_000])
-    callTime = dice.pick([0, 1_000, 20_000])
-    eventsPerWaitMax = dice.pick([1, 3, 128])
+    segmentBytes = random.pick([1...40, 1...1_500, 500...1_500, 1_000...20_000])
+    sendBufferBytes = random.pick([200, 5_000, 100_000])
+    receiveWindowBytes = random.pick([300, 10_000, 300_000])
+    callTime = random.pick([0, 1_000, 20_000])
+    eventsPerWaitMax = random.pick([1, 3, 128])
     guard !isCalm else { return }
-    lateness = dice.pick([0, milliseconds(1), milliseconds(300), seconds(100)])
-    if dice.chance(1, of: 10) { descriptorsMax = dice.number(1...6) }
-    if dice.chance(1, of: 4) { kernelFaults = dice.number(1...5) }
-    if dice.chance(1, of: 4) { nameFaults = dice.number(5...60) }
-    if dice.chance(1, of: 3) { connectFaults = dice.number(5...60) }
-    if dice.chance(1, of: 4) { cuts = dice.number(5...50) }
-    if dice.chance(1, of: 2) { idleFaults = dice.number(10...90) }
-    if dice.chance(2, of: 3) { answerFaults = dice.number(5...60) }
+    lateness = random.pick([0, milliseconds(1), milliseconds(300), seconds(100)])
+    if random.chance(1, of: 10) { descriptorsMax = random.number(1...6) }
+    if random.chance(1, of: 4) { kernelFaults = random.number(1...5) }
+    if random.chance(1, of: 4) { nameFaults = random.number(5...60) }
+    if random.chance(1, of: 3) { connectFaults = random.number(5...60) }
+    if random.chance(1, of: 4) { cuts = random.number(5...50) }
+    if random.chance(1, of: 2) { idleFaults = random.number(10...90) }
+    if random.chance(2, of: 3) { answerFaults = random.number(5...60) }
   }
 }

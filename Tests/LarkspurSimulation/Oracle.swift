@@ -39,12 +39,12 @@ final class Oracle {
   /// Maximum number of complaints that are kept.
   private static let complaintsMax = 20
 
-  func complain(_ words: String) {
-    if complaints.count < Self.complaintsMax { complaints.append(words) }
+  func complain(_ message: String) {
+    if complaints.count < Self.complaintsMax { complaints.append(message) }
   }
 
-  func check(_ isFine: Bool, _ words: @autoclosure () -> String) {
-    if !isFine { complain(words()) }
+  func check(_ isFine: Bool, _ message: @autoclosure () -> String) {
+    if !isFine { complain(message()) }
   }
 
   // MARK: - Requests

@@ -2,55 +2,55 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// The checks of a world that the ledger does not make.
+/// The checks of a scenario that the oracle does not make.
 extension Scenario {
   func checkLimits(at address: SocketAddress) {
     let open = kernel.openLinks.compactMap(\.address).filter { !Self.privateAddresses.contains($0) } + [address]
     guard let names = names.first(where: { $0.addresses.contains(address) })?.addresses else { return }
     // A dial has at most as many sockets as there are addresses.
     let here = open.count { names.contains($0) }
-    ledger.check(here <= options.limits.perEndpointMax * names.count, "\(here) connections to \(names)")
+    oracle.check(here <= options.limits.perEndpointMax * names.count, "\(here) connections to \(names)")
     let sockets = options.limits.totalMax * (self.names.map(\.addresses.count).max() ?? 1)
-    ledger.check(open.count <= sockets, "\(open.count) connections in all")
+    oracle.check(open.count <= sockets, "\(open.count) connections in all")
   }
 
   /// Checks that a request ends soon after its deadline or its cancellation.
-  func checkTime(_ plan: ClientScript.Plan, _ visit: ClientScript, began: UInt64) {
-    let slack = milliseconds(5) + 2 * weather.lateness + 1_000 * weather.callTime
+  func checkTime(_ plan: ClientScript.Plan, _ script: ClientScript, began: UInt64) {
+    let slack = milliseconds(5) + 2 * faults.lateness + 1_000 * faults.callTime
     if let time = plan.timeMax {
       let late = kernel.time - min(began + time, kernel.time)
-      ledger.check(late <= slack, "request \(plan.number) ended \(late) ns after its deadline")
+      oracle.check(late <= slack, "request \(plan.number) ended \(late) ns after its deadline")
     }
-    if let time = visit.cancelledAfter {
-      let from = max(seconds(1) + visit.start + time, began)
+    if let time = script.cancelledAfter {
+      let from = max(seconds(1) + script.start + time, began)
       let late = kernel.time - min(from, kernel.time)
-      ledger.check(
-        late <= slack + 2 * weather.lateness, "request \(plan.number) ended \(late) ns after it was cancelled")
+      oracle.check(
+        late <= slack + 2 * faults.lateness, "request \(plan.number) ended \(late) ns after it was cancelled")
     }
   }
 
   /// Checks that an error has a cause.
-  func check(_ error: TransportError, of plan: ClientScript.Plan, _ visit: ClientScript) {
-    let isCancelled = visit.cancelledAfter != nil
-    let isDisturbed = weather.cuts + weather.answerFaults + weather.idleFaults + weather.connectFaults > 0
+  func check(_ error: TransportError, of plan: ClientScript.Plan, _ script: ClientScript) {
+    let isCancelled = script.cancelledAfter != nil
+    let isDisturbed = faults.cuts + faults.answerFaults + faults.idleFaults + faults.connectFaults > 0
     let isFine =
       switch error {
       case _ where hasGivenUp(plan, error): true
-      case .resolutionFailed: weather.nameFaults > 0
+      case .resolutionFailed: faults.nameFaults > 0
       case .tls, .proxy, .localEndpointUnusable, .bodyFailed, .internalInconsistency: false
       case .cancelled: if case .cancel = plan.reading { true } else { isCancelled }
       case .timedOut(.connecting, _), .timedOut(.resolving, _):
-        plan.timeMax != nil || weather.connectFaults + weather.cuts > 0 || !weather.isCalm
+        plan.timeMax != nil || faults.connectFaults + faults.cuts > 0 || !faults.isCalm
       case .timedOut: plan.timeMax != nil
-      case .connectFailed: isDisturbed || weather.kernelFaults > 0
-      case .unavailable: weather.kernelFaults + weather.connectFaults > 0 || weather.descriptorsMax < .max
+      case .connectFailed: isDisturbed || faults.kernelFaults > 0
+      case .unavailable: faults.kernelFaults + faults.connectFaults > 0 || faults.descriptorsMax < .max
       case .connectionLost, .connectionClosed, .badResponse: isDisturbed
       case .tooManyWaiting: options.limits.waitingMax <= 5
       case .localMisuse(.poolShutDown): isShutDown
       case .localMisuse(.bodyTooLarge): if case .collect = plan.reading { true } else { false }
       case .localMisuse: false
       }
-    ledger.check(isFine, "request \(plan.number) failed without a cause: \(error)")
+    oracle.check(isFine, "request \(plan.number) failed without a cause: \(error)")
   }
 
   private func hasGivenUp(_ plan: ClientScript.Plan, _ error: TransportError) -> Bool {
@@ -58,22 +58,22 @@ extension Scenario {
   }
 
   func checkLeftovers(_ pool: Pool?) {
-    for offence in kernel.offences { ledger.complain(offence) }
+    for offence in kernel.offences { oracle.complain(offence) }
     let links = kernel.openLinks
-    ledger.check(links.isEmpty, "connections \(links.map(\.number)) are left open")
-    ledger.check(loop.slotsInUse == 0, "\(loop.slotsInUse) slots are in use")
-    ledger.check(loop.chunkBytesLent == 0, "\(loop.chunkBytesLent) bytes of chunks are lent")
+    oracle.check(links.isEmpty, "connections \(links.map(\.number)) are left open")
+    oracle.check(loop.slotsInUse == 0, "\(loop.slotsInUse) slots are in use")
+    oracle.check(loop.chunkBytesLent == 0, "\(loop.chunkBytesLent) bytes of chunks are lent")
     if let pool {
-      ledger.check(pool.counts == (0, 0, 0), "the pool counts \(pool.counts)")
+      oracle.check(pool.counts == (0, 0, 0), "the pool counts \(pool.counts)")
     }
     // The work of a world is bounded by its events.
-    ledger.check(kernel.idleWaitsMost <= Self.idleWaitsMax, "\(kernel.idleWaitsMost) turns in a row did nothing")
+    oracle.check(kernel.idleWaitsMost <= Self.idleWaitsMax, "\(kernel.idleWaitsMost) turns in a row did nothing")
   }
 
   private static let idleWaitsMax = 100
 
   /// Returns the number of an error in the trace.
-  func word(for error: TransportError) -> Int {
+  func code(for error: TransportError) -> Int {
     switch error {
     case .resolutionFailed: 1
     case .connectFailed: 2

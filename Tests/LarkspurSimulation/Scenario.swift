@@ -24,7 +24,7 @@ package final class Scenario: @unchecked Sendable {
     package let requests: Int
     package let failures: Int
     package let connections: Int
-    package let turns: Int
+    package let ticks: Int
     /// Number of callbacks that ran in inline ticks.
     package let inlineCallbacks: Int
     package let waits: Int
@@ -39,25 +39,25 @@ package final class Scenario: @unchecked Sendable {
   }
 
   let seed: UInt64
-  let weather: FaultProfile
+  let faults: FaultProfile
   let kernel: SimulatedKernel
   let loop: ClientLoop
-  let ledger = Oracle()
+  let oracle = Oracle()
   let options: Pool.Options
   let names: [SimulatedNames.Name]
   private var pool: Pool?
   let endpoints: [Endpoint]
-  private var dice: SeededRandom
-  private var visits: [ClientScript] = []
-  private var visitsOver = 0
+  private var random: SeededRandom
+  private var scripts: [ClientScript] = []
+  private var scriptsOver = 0
   private(set) var isShutDown = false
   private var failures = 0
-  private var turns = 0
+  private var ticks = 0
   var inlineCallbacks = 0
 
   /// Number of ticks, in all and at one point of simulated time, that count as an endless loop.
-  private static let turnsMax = 300_000
-  private static let turnsAtOnceMax = 2_000
+  private static let ticksMax = 300_000
+  private static let ticksAtOnceMax = 2_000
   static let privateAddresses: [SocketAddress] = [
     .ipv6(high: 0x2001_0db8_0000_0000, low: 1, scope: 0, port: 80), .ipv4(0xc633_6401, port: 80),
     .ipv6(high: 0x2001_0db8_0000_0000, low: 2, scope: 0, port: 80), .ipv4(0xc633_6402, port: 80),
@@ -65,99 +65,99 @@ package final class Scenario: @unchecked Sendable {
 
   package init(seed: UInt64) throws {
     self.seed = seed
-    dice = SeededRandom(seed: seed)
-    weather = FaultProfile(&dice)
-    kernel = SimulatedKernel(weather, dice: dice.fork())
+    random = SeededRandom(seed: seed)
+    faults = FaultProfile(&random)
+    kernel = SimulatedKernel(faults, random: random.fork())
     loop = try ClientLoop(withoutThreadOn: kernel, allowsInlineTicks: true)
-    names = SimulatedNames.draw(&dice)
-    var options = Self.options(weather, &dice)
+    names = SimulatedNames.draw(&random)
+    var options = Self.options(faults, &random)
     options.resolver = Resolver(source: SimulatedNames(names, on: kernel, loop), kernel: kernel)
     self.options = options
     let pool = Pool(on: loop, options: options)
     self.pool = pool
     endpoints = names.map { pool.endpoint(for: Route(host: $0.text, port: 80)) }
     for address in names.flatMap(\.addresses) + Self.privateAddresses {
-      kernel.add(Host(weather, ledger, on: kernel), at: address)
+      kernel.add(Host(faults, oracle, on: kernel), at: address)
     }
-    let span = dice.pick([0, milliseconds(100), seconds(10), seconds(300)])
-    for _ in 0..<dice.pick([1, 3, 6, 20]) {
-      visits.append(try ClientScript(endpoints: names.count, within: span, weather, ledger, &dice))
+    let span = random.pick([0, milliseconds(100), seconds(10), seconds(300)])
+    for _ in 0..<random.pick([1, 3, 6, 20]) {
+      scripts.append(try ClientScript(endpoints: names.count, within: span, faults, oracle, &random))
     }
-    kernel.bytesTaken = { [ledger] link, offered, count in ledger.taken(offered, count, on: link) }
+    kernel.bytesTaken = { [oracle] link, offered, count in oracle.taken(offered, count, on: link) }
     kernel.linkOpened = { [unowned self] link, address in checkLimits(at: address) }
     arrange(span)
   }
 
-  private static func options(_ weather: FaultProfile, _ dice: inout SeededRandom) -> Pool.Options {
+  private static func options(_ faults: FaultProfile, _ random: inout SeededRandom) -> Pool.Options {
     var options = Pool.Options()
-    options.limits.perEndpointMax = dice.pick([1, 1, 2, 3, 6])
-    options.limits.totalMax = dice.pick([1, 2, 4, 256])
-    if !weather.isCalm, dice.chance(1, of: 8) { options.limits.waitingMax = dice.number(0...5) }
-    options.limits.idleMax = .nanoseconds(dice.pick([0, seconds(1), seconds(60)]))
-    if dice.chance(1, of: 5) { options.limits.ageMax = .nanoseconds(dice.time(0...seconds(5))) }
-    if dice.chance(1, of: 5) { options.limits.requestsMax = dice.number(0...5) }
-    options.limits.pipelineDepth = dice.pick([1, 1, 2, 4])
-    if !weather.isCalm { options.dialMax = .nanoseconds(dice.pick([milliseconds(50), seconds(2), seconds(60)])) }
+    options.limits.perEndpointMax = random.pick([1, 1, 2, 3, 6])
+    options.limits.totalMax = random.pick([1, 2, 4, 256])
+    if !faults.isCalm, random.chance(1, of: 8) { options.limits.waitingMax = random.number(0...5) }
+    options.limits.idleMax = .nanoseconds(random.pick([0, seconds(1), seconds(60)]))
+    if random.chance(1, of: 5) { options.limits.ageMax = .nanoseconds(random.time(0...seconds(5))) }
+    if random.chance(1, of: 5) { options.limits.requestsMax = random.number(0...5) }
+    options.limits.pipelineDepth = random.pick([1, 1, 2, 4])
+    if !faults.isCalm { options.dialMax = .nanoseconds(random.pick([milliseconds(50), seconds(2), seconds(60)])) }
     return options
   }
 
   // MARK: - The users
 
   private func arrange(_ span: UInt64) {
-    for index in visits.indices { start(index) }
-    while !weather.isCalm, dice.chance(1, of: 4) {
-      kernel.after(dice.time(0...span)) { [unowned self] in
+    for index in scripts.indices { start(index) }
+    while !faults.isCalm, random.chance(1, of: 4) {
+      kernel.after(random.time(0...span)) { [unowned self] in
         loop.post { [unowned self] in
           kernel.note("close idle", 0)
           pool?.renewConnections()
         }
       }
     }
-    guard !weather.isCalm, dice.chance(1, of: 15) else { return }
-    kernel.after(dice.time(0...span * 2)) { [unowned self] in loop.post { [unowned self] in shutDown() } }
+    guard !faults.isCalm, random.chance(1, of: 15) else { return }
+    kernel.after(random.time(0...span * 2)) { [unowned self] in loop.post { [unowned self] in shutDown() } }
   }
 
   private func start(_ index: Int) {
-    let visit = visits[index]
-    kernel.after(visit.start) { [unowned self] in
-      switch visit.way {
-      case .submitted: submit(visit)
+    let script = scripts[index]
+    kernel.after(script.start) { [unowned self] in
+      switch script.way {
+      case .submitted: submit(script)
       case .inlineTask:
         loop.expectInlineJob()
-        startTask(visit)
-      case .task: loop.post { [unowned self] in startTask(visit) }
+        startTask(script)
+      case .task: loop.post { [unowned self] in startTask(script) }
       }
     }
   }
 
-  private func submit(_ visit: ClientScript) {
-    guard let pool else { return visitIsOver() }
-    let submitted = SubmittedScript(visit, in: self, over: pool)
+  private func submit(_ script: ClientScript) {
+    guard let pool else { return scriptIsOver() }
+    let submitted = SubmittedScript(script, in: self, over: pool)
     submitted.submit()
-    guard let time = visit.cancelledAfter else { return }
+    guard let time = script.cancelledAfter else { return }
     kernel.after(time) { submitted.cancel() }
   }
 
-  private func startTask(_ visit: ClientScript) {
+  private func startTask(_ script: ClientScript) {
     let task = Task(executorPreference: loop) { @concurrent [unowned self] in
-      await visit.isPrivate ? makePrivate(visit) : make(visit)
-      visitIsOver()
+      await script.isPrivate ? makePrivate(script) : make(script)
+      scriptIsOver()
     }
-    guard let time = visit.cancelledAfter else { return }
+    guard let time = script.cancelledAfter else { return }
     // Cancels in the middle of the loop's work, or through the inbox while the loop waits, as another thread would.
     kernel.after(time) { [unowned self] in
       if kernel.isWaiting { loop.post { task.cancel() } } else { task.cancel() }
     }
   }
 
-  func visitIsOver() { visitsOver += 1 }
+  func scriptIsOver() { scriptsOver += 1 }
 
-  private func make(_ visit: ClientScript) async {
+  private func make(_ script: ClientScript) async {
     guard let pool else { return }
     await pool.cancelledWithTask { slot in
-      for plan in visit.plans {
+      for plan in script.plans {
         let request = request(for: plan, until: deadline(of: plan))
-        await run(plan, of: visit) { () async throws(TransportError) in
+        await run(plan, of: script) { () async throws(TransportError) in
           var outcome = Outcome.left
           try await pool.exchange(request, with: endpoints[plan.endpoint], in: slot) {
             exchange throws(TransportError) in
@@ -169,12 +169,12 @@ package final class Scenario: @unchecked Sendable {
     }
   }
 
-  /// Makes a visit without a pool, over a connection to the fastest of several addresses.
-  private func makePrivate(_ visit: ClientScript) async {
+  /// Runs a script without a pool, over a connection to the fastest of several addresses.
+  private func makePrivate(_ script: ClientScript) async {
     var connection: Connection?
-    for plan in visit.plans {
+    for plan in script.plans {
       let deadline = deadline(of: plan)
-      await run(plan, of: visit) { () async throws(TransportError) in
+      await run(plan, of: script) { () async throws(TransportError) in
         if connection?.isIdle != true {
           connection = try await Connection.open(to: Self.privateAddresses, on: loop, deadline: deadline)
         }
@@ -201,7 +201,7 @@ package final class Scenario: @unchecked Sendable {
   }
 
   private func run(
-    _ plan: ClientScript.Plan, of visit: ClientScript, _ ask: () async throws(TransportError) -> Outcome
+    _ plan: ClientScript.Plan, of script: ClientScript, _ ask: () async throws(TransportError) -> Outcome
   ) async {
     let began = began(plan)
     let outcome: Outcome
@@ -210,7 +210,7 @@ package final class Scenario: @unchecked Sendable {
     } catch {
       outcome = .failed(error)
     }
-    ended(plan, of: visit, began: began, outcome)
+    ended(plan, of: script, began: began, outcome)
   }
 
   /// - Returns: The time at which the request was made.
@@ -219,16 +219,16 @@ package final class Scenario: @unchecked Sendable {
     return kernel.time
   }
 
-  func ended(_ plan: ClientScript.Plan, of visit: ClientScript, began: UInt64, _ outcome: Outcome) {
-    ledger.ended(plan.number)
-    if case .slowly = plan.reading {} else { checkTime(plan, visit, began: began) }
+  func ended(_ plan: ClientScript.Plan, of script: ClientScript, began: UInt64, _ outcome: Outcome) {
+    oracle.ended(plan.number)
+    if case .slowly = plan.reading {} else { checkTime(plan, script, began: began) }
     switch outcome {
     case .read(let count): kernel.note("read", plan.number, count)
     case .left: kernel.note("left", plan.number)
     case .failed(let error):
       failures += 1
-      kernel.note("failed", plan.number, word(for: error))
-      check(error, of: plan, visit)
+      kernel.note("failed", plan.number, code(for: error))
+      check(error, of: plan, script)
     }
   }
 
@@ -236,24 +236,24 @@ package final class Scenario: @unchecked Sendable {
   struct BodyReader {
     let number: Int
     let answer: Int?
-    let ledger: Oracle
+    let oracle: Oracle
     var count = 0
 
     mutating func take(_ piece: Span<UInt8>) {
-      if let answer { ledger.delivered(piece, at: count, of: answer) }
+      if let answer { oracle.delivered(piece, at: count, of: answer) }
       count += piece.count
     }
 
     func completed() -> Outcome {
-      if let answer { ledger.completed(count, of: answer, to: number) }
+      if let answer { oracle.completed(count, of: answer, to: number) }
       return .read(count)
     }
   }
 
   func reader(of exchange: Exchange, for plan: ClientScript.Plan) -> BodyReader {
-    let answer = ledger.delivered(exchange.value(of: "x-answer"), to: plan.number)
+    let answer = oracle.delivered(exchange.value(of: "x-answer"), to: plan.number)
     kernel.note("head", plan.number, answer ?? -1)
-    return BodyReader(number: plan.number, answer: answer, ledger: ledger)
+    return BodyReader(number: plan.number, answer: answer, oracle: oracle)
   }
 
   func read(_ exchange: Exchange, _ plan: ClientScript.Plan) async throws(TransportError) -> Outcome {
@@ -264,9 +264,9 @@ package final class Scenario: @unchecked Sendable {
       let body = try await exchange.collectBody(bytesMax: bytesMax)
       reader.take(body.span)
     case .slowly(let time):
-      while try await exchange.receivePiece({ reader.take($0) }) { await pause(time) }
-    case .pieces(let most):
-      for _ in 0..<most { guard try await exchange.receivePiece({ reader.take($0) }) else { break } }
+      while try await exchange.receiveData({ reader.take($0) }) { await pause(time) }
+    case .parts(let most):
+      for _ in 0..<most { guard try await exchange.receiveData({ reader.take($0) }) else { break } }
       return .left
     case .nothing: return .left
     case .giveUp(let error): throw error
@@ -297,17 +297,17 @@ package final class Scenario: @unchecked Sendable {
 
   /// Runs the world to its end.
   package func run() -> Report {
-    let isOver = turn { visitsOver == visits.count }
-    ledger.check(isOver, "\(visits.count - visitsOver) of \(visits.count) visits hang")
+    let isOver = tick { scriptsOver == scripts.count }
+    oracle.check(isOver, "\(scripts.count - scriptsOver) of \(scripts.count) visits hang")
     end()
-    let rests = turn { kernel.isAtRest }
-    ledger.check(rests || !isOver, "the world does not come to rest")
+    let rests = tick { kernel.isAtRest }
+    oracle.check(rests || !isOver, "the world does not come to rest")
     if isOver { checkLeftovers(pool) }
     kernel.forgetFuture()
     return Report(
-      seed: seed, complaints: ledger.complaints, trace: kernel.trace, setting: "\(weather) \(options)",
-      requests: ledger.requests.count,
-      failures: failures, connections: kernel.links.count, turns: turns,
+      seed: seed, complaints: oracle.complaints, trace: kernel.trace, setting: "\(faults) \(options)",
+      requests: oracle.requests.count,
+      failures: failures, connections: kernel.links.count, ticks: ticks,
       inlineCallbacks: inlineCallbacks, waits: kernel.waits,
       idleWaitsMost: kernel.idleWaitsMost, seconds: Int(kernel.time / seconds(1)))
   }
@@ -315,22 +315,22 @@ package final class Scenario: @unchecked Sendable {
   /// Runs ticks until `isOver` returns true.
   ///
   /// - Returns: Whether `isOver` has returned true before the limits were reached.
-  private func turn(until isOver: () -> Bool) -> Bool {
-    var (time, turnsAtOnce) = (kernel.time, 0)
+  private func tick(until isOver: () -> Bool) -> Bool {
+    var (time, ticksAtOnce) = (kernel.time, 0)
     repeat {
       loop.tick()
-      turns += 1
-      turnsAtOnce = kernel.time == time ? turnsAtOnce + 1 : 0
+      ticks += 1
+      ticksAtOnce = kernel.time == time ? ticksAtOnce + 1 : 0
       time = kernel.time
       if isOver() { return true }
-    } while !kernel.isAtRest && turnsAtOnce < Self.turnsAtOnceMax && turns < Self.turnsMax
+    } while !kernel.isAtRest && ticksAtOnce < Self.ticksAtOnceMax && ticks < Self.ticksMax
       && kernel.time < SimulatedKernel.timeMax
     return false
   }
 
   /// Ends the pool in one of all possible ways.
   private func end() {
-    switch dice.number(0...3) {
+    switch random.number(0...3) {
     case 0: loop.post { [unowned self] in shutDown() }
     case 1: loop.post { [unowned self] in pool?.renewConnections() }
     case 2: pool = nil

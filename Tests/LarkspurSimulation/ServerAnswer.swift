@@ -45,21 +45,21 @@ struct ServerAnswer {
   var hasTrailers: Bool
   var fault: Fault?
 
-  init(_ weather: FaultProfile, _ dice: inout SeededRandom) {
-    delay = dice.pick([0, 0, dice.time(0...milliseconds(5)), dice.time(0...seconds(2))])
-    status = dice.pick([200, 200, 200, 204, 304, 404, 503])
-    framing = status == 204 || status == 304 ? .none : dice.pick([.length, .length, .chunked, .chunked, .untilClose])
-    body = dice.pick([0, dice.number(1...50), dice.number(1...3_000), dice.chance(1, of: 20) ? 40_000 : 100])
-    interims = dice.chance(1, of: 10) ? dice.number(1...3) : 0
-    isOld = dice.chance(1, of: 30)
+  init(_ faults: FaultProfile, _ random: inout SeededRandom) {
+    delay = random.pick([0, 0, random.time(0...milliseconds(5)), random.time(0...seconds(2))])
+    status = random.pick([200, 200, 200, 204, 304, 404, 503])
+    framing = status == 204 || status == 304 ? .none : random.pick([.length, .length, .chunked, .chunked, .untilClose])
+    body = random.pick([0, random.number(1...50), random.number(1...3_000), random.chance(1, of: 20) ? 40_000 : 100])
+    interims = random.chance(1, of: 10) ? random.number(1...3) : 0
+    isOld = random.chance(1, of: 30)
     // HTTP/1.0 has no chunked coding.
     if isOld, framing == .chunked { framing = .untilClose }
-    saysClose = dice.chance(1, of: 10)
-    if dice.chance(1, of: 10) {
-      keepAlive = dice.pick(["timeout=5, max=100", "timeout=1", "max=1", "timeout=0", "max"])
+    saysClose = random.chance(1, of: 10)
+    if random.chance(1, of: 10) {
+      keepAlive = random.pick(["timeout=5, max=100", "timeout=1", "max=1", "timeout=0", "max"])
     }
-    hasTrailers = dice.chance(1, of: 5)
-    if dice.chance(weather.answerFaults, of: 100) { fault = dice.pick(Fault.allCases) }
+    hasTrailers = random.chance(1, of: 5)
+    if random.chance(faults.answerFaults, of: 100) { fault = random.pick(Fault.allCases) }
     if fault == .interims { interims = 40 }
     // A repetition would be part of a body that ends with the connection.
     if framing == .untilClose, fault == .twice || fault == .twiceLater { fault = nil }
@@ -81,13 +81,13 @@ struct ServerAnswer {
   }
 
   /// Returns the body in its framing.
-  func framedBody(serial: Int, _ dice: inout SeededRandom) -> [UInt8] {
+  func framedBody(serial: Int, _ random: inout SeededRandom) -> [UInt8] {
     let bytes = (0..<body).map { Oracle.byte($0, of: serial) }
     guard framing == .chunked else { return framing == .none ? [] : bytes }
     var framed: [UInt8] = []
     var start = 0
     while start < body {
-      let count = min(dice.number(1...1_000), body - start)
+      let count = min(random.number(1...1_000), body - start)
       framed += Array((String(count, radix: 16) + "\r\n").utf8) + bytes[start..<start + count] + Array("\r\n".utf8)
       start += count
     }

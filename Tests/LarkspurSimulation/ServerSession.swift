@@ -1,12 +1,12 @@
 /// A server that a world's clients can connect to.
 final class Host {
-  let weather: FaultProfile
-  unowned let ledger: Oracle
+  let faults: FaultProfile
+  unowned let oracle: Oracle
   unowned let kernel: SimulatedKernel
 
-  init(_ weather: FaultProfile, _ ledger: Oracle, on kernel: SimulatedKernel) {
-    self.weather = weather
-    self.ledger = ledger
+  init(_ faults: FaultProfile, _ oracle: Oracle, on kernel: SimulatedKernel) {
+    self.faults = faults
+    self.oracle = oracle
     self.kernel = kernel
   }
 }
@@ -32,7 +32,7 @@ final class ServerSession {
 
   private let host: Host
   private unowned let link: SimulatedLink
-  private var dice: SeededRandom
+  private var random: SeededRandom
   private(set) var isOpen = true
 
   private var inbox: [UInt8] = []
@@ -48,17 +48,17 @@ final class ServerSession {
   /// Counts actions, so that a timer can tell whether the connection has been idle.
   private var progress = 0
 
-  init(_ host: Host, over link: SimulatedLink, dice: SeededRandom) {
+  init(_ host: Host, over link: SimulatedLink, random: SeededRandom) {
     self.host = host
     self.link = link
-    self.dice = dice
+    self.random = random
   }
 
   func began() {
-    guard dice.chance(host.weather.idleFaults, of: 300) else { return watchRest() }
+    guard random.chance(host.faults.idleFaults, of: 300) else { return watchRest() }
     // An overloaded server responds before there is a request.
     answerUnasked(status: 503)
-    steps.append(dice.pick([.close, .reset, .end]))
+    steps.append(random.pick([.close, .reset, .end]))
     go()
   }
 
@@ -97,9 +97,9 @@ final class ServerSession {
   /// - Returns: Whether a part was read; `false` if more bytes are needed.
   private func readPart() -> Bool {
     guard let (number, answer) = request else { return readHead() }
-    let bytes = host.ledger.requests[number].bytes
+    let bytes = host.oracle.requests[number].bytes
     guard inbox.count >= bytes.count else { return false }
-    host.ledger.check(inbox.starts(with: bytes), "request \(number) arrived as something else")
+    host.oracle.check(inbox.starts(with: bytes), "request \(number) arrived as something else")
     host.kernel.note("request", link.number, number)
     inbox.removeFirst(bytes.count)
     request = nil
@@ -108,20 +108,20 @@ final class ServerSession {
   }
 
   private func readHead() -> Bool {
-    // The head's first line names the request, whose bytes the ledger knows.
+    // The head's first line names the request, whose bytes the oracle knows.
     guard inbox.contains(UInt8(ascii: "\n")) else { return false }
-    guard let number = host.ledger.request(in: inbox) else {
-      host.ledger.complain("connection \(link.number): no request arrived")
+    guard let number = host.oracle.request(in: inbox) else {
+      host.oracle.complain("connection \(link.number): no request arrived")
       ended()
       return false
     }
-    let known = host.ledger.requests[number]
+    let known = host.oracle.requests[number]
     guard inbox.count >= known.headBytes else { return false }
-    let answer = ServerAnswer(host.weather, &dice)
+    let answer = ServerAnswer(host.faults, &random)
     request = (number, answer)
     if answer.fault == .deaf, known.bytes.count > inbox.count {
       isDeaf = true
-      host.kernel.after(seconds(dice.time(1...100))) { [self] in
+      host.kernel.after(seconds(random.time(1...100))) { [self] in
         isDeaf = false
         if isOpen { read() }
       }
@@ -133,12 +133,12 @@ final class ServerSession {
   // MARK: - Answers
 
   private func answer(_ number: Int, _ answer: ServerAnswer) {
-    let isHead = host.ledger.requests[number].method == "HEAD"
+    let isHead = host.oracle.requests[number].method == "HEAD"
     if answer.delay > 0 { steps.append(.wait(answer.delay)) }
     for _ in 0..<answer.interims { steps.append(.send(ArraySlice("HTTP/1.1 103 Early\r\nX-Hint: h\r\n\r\n".utf8))) }
     let count = answer.fault == .twice || answer.fault == .twiceLater ? 2 : 1
     for repetition in 0..<count {
-      if repetition > 0, answer.fault == .twiceLater { steps.append(.wait(dice.time(0...seconds(3)))) }
+      if repetition > 0, answer.fault == .twiceLater { steps.append(.wait(random.time(0...seconds(3)))) }
       append(answer, to: repetition == 0 ? number : nil, isHead: isHead)
     }
     switch answer.fault {
@@ -148,9 +148,9 @@ final class ServerSession {
     }
     if answer.endsConnection(isHead: isHead) {
       takesRequests = false
-      if dice.chance(1, of: 4) { steps.append(.wait(dice.time(0...seconds(10)))) }
+      if random.chance(1, of: 4) { steps.append(.wait(random.time(0...seconds(10)))) }
       // In a calm world the server lingers, so that bytes in transit to it do not reset the connection.
-      steps.append(host.weather.isCalm ? .end : .close)
+      steps.append(host.faults.isCalm ? .end : .close)
     }
     go()
   }
@@ -158,9 +158,9 @@ final class ServerSession {
   private func append(_ answer: ServerAnswer, to number: Int?, isHead: Bool) {
     var known = Oracle.Answer(
       request: number, link: link, body: answer.body, framing: answer.framing, bodySent: answer.body)
-    let serial = host.ledger.answers.count
+    let serial = host.oracle.answers.count
     var head = answer.head(serial: serial)
-    let body = isHead ? [] : answer.framedBody(serial: serial, &dice)
+    let body = isHead ? [] : answer.framedBody(serial: serial, &random)
     if answer.fault == .garbled {
       known.isGarbled = true
       garble(&head)
@@ -168,23 +168,23 @@ final class ServerSession {
     let bytes = head + body
     var cut = bytes.count
     switch answer.fault {
-    case .cut, .reset, .pause, .stall: cut = dice.number(0...bytes.count)
+    case .cut, .reset, .pause, .stall: cut = random.number(0...bytes.count)
     default: break
     }
     if answer.fault == .cut || answer.fault == .reset || answer.fault == .stall {
       known.bodySent = min(max(cut - head.count, 0), answer.body)
     }
-    steps.append(.began(answer: host.ledger.add(known)))
+    steps.append(.began(answer: host.oracle.add(known)))
     if answer.fault == .garbage {
-      steps.append(.send(ArraySlice((0..<dice.number(1...500)).map { _ in dice.byte() })))
+      steps.append(.send(ArraySlice((0..<random.number(1...500)).map { _ in random.byte() })))
       return steps.append(.close)
     }
     steps.append(.send(bytes[..<cut]))
     switch answer.fault {
     case .cut: steps.append(.close)
     case .reset: steps.append(.reset)
-    case .pause: steps += [.wait(dice.time(0...seconds(70))), .send(bytes[cut...])]
-    case .stall: steps += [.wait(seconds(dice.time(60...2_000))), .reset]
+    case .pause: steps += [.wait(random.time(0...seconds(70))), .send(bytes[cut...])]
+    case .stall: steps += [.wait(seconds(random.time(60...2_000))), .reset]
     default: break
     }
   }
@@ -193,13 +193,13 @@ final class ServerSession {
   private func garble(_ head: inout [UInt8]) {
     let lines = head.indices.filter { head[$0] == UInt8(ascii: "\n") }
     let spared = lines[1] - lines[0]
-    var index = dice.number(0...head.count - 1 - spared)
+    var index = random.number(0...head.count - 1 - spared)
     if index > lines[0] { index += spared }
-    head[index] = dice.byte()
+    head[index] = random.byte()
   }
 
   private func answerUnasked(status: Int) {
-    var answer = ServerAnswer(host.weather, &dice)
+    var answer = ServerAnswer(host.faults, &random)
     answer.fault = nil
     answer.status = status
     answer.framing = .length
@@ -211,9 +211,9 @@ final class ServerSession {
   /// Closes a connection that stays idle for some time, or misuses it. Every server closes at last, because a
   /// client that waits for the rest of a garbled response would wait for ever.
   private func watchRest() {
-    let isFaulty = dice.chance(host.weather.idleFaults, of: 100)
-    let most = isFaulty ? dice.pick([milliseconds(100), seconds(3), seconds(100)]) : seconds(2_000)
-    watchRest(for: isFaulty ? dice.time(0...most) : most, since: progress, isFaulty)
+    let isFaulty = random.chance(host.faults.idleFaults, of: 100)
+    let most = isFaulty ? random.pick([milliseconds(100), seconds(3), seconds(100)]) : seconds(2_000)
+    watchRest(for: isFaulty ? random.time(0...most) : most, since: progress, isFaulty)
   }
 
   private func watchRest(for time: UInt64, since before: Int, _ isFaulty: Bool) {
@@ -225,7 +225,7 @@ final class ServerSession {
       // A fault would answer the request that is being received. The rest of that request may never come, if the client
       // has taken an early response for the final one.
       guard request == nil || !isFaulty else { return watchRest(for: seconds(2_000), since: progress, false) }
-      switch isFaulty ? dice.number(0...5) : 0 {
+      switch isFaulty ? random.number(0...5) : 0 {
       case 0, 1: steps.append(.close)
       case 2: steps.append(.reset)
       case 3: steps.append(.end)
@@ -247,7 +247,7 @@ final class ServerSession {
       progress += 1
       let step = steps.removeFirst()
       switch step {
-      case .began(let answer): host.ledger.began(answer, at: bytesSent)
+      case .began(let answer): host.oracle.began(answer, at: bytesSent)
       case .send(let bytes):
         guard send(bytes) else { return }
       case .wait(let time): wait(time)
@@ -278,7 +278,7 @@ final class ServerSession {
     guard count < bytes.count else { return true }
     steps.insert(.send(bytes.dropFirst(count)), at: 0)
     // Sometimes the rest is delayed.
-    if dice.chance(1, of: 50) { wait(dice.time(0...milliseconds(500))) }
+    if random.chance(1, of: 50) { wait(random.time(0...milliseconds(500))) }
     return true
   }
 

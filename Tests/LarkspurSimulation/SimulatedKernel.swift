@@ -18,8 +18,8 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     case link(SimulatedLink)
   }
 
-  let weather: FaultProfile
-  var dice: SeededRandom
+  let faults: FaultProfile
+  var random: SeededRandom
   /// Called when the client begins to connect, with the address.
   var linkOpened: ((SimulatedLink, SocketAddress) -> Void)?
   /// Called when the client sends, with the bytes that it offered and the number that the kernel accepted.
@@ -31,7 +31,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private var descriptors: [Kind?] = [nil, nil, nil]
   private var hasWakeUpEdge = false
   /// The time of the timer; cleared when it expires. All timer descriptors share it.
-  private var alarm: UInt64?
+  private var timer: UInt64?
   private var hot: [SimulatedLink] = []
 
   /// All links since the beginning.
@@ -48,16 +48,16 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   private(set) var idleWaits = 0
   private(set) var idleWaitsMost = 0
 
-  init(_ weather: FaultProfile, dice: SeededRandom) {
-    self.weather = weather
-    self.dice = dice
+  init(_ faults: FaultProfile, random: SeededRandom) {
+    self.faults = faults
+    self.random = random
   }
 
   // MARK: - The world's side
 
   func after(_ delay: UInt64, _ happen: @escaping () -> Void) { queue.insert(at: time + delay, happen) }
   func at(_ time: UInt64, _ happen: @escaping () -> Void) { queue.insert(at: time, happen) }
-  func note(_ word: StaticString, _ place: Int, _ value: Int = 0) { trace.note(time, word, place, value) }
+  func note(_ event: StaticString, _ number: Int, _ value: Int = 0) { trace.note(time, event, number, value) }
   func add(_ host: Host, at address: SocketAddress) { hosts.append((address, host)) }
   func host(at address: SocketAddress) -> Host? { hosts.first { $0.address == address }?.host }
 
@@ -83,18 +83,18 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   /// Advances the time by that of a system call; events that are due by then happen before the call itself.
   private func call() {
     idleWaits = 0
-    time += weather.callTime
+    time += faults.callTime
     happen()
   }
 
-  private var isAlarmDue: Bool { alarm.map { $0 <= time } ?? false }
-  private var hasNews: Bool { hasWakeUpEdge || isAlarmDue || !hot.isEmpty }
+  private var isTimerDue: Bool { timer.map { $0 <= time } ?? false }
+  private var hasNews: Bool { hasWakeUpEdge || isTimerDue || !hot.isEmpty }
 
   /// Upper bound of the simulated time. A world that is not over by then never ends.
   static let timeMax = seconds(30 * 24 * 3600)
 
   private func rest(until end: UInt64) {
-    let end = min(end, alarm ?? .max)
+    let end = min(end, timer ?? .max)
     while !hasNews {
       guard let next = queue.soonest, next <= end, time < Self.timeMax else {
         isAtRest = end == .max && queue.soonest == nil
@@ -104,13 +104,13 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
       time = max(time, next)
       happen()
     }
-    if weather.lateness > 0, dice.chance(1, of: 20) {
-      time += dice.time(0...weather.lateness)
+    if faults.lateness > 0, random.chance(1, of: 20) {
+      time += random.time(0...faults.lateness)
       happen()
     }
   }
 
-  private func fails() -> Bool { weather.kernelFaults > 0 && dice.chance(weather.kernelFaults, of: 100) }
+  private func fails() -> Bool { faults.kernelFaults > 0 && random.chance(faults.kernelFaults, of: 100) }
 
   // MARK: - Kernel
 
@@ -119,8 +119,10 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   func openSocket(for address: SocketAddress) -> Int32 {
     call()
-    if openLinks.count >= weather.descriptorsMax { return -Errno.tooManyDescriptors.rawValue }
-    if fails() { return -dice.pick([Errno.tooManyDescriptorsInSystem, .noBufferSpace, .familyNotSupported]).rawValue }
+    if openLinks.count >= faults.descriptorsMax { return -Errno.tooManyDescriptors.rawValue }
+    if fails() {
+      return -random.pick([Errno.tooManyDescriptorsInSystem, .noBufferSpace, .familyNotSupported]).rawValue
+    }
     let link = SimulatedLink(links.count, on: self)
     links.append(link)
     return open(.link(link))
@@ -233,7 +235,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     isWaiting = true
     defer { isWaiting = false }
     if fails() { return -Errno.interrupted.rawValue }
-    time += weather.callTime
+    time += faults.callTime
     let began = time
     happen()
     if milliseconds != 0, !hasNews {
@@ -241,8 +243,8 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
     }
     let list = takeEvents()
     // Another thread may run an inline tick before the loop's thread gets to its events, which may be stale by then.
-    if dice.chance(1, of: 4) {
-      time += dice.time(0...weather.callTime)
+    if random.chance(1, of: 4) {
+      time += random.time(0...faults.callTime)
       happen()
     }
     idleWaits = list.isEmpty && time < began + LarkspurSimulation.milliseconds(1) ? idleWaits + 1 : 0
@@ -256,13 +258,13 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
       hasWakeUpEdge = false
       events.append(PollerEvent(slot: .max, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
     }
-    if isAlarmDue {
-      alarm = nil
+    if isTimerDue {
+      timer = nil
       events.append(
         PollerEvent(slot: PollerTimer.slot, registration: 0, isReadable: true, isWritable: false, isHungUp: false))
     }
     var taken = 0
-    while taken < hot.count, events.count < weather.eventsPerWaitMax {
+    while taken < hot.count, events.count < faults.eventsPerWaitMax {
       let link = hot[taken]
       taken += 1
       link.hasEdge = false
@@ -276,7 +278,7 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
 
   func openTimer() -> Int32 { open(.timer) }
 
-  func setTimer(_ descriptor: Int32, to moment: Deadline) { alarm = moment.nanoseconds }
+  func setTimer(_ descriptor: Int32, to moment: Deadline) { timer = moment.nanoseconds }
 
   private func open(_ kind: Kind) -> Int32 {
     // The first three descriptors are the standard streams.

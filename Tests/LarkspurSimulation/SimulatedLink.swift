@@ -17,7 +17,7 @@ final class SimulatedLink {
   let number: Int
   private unowned let kernel: SimulatedKernel
   private(set) var address: SocketAddress?
-  private var dice: SeededRandom
+  private var random: SeededRandom
 
   // The client's end.
   private(set) var state = State.fresh
@@ -57,47 +57,47 @@ final class SimulatedLink {
   init(_ number: Int, on kernel: SimulatedKernel) {
     self.number = number
     self.kernel = kernel
-    dice = kernel.dice.fork()
+    random = kernel.random.fork()
   }
 
-  private var weather: FaultProfile { kernel.weather }
+  private var faults: FaultProfile { kernel.faults }
   private var unread: Int { received.count - receivedOffset }
   var isReadable: Bool { unread > 0 || hasEnded || pendingError != nil }
-  private var room: Int { weather.sendBufferBytes - unacknowledged }
+  private var room: Int { faults.sendBufferBytes - unacknowledged }
 
   // MARK: - The client's calls
 
   func connect(to address: SocketAddress) -> Errno? {
     self.address = address
     guard let host = kernel.host(at: address) else { return .hostUnreachable }
-    let isFaulty = dice.chance(weather.connectFaults, of: 100)
-    let fault = isFaulty ? dice.number(0...4) : -1
-    if fault == 0 { return dice.pick([.networkUnreachable, .addressNotAvailable, .noMemory]) }
+    let isFaulty = random.chance(faults.connectFaults, of: 100)
+    let fault = isFaulty ? random.number(0...4) : -1
+    if fault == 0 { return random.pick([.networkUnreachable, .addressNotAvailable, .noMemory]) }
     state = .connecting
     switch fault {
     // There is no answer; the kernel gives up after two minutes.
     case 1: kernel.after(seconds(127)) { [self] in broke(.timedOut) }
-    case 2: toServer { [self] in toClient { [self] in broke(dice.pick([.connectionRefused, .hostUnreachable])) } }
+    case 2: toServer { [self] in toClient { [self] in broke(random.pick([.connectionRefused, .hostUnreachable])) } }
     default:
       let isReset = fault == 3
       toServer { [self] in
         guard !isClosed else { return }
-        let session = ServerSession(host, over: self, dice: dice.fork())
+        let session = ServerSession(host, over: self, random: random.fork())
         toClient { [self] in becameConnected() }
         if isReset { return resetToClient() }
         self.session = session
         session.began()
       }
     }
-    return dice.chance(weather.kernelFaults, of: 100) ? .interrupted : .inProgress
+    return random.chance(faults.kernelFaults, of: 100) ? .interrupted : .inProgress
   }
 
   private func becameConnected() {
     guard state == .connecting, !isClosed else { return }
     state = .connected
     kernel.raiseEdge(self)
-    guard dice.chance(weather.cuts, of: 100) else { return }
-    kernel.after(dice.time(0...dice.pick([milliseconds(100), seconds(60)]))) { [self] in beCut() }
+    guard random.chance(faults.cuts, of: 100) else { return }
+    kernel.after(random.time(0...random.pick([milliseconds(100), seconds(60)]))) { [self] in beCut() }
   }
 
   /// Cuts the connection: nothing arrives at either end any more, and the client's kernel notices after a while.
@@ -105,7 +105,7 @@ final class SimulatedLink {
     kernel.note("cut", number)
     isCut = true
     session?.ended()
-    kernel.after(seconds(dice.time(30...900))) { [self] in broke(.timedOut) }
+    kernel.after(seconds(random.time(30...900))) { [self] in broke(.timedOut) }
   }
 
   func receive(room: Int) -> Result<ArraySlice<UInt8>, Errno> {
@@ -144,7 +144,7 @@ final class SimulatedLink {
     unacknowledged += count
     var sent = 0
     while sent < count {
-      let bytes = Array(offered[sent..<min(count, sent + dice.number(weather.segmentBytes))])
+      let bytes = Array(offered[sent..<min(count, sent + random.number(faults.segmentBytes))])
       sent += bytes.count
       toServer { [self] in arriveAtServer(bytes) }
     }
@@ -181,7 +181,7 @@ final class SimulatedLink {
   // MARK: - The server's calls
 
   /// Number of bytes that the server may send at present.
-  var roomToClient: Int { weather.receiveWindowBytes - onTheWay }
+  var roomToClient: Int { faults.receiveWindowBytes - onTheWay }
 
   func sendToClient(_ bytes: [UInt8]) {
     onTheWay += bytes.count
@@ -194,7 +194,7 @@ final class SimulatedLink {
   }
 
   /// Draws the size of one segment.
-  func segmentBytes() -> Int { dice.number(weather.segmentBytes) }
+  func segmentBytes() -> Int { random.number(faults.segmentBytes) }
 
   func endToClient() {
     hasSentEnd = true
@@ -228,12 +228,12 @@ final class SimulatedLink {
   }
 
   private func toServer(_ arrive: @escaping () -> Void) {
-    lastAtServer = max(lastAtServer, kernel.time + dice.time(weather.latency))
+    lastAtServer = max(lastAtServer, kernel.time + random.time(faults.latency))
     kernel.at(lastAtServer) { [self] in if !isCut { arrive() } }
   }
 
   private func toClient(_ arrive: @escaping () -> Void) {
-    lastAtClient = max(lastAtClient, kernel.time + dice.time(weather.latency))
+    lastAtClient = max(lastAtClient, kernel.time + random.time(faults.latency))
     kernel.at(lastAtClient) { [self] in if !isCut { arrive() } }
   }
 }

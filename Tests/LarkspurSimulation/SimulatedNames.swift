@@ -12,23 +12,23 @@ final class SimulatedNames: NameSource, @unchecked Sendable {
   private let names: [Name]
   private let kernel: SimulatedKernel
   private unowned let loop: ClientLoop
-  private var dice: SeededRandom
+  private var random: SeededRandom
 
   init(_ names: [Name], on kernel: SimulatedKernel, _ loop: ClientLoop) {
     self.names = names
     self.kernel = kernel
     self.loop = loop
-    dice = kernel.dice.fork()
+    random = kernel.random.fork()
   }
 
   /// Draws the names of a world. Some are IP addresses, which need no lookup.
-  static func draw(_ dice: inout SeededRandom) -> [Name] {
-    let most = dice.pick([1, 1, 3])
-    return (0..<dice.number(1...4)).map { index in
+  static func draw(_ random: inout SeededRandom) -> [Name] {
+    let most = random.pick([1, 1, 3])
+    return (0..<random.number(1...4)).map { index in
       let first = SocketAddress.ipv4(0xc000_0200 + UInt32(index * 4), port: 80)
-      if most == 1, dice.chance(1, of: 2) { return Name(text: "192.0.2.\(index * 4)", addresses: [first]) }
-      let others = (1..<dice.number(1...most)).map { other in
-        dice.chance(1, of: 2)
+      if most == 1, random.chance(1, of: 2) { return Name(text: "192.0.2.\(index * 4)", addresses: [first]) }
+      let others = (1..<random.number(1...most)).map { other in
+        random.chance(1, of: 2)
           ? SocketAddress.ipv4(0xc000_0200 + UInt32(index * 4 + other), port: 80)
           : .ipv6(high: 0x2001_0db8_0000_0001, low: UInt64(index * 4 + other), scope: 0, port: 80)
       }
@@ -38,15 +38,15 @@ final class SimulatedNames: NameSource, @unchecked Sendable {
 
   func start(_ question: NameQuestion) {
     kernel.note("look up", Int(question.number))
-    let isFaulty = dice.chance(kernel.weather.nameFaults, of: 100)
-    let delay = dice.pick([0, dice.time(kernel.weather.latency), isFaulty ? seconds(dice.time(1...100)) : 0])
+    let isFaulty = random.chance(kernel.faults.nameFaults, of: 100)
+    let delay = random.pick([0, random.time(kernel.faults.latency), isFaulty ? seconds(random.time(1...100)) : 0])
     let answer: NameAnswer<[SocketAddress]> =
-      if isFaulty, dice.chance(2, of: 3) {
-        dice.chance(1, of: 2) ? .failed(reason: "no answer") : .noSuchName(reason: "unknown")
+      if isFaulty, random.chance(2, of: 3) {
+        random.chance(1, of: 2) ? .failed(reason: "no answer") : .noSuchName(reason: "unknown")
       } else {
         .found(names.first { $0.text == question.name.text }?.addresses ?? [])
       }
-    guard delay > 0 || dice.chance(1, of: 2) else { return question.answer(answer) }
+    guard delay > 0 || random.chance(1, of: 2) else { return question.answer(answer) }
     kernel.after(delay) { [unowned self] in loop.post { question.answer(answer) } }
   }
 }

@@ -2,7 +2,7 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTransport
 
-/// A visit made as a session makes it when it waits for a connection and a response only: with callbacks on the loop,
+/// A script run as a session runs a load that waits for a connection and a response only: with callbacks on the loop,
 /// submitted by a simulated second thread. While the loop is parked, the callbacks run in inline ticks; a request that
 /// has to wait for more continues in a task.
 ///
@@ -16,7 +16,7 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
     case reading
   }
 
-  private let visit: ClientScript
+  private let script: ClientScript
   private let world: Scenario
   private let pool: Pool
   private let slot: RequestSlot
@@ -28,18 +28,18 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
   /// The reader that has read the body so far.
   private var reader: Scenario.BodyReader?
 
-  init(_ visit: ClientScript, in world: Scenario, over pool: Pool) {
-    self.visit = visit
+  init(_ script: ClientScript, in world: Scenario, over pool: Pool) {
+    self.script = script
     self.world = world
     self.pool = pool
     slot = RequestSlot(of: pool)
   }
 
-  private var plan: ClientScript.Plan { visit.plans[index] }
+  private var plan: ClientScript.Plan { script.plans[index] }
   private var endpoint: Endpoint { world.endpoints[plan.endpoint] }
   private var request: PoolRequest { world.request(for: plan, until: deadline) }
 
-  /// Cancels the rest of the visit, as from a second thread.
+  /// Cancels the rest of the script, as from a second thread.
   func cancel() { slot.cancel() }
 
   func submit() {
@@ -60,7 +60,8 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
       if pool.beginNow(request, with: endpoint, in: slot) {
         stage = .sent
         receive()
-      } else if plan.timeMax == nil, pool.ask(for: endpoint, priority: plan.priority, in: slot, for: self) {
+      } else if plan.timeMax == nil, pool.requestConnection(to: endpoint, priority: plan.priority, in: slot, for: self)
+      {
         stage = .asking
       } else {
         continueInTask()
@@ -98,7 +99,7 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
     }
     do throws(TransportError) {
       while exchange.isReceiving {
-        guard let hasMore = try exchange.takePiece(for: self, { reader.take($0) }) else {
+        guard let hasMore = try exchange.takeData(for: self, { reader.take($0) }) else {
           self.reader = reader
           return
         }
@@ -130,7 +131,7 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
   }
 
   private func ended(_ outcome: Scenario.Outcome) {
-    world.ended(plan, of: visit, began: began, outcome)
+    world.ended(plan, of: script, began: began, outcome)
     world.loop.completeAfterTick(self)
   }
 
@@ -138,6 +139,6 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
   func complete() {
     index += 1
     stage = .new
-    if index < visit.plans.count { submit() } else { world.visitIsOver() }
+    if index < script.plans.count { submit() } else { world.scriptIsOver() }
   }
 }

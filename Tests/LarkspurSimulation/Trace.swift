@@ -2,8 +2,8 @@
 package struct Trace {
   private struct Entry {
     var time: UInt64
-    var word: StaticString
-    var place: Int
+    var event: StaticString
+    var number: Int
     var value: Int
   }
 
@@ -14,12 +14,12 @@ package struct Trace {
   private(set) var count = 0
   package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
-  mutating func note(_ time: UInt64, _ word: StaticString, _ place: Int, _ value: Int = 0) {
+  mutating func note(_ time: UInt64, _ event: StaticString, _ number: Int, _ value: Int = 0) {
     mix(time)
-    mix(UInt64(truncatingIfNeeded: place))
+    mix(UInt64(truncatingIfNeeded: number))
     mix(UInt64(truncatingIfNeeded: value))
-    word.withUTF8Buffer { for byte in $0 { mix(UInt64(byte)) } }
-    let entry = Entry(time: time, word: word, place: place, value: value)
+    event.withUTF8Buffer { for byte in $0 { mix(UInt64(byte)) } }
+    let entry = Entry(time: time, event: event, number: number, value: value)
     if entries.count < Self.entriesMax { entries.append(entry) } else { entries[count % Self.entriesMax] = entry }
     count += 1
   }
@@ -30,6 +30,6 @@ package struct Trace {
   /// The entries, oldest first: time in microseconds, event, connection or request, value.
   package var lines: [String] {
     let first = count < Self.entriesMax ? 0 : count % Self.entriesMax
-    return (entries[first...] + entries[..<first]).map { "\($0.time / 1000) \($0.word) \($0.place) \($0.value)" }
+    return (entries[first...] + entries[..<first]).map { "\($0.time / 1000) \($0.event) \($0.number) \($0.value)" }
   }
 }

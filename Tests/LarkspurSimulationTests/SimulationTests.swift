@@ -37,11 +37,11 @@ import Testing
     let output = Pipe()
     process.standardOutput = output
     try process.run()
-    let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
     let here = try (1...100 as ClosedRange<UInt64>).map { "\($0) \(try Scenario(seed: $0).run().trace.digest)\n" }
       .joined()
-    #expect(words == here)
+    #expect(text == here)
   }
 }

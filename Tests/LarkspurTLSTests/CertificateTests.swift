@@ -53,9 +53,9 @@ import Testing
     ]
     for block in damaged {
       #expect(Certificate.read(Array(block.utf8)) == nil)
-      for place in 0...2 {
+      for index in 0...2 {
         var blocks = good.map(\.certificatePEM)
-        blocks.insert(block + "\n", at: place)
+        blocks.insert(block + "\n", at: index)
         #expect(Certificate.read(Array(blocks.joined().utf8))?.map(\.der) == good.map(\.certificateDER))
         // A client identity must not use another certificate in place of the damaged one.
         blocks = [block + "\n", good[1].certificatePEM]

@@ -52,14 +52,14 @@ import Testing
     ca = try TestCA()
   }
 
-  private func words(_ change: (inout TestCertificate.Request) -> Void) throws -> String? {
+  private func failure(_ change: (inout TestCertificate.Request) -> Void) throws -> String? {
     var request = TestCertificate.Request()
     change(&request)
     return try Self.verify(try ca.issue(request), name: "localhost")
   }
 
   @Test func goodByDefault() throws {
-    #expect(try words { _ in } == nil)
+    #expect(try failure { _ in } == nil)
     let below = try ca.intermediate(pathLength: 1).intermediate(name: "second", pathLength: 0)
     let leaf = try below.issue()
     #expect(leaf.chainDER.count == 3)
@@ -110,8 +110,8 @@ extension CertificateTests {
   ]
 
   @Test(arguments: faults.indices) func faults(index: Int) throws {
-    let (name, change, words) = Self.faults[index]
-    #expect(try self.words(change) == words, "\(name)")
+    let (name, change, message) = Self.faults[index]
+    #expect(try failure(change) == message, "\(name)")
   }
 
   static let oddities: [(String, @Sendable (inout TestCertificate.Request) -> Void)] = [
@@ -135,7 +135,7 @@ extension CertificateTests {
 
   @Test(arguments: oddities.indices) func oddities(index: Int) throws {
     let (name, change) = Self.oddities[index]
-    #expect(try words(change) == nil, "\(name)")
+    #expect(try failure(change) == nil, "\(name)")
   }
 
   @Test(arguments: [1000, 10_000]) func manyNames(count: Int) throws {
@@ -288,8 +288,8 @@ extension CertificateTests {
       #expect(text.hasPrefix("-----BEGIN \(start) KEY-----\n"))
       for (passphrase, isRight) in [("geheim", true), ("wrong", false)] {
         let bio = BIO_new_mem_buf(Array(text.utf8), Int32(text.utf8.count))
-        var words = passphrase.utf8CString
-        let key = words.withUnsafeMutableBytes { PEM_read_bio_PrivateKey(bio, nil, nil, $0.baseAddress) }
+        var password = passphrase.utf8CString
+        let key = password.withUnsafeMutableBytes { PEM_read_bio_PrivateKey(bio, nil, nil, $0.baseAddress) }
         #expect((key != nil) == isRight)
         EVP_PKEY_free(key)
         BIO_free(bio)

@@ -118,13 +118,13 @@ import Testing
     ("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", "not a chunk size: \"z\""),
     ("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", "a chunk is longer than it says"),
   ])
-  func malformedRequest(sent: String, words: String) throws {
+  func malformedRequest(sent: String, message: String) throws {
     let client = try RawClient(server)
     try client.send(sent)
     let response = try client.response()
     #expect(response.status == 400)
     #expect(response.field("Connection") == "close")
-    #expect(server.failures == ["connection 1, malformed request: \(words)"])
+    #expect(server.failures == ["connection 1, malformed request: \(message)"])
   }
 
   @Test func hugeHead() throws {

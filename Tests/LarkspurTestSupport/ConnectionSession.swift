@@ -114,11 +114,11 @@ private final class Session: @unchecked Sendable {
     check(!(isWaiting() && peer.isReadable), "the caller sleeps, and there is something to receive")
   }
 
-  private func check(_ isFine: Bool, _ words: @autoclosure () -> String) {
-    if !isFine { complain(words()) }
+  private func check(_ isFine: Bool, _ message: @autoclosure () -> String) {
+    if !isFine { complain(message()) }
   }
 
-  private func complain(_ words: String) { complaints.append(words) }
+  private func complain(_ message: String) { complaints.append(message) }
 
   // MARK: - The kernel
 
@@ -227,7 +227,7 @@ private final class Session: @unchecked Sendable {
     var delivered: [UInt8] = []
     var pieces = 0
     while pieces < stopsAfter {
-      let isMore = try await exchange.receivePiece { piece in
+      let isMore = try await exchange.receiveData { piece in
         for index in piece.indices { delivered.append(piece[index]) }
         if closesInside { connection.close() }
       }

@@ -55,7 +55,7 @@ package final class ScriptedKernel: Kernel {
     package var watches = 0
     package var waits = 0
     package var wakes = 0
-    package var alarms = 0
+    package var timerChanges = 0
     /// Reads and writes of files.
     package var fileCopies = 0
     package var sentFiles = 0
@@ -366,7 +366,7 @@ package final class ScriptedKernel: Kernel {
       if !state.waitFaults.isEmpty { return .failure(state.waitFaults.removeFirst()) }
       let list = state.takeEvents()
       state.isAtRest = list.isEmpty && milliseconds != 0
-      state.waitMilliseconds = milliseconds < 0 ? state.alarm.timeoutMilliseconds(from: state.now) : milliseconds
+      state.waitMilliseconds = milliseconds < 0 ? state.timerExpiry.timeoutMilliseconds(from: state.now) : milliseconds
       return .success(list)
     }
     switch list {
@@ -391,7 +391,7 @@ package final class ScriptedKernel: Kernel {
   package func setTimer(_ descriptor: Int32, to moment: Deadline) {
     called()
     with { state in
-      state.counts.alarms += 1
+      state.counts.timerChanges += 1
       guard case .timer = state.descriptors[descriptor] else {
         return state.offences.append("setting \(descriptor), which is no open timer")
       }
@@ -414,7 +414,7 @@ extension ScriptedKernel.State {
   var opened: Int { sockets.count { $0.wasOpened } }
 
   /// The moment at which the next timer expires.
-  fileprivate var alarm: Deadline {
+  fileprivate var timerExpiry: Deadline {
     descriptors.values.map { if case .timer(let moment) = $0 { moment } else { .never } }.min() ?? .never
   }
 

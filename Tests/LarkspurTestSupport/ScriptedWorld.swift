@@ -40,7 +40,7 @@ package final class ScriptedWorld: @unchecked Sendable {
     return false
   }
 
-  package func turn(_ count: Int = 1) {
+  package func tick(_ count: Int = 1) {
     for _ in 0..<count { loop.tick(mayWait: false) }
   }
 

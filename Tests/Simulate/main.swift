@@ -9,11 +9,11 @@
 import Glibc
 import LarkspurSimulation
 
-let words = CommandLine.arguments.dropFirst()
-let numbers = words.compactMap { UInt64($0) }
+let arguments = CommandLine.arguments.dropFirst()
+let numbers = arguments.compactMap { UInt64($0) }
 let count = numbers.first ?? 10_000
 let first = numbers.dropFirst().first ?? 1
-let printsDigests = words.contains("--digests")
+let printsDigests = arguments.contains("--digests")
 
 var requests = 0
 var failures = 0
@@ -34,7 +34,7 @@ for number in 0..<count {
   guard report.complaints.isEmpty else {
     print(report.trace.lines.joined(separator: "\n"))
     print(report.setting)
-    print("\(report.turns) turns, \(report.waits) waits, \(report.idleWaitsMost) idle in a row, \(report.seconds) s")
+    print("\(report.ticks) turns, \(report.waits) waits, \(report.idleWaitsMost) idle in a row, \(report.seconds) s")
     print("seed \(report.seed):", report.complaints.joined(separator: "; "))
     exit(1)
   }

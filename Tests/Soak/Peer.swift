@@ -17,7 +17,7 @@ final class Peer: Sendable {
   init() throws {
     let output = Pipe()
     process.executableURL = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-    process.arguments = [Self.word]
+    process.arguments = [Self.command]
     process.standardInput = input
     process.standardOutput = output
     try process.run()
@@ -28,9 +28,9 @@ final class Peer: Sendable {
       guard !bytes.isEmpty else { throw Unavailable() }
       line += bytes
     }
-    let words = String(decoding: line.dropLast(), as: UTF8.self).split(separator: " ")
-    guard words.count == 4, let port = UInt16(words[0]), let securePort = UInt16(words[1]),
-      let sinkPort = UInt16(words[2]), let root = Data(base64Encoded: String(words[3]))
+    let fields = String(decoding: line.dropLast(), as: UTF8.self).split(separator: " ")
+    guard fields.count == 4, let port = UInt16(fields[0]), let securePort = UInt16(fields[1]),
+      let sinkPort = UInt16(fields[2]), let root = Data(base64Encoded: String(fields[3]))
     else { throw Unavailable() }
     self.port = port
     self.securePort = securePort
@@ -50,7 +50,7 @@ final class Peer: Sendable {
   // MARK: - In the other process
 
   /// The command line argument that makes the program a peer.
-  static let word = "serve"
+  static let command = "serve"
 
   /// Serves until the standard input ends, which happens when the client's process exits at the latest.
   static func serve() throws -> Int32 {

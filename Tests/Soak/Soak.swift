@@ -143,7 +143,7 @@ final class Soak: @unchecked Sendable {
     }
   }
 
-  private func fail(_ words: String) {
-    if tally.failures.count < 10 { tally.failures.append(words) }
+  private func fail(_ message: String) {
+    if tally.failures.count < 10 { tally.failures.append(message) }
   }
 }

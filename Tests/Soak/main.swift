@@ -58,13 +58,13 @@ func check(_ amount: Soak.Amount, seed: UInt64, growthKiBMax: Int) async throws 
 }
 
 do {
-  let words = CommandLine.arguments.dropFirst()
-  if words.first == Peer.word { exit(try Peer.serve()) }
-  if words.first == "stream" {
-    exit(try await Stream().check(bytes: words.dropFirst().first.flatMap(Int.init) ?? 10 << 30) ? 0 : 1)
+  let arguments = CommandLine.arguments.dropFirst()
+  if arguments.first == Peer.command { exit(try Peer.serve()) }
+  if arguments.first == "stream" {
+    exit(try await Stream().check(bytes: arguments.dropFirst().first.flatMap(Int.init) ?? 10 << 30) ? 0 : 1)
   }
   var amount = Soak.Amount()
-  let numbers = words.map { Int($0) ?? 0 }
+  let numbers = arguments.map { Int($0) ?? 0 }
   if numbers.count > 0 { amount.requests = numbers[0] }
   if numbers.count > 1 { amount.cancellations = numbers[1] }
   if numbers.count > 2 { amount.connections = numbers[2] }

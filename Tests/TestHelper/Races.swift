@@ -36,7 +36,7 @@ private func count(_ thread: Int, _ mode: String, _ counters: Counters) {
 /// suspended.
 private final class Turns: Sendable {
   private struct State {
-    var waiter: Waiter?
+    var waiter: TaskContinuation?
     var isOver = false
   }
   private let mode: String
@@ -48,7 +48,7 @@ private final class Turns: Sendable {
 
   func count() async {
     for round in 0..<rounds {
-      await Waiter.suspend { waiter in
+      await TaskContinuation.suspend { waiter in
         state.withLock { $0.waiter = waiter }
         // Polls for a number of loads that differs by round, so that the wake finds the task in different states.
         var looks = round % 1024
@@ -66,7 +66,7 @@ private final class Turns: Sendable {
       if isOver { return }
       guard let waiter else { continue }
       if mode == "woken" { counters.plain += 1 }
-      waiter.wake()
+      waiter.resume()
       if mode == "beside-woken" { counters.plain += 1 }
       hasWoken.store(true, ordering: .relaxed)
     }

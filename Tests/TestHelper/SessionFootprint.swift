@@ -103,8 +103,8 @@ private func threadCount() -> Int {
 /// Number of slots in use on all loops, for channels and for timers.
 private func slotCount() async throws -> Int {
   var count = 0
-  // `take` returns the loop with the fewest leases, so that as many calls as there are loops return each loop once.
-  let loops = try (0..<LoopGroup.shared.count).map { _ in try LoopGroup.shared.take() }
+  // `lease` returns the loop with the fewest leases, so that as many calls as there are loops return each loop once.
+  let loops = try (0..<LoopGroup.shared.count).map { _ in try LoopGroup.shared.lease() }
   for held in loops { count += await held.loop.run { held.loop.slotsInUse } }
   return count
 }

@@ -140,8 +140,8 @@ func runSessionScenario(_ arguments: [String]) async throws {
     let trust = try ServerTrust(host: arguments[1], chain: chain, roots: .system)
     limit.rlim_cur = usual
     guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Failure("no limit") }
-    say(trust.result.words)
-    say(try trust.evaluate(host: arguments[1]).result.words)
+    say(trust.result.message)
+    say(try trust.evaluate(host: arguments[1]).result.message)
   case "store":
     guard arguments.count == 3 else { throw Failure.wrongArguments }
     let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 30, directory: URL(filePath: arguments[2]))

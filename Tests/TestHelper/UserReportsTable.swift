@@ -15,7 +15,7 @@ func runUserReportsTable(_ arguments: [String]) throws {
   say("|---|---|---|---|")
   for scenario in try runners[1].scenarios() {
     let outcomes = try runners.map { try $0.run(scenario).brief }
-    say("| `\(scenario.name)` | \(scenario.words) | \(outcomes[0]) | \(outcomes[1]) |")
+    say("| `\(scenario.name)` | \(scenario.title) | \(outcomes[0]) | \(outcomes[1]) |")
   }
 }
 

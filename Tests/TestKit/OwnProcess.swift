@@ -21,13 +21,13 @@ public struct OwnProcess: TestTrait, SuiteTrait, TestScoping {
     for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
   ) async throws {
     let arguments = ["--testing-library", "swift-testing", "--filter", "^\\Q\(test.id)\\E$"]
-    let (status, words) = try await run(arguments)
+    let (status, text) = try await run(arguments)
     guard status == 0 else {
-      Issue.record("its process ended with \(status):\n\(words.suffix(8000))")
+      Issue.record("its process ended with \(status):\n\(text.suffix(8000))")
       return
     }
     // The test may have found that this machine lacks what it needs, and cancelled itself.
-    let reason = words.split(separator: "\n").first { $0.hasPrefix("skipped: ") }
+    let reason = text.split(separator: "\n").first { $0.hasPrefix("skipped: ") }
     if let reason { try Test.cancel("\(reason)") }
   }
 
@@ -46,9 +46,9 @@ public struct OwnProcess: TestTrait, SuiteTrait, TestScoping {
     // Reading blocks, so it runs on a dispatch queue instead of the pool.
     return await withCheckedContinuation { continuation in
       DispatchQueue(label: "own-process").async {
-        let words = String(decoding: end.readDataToEndOfFile(), as: UTF8.self)
+        let text = String(decoding: end.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        continuation.resume(returning: (process.terminationStatus, words))
+        continuation.resume(returning: (process.terminationStatus, text))
       }
     }
   }

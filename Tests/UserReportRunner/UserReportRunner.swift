@@ -6,7 +6,7 @@ import LarkspurTestServer
 public struct UserReportRunner: Sendable {
   public struct Scenario: Hashable, Sendable {
     public let name: String
-    public let words: String
+    public let title: String
   }
 
   public enum Outcome: Hashable, Sendable, CustomStringConvertible {
@@ -18,7 +18,7 @@ public struct UserReportRunner: Sendable {
     public var description: String {
       switch self {
       case .passed: "passes"
-      case .failed(let words): "fails: \(words)"
+      case .failed(let text): "fails: \(text)"
       case .crashed(let signal): "crashes (signal \(signal))"
       case .hung: "hangs"
       }
@@ -38,31 +38,31 @@ public struct UserReportRunner: Sendable {
   }
 
   public func scenarios() throws -> [Scenario] {
-    let (_, words) = try run(["list"], in: FileManager.default.temporaryDirectory)
-    return words.split(separator: "\n").compactMap { line in
+    let (_, text) = try run(["list"], in: FileManager.default.temporaryDirectory)
+    return text.split(separator: "\n").compactMap { line in
       let parts = line.split(separator: "\t")
-      return parts.count == 2 ? Scenario(name: String(parts[0]), words: String(parts[1])) : nil
+      return parts.count == 2 ? Scenario(name: String(parts[0]), title: String(parts[1])) : nil
     }
   }
 
   /// Runs one scenario, with a server and a temporary directory of its own.
   public func run(_ scenario: Scenario) throws -> Outcome {
     let server = try UserReportServer.make(for: scenario.name)
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer {
       server.stop()
-      try? FileManager.default.removeItem(at: folder)
+      try? FileManager.default.removeItem(at: directory)
     }
-    return try run([scenario.name, "http://127.0.0.1:\(server.port)"], in: folder).0
+    return try run([scenario.name, "http://127.0.0.1:\(server.port)"], in: directory).0
   }
 
-  private func run(_ arguments: [String], in folder: URL) throws -> (Outcome, String) {
+  private func run(_ arguments: [String], in directory: URL) throws -> (Outcome, String) {
     let process = Process()
     process.executableURL = program
     process.arguments = arguments
     var environment = ProcessInfo.processInfo.environment
-    environment["TMPDIR"] = folder.path
+    environment["TMPDIR"] = directory.path
     environment["USER_REPORTS_BYTES"] = "\(memoryBytes)"
     // A crash is an outcome; a backtrace would only take time.
     environment["SWIFT_BACKTRACE"] = "enable=no"
@@ -78,12 +78,12 @@ public struct UserReportRunner: Sendable {
     guard ended.wait(timeout: .now() + .seconds(secondsMax)) == .success else {
       kill(process.processIdentifier, SIGKILL)
       ended.wait()
-      return (.hung, reader.words)
+      return (.hung, reader.text)
     }
-    let words = reader.words
-    if process.terminationReason == .uncaughtSignal { return (.crashed(signal: Int(process.terminationStatus)), words) }
-    let line = words.split(separator: "\n").last.map(String.init) ?? ""
-    return (process.terminationStatus == 0 ? .passed : .failed(line), words)
+    let text = reader.text
+    if process.terminationReason == .uncaughtSignal { return (.crashed(signal: Int(process.terminationStatus)), text) }
+    let line = text.split(separator: "\n").last.map(String.init) ?? ""
+    return (process.terminationStatus == 0 ? .passed : .failed(line), text)
   }
 
   /// Reads the program's output while it runs: the program would block on a full pipe.
@@ -98,7 +98,7 @@ public struct UserReportRunner: Sendable {
       }
     }
 
-    var words: String {
+    var text: String {
       done.wait()
       done.signal()
       return String(decoding: data, as: UTF8.self)

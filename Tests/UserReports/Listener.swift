@@ -125,8 +125,8 @@ enum Footprint {
   static var descriptors: Int { count(of: "/proc/self/fd") }
   static var threads: Int { count(of: "/proc/self/task") }
 
-  private static func count(of folder: String) -> Int {
-    (try? FileManager.default.contentsOfDirectory(atPath: folder))?.count ?? 0
+  private static func count(of directory: String) -> Int {
+    (try? FileManager.default.contentsOfDirectory(atPath: directory))?.count ?? 0
   }
 
   /// The peak of the resident memory, in bytes.

@@ -8,33 +8,33 @@ import Foundation
 
 extension UserReports {
   static let authentication = [
-    Scenario(name: "401-without-credentials", words: "a 401 that nobody answers is the response") { place in
-      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/basic"))
+    Scenario(name: "401-without-credentials", title: "a 401 that nobody answers is the response") { site in
+      let loaded = await URLSession(configuration: .ephemeral).load(try site.request("/basic"))
       try expect(loaded.status == 401 && loaded.data == Data("who are you?".utf8), "\(loaded)")
     },
-    Scenario(name: "unknown-scheme", words: "a challenge of an unknown scheme is no reason to crash") { place in
-      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/hawk"))
+    Scenario(name: "unknown-scheme", title: "a challenge of an unknown scheme is no reason to crash") { site in
+      let loaded = await URLSession(configuration: .ephemeral).load(try site.request("/hawk"))
       try expect(loaded.status == 401, "\(loaded)")
     },
-    Scenario(name: "use-no-credential", words: ".useCredential with none is answered like no answer") { place in
+    Scenario(name: "use-no-credential", title: ".useCredential with none is answered like no answer") { site in
       let delegate = Login(nil)
       let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
-      let loaded = await session.load(try place.request("/basic"))
+      let loaded = await session.load(try site.request("/basic"))
       try expect(loaded.status == 401 || loaded.error != nil, "\(loaded)")
     },
-    Scenario(name: "basic", words: "Basic logs in") { place in try await login(place, "/basic") },
-    Scenario(name: "digest", words: "Digest logs in") { place in try await login(place, "/digest") },
-    Scenario(name: "redirect-after-basic", words: "a redirect behind a login leads where it says") { place in
-      let echo = try echo(try await login(place, "/moved-behind-basic"))
+    Scenario(name: "basic", title: "Basic logs in") { site in try await login(site, "/basic") },
+    Scenario(name: "digest", title: "Digest logs in") { site in try await login(site, "/digest") },
+    Scenario(name: "redirect-after-basic", title: "a redirect behind a login leads where it says") { site in
+      let echo = try echo(try await login(site, "/moved-behind-basic"))
       try expect(echo["target"] as? String == "/anything/there", "\(echo)")
     },
   ]
 
   @discardableResult
-  private static func login(_ place: Place, _ path: String) async throws -> Loaded {
+  private static func login(_ site: TestSite, _ path: String) async throws -> Loaded {
     let delegate = Login(URLCredential(user: "user", password: "pass", persistence: .forSession))
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
-    let loaded = await session.load(try place.request(path))
+    let loaded = await session.load(try site.request(path))
     try expect(loaded.status == 200, "\(loaded)")
     return loaded
   }

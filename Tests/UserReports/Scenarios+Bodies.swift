@@ -8,9 +8,9 @@ import Foundation
 
 extension UserReports {
   static let bodies = [
-    Scenario(name: "redirect-307-body", words: "307 and 308 send method and body again") { place in
+    Scenario(name: "redirect-307-body", title: "307 and 308 send method and body again") { site in
       for status in [307, 308] {
-        var request = try place.request("/redirect-to?status=\(status)&url=%2Fanything", method: "POST")
+        var request = try site.request("/redirect-to?status=\(status)&url=%2Fanything", method: "POST")
         request.httpBody = Data("the body".utf8)
         let loaded = await URLSession(configuration: .ephemeral).load(request)
         try expect(loaded.status == 200, "\(loaded)")
@@ -18,28 +18,28 @@ extension UserReports {
         try expect(echo["method"] as? String == "POST" && echo["data"] as? String == "the body", "\(echo)")
       }
     },
-    Scenario(name: "redirect-302-post", words: "302 turns POST into GET, without a body") { place in
-      var request = try place.request("/redirect-to?status=302&url=%2Fanything", method: "POST")
+    Scenario(name: "redirect-302-post", title: "302 turns POST into GET, without a body") { site in
+      var request = try site.request("/redirect-to?status=302&url=%2Fanything", method: "POST")
       request.httpBody = Data("the body".utf8)
       let loaded = await URLSession(configuration: .ephemeral).load(request)
       let echo = try echo(loaded)
       try expect(echo["method"] as? String == "GET" && echo["bodyCount"] as? Int == 0, "\(echo)")
     },
-    Scenario(name: "slow-stream", words: "a stream that is open and has nothing yet (reads 0) is waited for") { place in
-      var request = try place.request("/post", method: "POST")
+    Scenario(name: "slow-stream", title: "a stream that is open and has nothing yet (reads 0) is waited for") { site in
+      var request = try site.request("/post", method: "POST")
       request.httpBodyStream = SlowStream(pieces: 50)
       let loaded = await URLSession(configuration: .ephemeral).load(request)
       try expect(loaded.status == 200, "\(loaded)")
       let echo = try echo(loaded)
       try expect(echo["bodyCount"] as? Int == 50 * SlowStream.pieceBytes, "the server got \(echo["bodyCount"] ?? 0)")
     },
-    Scenario(name: "upload-of-a-large-file", words: "a file of 64 MiB is sent in little memory") { place in
+    Scenario(name: "upload-of-a-large-file", title: "a file of 64 MiB is sent in little memory") { site in
       let file = FileManager.default.temporaryDirectory.appendingPathComponent("large")
       defer { try? FileManager.default.removeItem(at: file) }
       try Data(count: 64 << 20).write(to: file)
       let before = Footprint.peakBytes
       let session = URLSession(configuration: .ephemeral)
-      let request = try place.request("/count", method: "PUT")
+      let request = try site.request("/count", method: "PUT")
       let status: Int? = await withCheckedContinuation { continuation in
         session.uploadTask(with: request, fromFile: file) { _, response, _ in
           continuation.resume(returning: (response as? HTTPURLResponse)?.statusCode)
@@ -57,7 +57,7 @@ extension UserReports {
 final class SlowStream: InputStream {
   static let pieceBytes = 1_000
   private let pieces: Int
-  private var turn = 0
+  private var readCount = 0
   private var status = Stream.Status.notOpen
 
   init(pieces: Int) {
@@ -68,18 +68,18 @@ final class SlowStream: InputStream {
   override func open() { status = .open }
   override func close() { status = .closed }
   override var streamStatus: Stream.Status { status }
-  override var hasBytesAvailable: Bool { status == .open && turn % 2 == 0 }
+  override var hasBytesAvailable: Bool { status == .open && readCount % 2 == 0 }
 
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
-    turn += 1
-    if turn % 2 == 1 { return 0 }
-    guard turn / 2 <= pieces else {
+    readCount += 1
+    if readCount % 2 == 1 { return 0 }
+    guard readCount / 2 <= pieces else {
       status = .atEnd
       return 0
     }
     let count = min(len, Self.pieceBytes)
     for index in 0..<count { buffer[index] = UInt8(ascii: "x") }
-    if turn / 2 == pieces { status = .atEnd }
+    if readCount / 2 == pieces { status = .atEnd }
     return count
   }
 

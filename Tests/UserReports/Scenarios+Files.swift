@@ -8,10 +8,10 @@ import Foundation
 
 extension UserReports {
   static let files = [
-    Scenario(name: "temporary-files", words: "a thousand downloads leave no file and no descriptor") { place in
+    Scenario(name: "temporary-files", title: "a thousand downloads leave no file and no descriptor") { site in
       let session = URLSession(configuration: .ephemeral)
-      let url = try place.url("/bytes/10000")
-      let folder = FileManager.default.temporaryDirectory.path
+      let url = try site.url("/bytes/10000")
+      let directory = FileManager.default.temporaryDirectory.path
       var before = 0
       for number in 0..<1_000 {
         let count: Int? = await withCheckedContinuation { continuation in
@@ -25,14 +25,14 @@ extension UserReports {
       let descriptors = Footprint.descriptors
       try expect(descriptors < before + 10, "descriptors: \(before), then \(descriptors)")
       // One file may be left: the last handler has only just returned.
-      let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+      let left = try FileManager.default.contentsOfDirectory(atPath: directory)
       try expect(left.count <= 1, "\(left.count) files are left in the temporary directory")
     },
-    Scenario(name: "cancelled-downloads", words: "downloads that are cancelled leave no file") { place in
+    Scenario(name: "cancelled-downloads", title: "downloads that are cancelled leave no file") { site in
       let listener = Listener()
       let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
       for number in 0..<50 {
-        let task = session.downloadTask(with: try place.url("/drip?bytes=1000000&pieces=1000&interval=10"))
+        let task = session.downloadTask(with: try site.url("/drip?bytes=1000000&pieces=1000&interval=10"))
         listener.follow(task)
         task.resume()
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(number * 4)) { task.cancel() }
@@ -43,24 +43,24 @@ extension UserReports {
       let left = try FileManager.default.contentsOfDirectory(atPath: FileManager.default.temporaryDirectory.path)
       try expect(left.isEmpty, "left in the temporary directory: \(left)")
     },
-    Scenario(name: "disk-full", words: "a download that cannot be written fails, and leaves nothing") { place in
+    Scenario(name: "disk-full", title: "a download that cannot be written fails, and leaves nothing") { site in
       // The kernel refuses to let a file grow beyond the limit, as on a full disk.
       _ = signal(SIGXFSZ, SIG_IGN)
       var limit = rlimit(rlim_cur: 100_000, rlim_max: 100_000)
       try expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, "no limit could be set")
       let session = URLSession(configuration: .ephemeral)
-      let url = try place.url("/range/1000000")
+      let url = try site.url("/range/1000000")
       let error: URLError? = await withCheckedContinuation { continuation in
         session.downloadTask(with: url) { _, _, error in continuation.resume(returning: error as? URLError) }.resume()
       }
       try expect(error?.code == .cannotWriteToFile, "\(String(describing: error))")
-      _ = await session.load(try place.request("/get"))
+      _ = await session.load(try site.request("/get"))
       let left = try FileManager.default.contentsOfDirectory(atPath: FileManager.default.temporaryDirectory.path)
       try expect(left.isEmpty, "left in the temporary directory: \(left)")
     },
-    Scenario(name: "resume-data", words: "a download that breaks off goes on where it stopped") { place in
+    Scenario(name: "resume-data", title: "a download that breaks off goes on where it stopped") { site in
       let session = URLSession(configuration: .ephemeral)
-      let url = try place.url("/breaks-once")
+      let url = try site.url("/breaks-once")
       let data: Data? = await withCheckedContinuation { continuation in
         session.downloadTask(with: url) { _, _, error in
           let error = error as? URLError
@@ -76,7 +76,7 @@ extension UserReports {
       }
       try expect(status == 206 && count == 300_000, "\(String(describing: status)), \(String(describing: count)) bytes")
     },
-    Scenario(name: "foreign-resume-data", words: "nonsense in place of resume data fails the task") { place in
+    Scenario(name: "foreign-resume-data", title: "nonsense in place of resume data fails the task") { site in
       let session = URLSession(configuration: .ephemeral)
       let error: URLError? = await withCheckedContinuation { continuation in
         session.downloadTask(withResumeData: Data("nonsense".utf8)) { _, _, error in
@@ -88,8 +88,8 @@ extension UserReports {
   ]
 
   static let loads = [
-    Scenario(name: "sixteen-sessions", words: "sixteen sessions at once serve sixteen callers each") { place in
-      let request = try place.request("/bytes/10000")
+    Scenario(name: "sixteen-sessions", title: "sixteen sessions at once serve sixteen callers each") { site in
+      let request = try site.request("/bytes/10000")
       let failures = try await withThrowingTaskGroup(of: Int.self) { group in
         for _ in 0..<16 {
           group.addTask {
@@ -110,11 +110,11 @@ extension UserReports {
       }
       try expect(failures == 0, "\(failures) of 5120 requests failed")
     },
-    Scenario(name: "memory", words: "a body with a completion handler is in memory once") { place in
+    Scenario(name: "memory", title: "a body with a completion handler is in memory once") { site in
       // 2 GiB unless the environment says otherwise.
       let environment = ProcessInfo.processInfo.environment
       let count = environment["USER_REPORTS_BYTES"].flatMap { Int($0) } ?? 2 << 30
-      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/bytes/\(count)"))
+      let loaded = await URLSession(configuration: .ephemeral).load(try site.request("/bytes/\(count)"))
       try expect(loaded.data?.count == count, "\(String(describing: loaded.data?.count)), \(loaded.error as Any)")
       let peak = Footprint.peakBytes
       // The bound includes what the program takes without a body.

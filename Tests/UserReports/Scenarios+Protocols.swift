@@ -8,15 +8,15 @@ import Foundation
 
 extension UserReports {
   static let protocols = [
-    Scenario(name: "protocol-several-pieces", words: "what a URLProtocol loads in several pieces comes whole") { _ in
+    Scenario(name: "protocol-several-pieces", title: "what a URLProtocol loads in several pieces comes whole") { _ in
       let loaded = await session().load(try request("pieces"))
       try expect(loaded.data == Data("onetwothree".utf8), "\(loaded)")
     },
-    Scenario(name: "protocol-redirect", words: "a redirect of a URLProtocol's is followed") { _ in
+    Scenario(name: "protocol-redirect", title: "a redirect of a URLProtocol's is followed") { _ in
       let loaded = await session().load(try request("redirect"))
       try expect(loaded.data == Data("onetwothree".utf8), "\(loaded)")
     },
-    Scenario(name: "protocol-download", words: "a download through a URLProtocol is a file") { _ in
+    Scenario(name: "protocol-download", title: "a download through a URLProtocol is a file") { _ in
       let request = try request("pieces")
       let session = session()
       let text: String? = await withCheckedContinuation { continuation in

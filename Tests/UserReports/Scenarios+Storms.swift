@@ -8,19 +8,19 @@ import Foundation
 
 extension UserReports {
   static let storms = [
-    Scenario(name: "cancel-storm", words: "tasks cancelled at every point end once each; their delegates are let go") {
-      place in
+    Scenario(name: "cancel-storm", title: "tasks cancelled at every point end once each; their delegates are let go") {
+      site in
       let released = DispatchGroup()
-      for round in 0..<20 { try await stormRound(round, place, released) }
+      for round in 0..<20 { try await stormRound(round, site, released) }
       await released.wait()
     },
-    Scenario(name: "teardown-storm", words: "sessions invalidated at every point end all their tasks") { place in
+    Scenario(name: "teardown-storm", title: "sessions invalidated at every point end all their tasks") { site in
       let released = DispatchGroup()
-      for round in 0..<60 { try await teardownRound(round, place, released) }
+      for round in 0..<60 { try await teardownRound(round, site, released) }
       await released.wait()
     },
-    Scenario(name: "session-per-request", words: "a thousand sessions leave no descriptors and no threads") { place in
-      let request = try place.request("/get")
+    Scenario(name: "session-per-request", title: "a thousand sessions leave no descriptors and no threads") { site in
+      let request = try site.request("/get")
       var before = (descriptors: 0, threads: 0)
       for number in 0..<1_000 {
         let session = URLSession(configuration: .ephemeral, delegate: Listener(), delegateQueue: nil)
@@ -33,18 +33,18 @@ extension UserReports {
       try expect(descriptors < before.descriptors + 50, "descriptors: \(before.descriptors), then \(descriptors)")
       try expect(threads < before.threads + 50, "threads: \(before.threads), then \(threads)")
     },
-    Scenario(name: "invalidated-session", words: "a task on an invalidated session fails, and nothing crashes") {
-      place in
+    Scenario(name: "invalidated-session", title: "a task on an invalidated session fails, and nothing crashes") {
+      site in
       let listener = Listener()
       let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
       session.invalidateAndCancel()
-      let loaded = await session.load(try place.request("/get"))
+      let loaded = await session.load(try site.request("/get"))
       try expect(loaded.error?.code == .cancelled, "\(loaded)")
     },
-    Scenario(name: "delegate-after-resume", words: "a delegate that is set when the task runs hears of its end") {
-      place in
+    Scenario(name: "delegate-after-resume", title: "a delegate that is set when the task runs hears of its end") {
+      site in
       let listener = Listener()
-      let task = URLSession(configuration: .ephemeral).dataTask(with: try place.url("/delay/200"))
+      let task = URLSession(configuration: .ephemeral).dataTask(with: try site.url("/delay/200"))
       listener.follow(task)
       task.resume()
       task.delegate = listener
@@ -54,30 +54,30 @@ extension UserReports {
   ]
 
   static let breaks = [
-    Scenario(name: "post-without-a-response", words: "a POST on a connection that ends unanswered fails") { place in
+    Scenario(name: "post-without-a-response", title: "a POST on a connection that ends unanswered fails") { site in
       let session = URLSession(configuration: .ephemeral)
       for _ in 0..<10 {
-        _ = await session.load(try place.request("/get"))
-        var request = try place.request("/post", method: "POST")
+        _ = await session.load(try site.request("/get"))
+        var request = try site.request("/post", method: "POST")
         request.httpBody = Data(count: 1_000)
         let loaded = await session.load(request)
         try expect(loaded.error?.code == .networkConnectionLost, "\(loaded)")
       }
     },
-    Scenario(name: "cut-head", words: "a head that is cut off behind the status line is an error") { place in
-      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/get"))
+    Scenario(name: "cut-head", title: "a head that is cut off behind the status line is an error") { site in
+      let loaded = await URLSession(configuration: .ephemeral).load(try site.request("/get"))
       try expect(loaded.error != nil, "\(loaded)")
     },
-    Scenario(name: "longest-length", words: "the largest Content-Length that there is, and a byte, is an error") {
-      place in
-      let loaded = await URLSession(configuration: .ephemeral).load(try place.request("/get"))
+    Scenario(name: "longest-length", title: "the largest Content-Length that there is, and a byte, is an error") {
+      site in
+      let loaded = await URLSession(configuration: .ephemeral).load(try site.request("/get"))
       try expect(loaded.error != nil, "\(loaded)")
     },
-    Scenario(name: "suspend-storm", words: "tasks that are suspended and resumed at any time lose nothing") { place in
+    Scenario(name: "suspend-storm", title: "tasks that are suspended and resumed at any time lose nothing") { site in
       let listener = Listener()
       let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
       let count = 200_000
-      let tasks = try (0..<100).map { _ in session.dataTask(with: try place.url("/bytes/\(count)")) }
+      let tasks = try (0..<100).map { _ in session.dataTask(with: try site.url("/bytes/\(count)")) }
       for task in tasks {
         listener.follow(task)
         task.resume()
@@ -97,12 +97,12 @@ extension UserReports {
     },
   ]
 
-  private static func stormRound(_ round: Int, _ place: Place, _ released: DispatchGroup) async throws {
+  private static func stormRound(_ round: Int, _ site: TestSite, _ released: DispatchGroup) async throws {
     let listener = Listener(released: released)
     if round % 3 == 0 { listener.onResponse = { if $0.taskIdentifier % 2 == 0 { $0.cancel() } } }
     if round % 3 == 1 { listener.onData = { if $0.taskIdentifier % 2 == 0 { $0.cancel() } } }
     let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
-    let url = try place.url("/bytes/200000")
+    let url = try site.url("/bytes/200000")
     for number in 0..<25 {
       let task = session.dataTask(with: url)
       listener.follow(task)
@@ -118,10 +118,10 @@ extension UserReports {
     try expect(listener.lateCalls == 0, "\(listener.lateCalls) calls after the end")
   }
 
-  private static func teardownRound(_ round: Int, _ place: Place, _ released: DispatchGroup) async throws {
+  private static func teardownRound(_ round: Int, _ site: TestSite, _ released: DispatchGroup) async throws {
     let listener = Listener(released: released)
     let session = URLSession(configuration: .ephemeral, delegate: listener, delegateQueue: nil)
-    let url = try place.url("/chunked/300000")
+    let url = try site.url("/chunked/300000")
     if round % 4 == 1 { listener.onResponse = { [weak session] _ in session?.invalidateAndCancel() } }
     if round % 4 == 2 { listener.onData = { [weak session] _ in session?.invalidateAndCancel() } }
     // All tasks exist before the first one can invalidate the session.

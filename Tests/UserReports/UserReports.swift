@@ -15,13 +15,13 @@ import Foundation
 
 struct Scenario {
   let name: String
-  /// The expected behavior, in a few words.
-  let words: String
-  let run: @Sendable (Place) async throws -> Void
+  /// The expected behavior, in one line.
+  let title: String
+  let run: @Sendable (TestSite) async throws -> Void
 }
 
 /// The server's address.
-struct Place: Sendable {
+struct TestSite: Sendable {
   let base: URL
 
   func url(_ path: String) throws -> URL {
@@ -40,11 +40,11 @@ struct Place: Sendable {
 struct Complaint: Error, CustomStringConvertible {
   let description: String
 
-  init(_ words: String) { description = words }
+  init(_ message: String) { description = message }
 }
 
-func expect(_ condition: Bool, _ words: @autoclosure () -> String) throws {
-  if !condition { throw Complaint(words()) }
+func expect(_ condition: Bool, _ message: @autoclosure () -> String) throws {
+  if !condition { throw Complaint(message()) }
 }
 
 @main struct UserReports {
@@ -53,7 +53,7 @@ func expect(_ condition: Bool, _ words: @autoclosure () -> String) throws {
   static func main() async {
     let arguments = CommandLine.arguments
     if arguments.count == 2, arguments[1] == "list" {
-      for scenario in scenarios { print("\(scenario.name)\t\(scenario.words)") }
+      for scenario in scenarios { print("\(scenario.name)\t\(scenario.title)") }
       return
     }
     guard arguments.count == 3, let base = URL(string: arguments[2]),
@@ -63,7 +63,7 @@ func expect(_ condition: Bool, _ words: @autoclosure () -> String) throws {
       exit(2)
     }
     do {
-      try await scenario.run(Place(base: base))
+      try await scenario.run(TestSite(base: base))
     } catch {
       print("\(error)")
       exit(1)

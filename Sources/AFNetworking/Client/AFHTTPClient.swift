@@ -55,7 +55,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// - Parameter url: The base URL. The client adds a slash to its path, so that relative paths extend the path instead
   ///   of replacing its last segment.
   public required init(baseURL url: URL) {
-    baseURL = url.asFolder
+    baseURL = url.asDirectory
     details = LockedState(Details(fields: DefaultFields.current))
     reachability = url.host.map { AFNetworkReachabilityManager(forDomain: $0) } ?? AFNetworkReachabilityManager()
     super.init()
@@ -411,10 +411,10 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   open override var description: String {
     let own = details.read { $0 }
-    let words = [
+    let parts = [
       "baseURL: \(baseURL.absoluteString)", "defaultHeaders: \(own.fields)",
       "registeredOperationClasses: \(own.operationClasses)", "operationQueue: \(operationQueue)",
     ]
-    return "<\(type(of: self)), \(words.joined(separator: ", "))>"
+    return "<\(type(of: self)), \(parts.joined(separator: ", "))>"
   }
 }

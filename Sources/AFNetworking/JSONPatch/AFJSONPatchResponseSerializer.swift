@@ -22,7 +22,7 @@ open class AFJSONPatchResponseSerializer: AFJSONResponseSerializer, @unchecked S
     do {
       return try AFJSONPatchOperation.operations(withPatch: document)
     } catch let failure {
-      leave(failure, at: error)
+      store(failure, at: error)
       return nil
     }
   }

@@ -50,7 +50,7 @@ extension AFHTTPSessionManager {
     guard let baseURL = base else { return path }
     // Foundation does not accept an empty URL, but RFC 3986 5.2.2 does: it stands for the base URL.
     guard !path.isEmpty else { return baseURL.text }
-    if baseURL.isFolder, Self.isPlain(path) { return baseURL.text + path }
+    if baseURL.isDirectory, Self.isPlain(path) { return baseURL.text + path }
     guard let url = URL(string: path, relativeTo: baseURL.url) else {
       throw NSError(
         domain: AFURLRequestSerializationErrorDomain, code: NSURLErrorBadURL,
@@ -92,7 +92,7 @@ extension AFHTTPSessionManager {
   }
 
   /// Reports that no task could be made.
-  func tell(_ failure: ((URLSessionDataTask?, any Error) -> Void)?, of error: any Error) {
+  func report(_ error: any Error, to failure: ((URLSessionDataTask?, any Error) -> Void)?) {
     guard let failure else { return }
     let carried = UncheckedSendable(failure)
     (completionQueue ?? .main).async { carried.value(nil, error) }
@@ -110,7 +110,7 @@ extension AFHTTPRequestSerializer {
 }
 
 /// Holds a task for its completion block, which is created before the task.
-final class Own<Kind: URLSessionTask> {
+final class TaskBox<Kind: URLSessionTask> {
   /// Set before the task is resumed, and released when the completion block is called.
   var task: Kind?
 

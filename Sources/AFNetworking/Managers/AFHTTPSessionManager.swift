@@ -34,13 +34,13 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     let text: String
     let origin: BaseOrigin
     /// Whether the URL has a path that ends in a slash, and neither query nor fragment.
-    let isFolder: Bool
+    let isDirectory: Bool
 
     init(_ url: URL) {
       self.url = url
       text = url.absoluteString
       origin = BaseOrigin(url)
-      isFolder = text.hasSuffix("/") && !url.path.isEmpty && url.query == nil && url.fragment == nil
+      isDirectory = text.hasSuffix("/") && !url.path.isEmpty && url.query == nil && url.fragment == nil
     }
   }
 
@@ -52,7 +52,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
   ///   - url: The base of relative paths. `https://example.com/v1` counts as `https://example.com/v1/`.
   ///   - configuration: The configuration, which is copied, or `nil` for the default one.
   public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
-    requests = Mutex(Requests(base: url.map { Base($0.asFolder) }))
+    requests = Mutex(Requests(base: url.map { Base($0.asDirectory) }))
     super.init(sessionConfiguration: configuration)
   }
 
@@ -143,14 +143,14 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     do {
       request = try self.request(method, urlString, parameters, headers)
     } catch {
-      tell(failure, of: error)
+      report(error, to: failure)
       return nil
     }
-    let own = Own<URLSessionDataTask>()
+    let box = TaskBox<URLSessionDataTask>()
     let task = dataTask(
       with: request, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
-      completionHandler: own.completion(success, failure))
-    own.task = task
+      completionHandler: box.completion(success, failure))
+    box.task = task
     return task
   }
 
@@ -218,13 +218,13 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     do {
       request = try self.form(URLString, parameters, headers, block)
     } catch {
-      tell(failure, of: error)
+      report(error, to: failure)
       return nil
     }
-    let own = Own<URLSessionDataTask>()
+    let box = TaskBox<URLSessionDataTask>()
     let task = uploadTask(
-      withStreamedRequest: request, progress: uploadProgress, completionHandler: own.completion(success, failure))
-    own.task = task
+      withStreamedRequest: request, progress: uploadProgress, completionHandler: box.completion(success, failure))
+    box.task = task
     return run(task)
   }
 

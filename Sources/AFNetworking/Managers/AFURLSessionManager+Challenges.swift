@@ -22,10 +22,10 @@ extension AFURLSessionManager {
   /// `(session, task, response)`.
   public typealias ResponseBlock = (URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition
 
-  typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  typealias CompletionHandler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
   /// Answers a connection's challenge. Without a block the challenge goes to the task, where the policy decides.
-  func answer(_ challenge: URLAuthenticationChallenge, of session: URLSession, _ answer: @escaping Answer) {
+  func answer(_ challenge: URLAuthenticationChallenge, of session: URLSession, _ answer: @escaping CompletionHandler) {
     guard let block = blocks.current.set.sessionDidReceiveAuthenticationChallenge else {
       challenge.passOn(by: self)
       return answer(.performDefaultHandling, nil)
@@ -37,7 +37,7 @@ extension AFURLSessionManager {
 
   func answer(
     _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, _ session: URLSession,
-    _ answer: @escaping Answer
+    _ answer: @escaping CompletionHandler
   ) {
     let set = blocks.current.set
     if let handler = set.authenticationChallengeHandler {
@@ -55,7 +55,7 @@ extension AFURLSessionManager {
   /// Interprets a handler's result.
   private func settle(
     _ result: Any?, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession,
-    _ answer: @escaping Answer
+    _ answer: @escaping CompletionHandler
   ) {
     switch result {
     // The handler calls the completion itself.
@@ -90,7 +90,8 @@ extension AFURLSessionManager {
   // MARK: - Trust
 
   private func evaluate(
-    _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession, _ answer: @escaping Answer
+    _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession,
+    _ answer: @escaping CompletionHandler
   ) {
     let space = challenge.protectionSpace
     if let trust = space.serverTrust, securityPolicy.evaluateServerTrust(trust, forDomain: space.host) {

@@ -18,7 +18,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   let blocks = SessionBlocks()
   let state: Mutex<ManagerState>
   /// Whether the manager receives every delegate call: `true` for subclasses, which may override any of the methods.
-  let hearsEverything: Bool
+  let needsAllCalls: Bool
   /// Whether any task has ever had a progress observer. Before this, no task has to be looked up. `watched(_:)` and
   /// `add(_:_:)` store `true` with release order; `urlSession(_:wants:for:)` loads with acquire order.
   let hasWatchedTasks = Atomic(false)
@@ -31,7 +31,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// - Parameter configuration: The configuration, which is copied, or `nil` for the default one.
   public init(sessionConfiguration configuration: URLSessionConfiguration?) {
     state = Mutex(ManagerState(configuration ?? .default))
-    hearsEverything = Self.mayOverride
+    needsAllCalls = Self.mayOverride
     super.init()
   }
 
@@ -224,7 +224,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   // MARK: - Delegate methods
 
   open func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
-    if hearsEverything || blocks.wants(call) { return true }
+    if needsAllCalls || blocks.wants(call) { return true }
     guard hasWatchedTasks.load(ordering: .acquiring) else { return false }
     switch call {
     case .didReceiveData, .writtenData: return record(of: task)?.watchesDownload ?? true
@@ -347,7 +347,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
-  ) { place(downloadTask, of: session, from: location) }
+  ) { moveDownload(downloadTask, of: session, from: location) }
 
   open func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
@@ -377,7 +377,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// Creates a manager from an archive, which has only the configuration's identifier, if there is one.
   public required init?(coder decoder: NSCoder) {
     state = Mutex(ManagerState(.archived(in: decoder) ?? .default))
-    hearsEverything = Self.mayOverride
+    needsAllCalls = Self.mayOverride
     super.init()
   }
 

@@ -19,17 +19,17 @@ final class AsyncReceiver: Sendable {
   }
 
   private struct State {
-    var isTold = false
+    var isSet = false
     var outcome: Outcome?
     var waiter: CheckedContinuation<Void, Never>?
   }
 
   private let state = Mutex(State())
 
-  private func tell(_ outcome: Outcome) {
+  private func set(_ outcome: Outcome) {
     let waiter = state.withLock { state in
-      if !state.isTold { state.outcome = outcome }
-      state.isTold = true
+      if !state.isSet { state.outcome = outcome }
+      state.isSet = true
       return state.waiter.take()
     }
     waiter?.resume()
@@ -38,11 +38,11 @@ final class AsyncReceiver: Sendable {
   private func wait(for task: URLSessionTask) async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { waiter in
-        let isTold = state.withLock { state in
-          if !state.isTold { state.waiter = waiter }
-          return state.isTold
+        let isSet = state.withLock { state in
+          if !state.isSet { state.waiter = waiter }
+          return state.isSet
         }
-        if isTold { waiter.resume() } else { task.resume() }
+        if isSet { waiter.resume() } else { task.resume() }
       }
     } onCancel: {
       task.cancel()
@@ -55,7 +55,7 @@ final class AsyncReceiver: Sendable {
     _ manager: AFURLSessionManager, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> URLSessionTask
   ) async throws -> (object: Any?, response: URLResponse) {
     let receiver = AsyncReceiver()
-    let task = make { receiver.tell(Outcome($0, $1, $2)) }
+    let task = make { receiver.set(Outcome($0, $1, $2)) }
     manager.record(of: task)?.change { content in
       if case .handler(let completion) = content.receiver { content.receiver = .waiting(completion) }
     }

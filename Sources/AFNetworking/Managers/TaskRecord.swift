@@ -10,7 +10,7 @@ final class TaskRecord: Sendable {
 
   /// The receiver of the result.
   enum Receiver: @unchecked Sendable {
-    case nobody
+    case absent
     /// A handler, called on the manager's completion queue.
     case handler(Completion)
     /// An awaiting caller: called at once, on any thread.
@@ -18,7 +18,7 @@ final class TaskRecord: Sendable {
   }
 
   struct Content: @unchecked Sendable {
-    var receiver = Receiver.nobody
+    var receiver = Receiver.absent
     var uploadBlock: ProgressBlock?
     var downloadBlock: ProgressBlock?
     var destination: Destination?
@@ -91,15 +91,16 @@ final class TaskRecord: Sendable {
 
   func sent(_ count: Int64, of total: Int64) {
     guard watchesUpload else { return }
-    tell(uploadProgress, content.withLock { UncheckedSendable($0.uploadBlock) }, count, total)
+    report(uploadProgress, content.withLock { UncheckedSendable($0.uploadBlock) }, count, total)
   }
 
   func received(_ count: Int64, of total: Int64) {
     guard watchesDownload else { return }
-    tell(downloadProgress, content.withLock { UncheckedSendable($0.downloadBlock) }, count, total)
+    report(downloadProgress, content.withLock { UncheckedSendable($0.downloadBlock) }, count, total)
   }
 
-  private func tell(_ progress: Progress, _ block: UncheckedSendable<ProgressBlock?>, _ count: Int64, _ total: Int64) {
+  private func report(_ progress: Progress, _ block: UncheckedSendable<ProgressBlock?>, _ count: Int64, _ total: Int64)
+  {
     ProgressCounts.set(progress) { (count, total) }
     block.value?(progress)
   }

@@ -35,9 +35,9 @@ struct MIMETypes: Sendable {
   private static func parsed(_ text: String) -> [String: String] {
     var types: [String: String] = [:]
     for line in text.split(whereSeparator: \.isNewline) {
-      let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
-      guard let type = words.first, type.contains("/") else { continue }
-      for name in words.dropFirst() where types[name.lowercased()] == nil { types[name.lowercased()] = String(type) }
+      let fields = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
+      guard let type = fields.first, type.contains("/") else { continue }
+      for name in fields.dropFirst() where types[name.lowercased()] == nil { types[name.lowercased()] = String(type) }
     }
     return types
   }

@@ -91,7 +91,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
     super.init(data: Data())
   }
 
-  deinit { letGo() }
+  deinit { closeSource() }
 
   func copy(with zone: NSZone? = nil) -> Any { MultipartBodyStream(body, pause: pause) }
 
@@ -102,7 +102,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
   }
 
   override func close() {
-    letGo()
+    closeSource()
     status = .closed
   }
 
@@ -126,7 +126,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
     } catch {
       problem = error
       status = .error
-      letGo()
+      closeSource()
       // Deliver the bytes that came before the error first.
       return target.count > 0
     }
@@ -196,12 +196,12 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
   }
 
   private func advance() {
-    letGo()
+    closeSource()
     index += 1
     offset = 0
   }
 
-  private func letGo() {
+  private func closeSource() {
     source?.close()
     source = nil
   }

@@ -33,7 +33,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
   /// - Parameter url: The base URL. The manager adds a slash to its path, so that relative paths extend the path
   ///   instead of replacing its last segment.
   public required init(baseURL url: URL?) {
-    baseURL = url?.asFolder
+    baseURL = url?.asDirectory
     super.init()
   }
 

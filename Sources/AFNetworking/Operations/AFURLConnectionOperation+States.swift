@@ -11,7 +11,8 @@ extension AFURLConnectionOperation {
   var completionQueueOrMain: DispatchQueue { read { $0.completionQueue } ?? .main }
 
   /// Passes a fact to the machine, and performs its action.
-  func hear(data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action) {
+  func handle(data: Data? = nil, error: (any Error)? = nil, _ fact: (inout OperationMachine) -> OperationMachine.Action)
+  {
     perform(decide(data: data, error: error, fact))
   }
 
@@ -46,7 +47,7 @@ extension AFURLConnectionOperation {
   func perform(_ decision: Decision) {
     switch decision.action {
     case .nothing: break
-    case .tellReadiness: didChangeValue(forKey: "isReady")
+    case .notifyReadiness: didChangeValue(forKey: "isReady")
     case .load:
       didChangeValue(forKey: "isExecuting")
       load()
@@ -93,14 +94,14 @@ extension AFURLConnectionOperation {
   /// Reports the end of a load: its last call.
   func loadEnded(_ load: OperationLoad, data: Data?, error: (any Error)?) {
     read { $0.load = nil }
-    hear(data: data, error: error) { $0.loadEnded() }
+    handle(data: data, error: error) { $0.loadEnded() }
   }
 
   private func finish() {
     // The old values are released when this call returns, and not while the lock is held.
     let own = read { details in
       defer {
-        details.exitClaim = nil
+        details.exitHold = nil
         details.completion = nil
         details.output = nil
         details.challengeBlock = nil
@@ -110,7 +111,7 @@ extension AFURLConnectionOperation {
       return details
     }
     own.output?.close()
-    defer { own.exitClaim?.end() }
+    defer { own.exitHold?.end() }
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
     let dependencies = dependencies
@@ -121,7 +122,7 @@ extension AFURLConnectionOperation {
     let queue = completionQueueOrMain
     queue.async(group: completionGroupOrShared) {
       // Post the end's notification before the completion block is called.
-      withExtendedLifetime(self) { queue.isMain ? NotificationOutbox.main.within(completion) : completion() }
+      withExtendedLifetime(self) { queue.isMain ? NotificationOutbox.main.batching(completion) : completion() }
     }
   }
 
@@ -130,7 +131,7 @@ extension AFURLConnectionOperation {
   enum Direction { case up, down }
 
   /// Calls the progress block of the direction, one call after another.
-  func tellProgress(_ direction: Direction, _ count: Int64, _ total: Int64, expected: Int64) {
+  func reportProgress(_ direction: Direction, _ count: Int64, _ total: Int64, expected: Int64) {
     let (block, queue) = read { details -> (ProgressBlock?, DispatchQueue?) in
       let block = direction == .up ? details.uploadProgress : details.downloadProgress
       guard block != nil else { return (nil, nil) }

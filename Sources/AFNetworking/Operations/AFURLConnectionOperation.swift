@@ -48,7 +48,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var challengeBlock: ChallengeBlock?
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
-    var exitClaim: ExitBarrier.Hold?
+    var exitHold: ExitBarrier.Hold?
     /// The dependencies of a finished operation.
     var formerDependencies: [Operation] = []
 
@@ -256,7 +256,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// Foundation's queue.
   open override func start() {
     let isReady = super.isReady
-    hear { $0.started(isReady: isReady) }
+    handle { $0.started(isReady: isReady) }
   }
 
   /// Cancels the operation, which then finishes with `URLError.cancelled`: when its task has ended, or, if it has not
@@ -271,7 +271,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// Pauses the operation. A paused operation is neither ready nor executing nor finished, and stays in its queue
   /// until it is resumed or cancelled. No effect if the operation is paused, cancelled or finished already, or about to
   /// finish.
-  open func pause() { hear { $0.paused() } }
+  open func pause() { handle { $0.paused() } }
 
   /// Whether the operation is paused.
   open func isPaused() -> Bool { read { $0.machine.state } == .paused }
@@ -279,7 +279,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// Resumes the operation. It loads the request again from the beginning; an ``AFHTTPRequestOperation`` loads only the
   /// missing part if possible. An operation that had not begun when it was paused becomes ready again, and begins when
   /// its queue or the program starts it.
-  open func resume() { hear { $0.resumed() } }
+  open func resume() { handle { $0.resumed() } }
 
   // MARK: - Overridden by subclasses in this module
 
@@ -378,11 +378,11 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     let (request, state, isCancelled, response) = read {
       ($0.request, $0.machine.state, $0.machine.isCancelled, $0.response)
     }
-    let words = [
+    let parts = [
       "state: \(state)", "cancelled: \(isCancelled)",
       "request: \(request.httpMethod ?? "GET") \(request.url?.absoluteString ?? "")",
       "response: \(response?.description ?? "none")",
     ]
-    return "<\(type(of: self)), \(words.joined(separator: ", "))>"
+    return "<\(type(of: self)), \(parts.joined(separator: ", "))>"
   }
 }

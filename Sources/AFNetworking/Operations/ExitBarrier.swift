@@ -22,7 +22,7 @@ enum ExitBarrier {
 
     deinit { end() }
 
-    /// Ends the claim, because the operation has finished.
+    /// Ends the hold, because the operation has finished.
     func end() {
       let wasHeld = isHeld.read { isHeld in
         defer { isHeld = false }
@@ -36,31 +36,31 @@ enum ExitBarrier {
   }
 
   private struct Weak {
-    weak var claim: Hold?
+    weak var hold: Hold?
   }
 
-  private static let claims = LockedState<[Weak]>([])
+  private static let holds = LockedState<[Weak]>([])
 
   /// Registers the handler, once for the process.
   private static let isRegistered: Bool =
     atexit { ExitBarrier.wait(until: .now() + .seconds(ExitBarrier.secondsMax)) } == 0
 
-  static func claim(_ operation: AFURLConnectionOperation, _ handler: (() -> Void)?) -> Hold {
+  static func hold(_ operation: AFURLConnectionOperation, _ handler: (() -> Void)?) -> Hold {
     _ = isRegistered
-    let claim = Hold(operation, handler)
-    claims.read { claims in
-      claims.removeAll { $0.claim == nil }
-      claims.append(Weak(claim: claim))
+    let hold = Hold(operation, handler)
+    holds.read { holds in
+      holds.removeAll { $0.hold == nil }
+      holds.append(Weak(hold: hold))
     }
-    return claim
+    return hold
   }
 
   /// Blocks until the executing operations have finished. After the deadline, calls the handlers of the others on this
   /// thread, and cancels them.
   static func wait(until deadline: DispatchTime) {
-    for claim in claims.read({ $0.compactMap(\.claim) }) {
-      guard let operation = claim.operation, operation.isExecuting, !claim.wait(until: deadline) else { continue }
-      claim.handler?()
+    for hold in holds.read({ $0.compactMap(\.hold) }) {
+      guard let operation = hold.operation, operation.isExecuting, !hold.wait(until: deadline) else { continue }
+      hold.handler?()
       operation.cancel()
     }
   }
@@ -76,9 +76,9 @@ extension AFURLConnectionOperation {
   /// A signal that kills the process is not delayed. A program that has to end cleanly at `SIGTERM` handles the signal
   /// and calls `exit`.
   public func setShouldExecuteAsBackgroundTaskWithExpirationHandler(_ handler: (() -> Void)?) {
-    let isFirst = read { $0.exitClaim == nil && $0.machine.state != .finished }
+    let isFirst = read { $0.exitHold == nil && $0.machine.state != .finished }
     guard isFirst else { return }
-    let claim = ExitBarrier.claim(self, handler)
-    read { $0.exitClaim = claim }
+    let hold = ExitBarrier.hold(self, handler)
+    read { $0.exitHold = hold }
   }
 }

@@ -16,22 +16,23 @@ final class LockedState<State>: @unchecked Sendable {
 
   /// Sets a value that belongs to the program. The old value is released after the lock: releasing a block may run the
   /// deinitializer of an object that it captures, which is the program's code.
-  func put<Value>(_ value: Value, at place: WritableKeyPath<State, Value>) {
+  func put<Value>(_ value: Value, at path: WritableKeyPath<State, Value>) {
     let old = read { state in
-      defer { state[keyPath: place] = value }
-      return state[keyPath: place]
+      defer { state[keyPath: path] = value }
+      return state[keyPath: path]
     }
     withExtendedLifetime(old) {}
   }
 }
 
 extension Mutex where Value: Sendable {
-  /// Sets a value that belongs to the program, and releases the old value after the lock, like `LockedState.put(_:at:)`.
-  func put<Part>(_ value: Part, at place: WritableKeyPath<Value, Part>) {
+  /// Sets a value that belongs to the program, and releases the old value after the lock, like
+  /// `LockedState.put(_:at:)`.
+  func put<Part>(_ value: Part, at path: WritableKeyPath<Value, Part>) {
     let new = UncheckedSendable(value)
     let old = withLock { state in
-      defer { state[keyPath: place] = new.value }
-      return UncheckedSendable(state[keyPath: place])
+      defer { state[keyPath: path] = new.value }
+      return UncheckedSendable(state[keyPath: path])
     }
     withExtendedLifetime(old) {}
   }

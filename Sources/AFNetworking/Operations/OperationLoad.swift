@@ -26,9 +26,9 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   /// Number of bytes that this task has to deliver, if the response states it.
   private var wantedCount: Int64?
   /// The reason for the end, if it is not the task's own end.
-  private var ending: Ending?
+  private var outcome: Outcome?
 
-  private enum Ending {
+  private enum Outcome {
     case complete
     case failure(any Error)
   }
@@ -57,10 +57,10 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     task?.cancel()
   }
 
-  private var isWanted: Bool { !isStopped.load(ordering: .acquiring) && ending == nil }
+  private var isWanted: Bool { !isStopped.load(ordering: .acquiring) && outcome == nil }
 
-  private func end(_ ending: Ending) {
-    self.ending = ending
+  private func end(_ outcome: Outcome) {
+    self.outcome = outcome
     task?.cancel()
   }
 
@@ -74,7 +74,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     guard isWanted else { return }
     let answer =
       isContinuation
-      ? RangeContinuation.answer(response, to: request, after: operation.read { $0.response }) : .whole(count: nil)
+      ? RangeContinuation.classify(response, to: request, after: operation.read { $0.response }) : .whole(count: nil)
     isContinuation = false
     switch answer {
     case .rest(let count):
@@ -113,7 +113,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
       guard let response = details.response, response.expectedContentLength >= 0 else { return -1 }
       return response.expectedContentLength.addingReportingOverflow(offset).partialValue
     }
-    operation.tellProgress(.down, output.count - before, output.count, expected: expected)
+    operation.reportProgress(.down, output.count - before, output.count, expected: expected)
   }
 
   func urlSession(
@@ -169,7 +169,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     totalBytesExpectedToSend: Int64
   ) {
     guard isWanted else { return }
-    operation.tellProgress(.up, bytesSent, totalBytesSent, expected: totalBytesExpectedToSend)
+    operation.reportProgress(.up, bytesSent, totalBytesSent, expected: totalBytesExpectedToSend)
   }
 
   // MARK: - The end
@@ -181,7 +181,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   }
 
   private func result(of error: (any Error)?) -> (Data?, (any Error)?) {
-    switch (ending, error) {
+    switch (outcome, error) {
     case (.failure(let failure), _): return (nil, failure)
     case (nil, let error?): return (nil, challengeIsRefused.load(ordering: .acquiring) ? refusal(error) : error)
     case (nil, nil) where wantedCount.map { output.count - offset < $0 } == true:

@@ -24,7 +24,7 @@ struct OperationMachine: Hashable, Sendable {
     /// Nothing changes.
     case nothing
     /// Readiness has changed: notify the queues.
-    case tellReadiness
+    case notifyReadiness
     /// The operation executes from now on: start a load.
     case load
     /// The operation executes from now on: start a load when the stopped one has ended.
@@ -42,7 +42,7 @@ struct OperationMachine: Hashable, Sendable {
   private(set) var state = State.ready
   private(set) var isCancelled = false
   /// Whether the operation has been started.
-  private var hasBegun = false
+  private var hasStarted = false
   private var isLoading = false
   /// Whether the current load has been stopped by a pause.
   private var isStopped = false
@@ -61,7 +61,7 @@ struct OperationMachine: Hashable, Sendable {
     case .ready: return isReady ? begin() : .nothing
     case .paused:
       // A queue may have decided to start the operation before the pause, and does so only once.
-      if isReady { hasBegun = true }
+      if isReady { hasStarted = true }
       return .nothing
     case .executing, .finished: return .nothing
     }
@@ -72,7 +72,7 @@ struct OperationMachine: Hashable, Sendable {
     switch state {
     case .ready:
       state = .paused
-      return .tellReadiness
+      return .notifyReadiness
     // Keep the content, which is complete, instead of loading it again.
     case .executing where isEnding: return .nothing
     case .executing:
@@ -86,9 +86,9 @@ struct OperationMachine: Hashable, Sendable {
 
   mutating func resumed() -> Action {
     guard state == .paused else { return .nothing }
-    guard hasBegun else {
+    guard hasStarted else {
       state = .ready
-      return .tellReadiness
+      return .notifyReadiness
     }
     state = .executing
     guard isLoading else { return begin() }
@@ -101,12 +101,12 @@ struct OperationMachine: Hashable, Sendable {
     switch state {
     case .executing where isLoading: return .cancelLoad
     case .executing: return finishing(.finishCancelled)
-    case .paused where hasBegun: return isLoading ? .cancelLoad : finishing(.finishCancelled)
+    case .paused where hasStarted: return isLoading ? .cancelLoad : finishing(.finishCancelled)
     case .paused:
       // The queue has to start the operation, to see it finish.
       state = .ready
-      return .tellReadiness
-    case .ready, .finished: return .tellReadiness
+      return .notifyReadiness
+    case .ready, .finished: return .notifyReadiness
     }
   }
 
@@ -132,7 +132,7 @@ struct OperationMachine: Hashable, Sendable {
 
   private mutating func begin() -> Action {
     state = .executing
-    hasBegun = true
+    hasStarted = true
     isLoading = true
     return .load
   }

@@ -80,8 +80,8 @@ enum OperationSessions {
     if settings.isOrdinary { return Lent(session: shared, isForOneLoad: false) }
     if settings.isForOneLoad { return Lent(session: make(settings), isForOneLoad: true) }
     let (session, old) = kept.read { kept -> (URLSession, URLSession?) in
-      if let place = kept.firstIndex(where: { $0.settings.isSame(as: settings) }) {
-        let entry = kept.remove(at: place)
+      if let index = kept.firstIndex(where: { $0.settings.isSame(as: settings) }) {
+        let entry = kept.remove(at: index)
         kept.append(entry)
         return (entry.session, nil)
       }

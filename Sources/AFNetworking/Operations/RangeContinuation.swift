@@ -29,7 +29,7 @@ enum RangeContinuation {
   }
 
   /// The kind of response to a request for the rest.
-  enum Answer: Equatable {
+  enum Classification: Equatable {
     /// The rest follows, with this number of bytes.
     case rest(count: Int64)
     /// All of the content follows, with this number of bytes, if it is known.
@@ -45,7 +45,7 @@ enum RangeContinuation {
   /// - Parameters:
   ///   - request: The request for the rest.
   ///   - known: The response with the content's first bytes.
-  static func answer(_ response: URLResponse, to request: URLRequest, after known: URLResponse?) -> Answer {
+  static func classify(_ response: URLResponse, to request: URLRequest, after known: URLResponse?) -> Classification {
     guard let response = response as? HTTPURLResponse else { return .whole(count: nil) }
     let asked = AskedRange(request.value(forHTTPHeaderField: "Range"))
     let known = known as? HTTPURLResponse
@@ -168,9 +168,9 @@ struct ContentRange: Equatable {
   var isWhole: Bool { first == 0 && count != nil && count == total }
 
   init?(_ field: String) {
-    let words = field.split(separator: " ", maxSplits: 1)
-    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    let tokens = field.split(separator: " ", maxSplits: 1)
+    guard tokens.count == 2, tokens[0].lowercased() == "bytes" else { return nil }
+    let parts = tokens[1].split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
     if parts[1] != "*" {
       guard let total = Self.number(parts[1]) else { return nil }

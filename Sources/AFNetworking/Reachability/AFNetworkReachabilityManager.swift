@@ -103,7 +103,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
       state.run += 1
       return state.run
     }
-    let observation = reachability.observe { [weak self] path in self?.hear(path, run: run) }
+    let observation = reachability.observe { [weak self] path in self?.receive(path, run: run) }
     let isLate = state.withLock { state in
       guard state.run == run else { return true }
       state.observation = observation
@@ -131,17 +131,17 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     state.put(block, at: \.block)
   }
 
-  private func hear(_ path: NetworkReachability.Path, run: Int) {
+  private func receive(_ path: NetworkReachability.Path, run: Int) {
     let status = AFNetworkReachabilityStatus(path)
     let queue = state.withLock { state -> DispatchQueue? in
       guard state.run == run else { return nil }
       state.status = status
       return state.queue
     }
-    queue?.async { [weak self] in self?.tell(status, run: run) }
+    queue?.async { [weak self] in self?.notify(status, run: run) }
   }
 
-  private func tell(_ status: AFNetworkReachabilityStatus, run: Int) {
+  private func notify(_ status: AFNetworkReachabilityStatus, run: Int) {
     let (isCurrent, block) = state.withLock { ($0.run == run, $0.block) }
     guard isCurrent else { return }
     block?(status)

@@ -33,7 +33,7 @@ open class AFRocketClient: NSObject, @unchecked Sendable {
   ///
   /// - Parameter url: The base of relative paths. `https://example.com/v1` counts as `https://example.com/v1/`.
   public init(baseURL url: URL?) {
-    baseURL = url?.asFolder
+    baseURL = url?.asDirectory
     super.init()
   }
 
@@ -53,8 +53,8 @@ open class AFRocketClient: NSObject, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - urlString: An absolute URL, or a path relative to ``baseURL``.
-  ///   - block: Called on ``completionQueue`` for each event with the type `patch`, with the operations or an error, and
-  ///     once with an error if the source fails. Events without a type that are patches count, too.
+  ///   - block: Called on ``completionQueue`` for each event with the type `patch`, with the operations or an error,
+  ///     and once with an error if the source fails. Events without a type that are patches count, too.
   /// - Returns: The source, which stays open until ``AFEventSource/close()``.
   /// - Throws: The error of the request serializer.
   @discardableResult

@@ -38,7 +38,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
     for case let serializer as AFHTTPResponseSerializer in responseSerializers {
       var failure: NSError?
       guard let object = serializer.responseObject(for: response, data: data, error: &failure) else { continue }
-      if let failure { leave(failure, at: error) }
+      if let failure { store(failure, at: error) }
       return object
     }
     return super.responseObject(for: response, data: data, error: error)

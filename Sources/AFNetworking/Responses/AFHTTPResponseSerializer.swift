@@ -68,19 +68,19 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     }
     if let statusCodes, !statusCodes.contains(response.statusCode) {
       // Lower case: Darwin's texts for status codes have no capitals, and programs compare with them.
-      let words = HTTPURLResponse.localizedString(forStatusCode: response.statusCode).lowercased()
+      let phrase = HTTPURLResponse.localizedString(forStatusCode: response.statusCode).lowercased()
       problem = Self.error(
-        .badServerResponse, "Request failed: \(words) (\(response.statusCode))", response, data
+        .badServerResponse, "Request failed: \(phrase) (\(response.statusCode))", response, data
       ).over(problem)
     }
     if let problem { throw problem }
   }
 
   private static func error(
-    _ code: URLError.Code, _ words: String, _ response: HTTPURLResponse, _ data: Data?
+    _ code: URLError.Code, _ message: String, _ response: HTTPURLResponse, _ data: Data?
   ) -> NSError {
     var info: [String: Any] = [
-      NSLocalizedDescriptionKey: words, AFNetworkingOperationFailingURLResponseErrorKey: response,
+      NSLocalizedDescriptionKey: message, AFNetworkingOperationFailingURLResponseErrorKey: response,
     ]
     info[AFNetworkingOperationFailingURLResponseDataErrorKey] = data
     info[NSURLErrorFailingURLErrorKey] = response.url
@@ -93,24 +93,24 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     return data
   }
 
-  /// Validates the response for a subclass that reads the bytes next. A validation error goes to `place`.
+  /// Validates the response for a subclass that reads the bytes next. A validation error goes to `errorPointer`.
   ///
   /// - Returns: Whether the subclass should read the bytes: `false` for a wrong content type, `true` for a wrong
   ///   status.
-  package func isReadable(_ response: URLResponse?, _ data: Data?, _ place: NSErrorPointer) -> Bool {
+  package func isReadable(_ response: URLResponse?, _ data: Data?, _ errorPointer: NSErrorPointer) -> Bool {
     do {
       try validate(response as? HTTPURLResponse, data: data)
       return true
     } catch {
       let error = error as NSError
-      place?.pointee = error
+      errorPointer?.pointee = error
       return !error.saysContentIsUnreadable
     }
   }
 
-  /// Stores an error of reading at `place`, with the validation's error as its underlying error.
-  package func leave(_ error: any Error, at place: NSErrorPointer) {
-    place?.pointee = (error as NSError).over(place?.pointee)
+  /// Stores an error of reading at `errorPointer`, with the validation's error as its underlying error.
+  package func store(_ error: any Error, at errorPointer: NSErrorPointer) {
+    errorPointer?.pointee = (error as NSError).over(errorPointer?.pointee)
   }
 
   // MARK: - Archives and copies

@@ -53,7 +53,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
       return try options.decoder.image(
         from: data, response: response, scale: options.scale, inflates: options.inflates)
     } catch let failure {
-      leave(failure, at: error)
+      store(failure, at: error)
       return nil
     }
   }

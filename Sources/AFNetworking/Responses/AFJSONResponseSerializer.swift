@@ -62,7 +62,7 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
       let removesNulls = options.removesNulls && !keepsNulls
       return removesNulls ? AFJSONObjectByRemovingKeysWithNullValues(object, options.reading) : object
     } catch let failure {
-      leave(failure, at: error)
+      store(failure, at: error)
       return nil
     }
   }

@@ -53,7 +53,7 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
     do {
       return try PropertyListReading.object(from: data, options: readOptions)
     } catch let failure {
-      leave(failure, at: error)
+      store(failure, at: error)
       return nil
     }
   }

@@ -96,8 +96,8 @@ struct BinaryPropertyList {
 
   private func number(at start: Int, index: Int, bytes size: Int) -> Int? {
     let (distance, isTooFar) = index.multipliedReportingOverflow(by: size)
-    let (place, isAlsoTooFar) = start.addingReportingOverflow(distance)
-    return isTooFar || isAlsoTooFar ? nil : Self.number(bytes, at: place, bytes: size)
+    let (position, isAlsoTooFar) = start.addingReportingOverflow(distance)
+    return isTooFar || isAlsoTooFar ? nil : Self.number(bytes, at: position, bytes: size)
   }
 
   /// Reads a big-endian number of `size` bytes.

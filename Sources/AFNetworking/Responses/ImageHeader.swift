@@ -80,22 +80,22 @@ struct ImageHeader {
   /// ITU-T T.81 B.1 and B.2.2: skips markers by their lengths, up to the first frame header.
   private static func jpeg(_ bytes: Bytes) -> ImageHeader? {
     guard bytes.starts(with: [0xff, 0xd8, 0xff]) else { return nil }
-    var place = 2
-    while bytes.big(at: place, 1) == 0xff, let marker = bytes.big(at: place + 1, 1) {
+    var offset = 2
+    while bytes.big(at: offset, 1) == 0xff, let marker = bytes.big(at: offset + 1, 1) {
       switch marker {
       // A fill byte.
-      case 0xff: place += 1
+      case 0xff: offset += 1
       // Markers without a length.
-      case 0x01, 0xd0...0xd7: place += 2
+      case 0x01, 0xd0...0xd7: offset += 2
       // The end of the image, or its data: no frame header came before.
       case 0x00, 0xd8, 0xd9, 0xda: return nil
       // Frame headers. The three excluded codes are those of other segments within this range.
       case 0xc0...0xcf where ![0xc4, 0xc8, 0xcc].contains(marker):
-        guard let height = bytes.big(at: place + 5, 2), let width = bytes.big(at: place + 7, 2) else { return nil }
+        guard let height = bytes.big(at: offset + 5, 2), let width = bytes.big(at: offset + 7, 2) else { return nil }
         return ImageHeader(.jpeg, width, height)
       default:
-        guard let length = bytes.big(at: place + 2, 2), length >= 2 else { return nil }
-        place += 2 + length
+        guard let length = bytes.big(at: offset + 2, 2), length >= 2 else { return nil }
+        offset += 2 + length
       }
     }
     return nil

@@ -101,7 +101,7 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     }
     pen.lock()
     defer { pen.unlock() }
-    let (drawing, goesOn) = state.withLock { state -> (Drawing, Bool) in
+    let (drawing, continues) = state.withLock { state -> (Drawing, Bool) in
       guard state.attachment == attachment else { return (.nothing, false) }
       let wasAnimating = state.isAnimating
       state.isAnimating = task == .running
@@ -115,6 +115,6 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     case .clear: terminal.clear()
     case .nothing: break
     }
-    return goesOn
+    return continues
   }
 }

@@ -162,7 +162,7 @@ static inline int larkspur_pipe(struct larkspur_pipe_ends *ends) {
 }
 
 // The kernel's message for an error number, in the caller's buffer.
-static inline const char *larkspur_error_words(int number, char *buffer, size_t capacity) {
+static inline const char *larkspur_error_message(int number, char *buffer, size_t capacity) {
   return strerror_r(number, buffer, capacity) == 0 ? buffer : "Unknown error";
 }
 

@@ -13,8 +13,8 @@
 
 void larkspur_ca_free(uint8_t *bytes);
 
-// Writes this thread's oldest error into `words`, NUL-terminated, and clears the error queue.
-void larkspur_ca_error(char *words, size_t capacity);
+// Writes this thread's oldest error into `message`, NUL-terminated, and clears the error queue.
+void larkspur_ca_error(char *message, size_t capacity);
 
 // Seconds since 1970.
 int64_t larkspur_ca_seconds_now(void);
@@ -124,7 +124,7 @@ enum {
   LARKSPUR_SERVER_WANTS_INPUT = 0,
   // The client has sent close_notify.
   LARKSPUR_SERVER_ENDED = -1,
-  // An error, which larkspur_server_error_words reports. The output may contain an alert.
+  // An error, which larkspur_server_error_message reports. The output may contain an alert.
   LARKSPUR_SERVER_FAILED = -2,
 };
 
@@ -133,7 +133,7 @@ int larkspur_server_read(larkspur_server_session *session, uint8_t *bytes, size_
 // Writes all bytes. After WANTS_INPUT, call it again with these bytes.
 int larkspur_server_write(larkspur_server_session *session, const uint8_t *bytes, size_t count);
 
-void larkspur_server_error_words(larkspur_server_session *session, char *words, size_t capacity);
+void larkspur_server_error_message(larkspur_server_session *session, char *message, size_t capacity);
 
 // MARK: Unusual actions of a server
 

@@ -199,8 +199,8 @@ extension AuthenticationAnswer {
   /// without the secret a password could be guessed from the text.
   fileprivate var authorizationIdentity: String? {
     guard case .digest(let challenge) = offer else { return nil }
-    let words = [challenge.realm, credential.user, credential.password].map(\.debugDescription).joined(separator: ",")
-    return messageHash(.sha256, Self.secret + Array(words.utf8)).map { Data($0).base64EncodedString() }
+    let joined = [challenge.realm, credential.user, credential.password].map(\.debugDescription).joined(separator: ",")
+    return messageHash(.sha256, Self.secret + Array(joined.utf8)).map { Data($0).base64EncodedString() }
   }
 
   private static let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }

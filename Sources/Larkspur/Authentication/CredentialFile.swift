@@ -135,17 +135,17 @@ final class CredentialFile: Sendable {
   private static let lockAttemptsMax = 1250
 
   /// Runs work that reads and writes the file while it holds the lock that other processes and threads take. Runs it
-  /// without the lock if the folder cannot be opened, locking fails, or another holder keeps the lock for all of
+  /// without the lock if the directory cannot be opened, locking fails, or another holder keeps the lock for all of
   /// `lockAttemptsMax`.
   func exclusively(_ body: () -> Void) {
     let url = URL(fileURLWithPath: path)
     let name = url.lastPathComponent + ".lock"
-    let folder = try? Directory.ofOwner(at: url.deletingLastPathComponent().path)
+    let directory = try? Directory.ofOwner(at: url.deletingLastPathComponent().path)
     var lock: OpenFile?
-    if let folder {
+    if let directory {
       for _ in 0..<Self.lockAttemptsMax {
         do {
-          lock = try folder.lock(name)
+          lock = try directory.lock(name)
         } catch {
           break
         }
@@ -156,7 +156,7 @@ final class CredentialFile: Sendable {
     withExtendedLifetime(lock, body)
   }
 
-  /// Replaces the file. Call this within `exclusively`, which creates the folder, and after `readIfChanged`.
+  /// Replaces the file. Call this within `exclusively`, which creates the directory, and after `readIfChanged`.
   ///
   /// - Returns: Whether the file was written. `false` if writing failed, or if the present file was not read or is a
   ///   later version's, and would be lost.

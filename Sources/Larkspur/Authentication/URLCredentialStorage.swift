@@ -4,10 +4,10 @@ import Synchronization
 /// A store of credentials by protection space and user. It may be used from any thread.
 ///
 /// ``shared`` keeps credentials that are ``URLCredential/Persistence/permanent`` in a file that only its owner can
-/// read: in `$XDG_DATA_HOME/larkspur` (by default `~/.local/share/larkspur`), in a folder with the program's name. The
-/// file holds passwords in clear text: it is as safe as the user's SSH keys without a passphrase, and less safe than a
-/// keychain that asks the user. Processes of one program share the file and write it one after another. A storage that
-/// a program makes keeps everything in memory.
+/// read: in `$XDG_DATA_HOME/larkspur` (by default `~/.local/share/larkspur`), in a directory with the program's name.
+/// The file holds passwords in clear text: it is as safe as the user's SSH keys without a passphrase, and less safe
+/// than a keychain that asks the user. Processes of one program share the file and write it one after another. A
+/// storage that a program makes keeps everything in memory.
 ///
 /// Credentials without a password (client certificates, server trust) are never written to the file.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {

@@ -9,7 +9,7 @@ import LarkspurIO
 /// leaves the old file or the new one, and perhaps a temporary file, which is ignored. A later head names the
 /// generation of its entry; next to another entry it is ignored and removed. Files are not synced: a power cut may
 /// leave a damaged file, which its checksums reveal. No file refers to the others, so several processes may use one
-/// folder. All calls block, and are made on one queue.
+/// directory. All calls block, and are made on one queue.
 struct CacheDisk {
   /// Age in seconds at which a temporary file is removed. A writer takes far less time.
   static let orphanSecondsMax = 3600.0
@@ -17,7 +17,7 @@ struct CacheDisk {
   /// memory.
   static let fileBytesMax = 1 << 30
 
-  /// Whether the cache has ever had a disk capacity. Without one, the folder may belong to another cache and is not
+  /// Whether the cache has ever had a disk capacity. Without one, the directory may belong to another cache and is not
   /// touched.
   var isInUse: Bool
   private let open: @Sendable (_ isCreating: Bool) throws(Errno) -> any CacheFiles
@@ -34,15 +34,15 @@ struct CacheDisk {
     self.open = open
   }
 
-  private mutating func folder(isCreating: Bool) -> (any CacheFiles)? {
+  private mutating func directory(isCreating: Bool) -> (any CacheFiles)? {
     guard isInUse else { return nil }
     if let files { return files }
-    // If the folder cannot be opened, the cache finds nothing. A disk error never fails a request.
+    // If the directory cannot be opened, the cache finds nothing. A disk error never fails a request.
     files = try? open(isCreating)
     return files
   }
 
-  /// An entry in the folder, with the size of its later head if there is one.
+  /// An entry in the directory, with the size of its later head if there is one.
   struct Listed: Sendable {
     var name: CacheEntryName
     /// The size of both files, in bytes.
@@ -56,7 +56,7 @@ struct CacheDisk {
   /// Returns all entries with their sizes. Removes old temporary files of writers that were killed, and heads without
   /// an entry.
   mutating func scan(now: Double) -> [Listed] {
-    guard let folder = folder(isCreating: false), let list = try? folder.list() else { return [] }
+    guard let directory = directory(isCreating: false), let list = try? directory.list() else { return [] }
     var entries: [Listed] = []
     var heads: [CacheEntryName: Directory.Facts] = [:]
     for facts in list {
@@ -66,7 +66,7 @@ struct CacheDisk {
       } else if let name = CacheEntryName(headFileName: facts.name) {
         heads[name] = facts
       } else if facts.name.hasSuffix(CacheEntryName.temporarySuffix), facts.changedTime < now - Self.orphanSecondsMax {
-        try? folder.remove(facts.name)
+        try? directory.remove(facts.name)
       }
     }
     guard !heads.isEmpty else { return entries }
@@ -76,7 +76,7 @@ struct CacheDisk {
       entries[index].headSize = head.size
       entries[index].changedTime = max(entries[index].changedTime, head.changedTime)
     }
-    for facts in heads.values { try? folder.remove(facts.name) }
+    for facts in heads.values { try? directory.remove(facts.name) }
     return entries
   }
 
@@ -94,23 +94,23 @@ struct CacheDisk {
   ///   removed.
   /// - Returns: The entry, or `nil` if there is none that is complete.
   mutating func read(_ name: CacheEntryName, isHeadExpected: Bool) -> Found? {
-    guard let folder = folder(isCreating: false),
-      let file = try? folder.read(name.fileName, atMost: Self.fileBytesMax + 1), file.count <= Self.fileBytesMax
+    guard let directory = directory(isCreating: false),
+      let file = try? directory.read(name.fileName, atMost: Self.fileBytesMax + 1), file.count <= Self.fileBytesMax
     else { return nil }
     guard let (record, body) = CacheRecord.parse(file) else {
-      try? folder.remove(name.fileName)
+      try? directory.remove(name.fileName)
       return nil
     }
     var found = Found(record: record, body: Data(file[body]))
     guard isHeadExpected else { return found }
-    if let file = try? folder.read(name.headFileName, atMost: CacheRecord.headFileBytesMax + 1),
+    if let file = try? directory.read(name.headFileName, atMost: CacheRecord.headFileBytesMax + 1),
       let head = CacheRecord.parseHead(file), head.record.generation == record.generation,
       head.record.key == record.key, head.bodyCount == UInt64(body.count)
     {
       found.record = head.record
       found.hasLaterHead = true
     } else {
-      try? folder.remove(name.headFileName)
+      try? directory.remove(name.headFileName)
     }
     return found
   }
@@ -125,7 +125,7 @@ struct CacheDisk {
     return head.count + body.count
   }
 
-  /// Writes a later head for the entry with the record's generation. Does not create the folder.
+  /// Writes a later head for the entry with the record's generation. Does not create the directory.
   ///
   /// - Returns: The file's size in bytes, or `nil` if nothing was written.
   mutating func writeHead(_ name: CacheEntryName, _ record: CacheRecord, bodyCount: Int) -> Int? {
@@ -140,29 +140,29 @@ struct CacheDisk {
     _ fileName: String, _ head: [UInt8], _ body: Data, used: Double?, changed: Double, isCreating: Bool
   ) -> Bool {
     for _ in 0..<8 {
-      guard let folder = folder(isCreating: isCreating) else { return false }
+      guard let directory = directory(isCreating: isCreating) else { return false }
       lastNumber += 1
       let temporary = CacheEntryName.temporary(lastNumber, process: process)
       do throws(Errno) {
-        try folder.create(temporary, head, body)
+        try directory.create(temporary, head, body)
       } catch .fileExists {
         // An earlier process with the same number may have been killed and left this file.
         continue
       } catch .noSuchFile {
-        // The folder has been removed: open it again, which creates it if `isCreating` is set.
+        // The directory has been removed: open it again, which creates it if `isCreating` is set.
         files = nil
         continue
       } catch {
         // The disk may be full: remove the incomplete file.
-        try? folder.remove(temporary)
+        try? directory.remove(temporary)
         return false
       }
       do throws(Errno) {
-        try folder.setTimes(temporary, used: used, changed: changed)
-        try folder.rename(temporary, to: fileName)
+        try directory.setTimes(temporary, used: used, changed: changed)
+        try directory.rename(temporary, to: fileName)
         return true
       } catch {
-        try? folder.remove(temporary)
+        try? directory.remove(temporary)
         return false
       }
     }
@@ -171,17 +171,17 @@ struct CacheDisk {
 
   /// Writes the time of an entry's last use.
   mutating func setUsed(_ name: CacheEntryName, at time: Double) {
-    try? folder(isCreating: false)?.setTimes(name.fileName, used: time, changed: nil)
+    try? directory(isCreating: false)?.setTimes(name.fileName, used: time, changed: nil)
   }
 
   /// Removes an entry and then its later head, which is useless without the entry.
   mutating func remove(_ name: CacheEntryName) {
-    guard let folder = folder(isCreating: false) else { return }
-    try? folder.remove(name.fileName)
-    try? folder.remove(name.headFileName)
+    guard let directory = directory(isCreating: false) else { return }
+    try? directory.remove(name.fileName)
+    try? directory.remove(name.headFileName)
   }
 
   mutating func removeHead(_ name: CacheEntryName) {
-    try? folder(isCreating: false)?.remove(name.headFileName)
+    try? directory(isCreating: false)?.remove(name.headFileName)
   }
 }

@@ -12,63 +12,63 @@ protocol CacheFiles: Sendable {
   func setTimes(_ name: String, used: Double?, changed: Double?) throws(Errno)
 }
 
-/// The files of one folder.
-struct FolderFiles: CacheFiles {
-  private let folder: Directory
+/// The files of one directory.
+struct DirectoryFiles: CacheFiles {
+  private let directory: Directory
 
-  /// Opens the folder.
+  /// Opens the directory.
   ///
-  /// - Parameter isCreating: Whether the folder and its parents are created if they are missing.
+  /// - Parameter isCreating: Whether the directory and its parents are created if they are missing.
   init(path: String, isCreating: Bool) throws(Errno) {
     if isCreating {
       let parent = URL(fileURLWithPath: path).deletingLastPathComponent()
-      // An error is ignored here: creating the folder itself then fails.
+      // An error is ignored here: creating the directory itself then fails.
       try? FileManager.default.createDirectory(
         at: parent, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
-    folder = try Directory(path: path, isCreating: isCreating)
+    directory = try Directory(path: path, isCreating: isCreating)
   }
 
-  func list() throws(Errno) -> [Directory.Facts] { try folder.list() }
+  func list() throws(Errno) -> [Directory.Facts] { try directory.list() }
 
-  func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] { try folder.read(name, atMost: count) }
+  func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] { try directory.read(name, atMost: count) }
 
   func create(_ name: String, _ head: [UInt8], _ body: Data) throws(Errno) {
-    let file = try folder.create(name)
+    let file = try directory.create(name)
     try file.write(head.span)
     try file.write(body.span)
   }
 
-  func rename(_ name: String, to other: String) throws(Errno) { try folder.rename(name, to: other) }
+  func rename(_ name: String, to other: String) throws(Errno) { try directory.rename(name, to: other) }
 
-  func remove(_ name: String) throws(Errno) { try folder.remove(name) }
+  func remove(_ name: String) throws(Errno) { try directory.remove(name) }
 
   func setTimes(_ name: String, used: Double?, changed: Double?) throws(Errno) {
-    try folder.setTimes(name, used: used, changed: changed)
+    try directory.setTimes(name, used: used, changed: changed)
   }
 }
 
 /// The location of a cache's files.
 enum CacheLocation {
-  /// The name of the cache's own folder inside the given one, which may hold other files and have other permissions.
-  static let folderName = "URLCache"
+  /// The name of the cache's own directory inside the given one, which may hold other files and have other permissions.
+  static let directoryName = "URLCache"
 
-  /// Returns the folder of a cache.
+  /// Returns the directory of a cache.
   ///
-  /// - Parameter path: The folder that the program asks for. A relative path is below the program's cache folder; `nil`
-  ///   is the program's cache folder.
-  /// - Returns: The path, or `nil` if there is no such folder.
+  /// - Parameter path: The directory that the program asks for. A relative path is below the program's cache directory;
+  ///   `nil` is the program's cache directory.
+  /// - Returns: The path, or `nil` if there is no such directory.
   static func path(_ path: String?) -> String? {
-    if let path, path.hasPrefix("/") { return join(path, folderName) }
-    guard let program = programFolder else { return nil }
-    guard let path, !path.isEmpty else { return join(program, folderName) }
-    // Reject `..`, which leads out of the program's folder.
+    if let path, path.hasPrefix("/") { return join(path, directoryName) }
+    guard let program = programDirectory else { return nil }
+    guard let path, !path.isEmpty else { return join(program, directoryName) }
+    // Reject `..`, which leads out of the program's directory.
     guard !path.split(separator: "/").contains("..") else { return nil }
-    return join(join(program, path), folderName)
+    return join(join(program, path), directoryName)
   }
 
   /// `$XDG_CACHE_HOME/<program>`, or `~/.cache/<program>` (XDG Base Directory Specification).
-  static var programFolder: String? {
+  static var programDirectory: String? {
     let name = ProcessInfo.processInfo.processName.split(separator: "/").last.map(String.init) ?? ""
     let program = name.isEmpty || name == "." || name == ".." ? "larkspur" : name
     // The specification says that a relative path is ignored.

@@ -117,8 +117,8 @@ extension CacheCore.State {
   /// Returns the files that an entry replaces, including its own if there is one.
   func replaced(by entry: CachedURLResponse, _ name: CacheEntryName) -> [CacheEntryName] {
     let names = files[name.key] ?? []
-    let nobody = CachedURLResponse.variantOfAll
-    var replaced = names.filter { $0 == name || name.variant == nobody || $0.variant == nobody }
+    let wildcard = CachedURLResponse.variantOfAll
+    var replaced = names.filter { $0 == name || name.variant == wildcard || $0.variant == wildcard }
     // Files are listed oldest first.
     let left = names.filter { !replaced.contains($0) }
     if left.count >= CacheCore.variantsMax { replaced += left.prefix(left.count - CacheCore.variantsMax + 1) }
@@ -133,8 +133,8 @@ extension CachedURLResponse {
   /// URI, and is replaced by each of them: a server that sends `Vary` in some responses only means the latest one (RFC
   /// 9111 4.1).
   func replaces(_ other: CachedURLResponse) -> Bool {
-    let nobody = Self.variantOfAll
-    return variant == other.variant || variant == nobody || other.variant == nobody
+    let wildcard = Self.variantOfAll
+    return variant == other.variant || variant == wildcard || other.variant == wildcard
   }
 }
 

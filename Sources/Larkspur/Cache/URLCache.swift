@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// A session uses it as a private HTTP cache (RFC 9111). A program may look up and store responses as well. Memory and
 /// disk have a budget each, in bytes; the least recently used responses are removed first. On disk each response is a
-/// file of its own, with a second small file after a revalidation, in a folder that only this user may read. A
-/// process that is killed at any moment leaves complete entries behind, and several processes may share a folder.
+/// file of its own, with a second small file after a revalidation, in a directory that only this user may read. A
+/// process that is killed at any moment leaves complete entries behind, and several processes may share a directory.
 ///
 /// The cache may be used from any thread. Responses in memory are returned at once; members that have to read or write
 /// the disk block, and their documentation says so. Sessions never block on the disk: they continue when the disk has
@@ -34,7 +34,7 @@ open class URLCache: NSObject, @unchecked Sendable {
   private static let current = Mutex<URLCache?>(nil)
 
   /// The cache of sessions that are given no other one. Until a program sets another cache, it has 4 MiB in memory and
-  /// 20 MiB on disk, in the program's folder below `$XDG_CACHE_HOME` or `~/.cache`.
+  /// 20 MiB on disk, in the program's directory below `$XDG_CACHE_HOME` or `~/.cache`.
   open class var shared: URLCache {
     get {
       current.withLock { cache in
@@ -59,8 +59,8 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - memoryCapacity: In bytes.
   ///   - diskCapacity: In bytes. With 0 nothing is written to disk.
-  ///   - path: The folder in which the cache makes its own folder, `URLCache`. A relative path is below the program's
-  ///     folder in `$XDG_CACHE_HOME` or `~/.cache`; `nil` is the program's folder itself.
+  ///   - path: The directory in which the cache makes its own directory, `URLCache`. A relative path is below the
+  ///     program's directory in `$XDG_CACHE_HOME` or `~/.cache`; `nil` is the program's directory itself.
   public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
     core = Self.makeCore(memoryCapacity, diskCapacity, path)
   }
@@ -70,20 +70,20 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - memoryCapacity: In bytes.
   ///   - diskCapacity: In bytes. With 0 nothing is written to disk.
-  ///   - directoryURL: The folder in which the cache makes its own folder, `URLCache`; `nil` is the program's folder
-  ///     below `$XDG_CACHE_HOME` or `~/.cache`.
+  ///   - directoryURL: The directory in which the cache makes its own directory, `URLCache`; `nil` is the program's
+  ///     directory below `$XDG_CACHE_HOME` or `~/.cache`.
   public init(memoryCapacity: Int, diskCapacity: Int, directory directoryURL: URL? = nil) {
     core = Self.makeCore(memoryCapacity, diskCapacity, directoryURL?.path)
   }
 
-  /// Creates a cache with the capacities and the folder of the shared one.
+  /// Creates a cache with the capacities and the directory of the shared one.
   public override init() { core = Self.makeCore(Self.sharedMemoryCapacity, Self.sharedDiskCapacity, nil) }
 
   private static func makeCore(_ memoryCapacity: Int, _ diskCapacity: Int, _ path: String?) -> CacheCore {
-    let place = CacheLocation.path(path)
+    let location = CacheLocation.path(path)
     let disk = CacheDisk(isInUse: diskCapacity > 0) { (isCreating) throws(Errno) in
-      guard let place else { throw .noSuchFile }
-      return try FolderFiles(path: place, isCreating: isCreating)
+      guard let location else { throw .noSuchFile }
+      return try DirectoryFiles(path: location, isCreating: isCreating)
     }
     return CacheCore(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, disk: disk)
   }
@@ -112,7 +112,7 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// The bytes in use in memory: bodies, fields, and a fixed number for each response.
   open var currentMemoryUsage: Int { core.memoryUsage }
 
-  /// The bytes in use on disk: the sizes of the files of all processes that share the folder. Blocks on the disk.
+  /// The bytes in use on disk: the sizes of the files of all processes that share the directory. Blocks on the disk.
   open var currentDiskUsage: Int { core.diskUsage }
 
   // MARK: - Responses
@@ -133,7 +133,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 
   /// Stores a response for a request, replacing the one that is stored for it, even if HTTP does not allow storing it.
   /// A response that is larger than a capacity is not stored there. Blocks until the response is on the disk, so that
-  /// another cache in the same folder, or the next run of the program, finds it.
+  /// another cache in the same directory, or the next run of the program, finds it.
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     let now = now.timeIntervalSince1970

@@ -16,7 +16,7 @@ final class ReachabilityWatch: Sendable {
 
   private struct State {
     var observation: ConnectivityMonitor.Observation?
-    var told: NetworkReachability.Path?
+    var reported: NetworkReachability.Path?
     /// Whether a check is queued and has not started.
     var isLookComing = false
     var isOver = false
@@ -77,8 +77,8 @@ final class ReachabilityWatch: Sendable {
     guard !isOver else { return }
     let path = target.path(monitor)
     let isNews = state.withLock { state in
-      guard !state.isOver, state.told != path else { return false }
-      state.told = path
+      guard !state.isOver, state.reported != path else { return false }
+      state.reported = path
       return true
     }
     if isNews { observer(path) }

@@ -6,9 +6,9 @@ import LarkspurIO
 /// A cookie storage's file, which processes share.
 ///
 /// An update reads, merges and writes under a lock: it writes and syncs `cookies.new`, renames it to `cookies`, and
-/// then syncs the folder. A process that is killed in between leaves the old file or the new one, and perhaps a
+/// then syncs the directory. A process that is killed in between leaves the old file or the new one, and perhaps a
 /// `cookies.new` that the next writer removes. Reading needs no lock. Only the user may read the files (mode 0600, in a
-/// folder of mode 0700), and links are not followed.
+/// directory of mode 0700), and links are not followed.
 package final class CookieDisk: Sendable {
   /// The steps of an update, at which tests can stop it.
   package enum Step: CaseIterable, Sendable {
@@ -20,7 +20,7 @@ package final class CookieDisk: Sendable {
   static let damagedName = "cookies.damaged"
   static let lockName = "cookies.lock"
 
-  /// The folder of the files. The first write creates it and its parents.
+  /// The directory of the files. The first write creates it and its parents.
   let path: String
   private let afterStep: (@Sendable (Step) throws -> Void)?
 
@@ -43,7 +43,7 @@ package final class CookieDisk: Sendable {
   func read() -> [Cookie] { content().cookies }
 
   func content() -> Content {
-    guard let folder = try? Directory(path: path, isCreating: false), let bytes = try? content(of: folder),
+    guard let directory = try? Directory(path: path, isCreating: false), let bytes = try? content(of: directory),
       case .cookies(let cookies) = CookieFile.read(bytes)
     else { return Content() }
     return Content(cookies: cookies, checksum: Checksum.of(bytes.span))
@@ -56,31 +56,31 @@ package final class CookieDisk: Sendable {
   ///   nothing was done.
   /// - Throws: `Errno` or ``IsNewer``. The file is then unchanged, or is replaced but might not survive a power loss.
   func update(_ merge: ([Cookie]) -> [Cookie]) throws -> (content: Content, before: UInt64)? {
-    let folder = try Directory.ofOwner(at: path)
-    guard let lock = try folder.lock(Self.lockName) else { return nil }
+    let directory = try Directory.ofOwner(at: path)
+    guard let lock = try directory.lock(Self.lockName) else { return nil }
     defer { withExtendedLifetime(lock) {} }
     try afterStep?(.locked)
     var present: [Cookie] = []
     var before: UInt64 = 0
-    if let bytes = try content(of: folder) {
+    if let bytes = try content(of: directory) {
       before = Checksum.of(bytes.span)
       switch CookieFile.read(bytes) {
       case .cookies(let cookies): present = cookies
-      case .damaged: try folder.rename(Self.name, to: Self.damagedName)
+      case .damaged: try directory.rename(Self.name, to: Self.damagedName)
       case .newer: throw IsNewer()
       }
     }
     let wanted = merge(present)
     guard wanted != present else { return (Content(cookies: wanted, checksum: before), before) }
     let bytes = CookieFile.bytes(of: wanted)
-    try replace(in: folder, with: bytes)
+    try replace(in: directory, with: bytes)
     return (Content(cookies: wanted, checksum: Checksum.of(bytes.span)), before)
   }
 
-  private func replace(in folder: Directory, with bytes: [UInt8]) throws {
-    do { try folder.remove(Self.newName) } catch Errno.noSuchFile {}
+  private func replace(in directory: Directory, with bytes: [UInt8]) throws {
+    do { try directory.remove(Self.newName) } catch Errno.noSuchFile {}
     try afterStep?(.cleared)
-    let file = try folder.create(Self.newName)
+    let file = try directory.create(Self.newName)
     try afterStep?(.created)
     let half = bytes.count / 2
     try file.write(bytes.span.extracting(..<half))
@@ -89,15 +89,15 @@ package final class CookieDisk: Sendable {
     try afterStep?(.written)
     try file.sync()
     try afterStep?(.synced)
-    try folder.rename(Self.newName, to: Self.name)
+    try directory.rename(Self.newName, to: Self.name)
     try afterStep?(.renamed)
-    try folder.sync()
+    try directory.sync()
   }
 
   /// Returns the bytes of the file, or `nil` if there is no file.
-  private func content(of folder: Directory) throws(Errno) -> [UInt8]? {
+  private func content(of directory: Directory) throws(Errno) -> [UInt8]? {
     do throws(Errno) {
-      let bytes = try folder.read(Self.name, atMost: CookieFile.bytesMax + 1)
+      let bytes = try directory.read(Self.name, atMost: CookieFile.bytesMax + 1)
       guard bytes.count <= CookieFile.bytesMax else { throw .fileTooLarge }
       return bytes
     } catch .noSuchFile {
@@ -107,7 +107,7 @@ package final class CookieDisk: Sendable {
 }
 
 /// The locations of cookie files, by the XDG Base Directory Specification: `$XDG_DATA_HOME`, or `~/.local/share`.
-enum CookiePlaces {
+enum CookieLocation {
   static func dataHome(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
     // The specification says that a relative path is ignored.
     if let home = environment["XDG_DATA_HOME"], home.hasPrefix("/") { return home }
@@ -115,10 +115,12 @@ enum CookiePlaces {
   }
 
   /// `<data home>/<program>/larkspur`.
-  static func folder(ofProgram name: String) -> String { "\(dataHome())/\(component(name))/larkspur" }
+  static func directory(ofProgram name: String) -> String { "\(dataHome())/\(component(name))/larkspur" }
 
   /// `<data home>/larkspur/groups/<identifier>`.
-  static func folder(ofGroup identifier: String) -> String { "\(dataHome())/larkspur/groups/\(component(identifier))" }
+  static func directory(ofGroup identifier: String) -> String {
+    "\(dataHome())/larkspur/groups/\(component(identifier))"
+  }
 
   /// Returns a file name that stands for `name`: one path component, which is not hidden. Different names have
   /// different results. Only names whose results are longer than 200 bytes, which file systems may not accept, share

@@ -10,9 +10,9 @@ enum FoldedCookies {
     let bytes = withoutSeparatingLineEnds(Array(text.utf8))
     var parts: [String] = []
     var start = 0
-    for (place, byte) in bytes.enumerated() where byte == UInt8(ascii: ",") && beginsCookie(bytes[(place + 1)...]) {
-      parts.append(String(decoding: bytes[start..<place], as: UTF8.self))
-      start = place + 1
+    for (index, byte) in bytes.enumerated() where byte == UInt8(ascii: ",") && beginsCookie(bytes[(index + 1)...]) {
+      parts.append(String(decoding: bytes[start..<index], as: UTF8.self))
+      start = index + 1
     }
     parts.append(String(decoding: bytes[start...], as: UTF8.self))
     return parts

@@ -79,21 +79,22 @@ extension HTTPCookie.Content {
 
   /// Creates the content from a Set-Cookie field of a response from `host`, or returns `nil` if the field's domain is
   /// invalid.
-  init?(_ said: SetCookie, host: String, now: Date) {
-    switch said.domain {
+  init?(_ parsed: SetCookie, host: String, now: Date) {
+    switch parsed.domain {
     case .invalid: return nil
-    case .absent: self.init(name: said.name, value: said.value, domain: host, path: said.path ?? "/")
+    case .absent: self.init(name: parsed.name, value: parsed.value, domain: host, path: parsed.path ?? "/")
     case .named(let domain):
       let isAddress = CookieHost(domain)?.isAddress ?? false
-      self.init(name: said.name, value: said.value, domain: isAddress ? domain : ".\(domain)", path: said.path ?? "/")
+      self.init(
+        name: parsed.name, value: parsed.value, domain: isAddress ? domain : ".\(domain)", path: parsed.path ?? "/")
     }
-    isSecure = said.isSecure
-    isHTTPOnly = said.isHTTPOnly
-    sameSite = said.sameSite
-    expires = said.expires.map(Date.init)
-    if let age = said.maxAge { expires = age > 0 ? now.after(seconds: TimeInterval(age)) : .distantPast }
+    isSecure = parsed.isSecure
+    isHTTPOnly = parsed.isHTTPOnly
+    sameSite = parsed.sameSite
+    expires = parsed.expires.map(Date.init)
+    if let age = parsed.maxAge { expires = age > 0 ? now.after(seconds: TimeInterval(age)) : .distantPast }
     isSessionOnly = expires == nil
-    let others = Dictionary(said.others) { $1 }
+    let others = Dictionary(parsed.others) { $1 }
     guard others["version"] == "1" else { return }
     version = 1
     comment = others["comment"]

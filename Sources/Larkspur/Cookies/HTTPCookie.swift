@@ -133,11 +133,11 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   /// A description for people, in FoundationNetworking's form. It contains the value, which is often a secret.
   open override var description: String {
-    var words = "<HTTPCookie version:\(version) name:\"\(name)\" value:\"\(value)\""
-    words += " expiresDate:\(expiresDate?.description ?? "nil") sessionOnly:\(isSessionOnly) domain:\"\(domain)\""
-    words += " path:\"\(path)\" isSecure:\(isSecure) comment:\(comment ?? "nil")"
+    var text = "<HTTPCookie version:\(version) name:\"\(name)\" value:\"\(value)\""
+    text += " expiresDate:\(expiresDate?.description ?? "nil") sessionOnly:\(isSessionOnly) domain:\"\(domain)\""
+    text += " path:\"\(path)\" isSecure:\(isSecure) comment:\(comment ?? "nil")"
     // 0 stands for any port.
-    return words + " ports:{ \(portList?.map(\.stringValue).joined(separator: ",") ?? "0") }>"
+    return text + " ports:{ \(portList?.map(\.stringValue).joined(separator: ",") ?? "0") }>"
   }
 
   /// Whether the other object is a cookie with the same properties.

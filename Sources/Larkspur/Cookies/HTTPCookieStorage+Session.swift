@@ -92,8 +92,8 @@ extension HTTPCookieStorage {
       }
       let revision = state.jar.revision
       for field in fields.prefix(state.jar.limits.perResponseMax) {
-        guard let said = SetCookie(field) else { continue }
-        _ = state.jar.receive(said, from: request, now: time) { suffixes().isPublicSuffix($0) }
+        guard let parsed = SetCookie(field) else { continue }
+        _ = state.jar.receive(parsed, from: request, now: time) { suffixes().isPublicSuffix($0) }
       }
       return state.jar.revision != revision
     }
@@ -129,8 +129,8 @@ extension HTTPCookieStorage {
   ) -> [HTTPCookie] {
     guard let request = answered(url, for: mainDocument, isTopLevel: isTopLevel) else { return [] }
     let (suffixes, time) = (suffixes, CookieTime(now))
-    return fields.prefix(CookieLimits().perResponseMax).compactMap { SetCookie($0) }.compactMap { said in
-      let received = CookieJar.cookie(of: said, from: request, now: time) { suffixes().isPublicSuffix($0) }
+    return fields.prefix(CookieLimits().perResponseMax).compactMap { SetCookie($0) }.compactMap { parsed in
+      let received = CookieJar.cookie(of: parsed, from: request, now: time) { suffixes().isPublicSuffix($0) }
       guard case .cookie(let cookie) = received else { return nil }
       return HTTPCookie(HTTPCookie.Content(cookie))
     }

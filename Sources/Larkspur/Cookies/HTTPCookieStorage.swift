@@ -78,7 +78,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   // MARK: - Storages
 
   private static let sharedStorage = HTTPCookieStorage(
-    disk: CookieDisk(path: CookiePlaces.folder(ofProgram: ProcessInfo.processInfo.processName)))
+    disk: CookieDisk(path: CookieLocation.directory(ofProgram: ProcessInfo.processInfo.processName)))
 
   private static let groups = Mutex<[String: HTTPCookieStorage]>([:])
 
@@ -92,7 +92,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
   open class func sharedCookieStorage(forGroupContainerIdentifier identifier: String) -> HTTPCookieStorage {
     groups.withLock { groups in
       if let storage = groups[identifier] { return storage }
-      let storage = HTTPCookieStorage(disk: CookieDisk(path: CookiePlaces.folder(ofGroup: identifier)))
+      let storage = HTTPCookieStorage(disk: CookieDisk(path: CookieLocation.directory(ofGroup: identifier)))
       groups[identifier] = storage
       return storage
     }

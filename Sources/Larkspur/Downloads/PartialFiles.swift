@@ -13,9 +13,9 @@ struct PartialFiles: Sendable {
 
   /// The directory of the user that runs the program.
   static var standard: PartialFiles {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
       "larkspur-downloads-\(geteuid())", isDirectory: true)
-    return PartialFiles(path: folder.path)
+    return PartialFiles(path: directory.path)
   }
 
   /// Maximum age of a partial file, in days. Resume data that was thrown away must not fill the disk for ever.
@@ -34,31 +34,31 @@ struct PartialFiles: Sendable {
     return name.dropLast(suffix.count).utf8.allSatisfy { $0.isASCIILetter || 0x30...0x39 ~= $0 || $0 == 0x2D }
   }
 
-  private func folder(isCreating: Bool) -> Directory? { try? Directory(path: path, isCreating: isCreating) }
+  private func directory(isCreating: Bool) -> Directory? { try? Directory(path: path, isCreating: isCreating) }
 
   // MARK: - The key
 
   /// - Returns: The key, or `nil` if there is none and none can be made.
   func key(isCreating: Bool) -> [UInt8]? {
-    guard let folder = folder(isCreating: isCreating) else { return nil }
-    if let key = Self.readKey(folder) { return key }
+    guard let directory = directory(isCreating: isCreating) else { return nil }
+    if let key = Self.readKey(directory) { return key }
     guard isCreating else { return nil }
     let temporary = "\(UUID().uuidString).new"
     do throws(Errno) {
-      let file = try folder.create(temporary)
+      let file = try directory.create(temporary)
       var generator = SystemRandomNumberGenerator()
       let key = (0..<Self.keyBytes).map { _ in UInt8.random(in: 0...255, using: &generator) }
       try file.write(key.span)
       // If several processes make a key at once, the first one's key counts for all.
-      try folder.renameNew(temporary, to: Self.keyName)
+      try directory.renameNew(temporary, to: Self.keyName)
     } catch {
-      try? folder.remove(temporary)
+      try? directory.remove(temporary)
     }
-    return Self.readKey(folder)
+    return Self.readKey(directory)
   }
 
-  private static func readKey(_ folder: Directory) -> [UInt8]? {
-    guard let key = try? folder.read(keyName, atMost: keyBytes + 1), key.count == keyBytes else { return nil }
+  private static func readKey(_ directory: Directory) -> [UInt8]? {
+    guard let key = try? directory.read(keyName, atMost: keyBytes + 1), key.count == keyBytes else { return nil }
     return key
   }
 
@@ -70,11 +70,11 @@ struct PartialFiles: Sendable {
   func keep(_ file: DownloadFile, of request: URLRequest, at point: ResumePoint) -> Data? {
     let name = UUID().uuidString + Self.suffix
     guard let data = ResumeData(request, point, fileName: name), let key = key(isCreating: true),
-      let encoded = data.encoded(key: key), let folder = folder(isCreating: true)
+      let encoded = data.encoded(key: key), let directory = directory(isCreating: true)
     else { return nil }
-    sweep(folder, now: Date())
+    sweep(directory, now: Date())
     do throws(Errno) {
-      try folder.moveIn(file.url.path, as: name)
+      try directory.moveIn(file.url.path, as: name)
     } catch {
       return nil
     }
@@ -84,17 +84,17 @@ struct PartialFiles: Sendable {
 
   /// - Returns: The open file, or `nil` if it is gone or has changed.
   func open(_ data: ResumeData) -> OpenFile? {
-    guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return nil }
-    return try? folder.openPart(data.fileName, size: data.point.offset)
+    guard Self.isName(data.fileName), let directory = directory(isCreating: false) else { return nil }
+    return try? directory.openPart(data.fileName, size: data.point.offset)
   }
 
   /// Moves a partial file to a download.
   ///
   /// - Returns: `false` if the file cannot be moved, for example because another download has taken it.
   func moveOut(_ data: ResumeData, to url: URL) -> Bool {
-    guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return false }
+    guard Self.isName(data.fileName), let directory = directory(isCreating: false) else { return false }
     do throws(Errno) {
-      try folder.moveOut(data.fileName, to: url.path)
+      try directory.moveOut(data.fileName, to: url.path)
       return true
     } catch {
       return false
@@ -102,21 +102,21 @@ struct PartialFiles: Sendable {
   }
 
   func remove(_ data: ResumeData) {
-    guard Self.isName(data.fileName), let folder = folder(isCreating: false) else { return }
-    try? folder.remove(data.fileName)
+    guard Self.isName(data.fileName), let directory = directory(isCreating: false) else { return }
+    try? directory.remove(data.fileName)
   }
 
   func sweep(now: Date) {
-    guard let folder = folder(isCreating: false) else { return }
-    sweep(folder, now: now)
+    guard let directory = directory(isCreating: false) else { return }
+    sweep(directory, now: now)
   }
 
-  private func sweep(_ folder: Directory, now: Date) {
-    guard let files = try? folder.list() else { return }
+  private func sweep(_ directory: Directory, now: Date) {
+    guard let files = try? directory.list() else { return }
     let oldest = now.timeIntervalSince1970 - Double(Self.daysMax) * 86_400
     let parts = files.filter { $0.name != Self.keyName }.sorted { $0.changedTime > $1.changedTime }
     for (index, file) in parts.enumerated() where file.changedTime < oldest || index >= Self.filesMax - 1 {
-      try? folder.remove(file.name)
+      try? directory.remove(file.name)
     }
   }
 }

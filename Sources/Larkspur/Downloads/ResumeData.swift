@@ -109,7 +109,7 @@ struct ResumeData: Codable, Hashable, Sendable {
 }
 
 /// The point at which a download task continues, or the refusal of its resume data.
-enum Resumption: Sendable {
+enum DecodedResumeData: Sendable {
   case point(ResumeData, encoded: Data)
   case refused(ResumeData.Refusal)
 
@@ -134,14 +134,14 @@ enum Resumption: Sendable {
 extension URLError {
   /// Creates the error of a refusal. As on Darwin, the error is that of a task without a URL.
   init(_ refusal: ResumeData.Refusal) {
-    let words =
+    let message =
       switch refusal {
       case .tooLong: "the resume data is too long to be any"
       case .foreign: "this is no resume data, or it was made by another user or a version that is not known"
       case .changed: "the resume data has been changed, or was made by another user"
       case .unreadable: "the resume data cannot be read"
       }
-    self = .make(.unsupportedURL, words, underlying: nil)
+    self = .make(.unsupportedURL, message, underlying: nil)
   }
 
   /// The data with which a failed download can be continued: see ``URLSession/downloadTask(withResumeData:)``. `nil` if

@@ -8,7 +8,7 @@ extension URLError {
   /// Creates an error with a code, a message, and the underlying error. As on Darwin, the underlying error is
   /// CFNetwork's of the same code if there is no other one; an error `cancelled` has none.
   static func make(
-    _ code: Code, _ words: String? = nil, url: URL? = nil, underlying: (any Error)? = nil,
+    _ code: Code, _ message: String? = nil, url: URL? = nil, underlying: (any Error)? = nil,
     more: [String: Any] = [:]
   ) -> URLError {
     var info = more
@@ -16,7 +16,7 @@ extension URLError {
       info[NSURLErrorFailingURLErrorKey] = url
       info[failingURLStringKey] = url.absoluteString
     }
-    if let words { info[NSLocalizedDescriptionKey] = words }
+    if let message { info[NSLocalizedDescriptionKey] = message }
     if let underlying {
       info[NSUnderlyingErrorKey] = underlying
     } else if code != .cancelled {

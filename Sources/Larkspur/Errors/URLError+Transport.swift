@@ -11,7 +11,7 @@ extension URLError {
     let code = Self.code(of: error)
     let more = Self.details(of: error)
     self = URLError.make(
-      code, Self.words(for: error), url: url,
+      code, Self.message(for: error), url: url,
       underlying: code == .cancelled
         ? nil : TransportFailure(error, Self.underlying(error) ?? Self.cfNetwork(code, more)),
       more: more)
@@ -102,7 +102,7 @@ extension URLError {
     }
   }
 
-  private static func words(for error: TransportError) -> String {
+  private static func message(for error: TransportError) -> String {
     switch code(of: error) {
     case .cancelled: "cancelled"
     default: "\(error)"

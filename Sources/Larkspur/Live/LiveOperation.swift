@@ -11,7 +11,7 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
   /// Whether the caller gave a completion handler.
   private let isHandled: Bool
   private let queue: DelegateQueue?
-  private var waiter: Waiter?
+  private var continuation: TaskContinuation?
   private let isUnwanted = Atomic(false)
   /// The connection that performs the operation, until the operation is finished. Belongs to the loop.
   private var connection: (any LiveConnection)?
@@ -42,12 +42,12 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
 
   /// Performs the operation. Cancelling the task ends the wait.
   func run() async throws {
-    await Waiter.suspend(for: self)
+    await TaskContinuation.suspend(for: self)
     if let failure { throw failure }
   }
 
-  func isAwaited(by waiter: Waiter) {
-    self.waiter = waiter
+  func isAwaited(by continuation: TaskContinuation) {
+    self.continuation = continuation
     gate.submit(self)
   }
 
@@ -95,7 +95,7 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
     if isHandled {
       queue?.insist { [self] in handleResult() }
     } else {
-      waiter.take()?.wake()
+      continuation.take()?.resume()
     }
   }
 }

@@ -77,7 +77,7 @@ final class ContentDecoding {
 
 extension URLError {
   init(_ error: CodingError, url: URL?) {
-    let words =
+    let message =
       switch error {
       case .outOfMemory: "no memory to decode the content"
       case .peerSentInvalid(let coding): "the content is not \(coding)"
@@ -89,6 +89,6 @@ extension URLError {
       case .peerSentMessageTooLong: "the message is too long"
       case .internalInconsistency: "the content cannot be decoded"
       }
-    self = URLError.make(.cannotDecodeRawData, words, url: url)
+    self = URLError.make(.cannotDecodeRawData, message, url: url)
   }
 }

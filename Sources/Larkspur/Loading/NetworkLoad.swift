@@ -16,7 +16,7 @@ final class NetworkLoad {
   var body: UploadBody?
   var poolRequest: PoolRequest?
 
-  var extras = RequestComposer.AdditionalFields()
+  var additions = RequestComposer.AdditionalFields()
   var caching: CacheExchange?
   /// When the cache was asked about the request, which counts as the time of sending. `nil` if there is no cache.
   var sendDate: Date?
@@ -111,32 +111,32 @@ extension SessionCore {
   }
 
   /// Returns the exchange that a plan would have made, for a request that was sent without a plan.
-  func lateExchange(for request: URLRequest, _ extras: RequestComposer.AdditionalFields, sent date: Date?)
+  func lateExchange(for request: URLRequest, _ additions: RequestComposer.AdditionalFields, sent date: Date?)
     -> CacheExchange?
   {
     guard let date else { return nil }
-    return CacheExchange(request, composer.fields(of: request, extras), policy(of: request), date)
+    return CacheExchange(request, composer.fields(of: request, additions), policy(of: request), date)
   }
 
   /// Returns the additions to a request: cookies, and the fields that a proxy needs.
   ///
   /// - Parameter isRedirected: Whether the request is the result of a redirection.
-  func extras(
+  func additions(
     of request: URLRequest, by route: SessionEngine.ResolvedRoute, to target: LoadTarget, isRedirected: Bool
   ) -> RequestComposer.AdditionalFields {
-    var extras = RequestComposer.AdditionalFields()
+    var additions = RequestComposer.AdditionalFields()
     if let jar = cookieStorage, jar.mayHaveCookies, !jar.isSubclass,
       handlesCookies(of: request, isRedirected: isRedirected), let url = request.url
     {
-      extras.cookie = jar.cookieField(
+      additions.cookie = jar.cookieField(
         for: url, mainDocument: request.mainDocumentURL, isSafeMethod: request.isSafe,
         isTopLevel: request.isTopLevel, now: Date())
     }
     if route.forwarder(toSecure: target.isSecure) != nil {
-      extras.isForwarded = true
-      extras.proxyAuthorization = route.endpoint.route.proxy?.authorization
+      additions.isForwarded = true
+      additions.proxyAuthorization = route.endpoint.route.proxy?.authorization
     }
-    return extras
+    return additions
   }
 
   /// Whether the request gets cookies from the storage. A `Cookie` field of the program's own replaces them, as Apple
@@ -156,7 +156,7 @@ extension SessionCore {
 
   func poolRequest(
     for request: URLRequest, to target: LoadTarget, by route: SessionEngine.ResolvedRoute,
-    _ extras: RequestComposer.AdditionalFields,
+    _ additions: RequestComposer.AdditionalFields,
     _ body: RequestBody = .none, _ length: RequestWriter.Body = .none, priority: UInt8
   ) throws(URLError) -> PoolRequest {
     if request.own.method == "GET" {
@@ -165,10 +165,10 @@ extension SessionCore {
         throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
       }
     }
-    var extras = extras
-    if length != .none, request.own.method == "POST" { extras.addsDefaultContentType = true }
+    var additions = additions
+    if length != .none, request.own.method == "POST" { additions.addsDefaultContentType = true }
     do throws(RequestError) {
-      let head = try composer.head(for: request, to: target, known: route.knownFields, body: length, extras: extras)
+      let head = try composer.head(for: request, to: target, cache: route.headCache, body: length, additions: additions)
       var poolRequest = PoolRequest(head, body: body, priority: priority)
       // Connections to a proxy that makes the requests itself serve all origins: surplus bytes of one origin must not
       // be taken for the answer of another.

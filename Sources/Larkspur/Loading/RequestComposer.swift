@@ -102,73 +102,75 @@ final class RequestComposer: Sendable {
 
   /// Writes the head of a request.
   ///
-  /// - Parameter known: The serialized fields for the target's origin. If `nil`, all fields are written.
+  /// - Parameter cache: The serialized fields for the target's origin. If `nil`, all fields are written.
   func head(
-    for request: URLRequest, to target: LoadTarget, known: KnownFields?,
-    body: RequestWriter.Body, extras: AdditionalFields
+    for request: URLRequest, to target: LoadTarget, cache: HeadCache?,
+    body: RequestWriter.Body, additions: AdditionalFields
   ) throws(RequestError) -> RequestHead {
     let own = request.own
-    let isBare = isBare(own, body, extras)
-    if isBare, let head = known?.bareHead(to: target) { return head }
+    let isBare = isBare(own, body, additions)
+    if isBare, let head = cache?.bareHead(to: target) { return head }
     let fields = own.fields?.all ?? []
-    let proxy = extras.isForwarded
+    let proxy = additions.isForwarded
     let path = proxy ? "http://" + target.authority + target.path : target.path
     var writer: RequestWriter
-    if let common = common(to: target, fields, extras, known) {
+    if let common = common(to: target, fields, additions, cache) {
       writer = try RequestWriter(method: own.method, target: path, common, to: proxy ? .proxy : .origin)
     } else {
       writer = try RequestWriter(
-        method: own.method, target: path, host: host(fields, target, extras), to: proxy ? .proxy : .origin)
-      for field in given(fields, extras) { try writer.field(field.name, field.value) }
-      for field in missing(fields, extras) { try writer.field(field.name, field.value) }
+        method: own.method, target: path, host: host(fields, target, additions), to: proxy ? .proxy : .origin)
+      for field in given(fields, additions) { try writer.field(field.name, field.value) }
+      for field in missing(fields, additions) { try writer.field(field.name, field.value) }
     }
-    if !extras.isNone { try write(extras, beside: fields, to: &writer) }
+    if !additions.isNone { try write(additions, beside: fields, to: &writer) }
     let head = (consume writer).finish(body: body)
-    if isBare { known?.keep(head, to: target) }
+    if isBare { cache?.store(head, to: target) }
     return head
   }
 
   /// Whether the head depends on nothing but the target.
-  private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ extras: AdditionalFields) -> Bool {
-    own.fields == nil && extras.isNone && body == .none && !extras.isForwarded
-      && (!extras.hasLeftOrigin || privateDefaults.isEmpty) && own.method == "GET"
+  private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ additions: AdditionalFields) -> Bool {
+    own.fields == nil && additions.isNone && body == .none && !additions.isForwarded
+      && (!additions.hasLeftOrigin || privateDefaults.isEmpty) && own.method == "GET"
   }
 
   private func write(
-    _ extras: AdditionalFields, beside fields: [RequestFields.Field], to writer: inout RequestWriter
+    _ additions: AdditionalFields, beside fields: [RequestFields.Field], to writer: inout RequestWriter
   ) throws(RequestError) {
-    if extras.addsDefaultContentType, !Self.contains(fields, "Content-Type"), !Self.contains(defaults, "Content-Type") {
+    if additions.addsDefaultContentType, !Self.contains(fields, "Content-Type"),
+      !Self.contains(defaults, "Content-Type")
+    {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
     }
-    if let cookie = extras.cookie { try writer.field("Cookie", cookie) }
-    if let value = extras.authorization { try writer.field("Authorization", value) }
-    if let value = extras.proxyAuthorization { try writer.field("Proxy-Authorization", value) }
-    for field in extras.conditions { try writer.field(field.name, field.value) }
-    for field in extras.upgrade { try writer.field(field.name, field.value) }
+    if let cookie = additions.cookie { try writer.field("Cookie", cookie) }
+    if let value = additions.authorization { try writer.field("Authorization", value) }
+    if let value = additions.proxyAuthorization { try writer.field("Proxy-Authorization", value) }
+    for field in additions.conditions { try writer.field(field.name, field.value) }
+    for field in additions.upgrade { try writer.field(field.name, field.value) }
   }
 
   /// The value of `Host`. A `Host` field of the request or of the configuration replaces the URL's authority; the
   /// configuration's only for the origin that the program named.
-  private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ extras: AdditionalFields) -> String {
-    otherHost(fields, extras) ?? target.authority
+  private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ additions: AdditionalFields) -> String {
+    otherHost(fields, additions) ?? target.authority
   }
 
-  private func otherHost(_ fields: [RequestFields.Field], _ extras: AdditionalFields) -> String? {
+  private func otherHost(_ fields: [RequestFields.Field], _ additions: AdditionalFields) -> String? {
     let own = fields.last { $0.name.equalsIgnoringCase("Host") }
-    return (own ?? (extras.hasLeftOrigin ? nil : privateDefaults.last { $0.name.equalsIgnoringCase("Host") }))?.value
+    return (own ?? (additions.hasLeftOrigin ? nil : privateDefaults.last { $0.name.equalsIgnoringCase("Host") }))?.value
   }
 
   /// Returns the request's own fields, and the configuration's private fields unless the request has left its origin.
-  private func given(_ fields: [RequestFields.Field], _ extras: AdditionalFields) -> [RequestFields.Field] {
-    let own = fields.filter { !Self.isOurs($0.name, extras) }.map { (name: $0.name, value: $0.value.unfolded) }
-    guard !extras.hasLeftOrigin, !privateDefaults.isEmpty else { return own }
+  private func given(_ fields: [RequestFields.Field], _ additions: AdditionalFields) -> [RequestFields.Field] {
+    let own = fields.filter { !Self.isOurs($0.name, additions) }.map { (name: $0.name, value: $0.value.unfolded) }
+    guard !additions.hasLeftOrigin, !privateDefaults.isEmpty else { return own }
     return own
-      + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, extras) }
+      + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, additions) }
   }
 
   /// Returns the defaults for fields that the request does not have.
-  private func missing(_ fields: [RequestFields.Field], _ extras: AdditionalFields) -> [RequestFields.Field] {
-    defaults(beside: fields).filter { !Self.contains(fields, $0.name) && !Self.contains(extras.conditions, $0.name) }
+  private func missing(_ fields: [RequestFields.Field], _ additions: AdditionalFields) -> [RequestFields.Field] {
+    defaults(beside: fields).filter { !Self.contains(fields, $0.name) && !Self.contains(additions.conditions, $0.name) }
   }
 
   /// The defaults for a request. A part of encoded content cannot be decoded, because ranges count encoded bytes (RFC
@@ -180,35 +182,37 @@ final class RequestComposer: Sendable {
   /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
   /// request.
   private func common(
-    to target: LoadTarget, _ fields: [RequestFields.Field], _ extras: AdditionalFields, _ known: KnownFields?
+    to target: LoadTarget, _ fields: [RequestFields.Field], _ additions: AdditionalFields, _ cache: HeadCache?
   ) -> CommonFields? {
-    guard let known, extras.conditions.isEmpty, extras.upgrade.isEmpty, !extras.hasLeftOrigin || privateDefaults.isEmpty
+    guard let cache, additions.conditions.isEmpty, additions.upgrade.isEmpty,
+      !additions.hasLeftOrigin || privateDefaults.isEmpty
     else { return nil }
-    // Whether these are sent depends on the extras.
-    if extras.authorization != nil, isGiven("Authorization", fields) { return nil }
-    if extras.cookie != nil, isGiven("Cookie", fields) { return nil }
-    if extras.proxyAuthorization != nil, isGiven("Proxy-Authorization", fields) { return nil }
-    return known.common(for: fields) {
+    // Whether these are sent depends on the additions.
+    if additions.authorization != nil, isSet("Authorization", fields) { return nil }
+    if additions.cookie != nil, isSet("Cookie", fields) { return nil }
+    if additions.proxyAuthorization != nil, isSet("Proxy-Authorization", fields) { return nil }
+    return cache.common(for: fields) {
       var none = AdditionalFields()
-      none.isForwarded = extras.isForwarded
+      none.isForwarded = additions.isForwarded
       // Fields that cannot be sent fail with the request that has them.
       return try? CommonFields(host: host(fields, target, none), given(fields, none) + missing(fields, none))
     }
   }
 
-  private func isGiven(_ name: String, _ fields: [RequestFields.Field]) -> Bool {
+  private func isSet(_ name: String, _ fields: [RequestFields.Field]) -> Bool {
     Self.contains(fields, name) || Self.contains(privateDefaults, name)
   }
 
   /// Returns the fields that are sent, without those that the cache adds: the cache chooses a stored response by them.
-  /// An `Authorization` that differs in each request is replaced by the identity that it authorizes (`AdditionalFields.authorizationIdentity`).
+  /// An `Authorization` that differs in each request is replaced by the identity that it
+  /// authorizes (`AdditionalFields.authorizationIdentity`).
   /// `Host` is included if it differs from the URL's.
-  func fields(of request: URLRequest, _ extras: AdditionalFields) -> [RequestFields.Field] {
+  func fields(of request: URLRequest, _ additions: AdditionalFields) -> [RequestFields.Field] {
     let own = request.own.fields?.all ?? []
-    var fields = given(own, extras) + missing(own, extras)
-    if let host = otherHost(own, extras) { fields.append((name: "Host", value: host)) }
-    if let cookie = extras.cookie { fields.append((name: "Cookie", value: cookie)) }
-    if let value = extras.authorizationIdentity ?? extras.authorization {
+    var fields = given(own, additions) + missing(own, additions)
+    if let host = otherHost(own, additions) { fields.append((name: "Host", value: host)) }
+    if let cookie = additions.cookie { fields.append((name: "Cookie", value: cookie)) }
+    if let value = additions.authorizationIdentity ?? additions.authorization {
       fields.append((name: "Authorization", value: value))
     }
     return fields
@@ -232,17 +236,18 @@ final class RequestComposer: Sendable {
     name.equalsIgnoringCase("Content-Length") || name.equalsIgnoringCase("Transfer-Encoding")
   }
 
-  /// Whether a field of the program's is left out: it follows from the request, `extras` has a value for it, or it is
-  /// not for the recipient.
-  private static func isOurs(_ name: String, _ extras: AdditionalFields) -> Bool {
-    if !extras.upgrade.isEmpty, contains(extras.upgrade, name) { return true }
+  /// Whether a field of the program's is left out: it follows from the request, `additions` has a value for it, or it
+  /// is not for the recipient.
+  private static func isOurs(_ name: String, _ additions: AdditionalFields) -> Bool {
+    if !additions.upgrade.isEmpty, contains(additions.upgrade, name) { return true }
     return switch name.utf8.count {
     case 4: name.equalsIgnoringCase("Host")
-    case 6: name.equalsIgnoringCase("Cookie") && extras.cookie != nil
-    case 13: name.equalsIgnoringCase("Authorization") && extras.authorization != nil
+    case 6: name.equalsIgnoringCase("Cookie") && additions.cookie != nil
+    case 13: name.equalsIgnoringCase("Authorization") && additions.authorization != nil
     case 14, 17: isFraming(name)
     // RFC 9110 11.7.2: the field is for the proxy only, not for a server behind it.
-    case 19: name.equalsIgnoringCase("Proxy-Authorization") && (extras.proxyAuthorization != nil || !extras.isForwarded)
+    case 19:
+      name.equalsIgnoringCase("Proxy-Authorization") && (additions.proxyAuthorization != nil || !additions.isForwarded)
     default: false
     }
   }

@@ -121,12 +121,12 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
   /// Suspends until there is an event, `giveUpWait()` is called, or the queue is closed.
   func wait() async {
     await withCheckedContinuation { continuation in
-      let goesOn = state.withLock { state -> Bool in
+      let resumesNow = state.withLock { state -> Bool in
         if state.first < state.events.count || state.isClosed { return true }
         state.reader = continuation
         return false
       }
-      if goesOn { continuation.resume() }
+      if resumesNow { continuation.resume() }
     }
   }
 

@@ -98,7 +98,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   open func value(forHTTPHeaderField field: String) -> String? { fields.value(of: field) }
 
   /// Returns the English phrase of a status: the phrase of its registration (RFC 9110 15), or else of its class.
-  open class func localizedString(forStatusCode statusCode: Int) -> String { StatusText.words(for: statusCode) }
+  open class func localizedString(forStatusCode statusCode: Int) -> String { StatusText.phrase(for: statusCode) }
 
   open override func isEqual(_ value: Any?) -> Bool {
     guard super.isEqual(value), let other = value as? HTTPURLResponse else { return false }

@@ -1,8 +1,8 @@
 /// The English phrases of statuses: those of the registry, except for 413 and 422, which keep the phrases of RFC 7231
 /// and RFC 4918 that programs know.
 enum StatusText {
-  static func words(for status: Int) -> String {
-    if let words = registered[status] { return words }
+  static func phrase(for status: Int) -> String {
+    if let phrase = registered[status] { return phrase }
     return switch status {
     case 100..<200: "Informational"
     case 200..<300: "Success"

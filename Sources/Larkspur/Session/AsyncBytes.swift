@@ -13,17 +13,17 @@ extension URLSession {
     public typealias Element = UInt8
     public typealias AsyncIterator = Iterator
 
-    private let life: Life
+    private let lifetime: Lifetime
     /// The task that loads the bytes.
-    public var task: URLSessionDataTask { life.task }
+    public var task: URLSessionDataTask { lifetime.task }
 
-    init(_ channel: BytesChannel, of task: URLSessionDataTask) { life = Life(channel, task) }
+    init(_ channel: BytesChannel, of task: URLSessionDataTask) { lifetime = Lifetime(channel, task) }
 
     /// Starts the task, and waits for the head of the response. Cancelling the caller's task cancels the load.
     func response() async throws -> URLResponse {
       task.resume()
       let answer = await withTaskCancellationHandler {
-        await life.channel.response.get()
+        await lifetime.channel.response.get()
       } onCancel: {
         task.cancel()
       }
@@ -31,9 +31,9 @@ extension URLSession {
       return try answer.get()
     }
 
-    public func makeAsyncIterator() -> Iterator { Iterator(life) }
+    public func makeAsyncIterator() -> Iterator { Iterator(lifetime) }
 
-    final class Life: Sendable {
+    final class Lifetime: Sendable {
       let channel: BytesChannel
       let task: URLSessionDataTask
 
@@ -53,7 +53,7 @@ extension URLSession {
     public struct Iterator: AsyncIteratorProtocol {
       @usableFromInline let reader: Reader
 
-      init(_ life: Life) { reader = Reader(life) }
+      init(_ lifetime: Lifetime) { reader = Reader(lifetime) }
 
       @inlinable
       public mutating func next() async throws -> UInt8? {
@@ -72,15 +72,15 @@ extension URLSession {
     /// The bytes that an iterator shares with its copies.
     @usableFromInline
     final class Reader: UnreadBytes {
-      private let life: Life
+      private let lifetime: Lifetime
       /// Whether reading is over, because the body has ended or reading has failed. Also `true` while a read waits.
       private var isOver = false
 
-      init(_ life: Life) { self.life = life }
+      init(_ lifetime: Lifetime) { self.lifetime = lifetime }
 
       deinit {
         let left = rest
-        if !left.isEmpty { life.channel.putBack(left) }
+        if !left.isEmpty { lifetime.channel.putBack(left) }
       }
 
       @usableFromInline
@@ -96,12 +96,12 @@ extension URLSession {
       /// - Returns: `false` if there is none, because reading is over.
       func nextPiece(isolation actor: isolated (any Actor)?) async throws -> Bool {
         guard !isOver else { return false }
-        let life = life
+        let lifetime = lifetime
         isOver = true
         let piece = try await withTaskCancellationHandler {
-          try await life.channel.read()
+          try await lifetime.channel.read()
         } onCancel: {
-          life.task.cancel()
+          lifetime.task.cancel()
         }
         guard let piece else { return false }
         rest = piece

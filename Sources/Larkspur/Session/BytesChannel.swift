@@ -43,12 +43,12 @@ final class BytesChannel: Sendable {
     }
     for reader in readers { reader.resume() }
     await withCheckedContinuation { continuation in
-      let goesOn = state.withLock { state -> Bool in
+      let resumesNow = state.withLock { state -> Bool in
         if state.piece == nil || state.isAbandoned { return true }
         state.writer = continuation
         return false
       }
-      if goesOn { continuation.resume() }
+      if resumesNow { continuation.resume() }
     }
     return state.withLock { !$0.isAbandoned }
   }
@@ -89,12 +89,12 @@ final class BytesChannel: Sendable {
         return nil
       }
       await withCheckedContinuation { continuation in
-        let goesOn = state.withLock { state -> Bool in
+        let resumesNow = state.withLock { state -> Bool in
           if state.left != nil || state.piece != nil || state.end != nil { return true }
           state.readers.append(continuation)
           return false
         }
-        if goesOn { continuation.resume() }
+        if resumesNow { continuation.resume() }
       }
     }
   }

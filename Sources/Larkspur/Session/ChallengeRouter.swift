@@ -56,8 +56,8 @@ final class ChallengeRouter: Sendable {
     for question in waiting { question.set(()) }
   }
 
-  /// Releases a task that is over. A task that continued the load of another task is not in `tasks`: then all tasks that
-  /// are over are released.
+  /// Releases a task that is over. A task that continued the load of another task is not in `tasks`: then all
+  /// tasks that are over are released.
   func detach(_ task: URLSessionTask) {
     let over = state.withLock { state in
       if let task = state.tasks.removeValue(forKey: ObjectIdentifier(task)) { return [task] }
@@ -69,7 +69,7 @@ final class ChallengeRouter: Sendable {
     withExtendedLifetime(over) {}
   }
 
-  // MARK: - Requests of the transport. All but `conversation(about:)` come on threads other than the loop's.
+  // MARK: - Requests of the transport. All but `authenticationFlow(about:)` come on threads other than the loop's.
 
   /// Asks whether to trust a server: the origin, or a proxy.
   func decide(_ trust: LarkspurTLS.Trust, port: Int) async -> TrustDecision {
@@ -91,7 +91,7 @@ final class ChallengeRouter: Sendable {
   }
 
   /// Creates the challenge loop of a tunnel.
-  func conversation(about request: ProxyChallenge.Request) -> AuthenticationFlow {
+  func authenticationFlow(about request: ProxyChallenge.Request) -> AuthenticationFlow {
     AuthenticationFlow(
       with: AuthenticationTarget(proxy: request.proxy),
       about: AuthenticatedRequest(method: request.method, target: request.target, to: .proxy),
@@ -107,7 +107,7 @@ final class ChallengeRouter: Sendable {
       guard (decider != nil) == hasDecider else { return .cancel }
       guard let session = task?.read({ $0.session }) ?? core.keptSession else {
         // The session has no delegate: the answer has to come from a task, and the task is over.
-        guard await aTaskComes(after: task) else { return .cancel }
+        guard await awaitTask(after: task) else { return .cancel }
         continue
       }
       if let (question, isOfTask) = await question(challenge, session, task, decider) {
@@ -119,11 +119,11 @@ final class ChallengeRouter: Sendable {
         // An answer for a task that has ended meanwhile, perhaps because of this answer, does not count for the
         // tasks that still wait.
         guard isOfTask, reply != nil, let task, task.isOver else { return reply ?? .cancel }
-        guard await aTaskComes(after: task) else { return .cancel }
+        guard await awaitTask(after: task) else { return .cancel }
         continue
       }
       guard task == nil else { return .performDefaultHandling }
-      guard await aTaskComes(after: nil) else { return .cancel }
+      guard await awaitTask(after: nil) else { return .cancel }
     }
   }
 
@@ -138,20 +138,20 @@ final class ChallengeRouter: Sendable {
     await core.delegateQueue.run { [core] in
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
         let question = OneShot<AuthenticationFlow.Reply>()
-        let hasWord = challenge.methodProbe.isImplemented(by: delegate) {
+        let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
           delegate.urlSession(session, didReceive: challenge) { question.set(.init($0, $1)) }
           return true
         }
-        if hasWord { return asked.set((question, false)) }
+        if hasMethod { return asked.set((question, false)) }
       }
       guard let task else { return }
       for case let delegate? in [decider, core.delegate as? any URLSessionTaskDelegate] {
         let question = OneShot<AuthenticationFlow.Reply>()
-        let hasWord = challenge.methodProbe.isImplemented(by: delegate) {
+        let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
           delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }
           return true
         }
-        if hasWord { return asked.set((question, true)) }
+        if hasMethod { return asked.set((question, true)) }
       }
     }
     return asked.value
@@ -161,7 +161,7 @@ final class ChallengeRouter: Sendable {
   ///
   /// - Parameter last: The previous task, which is over, or `nil` if there was none.
   /// - Returns: `false` if the connection is no longer wanted.
-  private func aTaskComes(after last: URLSessionTask?) async -> Bool {
+  private func awaitTask(after last: URLSessionTask?) async -> Bool {
     let newcomer = OneShot<Void>()
     let isThere = state.withLock { state in
       if let latest = state.latest, latest !== last { return true }

@@ -83,7 +83,7 @@ final class SessionCore: @unchecked Sendable {
     mutating func engine(
       for task: URLSessionTask?, _ configuration: URLSessionConfiguration
     ) throws(URLError) -> SessionEngine? {
-      guard phase == .open || task?.place != nil else { return nil }
+      guard phase == .open || task?.indexInSet != nil else { return nil }
       if let engine { return engine }
       do throws(Errno) {
         let engine = try SessionEngine(configuration)
@@ -196,7 +196,7 @@ final class SessionCore: @unchecked Sendable {
     let own = task.read { details in
       details.session = session
       if isBegun {
-        details.hasBegun = true
+        details.hasStarted = true
         details.suspensions = 0
         details.state = .running
       }
@@ -212,11 +212,11 @@ final class SessionCore: @unchecked Sendable {
     }
     guard task.isKnown else { return }
     if let own {
-      let hasWord = task.methodProbe.isImplemented(by: own) {
+      let hasMethod = task.methodProbe.isImplemented(by: own) {
         own.urlSession(session, didCreateTask: task)
         return true
       }
-      if hasWord { return }
+      if hasMethod { return }
     }
     delegate?.urlSession(session, didCreateTask: task)
   }
@@ -269,19 +269,19 @@ final class SessionCore: @unchecked Sendable {
       if !Task.isCancelled, transfer.performStages() {
         // A caller may repeat a load that needs no waiting. Yielding lets the loop's other work run.
         if transfer.hasCome { return await Task.yield() }
-        return await Waiter.suspend(for: transfer)
+        return await TaskContinuation.suspend(for: transfer)
       }
       transfer.isCallersOwn = loop.isPreferred
     }
     if transfer.isCallersOwn {
-      return await Waiter.cancellable {
+      return await TaskContinuation.cancellable {
         await transfer.runForCaller()
       } onCancel: {
         cancel(transfer)
       }
     }
     transfer.beginsWhenAwaited = true
-    await Waiter.suspend(for: transfer)
+    await TaskContinuation.suspend(for: transfer)
   }
 
   /// Cancels a transfer whose caller has been cancelled.
@@ -380,7 +380,7 @@ final class SessionCore: @unchecked Sendable {
   /// Takes a task off the list. The task is over, and its owner has been notified.
   func ended(_ task: URLSessionTask) {
     task.ended(task.error)
-    let session = task.letGo()
+    let session = task.releaseReferences()
     if hasSelectiveDelegate, task.isKnown, let session { selectiveDelegate?.urlSession(session, didEnd: task) }
     let refreshed = task.isKnown ? nil : task.originalRequest
     let isLast = state.withLock { state in
@@ -400,7 +400,7 @@ final class SessionCore: @unchecked Sendable {
       return state.cancelsTasks
     }
     old.read { $0.state = .completed }
-    old.letGo()
+    old.releaseReferences()
     // The new task was not on the list when the session cancelled its tasks.
     if isCancelled { other.cancel() }
   }
@@ -436,15 +436,15 @@ final class SessionCore: @unchecked Sendable {
     end.engine?.shutDown()
     cache?.core.writeSoon()
     cookieStorage?.writeSoon()
-    guard let delegate = end.delegate, let session = end.session else { return letGo() }
+    guard let delegate = end.delegate, let session = end.session else { return releaseDelegate() }
     // The session keeps its delegate until the call has returned.
     delegateQueue.insist { [self] in
       delegate.urlSession(session, didBecomeInvalidWithError: nil)
-      letGo()
+      releaseDelegate()
     }
   }
 
-  private func letGo() {
+  private func releaseDelegate() {
     let last = state.withLock { state in
       defer {
         state.delegate = nil

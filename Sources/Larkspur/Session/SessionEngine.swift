@@ -13,7 +13,7 @@ final class SessionEngine: @unchecked Sendable {
   let clocks: LoadClocks
   /// The pool of tasks that carry out loads which have to wait for more than the server.
   let taskPool: TaskPool
-  private let held: LoopGroup.Held
+  private let lease: LoopGroup.Lease
   private let tls: TLSProvider
   private let proxies: ProxySettings?
   /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails
@@ -23,15 +23,15 @@ final class SessionEngine: @unchecked Sendable {
   private var routes: [Key: ResolvedRoute] = [:]
   /// The routes that have not been used since `routes` was emptied.
   private var olderRoutes: [Key: ResolvedRoute] = [:]
-  private var lastKey: Key?
-  private var lastRoute: ResolvedRoute?
+  private var latestRouteKey: Key?
+  private var latestRoute: ResolvedRoute?
   /// The latest route through a forwarding proxy, among those that no task's delegate decides about. Its connections,
   /// and the proxy's challenges on them, serve all origins. It belongs to the loop.
   private var forwarding: ResolvedRoute?
   /// The number of loads that have been given to `taskPool` and have not started. The count belongs to the loop.
   var startingCount = 0
   /// The target of the latest request.
-  var lastTarget: LoadTarget?
+  var latestTarget: LoadTarget?
 
   /// What a request needs of its connection.
   struct RouteNeeds: Hashable {
@@ -43,7 +43,8 @@ final class SessionEngine: @unchecked Sendable {
 
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
-    /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` tells the two apart.
+    /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` tells the two
+    /// apart.
     var decider: ObjectIdentifier?
     var needs: RouteNeeds
 
@@ -60,7 +61,7 @@ final class SessionEngine: @unchecked Sendable {
     /// The router of the connections' challenges, or `nil` if the session has no delegate that could answer one.
     let challenges: ChallengeRouter?
     /// The fields that the requests on this route have in common.
-    let knownFields = KnownFields()
+    let headCache = HeadCache()
     /// The proxy, or `nil` if connections lead to the origin itself.
     let proxy: Proxy?
 
@@ -83,16 +84,16 @@ final class SessionEngine: @unchecked Sendable {
     }
   }
 
-  /// Maximum number of routes in `routes`. At the limit they replace `olderRoutes`, so that a session keeps at most twice
-  /// as many. A route that has been dropped is resolved again: this does not limit the session.
+  /// Maximum number of routes in `routes`. At the limit they replace `olderRoutes`, so that a session keeps at most
+  /// twice as many. A route that has been dropped is resolved again: this does not limit the session.
   private static let routesMax = 500
 
   init(_ configuration: URLSessionConfiguration) throws(Errno) {
     let storage = configuration.storage
-    held = try LoopGroup.shared.take()
-    loop = held.loop
-    taskPool = TaskPool(on: held.loop)
-    clocks = LoadClocks(on: held.loop)
+    lease = try LoopGroup.shared.lease()
+    loop = lease.loop
+    taskPool = TaskPool(on: lease.loop)
+    clocks = LoadClocks(on: lease.loop)
     var options = Pool.Options()
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
@@ -131,10 +132,10 @@ final class SessionEngine: @unchecked Sendable {
   ///   - decider: The task's own delegate, if it may decide about the connection.
   func cachedRoute(to target: LoadTarget, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds) -> ResolvedRoute?
   {
-    if let lastKey, let lastRoute, lastKey.decider == decider.map(ObjectIdentifier.init),
-      lastKey.needs == needs, lastKey.origin.isOrigin(of: target), lastRoute.isDecided(by: decider)
+    if let latestRouteKey, let latestRoute, latestRouteKey.decider == decider.map(ObjectIdentifier.init),
+      latestRouteKey.needs == needs, latestRouteKey.origin.isOrigin(of: target), latestRoute.isDecided(by: decider)
     {
-      return lastRoute
+      return latestRoute
     }
     let key = Key(target, decider, needs)
     guard let route = routes[key] ?? olderRoutes[key], route.isDecided(by: decider) else { return nil }
@@ -143,8 +144,8 @@ final class SessionEngine: @unchecked Sendable {
   }
 
   private func remember(_ route: ResolvedRoute, _ key: Key) {
-    lastKey = key
-    lastRoute = route
+    latestRouteKey = key
+    latestRoute = route
     guard routes[key] !== route else { return }
     if routes.count >= Self.routesMax { (routes, olderRoutes) = ([:], routes) }
     routes[key] = route
@@ -236,10 +237,10 @@ final class SessionEngine: @unchecked Sendable {
     loop.post { [self] in
       routes = [:]
       olderRoutes = [:]
-      lastRoute = nil
-      lastKey = nil
+      latestRoute = nil
+      latestRouteKey = nil
       forwarding = nil
-      lastTarget = nil
+      latestTarget = nil
       clocks.stopTimer()
       pool.shutDown()
     }

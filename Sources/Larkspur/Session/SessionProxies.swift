@@ -21,8 +21,8 @@ enum SessionProxies {
   private static func proxy(
     _ kind: Proxy.Kind, _ prefix: String, in dictionary: [AnyHashable: Any]
   ) throws -> Proxy? {
-    guard isOn(dictionary[prefix + "Enable"]), let place = dictionary[prefix + "Proxy"] else { return nil }
-    guard let text = place as? String else { throw Proxy.Invalid.hostInvalid }
+    guard isOn(dictionary[prefix + "Enable"]), let entry = dictionary[prefix + "Proxy"] else { return nil }
+    guard let text = entry as? String else { throw Proxy.Invalid.hostInvalid }
     let (named, host) = try Proxy.splitKind(Array(text.utf8)[...])
     let port = try dictionary[prefix + "Port"].map(port)
     let user = (dictionary[prefix + "User"] ?? dictionary["kCFProxyUsernameKey"]) as? String

@@ -5,25 +5,25 @@ import LarkspurTransport
 /// as it does for every `TunnelAuthorizer`.
 final class SessionTunnelAuthorizer: TunnelAuthorizer, @unchecked Sendable {
   private let challenges: ChallengeRouter
-  private var talk: AuthenticationFlow?
+  private var flow: AuthenticationFlow?
 
   init(by challenges: ChallengeRouter) { self.challenges = challenges }
 
   func first(for request: ProxyChallenge.Request) -> String? {
-    talk = challenges.conversation(about: request)
-    return talk?.preemptiveValue()
+    flow = challenges.authenticationFlow(about: request)
+    return flow?.preemptiveValue()
   }
 
   func next(after challenge: ProxyChallenge) async -> String? {
-    var talk = talk ?? challenges.conversation(about: challenge.request)
-    var step = talk.challenged(challenge.values, canHashBody: true)
+    var flow = flow ?? challenges.authenticationFlow(about: challenge.request)
+    var step = flow.challenged(challenge.values, canHashBody: true)
     while case .ask(let question) = step {
-      step = talk.replied(await challenges.ask(question.challenge(response: nil)))
+      step = flow.replied(await challenges.ask(question.challenge(response: nil)))
     }
-    self.talk = talk
+    self.flow = flow
     if case .send(let value) = step { return value }
     return nil
   }
 
-  func accepted(info: [String]) { talk?.accepted(info: info)?() }
+  func accepted(info: [String]) { flow?.accepted(info: info)?() }
 }

@@ -17,20 +17,20 @@ enum BodySource: @unchecked Sendable {
       return switch request.own.body {
       case .none: 0
       case .data(let data): Int64(data.count)
-      case .stream: request.saidLength.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
+      case .stream: request.declaredLength.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
       }
     case .data(let data): return Int64(data.count)
     case .file(let url):
       let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
       return size?.int64Value ?? NSURLSessionTransferSizeUnknown
-    case .delegateStream: return request?.saidLength.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
+    case .delegateStream: return request?.declaredLength.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
     }
   }
 }
 
 extension URLRequest {
   /// The length of the request's stream in bytes, if the program has set `Content-Length`.
-  var saidLength: Int? {
+  var declaredLength: Int? {
     value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
 }

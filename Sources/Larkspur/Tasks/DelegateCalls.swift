@@ -43,8 +43,8 @@ final class DelegateCalls {
 
   // MARK: - Notifications
 
-  /// Calls the task's own delegate, or the session's if that one does not implement the method, and returns when the call has
-  /// returned.
+  /// Calls the task's own delegate, or the session's if that one does not implement the method, and returns when the
+  /// call has returned.
   ///
   /// - Parameter isOften: Whether it is one of many calls.
   func notify(isOften: Bool = false, _ call: @escaping Call) async {
@@ -82,8 +82,8 @@ final class DelegateCalls {
     }
   }
 
-  /// Notifies of content, as `notify` does, unless the task has been cancelled before the call's turn: the object that the
-  /// delegate works for may be gone by then.
+  /// Notifies of content, as `notify` does, unless the task has been cancelled before the call's turn: the object that
+  /// the delegate works for may be gone by then.
   func notifyOfContent(_ call: @escaping Call) async throws(URLError) {
     let task = transfer.task
     await notify(isOften: true) { session, delegate in task.state == .canceling || call(session, delegate) }
@@ -98,8 +98,8 @@ final class DelegateCalls {
 
   // MARK: - Questions
 
-  /// Asks the task's own delegate, or the session's if that one does not implement the method, and waits for the answer. The
-  /// delegate of a cancelled task is not asked.
+  /// Asks the task's own delegate, or the session's if that one does not implement the method, and waits for the
+  /// answer. The delegate of a cancelled task is not asked.
   ///
   /// - Parameter standard: The answer if no delegate implements the method.
   func ask<Answer: Sendable>(
@@ -145,7 +145,7 @@ final class DelegateCalls {
     // A load of the cache's own, of which no delegate knows, stays with its URL.
     guard task.isKnown else { return nil }
     guard !transfer.core.isBackground, transfer.wants(.redirection) else { return next }
-    if transfer.isHeldUp { try await transfer.passGate() }
+    if transfer.isHalted { try await transfer.passGate() }
     // If the delegate never answers, the task shows the response when its time would be up, as in FoundationNetworking.
     let timer = transfer.startIdleTimer { task.show { $0.response = response } }
     defer { transfer.engine.loop.stopTimer(timer) }

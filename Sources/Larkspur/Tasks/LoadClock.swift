@@ -1,8 +1,8 @@
 import LarkspurBytes
 import LarkspurTransport
 
-/// The two times of a load: since its last byte, and in all. Both stand still while the task is suspended, and while its owner is
-/// asked something. While the load waits for a network, only the second one counts.
+/// The two times of a load: since its last byte, and in all. Both stand still while the task is suspended, and while
+/// its owner is asked something. While the load waits for a network, only the second one counts.
 ///
 /// A byte that comes costs one stored time and no timer: `LoadClocks` compares the times when one may be up.
 struct LoadClock {
@@ -134,8 +134,9 @@ extension TimedLoad {
   }
 }
 
-/// The clocks of a session's loads: one timer for all of them. The timer is set for the first load whose time may be up, and compares
-/// all when it fires, so that a load that ends in time costs no timer. It belongs to its loop's thread.
+/// The clocks of a session's loads: one timer for all of them. The timer is set for the first load whose time may be
+/// up, and compares all when it fires, so that a load that ends in time costs no timer. It belongs to its loop's
+/// thread.
 final class LoadClocks {
   private struct State {
     var running: [any TimedLoad] = []
@@ -145,7 +146,7 @@ final class LoadClocks {
   }
 
   fileprivate let loop: ClientLoop
-  private let own = LoopBound(State())
+  private let loopBound = LoopBound(State())
 
   init(on loop: ClientLoop) { self.loop = loop }
 
@@ -155,32 +156,32 @@ final class LoadClocks {
     let clock = load.clock
     guard clock.isRunning, clock.due < .never else { return remove(load) }
     if clock.index == nil {
-      load.clock.index = own.state.running.count
-      own.state.running.append(load)
+      load.clock.index = loopBound.state.running.count
+      loopBound.state.running.append(load)
     }
-    if clock.due < own.state.fires { setTimer(clock.due) }
+    if clock.due < loopBound.state.fires { setTimer(clock.due) }
   }
 
   /// Removes a load. The last one takes its index. The timer stays: another load will need it.
   private func remove(_ load: any TimedLoad) {
     guard let index = load.clock.index else { return }
     load.clock.index = nil
-    let last = own.state.running.removeLast()
+    let last = loopBound.state.running.removeLast()
     guard last !== load else { return }
-    own.state.running[index] = last
+    loopBound.state.running[index] = last
     last.clock.index = index
   }
 
   private func setTimer(_ due: Deadline) {
     stopTimer()
-    own.state.fires = due
-    own.state.timer = loop.startTimer(due) { [self] in fired() }
+    loopBound.state.fires = due
+    loopBound.state.timer = loop.startTimer(due) { [self] in fired() }
   }
 
   /// Stops the timer, which keeps its owner, until another clock is started.
   func stopTimer() {
-    guard let timer = own.state.timer.take() else { return }
-    own.state.fires = .never
+    guard let timer = loopBound.state.timer.take() else { return }
+    loopBound.state.fires = .never
     loop.stopTimer(timer)
   }
 
@@ -188,7 +189,7 @@ final class LoadClocks {
     stopTimer()
     var next = Deadline.never
     // A load whose time is up may stop the others.
-    for load in own.state.running where load.clock.index != nil {
+    for load in loopBound.state.running where load.clock.index != nil {
       let due = load.clock.due
       if due <= loop.now {
         remove(load)
@@ -197,6 +198,6 @@ final class LoadClocks {
         next = min(next, due)
       }
     }
-    if next < own.state.fires { setTimer(next) }
+    if next < loopBound.state.fires { setTimer(next) }
   }
 }

@@ -2,17 +2,17 @@ import Foundation
 import LarkspurHTTP
 import LarkspurTransport
 
-/// A load's challenges by 401 and 407, and what its requests carry to be let through. Made when there is something to carry, and made
-/// anew for another origin. It belongs to the loop.
+/// A load's challenges by 401 and 407, and what its requests carry to be let through. Made when there is something to
+/// carry, and made anew for another origin. It belongs to the loop.
 final class TaskAuthentication {
-  /// The conversation with one of the two that may challenge.
+  /// The authentication at the origin or at the proxy.
   private struct Side {
-    var talk: AuthenticationFlow?
+    var flow: AuthenticationFlow?
     /// What the request has to say to be let through.
     var value: String?
 
     /// Whether nothing has been said.
-    var isOpen: Bool { talk == nil && value == nil }
+    var isOpen: Bool { flow == nil && value == nil }
   }
 
   private unowned let transfer: Transfer
@@ -43,27 +43,29 @@ final class TaskAuthentication {
   ///
   /// - Returns: Whether the load has to keep this object: something has been said.
   func prepare(_ load: NetworkLoad) -> Bool {
-    load.extras.authorization = origin.value
-    load.extras.proxyAuthorization = proxy.value ?? load.extras.proxyAuthorization
+    load.additions.authorization = origin.value
+    load.additions.proxyAuthorization = proxy.value ?? load.additions.proxyAuthorization
     defer {
-      if load.extras.authorization != nil { load.extras.authorizationIdentity = origin.talk?.authorizationIdentity }
+      if load.additions.authorization != nil {
+        load.additions.authorizationIdentity = origin.flow?.authorizationIdentity
+      }
     }
     guard !transfer.core.memory.isBlank else { return !origin.isOpen || !proxy.isOpen }
     // A field that the program has set itself counts until the server refuses it.
     if origin.isOpen, load.request.value(forHTTPHeaderField: "Authorization") == nil,
-      var talk = conversation(for: .origin, load)
+      var flow = authenticationFlow(for: .origin, load)
     {
-      load.extras.authorization = talk.preemptiveValue()
-      origin.talk = talk
+      load.additions.authorization = flow.preemptiveValue()
+      origin.flow = flow
     }
-    if load.forwarder != nil, proxy.isOpen, var talk = conversation(for: .proxy, load) {
-      load.extras.proxyAuthorization = talk.preemptiveValue() ?? load.extras.proxyAuthorization
-      proxy.talk = talk
+    if load.forwarder != nil, proxy.isOpen, var flow = authenticationFlow(for: .proxy, load) {
+      load.additions.proxyAuthorization = flow.preemptiveValue() ?? load.additions.proxyAuthorization
+      proxy.flow = flow
     }
     return !origin.isOpen || !proxy.isOpen
   }
 
-  private func conversation(for role: AuthenticationTarget.Role, _ load: NetworkLoad) -> AuthenticationFlow? {
+  private func authenticationFlow(for role: AuthenticationTarget.Role, _ load: NetworkLoad) -> AuthenticationFlow? {
     let (request, target, proxy) = (load.request, load.target, load.forwarder)
     guard let url = request.url,
       let peer = role == .origin ? AuthenticationTarget(origin: url) : proxy.map(AuthenticationTarget.init(proxy:))
@@ -108,13 +110,13 @@ final class TaskAuthentication {
     // A 407 that comes through a tunnel is not the proxy's: an origin may not ask for the proxy's credentials.
     guard !isProxy || load.forwarder != nil else { return false }
     let role: AuthenticationTarget.Role = isProxy ? .proxy : .origin
-    guard var talk = self[role].talk ?? conversation(for: role, load) else { return false }
+    guard var flow = self[role].flow ?? authenticationFlow(for: role, load) else { return false }
     let fields = response.fields.values(of: isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
-    var step = talk.challenged(fields, canHashBody: canHashBody)
+    var step = flow.challenged(fields, canHashBody: canHashBody)
     while case .ask(let question) = step {
-      step = talk.replied(try await ask(question.challenge(response: response)))
+      step = flow.replied(try await ask(question.challenge(response: response)))
     }
-    self[role].talk = talk
+    self[role].flow = flow
     switch step {
     case .send(let value):
       self[role].value = value
@@ -142,10 +144,10 @@ final class TaskAuthentication {
   func accepted(by response: HTTPURLResponse) -> [@Sendable () -> Void] {
     let ofOrigin =
       response.statusCode == 401
-      ? nil : origin.talk?.accepted(info: response.fields.values(of: "Authentication-Info"))
+      ? nil : origin.flow?.accepted(info: response.fields.values(of: "Authentication-Info"))
     let ofProxy =
       response.statusCode == 407
-      ? nil : proxy.talk?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
+      ? nil : proxy.flow?.accepted(info: response.fields.values(of: "Proxy-Authentication-Info"))
     return [ofOrigin, ofProxy].compactMap(\.self)
   }
 }

@@ -32,23 +32,24 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
   /// Completes a task that cannot be started.
   static func refuse(_ task: URLSessionTask, _ error: URLError, _ core: SessionCore) {
     let error = error.failing(at: task.originalRequest?.url)
-    let ending = TaskCompletion(task, nil, core, error, TaskContent())
+    let completion = TaskCompletion(task, nil, core, error, TaskContent())
     switch task.output {
     case .delegate, .dataHandler, .fileHandler:
-      ending.metrics = URLSessionTaskMetrics(transactions: [], start: task.creationDate, end: Date(), redirectCount: 0)
+      completion.metrics = URLSessionTaskMetrics(
+        transactions: [], start: task.creationDate, end: Date(), redirectCount: 0)
     case .dataResult, .fileResult, .bytes: break
     }
     task.complete(error)
-    ending.complete()
+    completion.complete()
   }
 
   /// Makes the last calls on the delegate queue. If the program cancels the operation that carries them, these calls
   /// are dropped, except those of handlers of resume data. The task completes anyway.
-  private func tellLater() {
+  private func notifyOnQueue() {
     core.delegateQueue.async { [self] in
-      tell()
+      notify()
     } otherwise: { [self] in
-      if let telling = tellingOfResumeData() { core.delegateQueue.insist(telling) }
+      if let callHandlers = resumeDataCall() { core.delegateQueue.insist(callHandlers) }
       core.ended(task)
     }
   }
@@ -56,16 +57,16 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
   func complete() {
     switch task.output {
     // No call goes to the delegate queue: a caller awaits the result.
-    case .dataResult, .fileResult, .bytes: tell()
-    case .delegate where isForAnyThread: tell()
-    case .delegate, .dataHandler, .fileHandler: tellLater()
+    case .dataResult, .fileResult, .bytes: notify()
+    case .delegate where isForAnyThread: notify()
+    case .delegate, .dataHandler, .fileHandler: notifyOnQueue()
     }
   }
 
-  private func tell() {
-    tellRest()
-    tellMetrics()
-    tellResumeData()
+  private func notify() {
+    deliverBufferedContent()
+    deliverMetrics()
+    deliverResumeData()
     switch task.output {
     // Only a task that could not be started comes here. `SessionCore.transfer(of:)` throws the error to the caller.
     case .dataResult: break
@@ -78,32 +79,32 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
       if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
     case .fileHandler(let handler):
       if let failure { handler(nil, content.response, failure) } else { handler(file?.url, content.response, nil) }
-    case .delegate: tellDelegate()
+    case .delegate: notifyOfCompletion()
     }
     file = nil
     core.ended(task)
     if case .fileResult = task.output { transfer?.complete() }
   }
 
-  private func tellResumeData() {
-    guard let telling = tellingOfResumeData() else { return }
+  private func deliverResumeData() {
+    guard let callHandlers = resumeDataCall() else { return }
     // An awaited download completes on another thread than the delegate queue's, as does the task of a delegate that
     // accepts its last calls on any thread.
-    if case .fileResult = task.output { return core.delegateQueue.insist(telling) }
-    if isForAnyThread { core.delegateQueue.insist(telling) } else { telling() }
+    if case .fileResult = task.output { return core.delegateQueue.insist(callHandlers) }
+    if isForAnyThread { core.delegateQueue.insist(callHandlers) } else { callHandlers() }
   }
 
   /// Returns a function that calls the handlers which wait for resume data, or `nil` if there are none.
-  private func tellingOfResumeData() -> (@Sendable () -> Void)? {
+  private func resumeDataCall() -> (@Sendable () -> Void)? {
     let handlers = (task as? URLSessionDownloadTask)?.takeResumeDataHandlers() ?? []
     guard !handlers.isEmpty else { return nil }
     return { [resumeData] in for handler in handlers { handler.call(resumeData) } }
   }
 
   /// Gives the delegate the content that was held back for one call.
-  private func tellRest() {
+  private func deliverBufferedContent() {
     // The delegate of a cancelled task gets no content.
-    guard content.isHeldBack, !content.data.isEmpty, (failure as? URLError)?.code != .cancelled,
+    guard content.isBuffered, !content.data.isEmpty, (failure as? URLError)?.code != .cancelled,
       let dataTask = task as? URLSessionDataTask, let session
     else { return }
     let (data, core) = (content.data, core)
@@ -115,7 +116,7 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
       }, for: task, of: session, core)
   }
 
-  private func tellMetrics() {
+  private func deliverMetrics() {
     guard let metrics, let session else { return }
     let task = task
     DelegateCalls.make(
@@ -125,7 +126,7 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
       }, for: task, of: session, core)
   }
 
-  private func tellDelegate() {
+  private func notifyOfCompletion() {
     guard let session else { return }
     let (task, failure) = (task, failure)
     DelegateCalls.make(

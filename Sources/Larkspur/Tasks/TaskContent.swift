@@ -9,7 +9,7 @@ struct TaskContent {
   /// The piece that a reader of bytes gets next.
   var piece: [UInt8] = []
   /// Whether `data` is kept until the end, when the delegate gets all of it in one call.
-  var isHeldBack = false
+  var isBuffered = false
   /// Number of bytes that have been taken since the owner was last notified.
   var pendingCount = 0
   /// The error of taking content, such as that of writing to a file.

@@ -14,7 +14,8 @@ private struct PartialDownload {
   var file: OpenFile?
   /// The first byte that is asked for, or `nil` if the whole is.
   var asked: Int?
-  /// The version of the resource that the task's file has bytes of, or `nil` if no later download can continue from them.
+  /// The version of the resource that the task's file has bytes of, or `nil` if no later download can continue from
+  /// them.
   var point: ResumePoint?
   /// Where the present body ends in the file, in bytes, if the response's head or its version says it.
   var end: Int?
@@ -24,8 +25,8 @@ private struct PartialDownload {
 
 /// A load's download: its file, and how it continues another download or may be continued. It belongs to the loop.
 final class TaskDownload {
-  /// A server may send less than it is asked for (RFC 9110 15.3.7), and is asked again, this often: one that sends a byte at a time
-  /// would otherwise be asked for ever.
+  /// A server may send less than it is asked for (RFC 9110 15.3.7), and is asked again, this often: one that sends a
+  /// byte at a time would otherwise be asked for ever.
   static let shortAnswersMax = 100
 
   private unowned let transfer: Transfer
@@ -44,8 +45,8 @@ final class TaskDownload {
   // MARK: - Before the request
 
   /// Finds what the download continues from.
-  func resume(from resumption: Resumption) throws(URLError) {
-    switch resumption {
+  func resume(from decodedResumeData: DecodedResumeData) throws(URLError) {
+    switch decodedResumeData {
     case .refused(let refusal): throw URLError(refusal)
     case .point(let data, let encoded):
       // Without its file the download starts anew: the program wants the resource in any case.
@@ -152,7 +153,8 @@ final class TaskDownload {
     partial?.end = end
   }
 
-  /// Refuses a response that has a part of the resource only, or contradicts itself about it, to a request for the whole.
+  /// Refuses a response that has a part of the resource only, or contradicts itself about it, to a request for the
+  /// whole.
   ///
   /// - Returns: How many bytes the whole has, if the response has a `Content-Range` that says it.
   private func countOfWhole(_ response: URLResponse) throws(URLError) -> Int? {

@@ -126,8 +126,8 @@ struct TaskMachine {
     return .deliver(response)
   }
 
-  private mutating func fail(_ code: URLError.Code, _ words: String) -> Step {
+  private mutating func fail(_ code: URLError.Code, _ message: String) -> Step {
     state = .over
-    return .fail(.make(code, words, url: request.url))
+    return .fail(.make(code, message, url: request.url))
   }
 }

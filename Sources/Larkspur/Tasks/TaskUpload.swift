@@ -46,8 +46,8 @@ final class TaskUpload {
 
   // MARK: - The body
 
-  /// Returns the body of a request, or `nil` if it is a stream, which the delegate may have to be asked for. Each request of a load
-  /// asks: a redirection or a challenge may need the body once more.
+  /// Returns the body of a request, or `nil` if it is a stream, which the delegate may have to be asked for. Each
+  /// request of a load asks: a redirection or a challenge may need the body once more.
   func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
     usedBefore = usedStream
     switch transfer.source {
@@ -119,7 +119,7 @@ final class TaskUpload {
     }
     // A stream of the delegate's is not in the next request.
     if stream === own { usedStream = own }
-    let length = request.saidLength
+    let length = request.declaredLength
     return UploadBody(
       content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
   }
@@ -144,7 +144,8 @@ final class TaskUpload {
 
   // MARK: - While it is sent
 
-  /// Makes the task show that a body is about to be sent, for the first time or again. Behind a redirection it may be another one.
+  /// Makes the task show that a body is about to be sent, for the first time or again. Behind a redirection it may be
+  /// another one.
   func expectToSend(_ body: UploadBody) {
     guard let task = transfer.currentTask else { return }
     let isAgain = task.show { shown in

@@ -15,15 +15,15 @@ extension Transfer {
   /// Applies the request's cache policy without a cache: no stored response can be used, but caches on the way may be
   /// told to forward the request.
   func applyPolicyWithoutCache(
-    to request: URLRequest, _ extras: inout RequestComposer.AdditionalFields
+    to request: URLRequest, _ additions: inout RequestComposer.AdditionalFields
   ) throws(URLError) {
     switch core.policy(of: request) {
     case .returnCacheDataDontLoad:
       throw URLError.make(
         .resourceUnavailable, "the session has no cache for this, and may not load it", url: request.url)
     case .reloadIgnoringLocalAndRemoteCacheData:
-      guard let exchange = core.lateExchange(for: request, extras, sent: Date()) else { return }
-      extras.conditions += CacheDecision.bypassing(exchange.request)
+      guard let exchange = core.lateExchange(for: request, additions, sent: Date()) else { return }
+      additions.conditions += CacheDecision.bypassing(exchange.request)
     default: return
     }
   }
@@ -34,13 +34,13 @@ extension Transfer {
   func planCaching(of load: NetworkLoad) throws(URLError) -> Need? {
     load.isPlanned = true
     guard let cache else {
-      try applyPolicyWithoutCache(to: load.request, &load.extras)
+      try applyPolicyWithoutCache(to: load.request, &load.additions)
       return nil
     }
     let now = cache.now
     load.sendDate = now
     guard !core.isOutsideCache(load.request, cache, now: now) else { return nil }
-    let fields = core.composer.fields(of: load.request, load.extras)
+    let fields = core.composer.fields(of: load.request, load.additions)
     load.plan = planNow(load.request, fields, cache)
     if load.plan != nil { return nil }
     // A cache of a class of the program's own may take long to answer, or never answer.

@@ -12,7 +12,7 @@ extension Transfer {
     let request = load.request
     var caching = load.caching
     if caching == nil, let cache, !request.isSafe || mayBeStored(exchange) || decidesStoring(in: cache) {
-      caching = core.lateExchange(for: request, load.extras, sent: load.sendDate)
+      caching = core.lateExchange(for: request, load.additions, sent: load.sendDate)
     }
     let head = exchange.head
     let fields = ResponseFields.wire(bytes: exchange.headBytes, table: head.fields)
@@ -55,7 +55,8 @@ extension Transfer {
     }
   }
 
-  /// Does what the response's class asks for: delivers the response, or drops it for a stored one or for another request.
+  /// Does what the response's class asks for: delivers the response, or drops it for a stored one or for another
+  /// request.
   func settle() throws(URLError) -> Need? {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
     if !arrival.chores.isEmpty { return .chores }
@@ -70,7 +71,7 @@ extension Transfer {
       if arrival.isUndrained { return .drain }
       endExchange()
       loadAgain()
-      return isHeldUp ? .resumption : nil
+      return isHalted ? .resumption : nil
     case .askRedirection(let response, let next):
       arrival.storingRedirection = arrival.storing
       return .redirection(response, next)
@@ -110,8 +111,8 @@ extension Transfer {
     guard let load else { throw Self.inconsistency }
     let authentication = authentication ?? TaskAuthentication(of: self)
     self.authentication = authentication
-    let isGiven = try await authentication.answerChallenge(of: response, to: load)
-    return isGiven ? machine.credentialGiven() : machine.credentialRefused()
+    let hasCredential = try await authentication.answerChallenge(of: response, to: load)
+    return hasCredential ? machine.credentialGiven() : machine.credentialRefused()
   }
 
   /// Uses a stored response as it would be used if it had come from the server.
@@ -145,8 +146,8 @@ extension Transfer {
 
   // MARK: - Drain
 
-  /// How much of an unwanted response is read, so that its connection can serve the next request. To read more would cost more
-  /// than a new connection.
+  /// How much of an unwanted response is read, so that its connection can serve the next request. To read more would
+  /// cost more than a new connection.
   private static let drainBytesMax = 64 * 1024
 
   func drainResponse() async throws(URLError) {
@@ -173,7 +174,7 @@ extension Transfer {
     var count = 0
     do throws(TransportError) {
       while count <= Self.drainBytesMax, exchange.isReceiving,
-        try await exchange.receivePiece({ piece in
+        try await exchange.receiveData({ piece in
           count += piece.count
           kept?.append(copying: piece)
         })

@@ -23,7 +23,7 @@ extension Transfer {
       failure = error.moved(to: error.failingURL?.ofWebSocket)
     }
     challenges?.detach(task)
-    failure = task.complete(failure, isGiven: hasGivenFile)
+    failure = task.complete(failure, isDelivered: hasGivenFile)
     live?.ended(failure)
     live = nil
     if case .dataResult = output {

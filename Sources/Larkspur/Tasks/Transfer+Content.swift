@@ -75,7 +75,7 @@ extension Transfer {
   func deliver() throws(URLError) -> Need? {
     if live != nil { return .live }
     guard let arrival = load?.arrival else { throw Self.inconsistency }
-    if isHeldUp { return .resumption }
+    if isHalted { return .resumption }
     switch arrival.content {
     case .cache(let data):
       if !arrival.isTaken, !data.isEmpty {
@@ -108,7 +108,7 @@ extension Transfer {
     while exchange.isReceiving {
       let isTaken: Bool?
       do throws(TransportError) {
-        isTaken = try exchange.takePiece(for: self) { if let decoder { decoder.append($0) } else { take($0) } }
+        isTaken = try exchange.takeData(for: self) { if let decoder { decoder.append($0) } else { take($0) } }
       } catch {
         throw URLError(error, url: machine.request.url)
       }
@@ -121,7 +121,7 @@ extension Transfer {
       if let decoder { decodeNow(decoder) }
       guard try handOverNow() else { return .content }
       if let failure = content.lateFailure { throw failure }
-      if isHeldUp { return .resumption }
+      if isHalted { return .resumption }
     }
     try finishDecoding(decoder)
     return nil
@@ -173,7 +173,7 @@ extension Transfer {
       endExchange()
       if isPart {
         loadAgain()
-        return isHeldUp ? .resumption : nil
+        return isHalted ? .resumption : nil
       }
     }
     enter(.complete)
@@ -181,13 +181,13 @@ extension Transfer {
   }
 
   private func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
-    if isHeldUp { try await passGate() }
-    var goesOn = exchange.isReceiving
-    while goesOn {
-      goesOn = try await deliverPiece(of: exchange, decoder)
+    if isHalted { try await passGate() }
+    var hasMore = exchange.isReceiving
+    while hasMore {
+      hasMore = try await deliverPiece(of: exchange, decoder)
       progressed()
       if try !handOverNow() { try await handOver() }
-      if isHeldUp { try await passGate() }
+      if isHalted { try await passGate() }
     }
     if let failure = content.lateFailure { throw failure }
     try finishDecoding(decoder)
@@ -202,30 +202,30 @@ extension Transfer {
   ) async throws(URLError) -> Bool {
     do throws(TransportError) {
       if let decoder {
-        let goesOn =
-          try await exchange.receivePiece { decoder.append($0) }
+        let hasMore =
+          try await exchange.receiveData { decoder.append($0) }
           && gather(from: exchange) { (count) throws(TransportError) in
-            try exchange.takePiece { piece in
+            try exchange.takeData { piece in
               decoder.append(piece)
               count += piece.count
             }
           }
         try await decode(decoder)
-        return goesOn && content.lateFailure == nil
+        return hasMore && content.lateFailure == nil
       }
       if let file = download?.file {
-        guard let count = try await exchange.receivePiece(into: file.file) else { return false }
+        guard let count = try await exchange.receiveData(into: file.file) else { return false }
         content.pendingCount += count
         return gather(from: exchange) { (_) throws(TransportError) in
-          guard let piece = try exchange.takePiece(into: file.file) else { return nil }
+          guard let piece = try exchange.takeData(into: file.file) else { return nil }
           content.pendingCount += piece
           return piece > 0
         }
       }
-      var isTaken = try exchange.takePiece { take($0) }
-      if isTaken == nil { isTaken = try await exchange.receivePiece { take($0) } }
+      var isTaken = try exchange.takeData { take($0) }
+      if isTaken == nil { isTaken = try await exchange.receiveData { take($0) } }
       guard isTaken == true, exchange.isReceiving else { return false }
-      return gather(from: exchange) { (_) throws(TransportError) in try exchange.takePiece { take($0) } }
+      return gather(from: exchange) { (_) throws(TransportError) in try exchange.takeData { take($0) } }
     } catch {
       throw URLError(error, url: machine.request.url)
     }
@@ -325,7 +325,7 @@ extension Transfer {
     case .bytes: return content.pendingCount == 0 && content.failure == nil
     case .delegate:
       guard !deliversPieces else { return content.pendingCount == 0 && content.failure == nil }
-      content.isHeldBack = true
+      content.isBuffered = true
     }
     if let failure = content.failure { throw failure }
     let count = content.pendingCount
@@ -368,8 +368,8 @@ extension Transfer {
       // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
       _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
     case .delegate:
-      content.isHeldBack = !deliversPieces
-      if !content.isHeldBack { try await handOverToDelegate(count, received) }
+      content.isBuffered = !deliversPieces
+      if !content.isBuffered { try await handOverToDelegate(count, received) }
     }
   }
 

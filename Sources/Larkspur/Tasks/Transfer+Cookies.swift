@@ -7,7 +7,7 @@ extension Transfer {
   func addCookies(of jar: HTTPCookieStorage) async throws(URLError) {
     guard let load else { throw Self.inconsistency }
     load.hasCookies = true
-    load.extras.cookie = try await cookieField(from: jar, for: load.request)
+    load.additions.cookie = try await cookieField(from: jar, for: load.request)
   }
 
   private func cookieField(from jar: HTTPCookieStorage, for request: URLRequest) async throws(URLError) -> String? {

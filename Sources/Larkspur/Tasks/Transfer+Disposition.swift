@@ -73,7 +73,7 @@ extension Transfer {
     new.read {
       // A `resume()` that is notifying the delegate at this moment finds the old task complete.
       $0.state = details.isResuming ? .running : details.state
-      $0.hasBegun = true
+      $0.hasStarted = true
       $0.suspensions = details.suspensions
       $0.adopt(details.shown)
       $0.delegate = details.delegate

@@ -14,7 +14,7 @@ extension Transfer {
     enter(.requested)
     // First of all: a program that cancels a download which was to continue still wants to continue it later.
     try currentTask?.prepare(self)
-    return isHeldUp ? .resumption : nil
+    return isHalted ? .resumption : nil
   }
 
   // MARK: - Source
@@ -32,8 +32,8 @@ extension Transfer {
     let request = machine.request
     guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     do throws(LoadTarget.Invalid) {
-      let target = try LoadTarget.of(url, after: engine.lastTarget)
-      if engine.lastTarget !== target { engine.lastTarget = target }
+      let target = try LoadTarget.of(url, after: engine.latestTarget)
+      if engine.latestTarget !== target { engine.latestTarget = target }
       load = NetworkLoad(request, to: target)
       enter(.preparing)
       return nil
@@ -53,7 +53,7 @@ extension Transfer {
   }
 
   private func unloadable(_ url: URL, _ reason: LoadTarget.Invalid) -> URLError {
-    let (code, words): (URLError.Code, String) =
+    let (code, message): (URLError.Code, String) =
       switch reason {
       case .schemeUnsupported: (.unsupportedURL, "unsupported URL")
       case .hostMissing: (.badURL, "HTTP URL must have a host")
@@ -61,9 +61,9 @@ extension Transfer {
       case .portInvalid: (.badURL, "the URL's port is invalid")
       case .portZero: (.cannotConnectToHost, "no server has port 0")
       }
-    guard let redirecting = machine.redirection?.url else { return .make(code, words, url: url) }
+    guard let redirecting = machine.redirection?.url else { return .make(code, message, url: url) }
     // The failing URL is the one that redirects: a server's text may hold a password.
-    return .make(code, "cannot follow to \(url.absoluteString.withoutUserinfo): \(words)", url: redirecting)
+    return .make(code, "cannot follow to \(url.absoluteString.withoutUserinfo): \(message)", url: redirecting)
   }
 
   /// Makes the redirecting response the task's, because the redirection cannot be followed: no other response comes.
@@ -73,8 +73,8 @@ extension Transfer {
 
   // MARK: - Prepare
 
-  /// Prepares a request: its route, its credentials and cookies, what the cache says, its body, its head. Each part is prepared
-  /// once; when the caller has provided what a part needs, the next call continues there.
+  /// Prepares a request: its route, its credentials and cookies, what the cache says, its body, its head. Each part is
+  /// prepared once; when the caller has provided what a part needs, the next call continues there.
   func prepare() throws(URLError) -> Need? {
     guard let load else { throw Self.inconsistency }
     let request = load.request
@@ -91,7 +91,7 @@ extension Transfer {
     switch load.plan {
     case nil: break
     case .load(let exchange)?, .validate(let exchange)?:
-      load.extras.conditions = exchange.addedFields
+      load.additions.conditions = exchange.addedFields
       load.caching = exchange
     case .serve(let answer)?:
       use(answer, for: load)
@@ -99,7 +99,7 @@ extension Transfer {
     case .fail(let code)?:
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
-    if isHeldUp { return .resumption }
+    if isHalted { return .resumption }
     if load.body == nil { load.body = try knownBody(of: request) }
     guard let body = load.body else { return .bodyStream }
     if body.length == .chunked, route.endpoint.answersByHTTP10 {
@@ -110,7 +110,7 @@ extension Transfer {
     }
     if body.length != .none { upload.expectToSend(body) }
     var poolRequest = try core.poolRequest(
-      for: request, to: load.target, by: route, load.extras, body.content, body.length, priority: priority)
+      for: request, to: load.target, by: route, load.additions, body.content, body.length, priority: priority)
     if isObserved(body) { upload.observe(&poolRequest, url: request.url) }
     load.poolRequest = poolRequest
     enter(.prepared)
@@ -150,9 +150,10 @@ extension Transfer {
   }
 
   private func fill(_ load: NetworkLoad, _ route: SessionEngine.ResolvedRoute) throws(URLError) {
-    load.extras = core.extras(of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
-    load.extras.hasLeftOrigin = machine.hasLeftOrigin
-    if let download { load.extras.conditions = download.conditions }
+    load.additions = core.additions(
+      of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
+    load.additions.hasLeftOrigin = machine.hasLeftOrigin
+    if let download { load.additions.conditions = download.conditions }
     try live?.complete(load)
     if authentication != nil || !core.memory.isBlank {
       let authentication = authentication ?? TaskAuthentication(of: self)
@@ -188,12 +189,13 @@ extension Transfer {
     if !slot.isInFlight {
       guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
       let pool = engine.pool
-      if slot.isAsking {
+      if slot.isRequestingConnection {
         guard pool.sendNow(request, in: slot) else { return .response }
       } else {
         guard mayBeSubscribed(load, request) else { return .response }
         guard pool.hasIdleConnection(to: route.endpoint) else {
-          return pool.ask(for: route.endpoint, priority: priority, in: slot, for: self) ? .callback : .response
+          return pool.requestConnection(to: route.endpoint, priority: priority, in: slot, for: self)
+            ? .callback : .response
         }
         guard pool.beginNow(request, with: route.endpoint, in: slot) else { return .response }
       }
@@ -256,7 +258,7 @@ extension Transfer {
     } else if slot.isInFlight {
       slot.giveUp()
     } else {
-      engine.pool.stopAsking(in: slot)
+      engine.pool.withdrawRequest(in: slot)
     }
   }
 }

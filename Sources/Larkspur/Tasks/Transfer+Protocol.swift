@@ -52,7 +52,7 @@ extension Transfer {
     load.start(for: task, cache: loadState.readableCache)
     let result: Result<Bool, URLError>
     do throws(URLError) {
-      result = .success(try await hear(loadState))
+      result = .success(try await receiveEvents(loadState))
     } catch {
       result = .failure(error)
     }
@@ -62,7 +62,7 @@ extension Transfer {
     return try result.get()
   }
 
-  private func hear(_ loadState: ProtocolLoadState) async throws(URLError) -> Bool {
+  private func receiveEvents(_ loadState: ProtocolLoadState) async throws(URLError) -> Bool {
     while true {
       let event = try await next(of: loadState.load.client)
       progressed()
@@ -193,13 +193,13 @@ extension Transfer {
     guard case .delegate = output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
       return unasked
     }
-    let none = StoringWord(cached: unasked, isOfDelegate: false)
+    let none = StoringDecision(cached: unasked, isOfDelegate: false)
     let isCalled = OneShot<Bool>()
     let word = try await calls.ask(otherwise: none) { session, delegate, answer in
       isCalled.set(true)
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
-        answer(StoringWord(cached: $0 is PassedOnResponse ? unasked : $0, isOfDelegate: true))
+        answer(StoringDecision(cached: $0 is PassedOnResponse ? unasked : $0, isOfDelegate: true))
       }
       return true
     }
@@ -209,7 +209,7 @@ extension Transfer {
     return word.cached
   }
 
-  private struct StoringWord: Sendable {
+  private struct StoringDecision: Sendable {
     var cached: CachedURLResponse?
     var isOfDelegate: Bool
   }
@@ -223,12 +223,12 @@ extension Transfer {
     pauseClock()
     await calls.notify { session, delegate in
       let question = OneShot<AuthenticationFlow.Reply>()
-      let hasWord = challenge.methodProbe.isImplemented(by: delegate) {
+      let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }
         return true
       }
-      if hasWord { asked.set(question) }
-      return hasWord
+      if hasMethod { asked.set(question) }
+      return hasMethod
     }
     resumeClock()
     var reply: AuthenticationFlow.Reply? = .performDefaultHandling

@@ -4,7 +4,8 @@ import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
 
-/// The stages of a load. Each is written once, runs without waiting, and says what it needs first if it needs something:
+/// The stages of a load. Each is written once, runs without waiting, and says what it needs first if it needs
+/// something:
 ///
 /// ```
 ///  created -> requested -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
@@ -13,7 +14,8 @@ import Synchronization
 /// ```
 ///
 /// `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server sends. A load that
-/// needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the stages again from there.
+/// needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the stages again from
+/// there.
 extension Transfer {
   enum Stage {
     case created
@@ -61,7 +63,7 @@ extension Transfer {
   func advance() throws(URLError) -> Need? {
     while true {
       let need: Need? =
-        switch own.state.stage {
+        switch loopBound.state.stage {
         case .created: try begin()
         case .requested: try findSource()
         case .preparing: try prepare()
@@ -73,11 +75,11 @@ extension Transfer {
         case .complete: nil
         }
       if let need { return need }
-      if case .complete = own.state.stage { return nil }
+      if case .complete = loopBound.state.stage { return nil }
     }
   }
 
-  func enter(_ stage: Stage) { own.state.stage = stage }
+  func enter(_ stage: Stage) { loopBound.state.stage = stage }
 
   // MARK: - Callbacks
 
@@ -85,19 +87,19 @@ extension Transfer {
   ///
   /// - Returns: `false` if the load needs a worker.
   func performStages() -> Bool {
-    guard loadFailure == nil, own.state.need == nil else { return false }
-    if case .created = own.state.stage {
+    guard loadFailure == nil, loopBound.state.need == nil else { return false }
+    if case .created = loopBound.state.stage {
       // A load that comes later does not overtake those that are about to get a worker.
       guard engine.startingCount == 0 else { return false }
     } else {
       // A callback is a sign of life, also if what has come is not the response yet.
       progressed()
-      if isHeldUp { return false }
+      if isHalted { return false }
     }
     do throws(URLError) {
       guard let need = try advance() else { return completeNow() }
       if case .callback = need { return true }
-      own.state.need = need
+      loopBound.state.need = need
     } catch {
       loadFailure = error
     }
@@ -119,7 +121,7 @@ extension Transfer {
   /// Has a task carry the load on.
   func startWorker() {
     hasWorker = true
-    if !slot.isInFlight, !slot.isAsking {
+    if !slot.isInFlight, !slot.isRequestingConnection {
       isStarting = true
       engine.startingCount += 1
     }
@@ -140,11 +142,11 @@ extension Transfer {
     _ = task
     do throws(URLError) {
       if let loadFailure { throw loadFailure }
-      if let need = own.state.need.take() { try await provide(need) }
+      if let need = loopBound.state.need.take() { try await provide(need) }
       while let need = try advance() { try await provide(need) }
     } catch {
       abandonExchange()
-      loadFailure = interruption.map { URLError.make($0, Self.words(for: $0)) } ?? error
+      loadFailure = interruption.map { URLError.make($0, Self.message(for: $0)) } ?? error
     }
     stopClock()
     // A protocol's own error, unless the task has been ended before. From here on nothing can change the result.
@@ -192,7 +194,7 @@ extension Transfer {
     }
   }
 
-  private static func words(for code: URLError.Code) -> String {
+  private static func message(for code: URLError.Code) -> String {
     switch code {
     case .cancelled: "cancelled"
     case .timedOut: "The request timed out."

@@ -5,14 +5,14 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// One load, from its first `resume` or its awaited call to its end: the state that its stages share, and the owners of its parts.
-/// See `Transfer+Stages`.
+/// One load, from its first `resume` or its awaited call to its end: the state that its stages share, and the owners of
+/// its parts. See `Transfer+Stages`.
 ///
-/// An awaited load that has no delegate has no task. Its task is made when a part of the load needs one, or when the program asks
-/// the session for its tasks.
+/// An awaited load that has no delegate has no task. Its task is made when a part of the load needs one, or when the
+/// program asks the session for its tasks.
 ///
-/// Threads. `interrupt` and `suspensionChanged` may be called from any thread, and reach the load through the loop's inbox. The
-/// result belongs to the caller that awaits it, once it has come. Everything else belongs to the loop.
+/// Threads. `interrupt` and `suspensionChanged` may be called from any thread, and reach the load through the loop's
+/// inbox. The result belongs to the caller that awaits it, once it has come. Everything else belongs to the loop.
 final class Transfer: @unchecked Sendable {
   let session: URLSession
   var core: SessionCore { session.core }
@@ -24,9 +24,10 @@ final class Transfer: @unchecked Sendable {
   let givenTask: URLSessionTask?
   /// The number of its task.
   let identifier: Int
-  /// The task that an awaited load has got, and its place among the loads that have none. The session's lock guards both.
+  /// The task that an awaited load has got, and its index among the loads that have none. The session's lock guards
+  /// both.
   var shownTask: URLSessionTask?
-  var place: Int?
+  var indexInSet: Int?
   /// The load's task at present: another one when a data task becomes a download.
   private(set) var currentTask: URLSessionTask?
   /// The session's delegate, if it says which calls it wants.
@@ -42,16 +43,16 @@ final class Transfer: @unchecked Sendable {
     var content = TaskContent()
   }
 
-  let own: LoopBound<State>
+  let loopBound: LoopBound<State>
 
   var machine: TaskMachine {
-    _read { yield own.state.machine }
-    _modify { yield &own.state.machine }
+    _read { yield loopBound.state.machine }
+    _modify { yield &loopBound.state.machine }
   }
 
   var content: TaskContent {
-    _read { yield own.state.content }
-    _modify { yield &own.state.content }
+    _read { yield loopBound.state.content }
+    _modify { yield &loopBound.state.content }
   }
 
   /// The load's side of the pool.
@@ -121,14 +122,15 @@ final class Transfer: @unchecked Sendable {
   private let isUnwanted = Atomic(false)
   private let isSuspended = Atomic(false)
   /// The wait for the end of a suspension.
-  private var gate: Waiter?
+  private var gate: TaskContinuation?
   private var stopsAtGate = false
   /// Cancels the operation in progress. Called on interruption.
   var giveUpWait: (() -> Void)?
 
   // MARK: - The result
 
-  // Set on the loop, and read when the caller's task has been woken: no other thread refers to them, and they need no lock.
+  // Set on the loop, and read when the caller's task has been woken: no other thread refers to them, and they need no
+  // lock.
   var resultFile: URL?
   var failure: (any Error)?
 
@@ -138,10 +140,10 @@ final class Transfer: @unchecked Sendable {
     case complete
   }
 
-  /// Of the caller's task and the thread that completes the load, the second one wakes the caller. Waking is order enough; this is
-  /// an order that ThreadSanitizer sees, too.
+  /// Of the caller's task and the thread that completes the load, the second one wakes the caller. Waking is order
+  /// enough; this is an order that ThreadSanitizer sees, too.
   private let awaiting = Atomic(Awaiting.running)
-  private var waiter: Waiter?
+  private var continuation: TaskContinuation?
   /// Whether the load begins when its caller has suspended.
   var beginsWhenAwaited = false
   /// Whether the caller is on the loop, and resumes in the tick that brings the result.
@@ -162,7 +164,7 @@ final class Transfer: @unchecked Sendable {
     output = task?.output ?? .dataResult
     source = task?.source ?? .request
     self.selective = selective
-    own = LoopBound(State(machine: TaskMachine(request)))
+    loopBound = LoopBound(State(machine: TaskMachine(request)))
     slot = RequestSlot(of: engine.pool, collectsMetrics: isWatched)
     let idle =
       request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
@@ -215,8 +217,8 @@ final class Transfer: @unchecked Sendable {
     openGate()
   }
 
-  /// Takes over the task's state: what was done to the task before the load was there has not reached the load, and what is still
-  /// in the loop's inbox comes too late.
+  /// Takes over the task's state: what was done to the task before the load was there has not reached the load, and
+  /// what is still in the loop's inbox comes too late.
   func adoptTaskState() {
     let state = currentTask?.state
     if state == .canceling || isUnwanted.load(ordering: .sequentiallyConsistent) { interruption = .cancelled }
@@ -226,12 +228,12 @@ final class Transfer: @unchecked Sendable {
   func timeIsUp() { interrupted(.timedOut) }
 
   /// Whether something keeps it from going on at once. It is asked often, and is hardly ever true.
-  var isHeldUp: Bool {
+  var isHalted: Bool {
     interruption != nil || isUnwanted.load(ordering: .relaxed) || isSuspended.load(ordering: .relaxed)
   }
 
-  /// Waits for something that an interruption has to end: `giveUp` makes it return. Time counts if it is the load that is
-  /// waited for, and not its owner.
+  /// Waits for something that an interruption has to end: `giveUp` makes it return. Time counts if it is the load that
+  /// is waited for, and not its owner.
   func waiting<T>(
     givingUpBy giveUp: @escaping () -> Void, timeCounts: Bool = false, _ operation: () async -> T
   ) async throws(URLError) -> T {
@@ -273,16 +275,16 @@ final class Transfer: @unchecked Sendable {
     if !isSuspended { openGate() }
   }
 
-  private func openGate() { gate.take()?.wake() }
+  private func openGate() { gate.take()?.resume() }
 
-  /// Suspends while the task is suspended, and throws once it is interrupted. Check `isHeldUp` first.
+  /// Suspends while the task is suspended, and throws once it is interrupted. Check `isHalted` first.
   func passGate() async throws(URLError) {
     // A cancellation that is still in the loop's inbox counts.
     if isUnwanted.load(ordering: .relaxed) { interrupted(.cancelled) }
     if let interruption { throw URLError.make(interruption) }
     guard isSuspended.load(ordering: .relaxed) else { return }
     suspensionSettled()
-    while stopsAtGate, interruption == nil { await Waiter.suspend { gate = $0 } }
+    while stopsAtGate, interruption == nil { await TaskContinuation.suspend { gate = $0 } }
     if let interruption { throw URLError.make(interruption) }
   }
 
@@ -310,8 +312,8 @@ extension Transfer: TimedLoad {
 }
 
 extension Transfer: Awaited, LoopCompletion {
-  func isAwaited(by waiter: Waiter) {
-    self.waiter = waiter
+  func isAwaited(by continuation: TaskContinuation) {
+    self.continuation = continuation
     if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
     if beginsWhenAwaited { core.begin(self) }
   }
@@ -319,7 +321,7 @@ extension Transfer: Awaited, LoopCompletion {
   func waitIsCancelled() { core.cancel(self) }
 
   func complete() {
-    if awaiting.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { waiter.take()?.wake() }
+    if awaiting.exchange(.complete, ordering: .sequentiallyConsistent) == .awaited { continuation.take()?.resume() }
   }
 
   var hasCome: Bool { awaiting.load(ordering: .sequentiallyConsistent) == .complete }

@@ -3,23 +3,23 @@ import Foundation
 /// A task that loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
   /// The data from which the download continues. `nil` if it starts at the beginning.
-  private let resumption: Resumption?
+  private let decodedResumeData: DecodedResumeData?
 
   /// Creates a task that belongs to no session and loads nothing. For subclasses in tests.
   public override init() {
-    resumption = nil
+    decodedResumeData = nil
     super.init()
   }
 
   override init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
-    resumption = nil
+    decodedResumeData = nil
     super.init(core, request: request, source: source, output: output)
   }
 
   init(_ core: SessionCore, resumeData: Data, output: TaskOutput) {
-    let resumption = Resumption(resumeData, .standard)
-    self.resumption = resumption
-    super.init(core, request: resumption.request, output: output)
+    let decodedResumeData = DecodedResumeData(resumeData, .standard)
+    self.decodedResumeData = decodedResumeData
+    super.init(core, request: decodedResumeData.request, output: output)
   }
 
   override var isIncremental: Bool { false }
@@ -27,16 +27,16 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
   override func prepare(_ transfer: Transfer) throws(URLError) {
     let download = TaskDownload(of: transfer)
     transfer.download = download
-    if let resumption { try download.resume(from: resumption) }
+    if let decodedResumeData { try download.resume(from: decodedResumeData) }
   }
 
   /// Cancels the download so that it can continue later, with ``URLSession/downloadTask(withResumeData:)``.
   ///
   /// A download can continue if its request is an HTTP GET without a body and without conditions of its own, and the
   /// server has identified the version of the resource: by a strong entity tag, or else by a date that can stand for
-  /// one (RFC 9110 13.1.5). The content received so far is kept for a week, in a folder of this user's in the temporary
-  /// directory. The folder holds 1,000 files at most; the oldest are removed first. The resume data holds the fields of
-  /// the request, including `Authorization`: guard it as well as the request.
+  /// one (RFC 9110 13.1.5). The content received so far is kept for a week, in a directory of this user's in the
+  /// temporary directory. The directory holds 1,000 files at most; the oldest are removed first. The resume data holds
+  /// the fields of the request, including `Authorization`: guard it as well as the request.
   ///
   /// - Parameter completionHandler: Called once, with the resume data, or with `nil` if the download cannot continue or
   ///   has received nothing. Called on the delegate queue, before the task's last call unless the task is complete

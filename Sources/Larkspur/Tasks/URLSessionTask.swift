@@ -43,7 +43,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Number of calls of `resume()` that the task needs before it runs.
     var suspensions = 1
     /// Whether the task has ever run, or has ended without running.
-    var hasBegun = false
+    var hasStarted = false
     /// Whether the selective delegate is being notified that the task is about to run.
     var isResuming = false
     var originalRequest: URLRequest?
@@ -83,11 +83,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Completes the task.
     ///
-    /// - Parameter isGiven: Whether the owner has the result already, so that `cancel()` comes too late.
-    /// - Returns: The task's error. A load that succeeds after `cancel()` has failed all the same, unless `isGiven`.
-    mutating func complete(_ failure: (any Error)?, isGiven: Bool) -> (any Error)? {
+    /// - Parameter isDelivered: Whether the owner has the result already, so that `cancel()` comes too late.
+    /// - Returns: The task's error. A load that succeeds after `cancel()` has failed all the same, unless
+    ///   `isDelivered`.
+    mutating func complete(_ failure: (any Error)?, isDelivered: Bool) -> (any Error)? {
       guard state != .completed else { return error }
-      if failure == nil, state == .canceling, !isGiven {
+      if failure == nil, state == .canceling, !isDelivered {
         error = URLError.make(.cancelled, "cancelled").failing(at: shown.currentRequest?.url)
       } else {
         error = failure
@@ -97,10 +98,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     mutating func start() -> Start {
-      defer { hasBegun = true }
+      defer { hasStarted = true }
       isResuming = false
       state = .running
-      return Start(isFirst: !hasBegun, transfer: transfer)
+      return Start(isFirst: !hasStarted, transfer: transfer)
     }
   }
 
@@ -114,8 +115,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// `nil` if no session has created the task.
   let core: SessionCore?
   private let identifier: Int
-  /// The index of the task in its session's list. LockedState by the lock of that list.
-  var place: Int?
+  /// The index of the task in its session's list. That list's lock guards it.
+  var indexInSet: Int?
   /// The source of the body, and the destination of the content.
   let source: BodySource
   let output: TaskOutput
@@ -363,7 +364,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     let (endsUnbegun, transfer) = read { details -> (Bool, Transfer?) in
       guard details.state == .running || details.state == .suspended else { return (false, details.transfer) }
       details.state = .canceling
-      return (!details.hasBegun, details.transfer)
+      return (!details.hasStarted, details.transfer)
     }
     if endsUnbegun { core.endSoon(self) }
     transfer?.interrupt()
@@ -372,8 +373,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Ends a task that was cancelled before its first `resume()`, unless that has been done.
   func endUnbegun() {
     let isDue = read { details in
-      guard details.state == .canceling, !details.hasBegun else { return false }
-      details.hasBegun = true
+      guard details.state == .canceling, !details.hasStarted else { return false }
+      details.hasStarted = true
       return true
     }
     if isDue { core?.begin(self, inline: false) }
@@ -428,16 +429,17 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Completes the task. Its properties show the result before its owner is notified.
   ///
   /// - Parameters:
-  ///   - isGiven: Whether the owner has the result already, so that ``cancel()`` comes too late.
+  ///   - isDelivered: Whether the owner has the result already, so that ``cancel()`` comes too late.
   ///   - last: Changes what the task shows in the same step, unless the task has been cancelled.
-  /// - Returns: The task's error. A load that succeeds after ``cancel()`` has failed all the same, unless `isGiven`.
+  /// - Returns: The task's error. A load that succeeds after ``cancel()`` has failed all the same, unless
+  ///   `isDelivered`.
   @discardableResult
   func complete(
-    _ failure: (any Error)?, isGiven: Bool = false, showing last: (inout Shown) -> Void = { _ in }
+    _ failure: (any Error)?, isDelivered: Bool = false, showing last: (inout Shown) -> Void = { _ in }
   ) -> (any Error)? {
     let (failure, isWatched) = read { details in
       details.show(last)
-      return (details.complete(failure, isGiven: isGiven), details.progress != nil)
+      return (details.complete(failure, isDelivered: isDelivered), details.progress != nil)
     }
     if isWatched { updateProgress() }
     return failure
@@ -447,7 +449,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   ///
   /// - Returns: The session.
   @discardableResult
-  func letGo() -> URLSession? {
+  func releaseReferences() -> URLSession? {
     let last = read { details in
       defer {
         details.transfer = nil
@@ -470,10 +472,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   var isSuspended: Bool { read { $0.state == .suspended } }
 
   /// Whether the task has never run.
-  var isUnbegun: Bool { read { !$0.hasBegun } }
+  var isUnbegun: Bool { read { !$0.hasStarted } }
 
   /// Whether the task has been started and is neither cancelled nor complete.
-  var isUnderWay: Bool { read { $0.hasBegun && ($0.state == .running || $0.state == .suspended) } }
+  var isUnderWay: Bool { read { $0.hasStarted && ($0.state == .running || $0.state == .suspended) } }
 }
 
 /// A task that loads a URL into memory, or delivers it piece by piece to a delegate.

@@ -18,7 +18,7 @@ public final class ServerTrust: Sendable {
     public let depth: Int
     /// OpenSSL's text for ``code``, or, if a root is missing, the name of the system's file of roots that cannot be
     /// used.
-    public let words: String
+    public let message: String
 
     /// Whether the chain is good.
     public var isTrusted: Bool { code == 0 }
@@ -214,8 +214,8 @@ public final class ServerTrust: Sendable {
     }
     let hasLists = original.hasRevocationLists
     if let policies = settings.policies, policies.contains(where: { $0.lacksAnswer(hasLists: hasLists) }) {
-      let words = "there is no positive answer about the chain's revocation"
-      return (TrustResult(code: TrustResult.noRevocationList, depth: 0, words: words), latest)
+      let message = "there is no positive answer about the chain's revocation"
+      return (TrustResult(code: TrustResult.noRevocationList, depth: 0, message: message), latest)
     }
     return (latest.map { TrustResult($0.result) } ?? .failure("nothing was verified"), latest)
   }
@@ -223,7 +223,7 @@ public final class ServerTrust: Sendable {
 
 extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
   init(_ inner: VerificationResult) {
-    self.init(code: Int(inner.code), depth: inner.depth, words: inner.words)
+    self.init(code: Int(inner.code), depth: inner.depth, message: inner.message)
   }
 
   /// OpenSSL's X509_V_ERR_UNSPECIFIED.
@@ -231,10 +231,10 @@ extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
   /// OpenSSL's X509_V_ERR_UNABLE_TO_GET_CRL.
   static let noRevocationList = 3
 
-  static func failure(_ words: String) -> Self { Self(code: unspecified, depth: 0, words: words) }
+  static func failure(_ message: String) -> Self { Self(code: unspecified, depth: 0, message: message) }
 
   /// A description for people.
-  public var description: String { words + (depth > 0 ? ", issuer \(depth)" : "") }
+  public var description: String { message + (depth > 0 ? ", issuer \(depth)" : "") }
 
   /// A description for people.
   public var errorDescription: String? { description }

@@ -5,7 +5,8 @@ import LarkspurBytes
 ///
 ///     output.write --> [ at most `capacity` bytes ] --> input.read
 ///
-/// A write blocks while the buffer is full, a read blocks while the buffer is empty. Closing either side ends both waits.
+/// A write blocks while the buffer is full, a read blocks while the buffer is empty. Closing either side ends both
+/// waits.
 /// `condition` guards every property that changes. Delegates are called without it.
 final class BoundBuffer: @unchecked Sendable {
   enum Side { case input, output }
@@ -19,7 +20,7 @@ final class BoundBuffer: @unchecked Sendable {
     var sources: [RunLoopSource] = []
     /// The events that the delegate has been called for. A read or a write removes its own event, so that the event can
     /// be delivered again.
-    var told: Stream.Event = []
+    var reported: Stream.Event = []
   }
 
   private let condition = NSCondition()
@@ -66,7 +67,7 @@ final class BoundBuffer: @unchecked Sendable {
         bytes.removeSubrange(..<start)
         start = 0
       }
-      input.told.remove(.hasBytesAvailable)
+      input.reported.remove(.hasBytesAvailable)
       return taken
     }
   }
@@ -85,7 +86,7 @@ final class BoundBuffer: @unchecked Sendable {
       let taken = min(given.count, capacity - count)
       // Safe: the caller lends `given` for the call, and `taken` is no more than its count.
       unsafe bytes.append(contentsOf: given[..<taken])
-      output.told.remove(.hasSpaceAvailable)
+      output.reported.remove(.hasSpaceAvailable)
       return taken
     }
   }
@@ -152,7 +153,7 @@ final class BoundBuffer: @unchecked Sendable {
   func setStream(_ stream: Stream, of side: Side) { change { self[side].stream = stream } }
 
   func schedule(_ side: Side, in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
-    let source = RunLoopSource(runLoop, mode) { [weak self] in self?.tell(side) }
+    let source = RunLoopSource(runLoop, mode) { [weak self] in self?.report(side) }
     let isClosed = change {
       let isClosed = self[side].status == .closed
       if !isClosed { self[side].sources.append(source) }
@@ -171,13 +172,13 @@ final class BoundBuffer: @unchecked Sendable {
   }
 
   /// Calls the delegate of one side with one event, on the run loop's thread.
-  private func tell(_ side: Side) {
+  private func report(_ side: Side) {
     // Both references leave the lock before they are released: a delegate's `deinit` may close the stream.
     let (delegate, stream) = look { (self[side].delegate, self[side].stream) }
     guard let delegate, let stream else { return }
     let news = change {
       let event = nextEvent(of: side)
-      if let event { self[side].told.insert(event) }
+      if let event { self[side].reported.insert(event) }
       return event
     }
     if let news { delegate.stream(stream, handle: news) }
@@ -185,8 +186,8 @@ final class BoundBuffer: @unchecked Sendable {
 
   private func nextEvent(of side: Side) -> Stream.Event? {
     guard self[side].status == .open else { return nil }
-    let told = self[side].told
-    if !told.contains(.openCompleted) { return .openCompleted }
+    let reported = self[side].reported
+    if !reported.contains(.openCompleted) { return .openCompleted }
     let event: Stream.Event? =
       switch (side, currentStatus(of: side)) {
       case (.input, .atEnd): .endEncountered
@@ -194,7 +195,7 @@ final class BoundBuffer: @unchecked Sendable {
       case (.output, .error): .errorOccurred
       case (.output, _): count < capacity ? .hasSpaceAvailable : nil
       }
-    return event.flatMap { told.contains($0) ? nil : $0 }
+    return event.flatMap { reported.contains($0) ? nil : $0 }
   }
 
   // MARK: - The lock

@@ -28,7 +28,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
         nonce: (0..<16).map { _ in UInt8.random(in: 0 ... .max) }, protocols: protocols,
         offersCompression: settings.read { $0.offersCompression }, sha1: { MessageDigest.of($0, .sha1) })
       self.handshake = handshake
-      load.extras.upgrade = handshake.fields
+      load.additions.upgrade = handshake.fields
     } catch {
       throw URLError.make(.badURL, "the WebSocket cannot be opened: \(error)", url: load.request.url)
     }
@@ -59,7 +59,8 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     connection.start()
     gate.open(for: connection)
     let end = try await transfer.waiting(
-      givingUpBy: { connection.interrupt(URLError.make(transfer.interruption ?? .cancelled)) }, timeCounts: true, { await connection.end.get() })
+      givingUpBy: { connection.interrupt(URLError.make(transfer.interruption ?? .cancelled)) }, timeCounts: true,
+      { await connection.end.get() })
     switch end {
     case .closed(let close, let initiator)?:
       let code = URLSessionWebSocketTask.CloseCode(close.code)

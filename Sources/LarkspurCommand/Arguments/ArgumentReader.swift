@@ -77,5 +77,5 @@ package struct ArgumentReader {
     }
   }
 
-  private func error(_ words: String) -> UsageError { UsageError(words, topic: topic) }
+  private func error(_ message: String) -> UsageError { UsageError(message, topic: topic) }
 }

@@ -11,6 +11,7 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
 
   init(secondURL: String, after first: String, topic: HelpTopic) {
     let hint = secondURL == "-" && topic == .get ? " (-C finds out by itself where to go on)" : ""
-    self.init("more than one URL: \(RequestURL.told(first)) and \(RequestURL.told(secondURL))\(hint)", topic: topic)
+    self.init(
+      "more than one URL: \(RequestURL.redacted(first)) and \(RequestURL.redacted(secondURL))\(hint)", topic: topic)
   }
 }

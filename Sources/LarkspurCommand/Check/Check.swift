@@ -13,7 +13,7 @@ struct Check {
       do throws(CommandFailure) {
         findings += try report(on: program)
       } catch {
-        if let words = error.words { Console.complain(words) }
+        if let message = error.message { Console.complain(message) }
         failure = error.status
       }
     }
@@ -26,9 +26,9 @@ struct Check {
   /// Prints a line for each finding, or one line if there is none.
   private func report(on program: String) throws(CommandFailure) -> [Finding] {
     let files = try LinkedFile.all(from: program)
-    let findings = files.flatMap(\.findings) + BuildFolder(of: files).findings()
+    let findings = files.flatMap(\.findings) + BuildDirectory(of: files).findings()
     let name = Format.visible(program.utf8)
-    for finding in findings { Console.print("\(name): \(finding.words)\n") }
+    for finding in findings { Console.print("\(name): \(finding.message)\n") }
     if findings.isEmpty {
       let isStripped = files.contains(where: \.isStripped)
       let note = isStripped ? " (stripped: a libcurl that is linked statically would not be seen)" : ""

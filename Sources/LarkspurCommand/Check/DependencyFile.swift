@@ -6,7 +6,7 @@
 package struct DependencyFile: Hashable, Sendable {
   /// The object files among the outputs.
   package private(set) var objects: Set<String> = []
-  /// The paths of modules among the inputs. Files in a module's folder count as well.
+  /// The paths of modules among the inputs. Files in a module's directory count as well.
   package private(set) var modules: Set<String> = []
 
   /// Parses a dependency file. Anything that is not understood is left out.

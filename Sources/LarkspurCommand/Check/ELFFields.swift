@@ -20,11 +20,11 @@ struct ELFFields {
   /// - Returns: The number, or 0 if it is not within the row or the row not within the table.
   private func number(_ offset: Int, _ row: Int, size: Int) -> UInt64 {
     guard rows.contains(row), offset >= 0, offset <= rowSize - size else { return 0 }
-    var place = row * rowSize + offset + size
+    var index = row * rowSize + offset + size
     var number: UInt64 = 0
     for _ in 0..<size {
-      place -= 1
-      number = number << 8 | UInt64(bytes[place])
+      index -= 1
+      number = number << 8 | UInt64(bytes[index])
     }
     return number
   }

@@ -3,7 +3,8 @@ extension ELFFile {
   struct DynamicSection {
     /// The names of the shared libraries that the file needs.
     var libraries: [String] = []
-    /// The folders in which the libraries are searched, separated by colons: `DT_RUNPATH`, or `DT_RPATH` without it.
+    /// The directories in which the libraries are searched, separated by colons: `DT_RUNPATH`, or `DT_RPATH`
+    /// without it.
     var searchPath = ""
   }
 
@@ -12,7 +13,7 @@ extension ELFFile {
   private static let librariesMax = 1024
   /// The maximum length of a name, in bytes.
   private static let nameMax: UInt64 = 4096
-  /// The maximum length of the list of folders, in bytes.
+  /// The maximum length of the list of directories, in bytes.
   private static let searchPathMax: UInt64 = 65_536
 
   /// - Returns: The section, which is empty for a statically linked program.

@@ -1,33 +1,33 @@
 /// A trace of the toolchain's FoundationNetworking or of curl's library in a program.
 ///
 /// `file` is the name of a shared library beside the program, or `nil` for the program itself. Names come from the
-/// files unchanged; only `words` makes them safe for a terminal.
+/// files unchanged; only `message` makes them safe for a terminal.
 package enum Finding: Hashable, Sendable {
   case links(library: String, file: String?)
   case holdsNetworking(file: String?)
   case holdsCurl(file: String?)
   /// Swift's libraries are linked statically, and the symbols that would show which are stripped.
-  case cannotBeTold(file: String?)
+  case undetermined(file: String?)
   case compiledAgainstToolchain(target: String)
   case compiledBeforeLarkspur(target: String)
-  /// Some files of the build folder are too large, too many or not readable.
+  /// Some files of the build directory are too large, too many or not readable.
   case targetsNotRead
 
   /// Whether the finding is a fault, which a new build repairs. Any other finding means that a fact is unknown.
   package var isFault: Bool {
     switch self {
     case .links, .holdsNetworking, .holdsCurl, .compiledAgainstToolchain, .compiledBeforeLarkspur: true
-    case .cannotBeTold, .targetsNotRead: false
+    case .undetermined, .targetsNotRead: false
     }
   }
 
-  package var words: String {
-    let words =
+  package var message: String {
+    let message =
       switch self {
       case .links(let library, let file): Self.subject(file) + "links \(library)"
       case .holdsNetworking(let file): Self.subject(file) + "holds the toolchain's FoundationNetworking"
       case .holdsCurl(let file): Self.subject(file) + "holds libcurl"
-      case .cannotBeTold(let file):
+      case .undetermined(let file):
         Self.subject(file) + "links Swift's libraries statically and is stripped of its symbols: check it unstripped"
       case .compiledAgainstToolchain(let target):
         "the target \(target) was compiled against the toolchain's FoundationNetworking"
@@ -35,7 +35,7 @@ package enum Finding: Hashable, Sendable {
         "the target \(target) was compiled before Larkspur was last built, and may crash"
       case .targetsNotRead: "some of the files that tell how its targets were compiled could not be read"
       }
-    return Format.visible(words.utf8)
+    return Format.visible(message.utf8)
   }
 
   private static func subject(_ file: String?) -> String { file.map { $0 + " " } ?? "" }

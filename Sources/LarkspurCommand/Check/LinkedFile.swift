@@ -8,8 +8,8 @@ package struct LinkedFile {
   let isStripped: Bool
   package let findings: [Finding]
   private let libraries: [String]
-  /// The folders that the program's package chose: those that are given relative to the file's own folder.
-  private let folders: [String]
+  /// The directories that the program's package chose: those that are given relative to the file's own directory.
+  private let directories: [String]
 
   package init(_ bytes: ProgramBytes, path: String, name: String?) throws(ELFError) {
     let file = try ELFFile(bytes)
@@ -18,7 +18,7 @@ package struct LinkedFile {
     if symbols.definesNetworking { findings.append(.holdsNetworking(file: name)) }
     if symbols.definesCurl { findings.append(.holdsCurl(file: name)) }
     let isDynamic = dynamic.libraries.contains(LibraryName.swiftRuntime)
-    if symbols.isStripped, !isDynamic, try file.mayHaveSwiftCode() { findings.append(.cannotBeTold(file: name)) }
+    if symbols.isStripped, !isDynamic, try file.mayHaveSwiftCode() { findings.append(.undetermined(file: name)) }
     self.path = path
     self.name = name
     self.findings = findings
@@ -26,12 +26,12 @@ package struct LinkedFile {
     libraries = dynamic.libraries.filter { name in
       !LibraryName.isForeign(name) && !LibraryName.harmless.contains(name) && !name.contains("/") && !name.isEmpty
     }
-    folders = Self.folders(dynamic.searchPath, origin: FileName.folder(of: path))
+    directories = Self.directories(dynamic.searchPath, origin: FileName.directory(of: path))
   }
 
-  private static let foldersMax = 16
+  private static let directorysMax = 16
 
-  private static func folders(_ searchPath: String, origin: String) -> [String] {
+  private static func directories(_ searchPath: String, origin: String) -> [String] {
     let entries = searchPath.split(separator: ":").compactMap { entry -> String? in
       for variable in ["$ORIGIN", "${ORIGIN}"] where entry.hasPrefix(variable) {
         let rest = entry.dropFirst(variable.count)
@@ -39,7 +39,7 @@ package struct LinkedFile {
       }
       return nil
     }
-    return Array(entries.prefix(foldersMax))
+    return Array(entries.prefix(directorysMax))
   }
 
   /// The maximum number of files that are read for one program.
@@ -55,7 +55,7 @@ package struct LinkedFile {
       let (path, name) = queue[position]
       position += 1
       do throws(ELFError) {
-        // `$ORIGIN` is the folder of the path after links are resolved.
+        // `$ORIGIN` is the directory of the path after links are resolved.
         let path = (try? FilePaths.resolved(path)) ?? path
         let file = try LinkedFile(ProgramBytes(reading: path), path: path, name: name)
         for (path, name) in file.librariesBeside() where seen.insert(path).inserted {
@@ -71,11 +71,11 @@ package struct LinkedFile {
     return files
   }
 
-  /// Returns the path, with links resolved, and the name of each library that is in one of the folders.
+  /// Returns the path, with links resolved, and the name of each library that is in one of the directories.
   private func librariesBeside() -> [(path: String, name: String)] {
     libraries.compactMap { library in
-      for folder in folders {
-        if let path = try? FilePaths.resolved(folder + "/" + library) { return (path, library) }
+      for directory in directories {
+        if let path = try? FilePaths.resolved(directory + "/" + library) { return (path, library) }
       }
       return nil
     }
@@ -84,8 +84,8 @@ package struct LinkedFile {
 
 /// Parts of paths.
 enum FileName {
-  /// - Returns: The folder's path: empty for the root folder, and `.` if the path has no folder.
-  static func folder(of path: String) -> String {
+  /// - Returns: The directory's path: empty for the root directory, and `.` if the path has no directory.
+  static func directory(of path: String) -> String {
     lastSlash(in: path).map { String(path[..<$0]) } ?? "."
   }
 

@@ -11,10 +11,10 @@ struct NameTable {
   /// Whether the bytes from `offset` on begin with `prefix`. A prefix that ends with a zero byte matches a whole name.
   func name(at offset: UInt64, begins prefix: [UInt8]) -> Bool {
     guard offset <= count, UInt64(prefix.count) <= count - offset else { return false }
-    var place = Int(offset)
+    var index = Int(offset)
     for byte in prefix {
-      if bytes[place] != byte { return false }
-      place += 1
+      if bytes[index] != byte { return false }
+      index += 1
     }
     return true
   }

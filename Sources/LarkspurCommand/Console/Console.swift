@@ -7,14 +7,14 @@ enum Console {
   }
 
   /// Writes a message to standard error, in a single write so that it stays whole among other output.
-  static func complain(_ words: String) {
-    try? OpenFile.standardError.write("larkspur: \(words)\n")
+  static func complain(_ message: String) {
+    try? OpenFile.standardError.write("larkspur: \(message)\n")
   }
 
   /// Writes a line of `-v`, with the time since the start of the command.
-  static func tell(_ words: String, after time: Duration) {
+  static func write(_ message: String, after time: Duration) {
     let milliseconds = Format.decimal(Format.milliseconds(time))
-    note("* \(Format.padded(milliseconds, to: 8, atEnd: false)) ms  \(words)")
+    note("* \(Format.padded(milliseconds, to: 8, atEnd: false)) ms  \(message)")
   }
 
   /// Writes a line to standard error.

@@ -42,7 +42,7 @@ extension DemoPart {
           received.append(line)
         }
       }
-      while try await exchange.receivePiece(take) {}
+      while try await exchange.receiveData(take) {}
     }
     try DemoFailure.unless(received == lines, "other lines came: \(received)")
     return "\(received.count) lines, each as it was sent"

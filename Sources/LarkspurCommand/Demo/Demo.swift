@@ -36,7 +36,7 @@ struct Demo {
       let outcome = await perform(part, on: stage)
       // The user has pressed Ctrl-C, so no table follows.
       if Task.isCancelled { return .demoFailed }
-      if case .failed(let words) = outcome.result { stage.say("FAILED: \(words)") }
+      if case .failed(let message) = outcome.result { stage.say("FAILED: \(message)") }
       outcomes.append((part, outcome))
     }
     stage.server.stop()
@@ -78,8 +78,8 @@ struct Demo {
     for (part, outcome) in outcomes {
       let time = Format.time(outcome.time)
       switch outcome.result {
-      case .succeeded(let words): table.append([part.title, "ok", words, time])
-      case .failed(let words): table.append([part.title, "FAILED", words, time], style: style.red)
+      case .succeeded(let message): table.append([part.title, "ok", message, time])
+      case .failed(let message): table.append([part.title, "FAILED", message, time], style: style.red)
       }
     }
     return table.text

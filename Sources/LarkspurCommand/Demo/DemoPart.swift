@@ -20,7 +20,7 @@ struct DemoFailure: Error, CustomStringConvertible {
   }
 
   /// Throws a failure with these words unless the condition holds.
-  static func unless(_ condition: Bool, _ words: @autoclosure () -> String) throws(DemoFailure) {
-    if !condition { throw DemoFailure(words()) }
+  static func unless(_ condition: Bool, _ message: @autoclosure () -> String) throws(DemoFailure) {
+    if !condition { throw DemoFailure(message()) }
   }
 }

@@ -16,7 +16,7 @@ extension DemoPart {
     try await connection.cancelledWithTask {
       let exchange = try await stage.send(try stage.request("/bytes/\(count)"), over: connection)
       var progress = DemoProgress(total: count, stage)
-      while try await exchange.receivePiece({ piece in
+      while try await exchange.receiveData({ piece in
         checksum.update(piece)
         received += piece.count
         progress.advance(by: piece.count)

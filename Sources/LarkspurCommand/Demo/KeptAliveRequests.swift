@@ -15,7 +15,7 @@ extension DemoPart {
       for _ in 0..<count {
         let exchange = try await stage.send(request, over: connection)
         var received = 0
-        while try await exchange.receivePiece({ received += $0.count }) {}
+        while try await exchange.receiveData({ received += $0.count }) {}
         try DemoFailure.unless(
           exchange.status == 200 && received == 100, "status \(exchange.status) with \(received) bytes")
       }

@@ -12,7 +12,7 @@ extension DemoPart {
       stage.say("\(exchange.status), content-length: \(exchange.value(of: "content-length") ?? "(missing)")")
       var received = 0
       do throws(TransportError) {
-        while try await exchange.receivePiece({ received += $0.count }) {}
+        while try await exchange.receiveData({ received += $0.count }) {}
       } catch {
         stage.say("\(received) bytes came, then: \(error)")
         stage.say("`larkspur get` would exit with \(ExitStatus(error).rawValue).")

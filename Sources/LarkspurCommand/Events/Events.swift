@@ -32,7 +32,7 @@ struct Events {
       if let failure { throw failure }
       return .success
     } catch {
-      if let words = error.words { Console.complain(words) }
+      if let message = error.message { Console.complain(message) }
       return error.status
     }
   }
@@ -82,7 +82,7 @@ struct Events {
       let wait = configuration.wait
       configuration.prepare = { log.tellTry($0) }
       configuration.wait = { delay in
-        log.tellWait(delay)
+        log.writeWait(delay)
         try await wait(delay)
       }
     }

@@ -30,11 +30,11 @@ final class EventsLog: NSObject, URLSessionTaskDelegate, Sendable {
       tries += 1
       return tries
     }
-    tell("try \(number)")
-    SessionLog.tell(request)
+    write("try \(number)")
+    SessionLog.write(request)
   }
 
-  func tellWait(_ delay: Duration) { tell("the next try is in \(Format.time(delay))") }
+  func writeWait(_ delay: Duration) { write("the next try is in \(Format.time(delay))") }
 
   /// Suspends until the session has told all that it knows. Called when the session has been invalidated.
   func end() async { _ = await isInvalid.get() }
@@ -43,9 +43,9 @@ final class EventsLog: NSObject, URLSessionTaskDelegate, Sendable {
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
     for transaction in metrics.transactionMetrics {
-      if let response = transaction.response as? HTTPURLResponse { SessionLog.tell(response) }
+      if let response = transaction.response as? HTTPURLResponse { SessionLog.write(response) }
     }
   }
 
-  private func tell(_ words: String) { Console.tell(words, after: kernel.now().duration(since: start)) }
+  private func write(_ message: String) { Console.write(message, after: kernel.now().duration(since: start)) }
 }

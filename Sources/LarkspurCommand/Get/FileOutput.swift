@@ -4,9 +4,9 @@ import LarkspurIO
 
 /// The destination of the body: standard output, or a file that gets its name only when it is complete.
 ///
-/// A regular file is written under a temporary name in its folder, and renamed at the end. So the file is never visible
-/// half-written, and a failed transfer leaves the earlier content. Anything else (`/dev/null`, a named pipe) is written
-/// directly.
+/// A regular file is written under a temporary name in its directory, and renamed at the end. So the file is never
+/// visible half-written, and a failed transfer leaves the earlier content. Anything else (`/dev/null`, a named pipe) is
+/// written directly.
 final class FileOutput {
   private struct Replacement {
     var temporaryPath: String

@@ -37,7 +37,7 @@ struct Get {
       }
       return .success
     } catch {
-      if let words = error.words { Console.complain(words) }
+      if let message = error.message { Console.complain(message) }
       return error.status
     }
   }
@@ -45,8 +45,8 @@ struct Get {
   private func transfer(
     _ request: GetRequest, from url: RequestURL, by security: Security?, via route: ProxyRoute?, to output: FileOutput
   ) async throws(CommandFailure) {
-    let story = options.isVerbose ? VerboseLog(since: start, of: request) : nil
-    let connection = try await connect(to: url, by: security, via: route, story)
+    let log = options.isVerbose ? VerboseLog(since: start, of: request) : nil
+    let connection = try await connect(to: url, by: security, via: route, log)
     defer { connection.close() }
     let peer = Peer(url, through: route?.proxy, address: connection.address)
     // Cancelling the task, as a signal does, cancels the operation on the connection.
@@ -54,7 +54,7 @@ struct Get {
       let exchange = try await translating(peer) { () async throws(TransportError) in
         try await connection.send(request.head, body: request.body, deadline: deadline(after: options.maxTime))
       }
-      story?.tellResponse(exchange.headBytes)
+      log?.writeResponse(exchange.headBytes)
       if options.showsHead { try output.write(exchange.headBytes.span) }
       if options.failsOnHTTPError, exchange.status >= 400 {
         throw CommandFailure(.httpError, "\(peer): the server answered with \(statusLine(of: exchange))")
@@ -64,10 +64,10 @@ struct Get {
   }
 
   private func connect(
-    to url: RequestURL, by security: Security?, via route: ProxyRoute?, _ story: VerboseLog?
+    to url: RequestURL, by security: Security?, via route: ProxyRoute?, _ log: VerboseLog?
   ) async throws(CommandFailure) -> Connection {
     let deadline = min(deadline(after: options.connectTimeout), deadline(after: options.maxTime))
-    let observer: Connection.Observer? = story.map { story in { story.tell($0, at: $1) } }
+    let observer: Connection.Observer? = log.map { log in { log.write($0, at: $1) } }
     return try await translating(Peer(url, through: route?.proxy, address: nil)) { () async throws(TransportError) in
       try await Connection.open(
         host: url.host, port: url.port, security: security, via: route, on: loop, deadline: deadline,
@@ -88,7 +88,7 @@ struct Get {
     var isOver = false
     while !isOver {
       isOver = try await translating(peer) { () async throws(TransportError) in
-        try await !exchange.receivePiece { piece in
+        try await !exchange.receiveData { piece in
           do throws(CommandFailure) {
             try output.write(piece)
             progress?.advance(by: piece.count, now: loop.now)

@@ -32,10 +32,10 @@ struct Peer: CustomStringConvertible {
 
   /// Returns the failure with its message: the server, the address, and the reason.
   func failure(_ error: TransportError, connectTimeout: Duration?, maxTime: Duration?) -> CommandFailure {
-    CommandFailure(ExitStatus(error), words(for: error, connectTimeout: connectTimeout, maxTime: maxTime))
+    CommandFailure(ExitStatus(error), message(for: error, connectTimeout: connectTimeout, maxTime: maxTime))
   }
 
-  private func words(for error: TransportError, connectTimeout: Duration?, maxTime: Duration?) -> String? {
+  private func message(for error: TransportError, connectTimeout: Duration?, maxTime: Duration?) -> String? {
     switch error {
     case .resolutionFailed: return "\(error)"
     case .connectFailed(let attempts):

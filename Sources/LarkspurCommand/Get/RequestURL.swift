@@ -14,7 +14,7 @@ package struct RequestURL: Hashable, Sendable {
     package var description: String {
       switch self {
       case .schemeUnsupported(let scheme): "\(scheme):// is not supported: only http:// and https:// are"
-      case .malformed(let words): words
+      case .malformed(let message): message
       }
     }
   }
@@ -44,9 +44,9 @@ package struct RequestURL: Hashable, Sendable {
   /// requires.
   package var uri: String {
     // RFC 6874, section 2. The zone means nothing to the server, so `authority` does not have it.
-    let place =
+    let encodedAuthority =
       zone.isEmpty ? authority : "[\(host.prefix { $0 != "%" })%25\(zone)]\(authority.drop { $0 != "]" }.dropFirst())"
-    let text = (isSecure ? "https://" : "http://") + place + target
+    let text = (isSecure ? "https://" : "http://") + encodedAuthority + target
     return LocationValue.reference(text) ?? text
   }
 
@@ -72,13 +72,13 @@ package struct RequestURL: Hashable, Sendable {
       case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
       case .malformed:
 
-        throw CommandFailure(.malformedURL, "\(told(text).debugDescription): \(error)")
+        throw CommandFailure(.malformedURL, "\(redacted(text).debugDescription): \(error)")
       }
     }
   }
 
   /// Returns the text of a URL for a message, without user and password.
-  static func told(_ text: String) -> String {
+  static func redacted(_ text: String) -> String {
     let whole = text.withoutUserinfo
     let authority = whole.prefix { !"/?#".contains($0) }
     return authority.lastIndex(of: "@").map { String(whole[whole.index(after: $0)...]) } ?? whole

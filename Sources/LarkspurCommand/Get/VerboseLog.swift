@@ -23,7 +23,7 @@ final class VerboseLog {
     bodyBytes = request.body.count
   }
 
-  func tell(_ event: ConnectionEvent, at time: Deadline) {
+  func write(_ event: ConnectionEvent, at time: Deadline) {
     switch event {
     case .resolving(let host): say("resolving \(host)", time)
     case .resolved(let addresses): say("resolved: \(addresses.map(\.description).joined(separator: ", "))", time)
@@ -38,7 +38,7 @@ final class VerboseLog {
       for line in TrustReport.lines(of: handshake.trust) { Console.note("*              " + line) }
     case .requestStarted(let bytes):
       say("sending the request, \(Format.grouped(bytes)) bytes" + (bodyBytes > 0 ? " with its body" : ""), time)
-      tellHead(head.bytes, prefix: ">")
+      writeHead(head.bytes, prefix: ">")
     case .bodySent: break
     case .requestSent: say("request sent", time)
     case .interimReceived(let status, _, _): say("interim response: \(status)", time)
@@ -50,28 +50,28 @@ final class VerboseLog {
     case .completed: say("complete: \(Format.grouped(received)) bytes of body", time)
     case .handedOver: say("the connection is another protocol's from here on", time)
     case .failed(let error): say("failed after \(Format.grouped(received)) bytes of body: \(error)", time)
-    case .closed(let reason): say("connection closed: \(Self.words(for: reason))", time)
+    case .closed(let reason): say("connection closed: \(Self.message(for: reason))", time)
     }
   }
 
   /// Writes the response's head as received.
-  func tellResponse(_ head: [UInt8]) { tellHead(head, prefix: "<") }
+  func writeResponse(_ head: [UInt8]) { writeHead(head, prefix: "<") }
 
-  private func tellHead(_ bytes: [UInt8], prefix: String) {
+  private func writeHead(_ bytes: [UInt8], prefix: String) {
     var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     if lines.last?.isEmpty == true { lines.removeLast() }
     let text = lines.map { line in
-      let words = Format.visible(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
-      return words.isEmpty ? prefix : "\(prefix) \(words)"
+      let visible = Format.visible(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+      return visible.isEmpty ? prefix : "\(prefix) \(visible)"
     }
     Console.note(text.joined(separator: "\n"))
   }
 
-  private func say(_ words: String, _ time: Deadline) {
-    Console.tell(words, after: time.duration(since: start))
+  private func say(_ message: String, _ time: Deadline) {
+    Console.write(message, after: time.duration(since: start))
   }
 
-  private static func words(for reason: ExchangeMachine.CloseReason) -> String {
+  private static func message(for reason: ExchangeMachine.CloseReason) -> String {
     switch reason {
     case .serverWillClose: "the server does not keep it"
     case .requestUnfinished: "the response came before the request had been sent"

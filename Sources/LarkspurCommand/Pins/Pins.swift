@@ -17,14 +17,15 @@ struct Pins {
     do throws(CommandFailure) {
       let url = try RequestURL.parse(options.url, assuming: "https://")
       guard url.isSecure else {
-        throw CommandFailure(.unsupportedProtocol, "\(RequestURL.told(options.url)): only https:// has certificates")
+        throw CommandFailure(
+          .unsupportedProtocol, "\(RequestURL.redacted(options.url)): only https:// has certificates")
       }
       guard let security = try TLSSetUp.security(options.tls, for: url) else { return .defect }
       let trust = try await trust(of: url, by: security)
       for line in TrustReport.pins(of: trust) { Console.print(line + "\n") }
       return .success
     } catch {
-      if let words = error.words { Console.complain(words) }
+      if let message = error.message { Console.complain(message) }
       return error.status
     }
   }

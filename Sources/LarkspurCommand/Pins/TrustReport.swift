@@ -5,7 +5,7 @@ enum TrustReport {
   /// Returns the lines for `-v`: the result, the chain, and the pin of each certificate.
   static func lines(of trust: Trust) -> [String] {
     let chain = shownChain(of: trust)
-    var lines = [trust.result.isTrusted ? "verified chain:" : "NOT VERIFIED (\(trust.result.words)); sent:"]
+    var lines = [trust.result.isTrusted ? "verified chain:" : "NOT VERIFIED (\(trust.result.message)); sent:"]
     for (index, certificate) in chain.enumerated() {
       lines.append("\(index) \(subject(of: certificate))")
       lines.append("  valid \(Format.date(certificate.notBefore)) to \(Format.date(certificate.notAfter))")

@@ -5,7 +5,7 @@ import LarkspurIO
 struct FormBody: Sendable {
   let contentType: String
   let byteCount: Int
-  private let pieces: [FormStream.Piece]
+  private let segments: [FormStream.Segment]
 
   /// - Parameter type: The value of `Content-Type` from `-H`. If it has a boundary (RFC 2046, section 5.1.1), the form
   ///   uses that one; otherwise a new boundary is appended, as by curl.
@@ -17,19 +17,19 @@ struct FormBody: Sendable {
       own.map(String.init)
       ?? "larkspur-" + (0..<2).map { _ in String(UInt64.random(in: 0...(.max)), radix: 36) }.joined()
     contentType = own == nil ? "\(type); boundary=\(boundary)" : type
-    var pieces: [FormStream.Piece] = []
+    var segments: [FormStream.Segment] = []
     for part in parts {
       let content = try Self.content(of: part)
       let head = try Self.head(of: part)
-      pieces += [.bytes(Array("--\(boundary)\r\n\(head)\r\n".utf8)), content, .bytes(Array("\r\n".utf8))]
+      segments += [.bytes(Array("--\(boundary)\r\n\(head)\r\n".utf8)), content, .bytes(Array("\r\n".utf8))]
     }
-    pieces.append(.bytes(Array("--\(boundary)--\r\n".utf8)))
-    self.pieces = pieces
-    byteCount = pieces.reduce(0) { $0 + $1.count }
+    segments.append(.bytes(Array("--\(boundary)--\r\n".utf8)))
+    self.segments = segments
+    byteCount = segments.reduce(0) { $0 + $1.count }
   }
 
   /// Returns a new stream of the body from its beginning. A redirection or a challenge may need another one.
-  func stream() -> InputStream { FormStream(pieces) }
+  func stream() -> InputStream { FormStream(segments) }
 
   /// Returns the fields of a part. As in curl, `;type=` overrides `;headers=`, and that overrides the default fields.
   private static func head(of part: SessionOptions.Part) throws(CommandFailure) -> String {
@@ -67,7 +67,7 @@ struct FormBody: Sendable {
     }.joined()
   }
 
-  private static func content(of part: SessionOptions.Part) throws(CommandFailure) -> FormStream.Piece {
+  private static func content(of part: SessionOptions.Part) throws(CommandFailure) -> FormStream.Segment {
     switch part.content {
     case .text(let text): return .bytes(Array(text.utf8))
     case .file("-"):

@@ -15,20 +15,20 @@ enum RangeAnswer: Equatable {
   case other
 
   init(_ response: HTTPURLResponse, offset: Int) {
-    let said = response.value(forHTTPHeaderField: "Content-Range") ?? ""
+    let contentRange = response.value(forHTTPHeaderField: "Content-Range") ?? ""
     switch response.statusCode {
     case 206:
       let length = response.value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }
-      let count = Self.part(said).flatMap { part in part.isTail && part.first == offset ? part.count : nil }
+      let count = Self.part(contentRange).flatMap { part in part.isTail && part.first == offset ? part.count : nil }
       guard let count, count == length ?? count, !Self.isCoded(response), !Self.isMultipart(response) else {
-        self = .another("the server sends \(Self.words(response, said))")
+        self = .another("the server sends \(Self.message(response, contentRange))")
         return
       }
       self = .rest(count: count)
     // 203 is a 200 that a proxy has changed (RFC 9110, section 15.3.4).
     case 200, 203: self = .whole
-    case 416 where said.lowercased() == "bytes */\(offset)": self = .complete
-    case 416: self = .another("the server has other bytes: \(said.isEmpty ? "416" : said)")
+    case 416 where contentRange.lowercased() == "bytes */\(offset)": self = .complete
+    case 416: self = .another("the server has other bytes: \(contentRange.isEmpty ? "416" : contentRange)")
     default: self = .other
     }
   }
@@ -38,17 +38,17 @@ enum RangeAnswer: Equatable {
   /// - Returns: The part that the response says it sends, or `nil` if it sends the whole.
   static func part(in response: HTTPURLResponse) -> String? {
     guard [200, 203, 206].contains(response.statusCode),
-      let said = response.value(forHTTPHeaderField: "Content-Range"), let part = part(said)
+      let contentRange = response.value(forHTTPHeaderField: "Content-Range"), let part = part(contentRange)
     else { return nil }
     let length = response.value(forHTTPHeaderField: "Content-Length").flatMap { Int($0) }
-    return part.first == 0 && part.isTail && part.count == length ?? part.count ? nil : words(response, said)
+    return part.first == 0 && part.isTail && part.count == length ?? part.count ? nil : message(response, contentRange)
   }
 
   /// Reads `bytes 0-499/1234`. `isTail` is whether, as far as known, no bytes come behind these.
-  private static func part(_ said: String) -> (first: Int, count: Int, isTail: Bool)? {
-    let words = said.split(separator: " ")
-    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-    let halves = words[1].split(separator: "/", omittingEmptySubsequences: false)
+  private static func part(_ contentRange: String) -> (first: Int, count: Int, isTail: Bool)? {
+    let tokens = contentRange.split(separator: " ")
+    guard tokens.count == 2, tokens[0].lowercased() == "bytes" else { return nil }
+    let halves = tokens[1].split(separator: "/", omittingEmptySubsequences: false)
     guard halves.count == 2 else { return nil }
     let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
     guard ends.count == 2, let first = number(ends[0]), let last = number(ends[1]), first <= last else { return nil }
@@ -72,11 +72,11 @@ enum RangeAnswer: Equatable {
     response.value(forHTTPHeaderField: "Content-Type")?.lowercased().hasPrefix("multipart/byteranges") == true
   }
 
-  private static func words(_ response: HTTPURLResponse, _ said: String) -> String {
+  private static func message(_ response: HTTPURLResponse, _ contentRange: String) -> String {
     if isCoded(response) { return "a part in a content coding" }
     if isMultipart(response) { return "several ranges" }
-    guard !said.isEmpty else { return "no range" }
-    guard let length = response.value(forHTTPHeaderField: "Content-Length") else { return said }
-    return "\(said) in \(length) bytes"
+    guard !contentRange.isEmpty else { return "no range" }
+    guard let length = response.value(forHTTPHeaderField: "Content-Length") else { return contentRange }
+    return "\(contentRange) in \(length) bytes"
   }
 }

@@ -52,7 +52,7 @@ struct SessionGet {
       try jar?.save(deadline: deadline)
       return .success
     } catch {
-      if let words = error.words { Console.complain(words) }
+      if let message = error.message { Console.complain(message) }
       return error.status
     }
   }
@@ -100,7 +100,7 @@ struct SessionGet {
       case .metrics(let metrics):
         progress?.finish(now: loop.kernel.now())
         progress = nil
-        if options.isVerbose { SessionLog.tell(metrics) }
+        if options.isVerbose { SessionLog.write(metrics) }
         if options.session.showsMetrics { Console.note(MetricsTable.text(metrics)) }
       case .completed(let failure):
         if let failure { throw failure }
@@ -136,8 +136,8 @@ struct SessionGet {
           .rangeRefused,
           "\(output.name) cannot be completed: the server sends the whole only (without --resume it begins "
             + "again)")
-      case .another(let words):
-        throw CommandFailure(.resumeFailed, "\(output.name) cannot be completed: \(words)")
+      case .another(let message):
+        throw CommandFailure(.resumeFailed, "\(output.name) cannot be completed: \(message)")
       case .other where status < 400:
         throw CommandFailure(
           .rangeRefused,
@@ -166,7 +166,7 @@ struct SessionGet {
   }
 
   private func name(of response: HTTPURLResponse) -> String {
-    response.url?.host(percentEncoded: true) ?? RequestURL.told(options.url)
+    response.url?.host(percentEncoded: true) ?? RequestURL.redacted(options.url)
   }
 
   /// Sleeps for a pause of `Pace`, at most until the deadline.
@@ -177,6 +177,6 @@ struct SessionGet {
     // A signal ends the sleep, and then the stream of events.
     try? await Task.sleep(for: isTooLong ? deadline.duration(since: now) : pause)
     guard isTooLong, !Task.isCancelled else { return }
-    throw CommandFailure(.timedOut, "\(RequestURL.told(options.url)): timed out (--max-time)")
+    throw CommandFailure(.timedOut, "\(RequestURL.redacted(options.url)): timed out (--max-time)")
   }
 }

@@ -4,24 +4,24 @@ import Larkspur
 /// Writes a session's requests to standard error when they are over, for `-v`: connections, and each request with its
 /// response.
 enum SessionLog {
-  static func tell(_ metrics: URLSessionTaskMetrics) {
+  static func write(_ metrics: URLSessionTaskMetrics) {
     for transaction in metrics.transactionMetrics {
       if let address = transaction.remoteAddress {
         let host = address.contains(":") ? "[\(address)]" : address
-        let words = transaction.isReusedConnection ? "the connection is used again" : "connected"
-        Console.note("* \(words): \(host)" + (transaction.remotePort.map { ":\($0)" } ?? ""))
+        let state = transaction.isReusedConnection ? "the connection is used again" : "connected"
+        Console.note("* \(state): \(host)" + (transaction.remotePort.map { ":\($0)" } ?? ""))
       }
-      tell(transaction.request)
-      if let response = transaction.response as? HTTPURLResponse { tell(response) }
+      write(transaction.request)
+      if let response = transaction.response as? HTTPURLResponse { write(response) }
     }
   }
 
-  static func tell(_ request: URLRequest) {
+  static func write(_ request: URLRequest) {
     Console.note("> \(request.httpMethod ?? "GET") \(Format.visible((request.url?.absoluteString ?? "").utf8))")
     for line in lines(request.allHTTPHeaderFields ?? [:]) { Console.note("> " + line) }
   }
 
-  static func tell(_ response: HTTPURLResponse) {
+  static func write(_ response: HTTPURLResponse) {
     for line in head(of: response).split(separator: "\r\n", omittingEmptySubsequences: false).dropLast() {
       Console.note(line.isEmpty ? "<" : "< " + Format.visible(line.utf8))
     }

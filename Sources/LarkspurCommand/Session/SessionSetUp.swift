@@ -26,9 +26,9 @@ struct SessionSetUp: Sendable {
 
   /// - Returns: User and password of a URL, or `nil` if it has none, or if an option gives others.
   func credentials(in url: URL) -> RequestURL.Credentials? {
-    let isGiven =
+    let hasCredentials =
       options.session.credentials != nil || options.fields.contains { $0.name.lowercased() == "authorization" }
-    return isGiven ? nil : (try? RequestURL(url.absoluteString))?.credentials
+    return hasCredentials ? nil : (try? RequestURL(url.absoluteString))?.credentials
   }
 
   /// The configuration of the session, which keeps nothing but what the options ask for.

@@ -59,7 +59,7 @@ struct Socket {
     } catch {
       // The signal has closed the WebSocket, but not in order.
       if let signal = CaughtSignal.pending { return .signal(signal) }
-      if let words = error.words { Console.complain(words) }
+      if let message = error.message { Console.complain(message) }
       return error.status
     }
   }
@@ -101,7 +101,7 @@ struct Socket {
     var failure: CommandFailure?
     do {
       for try await message in task.messages {
-        log?.tell("received", message)
+        log?.write("received", message)
         // Without an output, messages are only read because the server's Close is behind them.
         guard failure == nil else { continue }
         do throws(CommandFailure) {
@@ -129,7 +129,7 @@ struct Socket {
           // The end of the transfer has the reason.
           return nil
         }
-        log?.tell("sent", message)
+        log?.write("sent", message)
         input.messageIsTaken()
       case .ended: transfer.close(.normalClosure)
       case .failed(let failure):
@@ -146,9 +146,9 @@ struct Socket {
       while true {
         try await Task.sleep(for: interval)
         let sent = loop.kernel.now()
-        log?.tell("sending a ping")
+        log?.write("sending a ping")
         try await task.sendPing()
-        log?.tell("received its pong after \(Format.time(loop.kernel.now().duration(since: sent)))")
+        log?.write("received its pong after \(Format.time(loop.kernel.now().duration(since: sent)))")
       }
     } catch {
       // The WebSocket has ended.

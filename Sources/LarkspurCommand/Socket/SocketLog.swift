@@ -23,31 +23,31 @@ struct SocketLog: Sendable {
 
   var now: Deadline { kernel.now() }
 
-  func tell(_ words: String) { Console.tell(words, after: now.duration(since: start)) }
+  func write(_ message: String) { Console.write(message, after: now.duration(since: start)) }
 
   func tellOpening(of task: URLSessionWebSocketTask, protocol name: String?) {
     tellHandshake(of: task)
     let subprotocol = name.map { "with the subprotocol \($0)" } ?? "without a subprotocol"
     let extensions = (task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Sec-WebSocket-Extensions")
     let compression = extensions.map { "with \(Format.visible($0.utf8))" } ?? "without compression"
-    tell("the WebSocket is open, \(subprotocol), \(compression)")
+    write("the WebSocket is open, \(subprotocol), \(compression)")
   }
 
   /// Tells of an opening handshake that has failed.
   func tellRefusal(of task: URLSessionTask) {
     tellHandshake(of: task)
-    tell("the WebSocket has not opened")
+    write("the WebSocket has not opened")
   }
 
-  func tell(_ verb: String, _ message: URLSessionWebSocketTask.Message) {
+  func write(_ verb: String, _ message: URLSessionWebSocketTask.Message) {
     switch message {
-    case .string(let text): tell("\(verb) a text of \(Format.grouped(text.utf8.count)) bytes")
-    case .data(let data): tell("\(verb) a binary message of \(Format.grouped(data.count)) bytes")
+    case .string(let text): write("\(verb) a text of \(Format.grouped(text.utf8.count)) bytes")
+    case .data(let data): write("\(verb) a binary message of \(Format.grouped(data.count)) bytes")
     }
   }
 
   private func tellHandshake(of task: URLSessionTask) {
-    if let request = task.originalRequest { SessionLog.tell(request) }
-    if let response = task.response as? HTTPURLResponse { SessionLog.tell(response) }
+    if let request = task.originalRequest { SessionLog.write(request) }
+    if let response = task.response as? HTTPURLResponse { SessionLog.write(response) }
   }
 }

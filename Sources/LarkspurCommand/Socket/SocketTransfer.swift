@@ -58,7 +58,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   /// Sends a Close behind the messages that have been sent. The server's messages still have to be received.
   func close(_ code: URLSessionWebSocketTask.CloseCode) {
     let task = state.withLock { $0.task }
-    log?.tell("sending Close \(code.rawValue)")
+    log?.write("sending Close \(code.rawValue)")
     task?.cancel(with: code, reason: nil)
   }
 
@@ -95,7 +95,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   ) {
     let close = Close(code: closeCode, reason: reason ?? Data())
     state.withLock { $0.close = close }
-    log?.tell("received Close \(close.words)")
+    log?.write("received Close \(close.words)")
   }
 
   func urlSession(

@@ -14,7 +14,7 @@ package enum SocketURL {
     case "wss" where rest.hasPrefix("://"): whole = "https\(rest)"
     case "ws" where rest.hasPrefix(":"), "wss" where rest.hasPrefix(":"):
       throw CommandFailure(
-        .malformedURL, "\(RequestURL.told(text).debugDescription): two slashes are missing after \(scheme):")
+        .malformedURL, "\(RequestURL.redacted(text).debugDescription): two slashes are missing after \(scheme):")
     case _ where rest.hasPrefix("://") && !scheme.isEmpty:
       throw CommandFailure(.unsupportedProtocol, "\(scheme):// is not supported: only ws:// and wss:// are")
     case _ where rest.hasPrefix("://"): whole = text
@@ -23,7 +23,7 @@ package enum SocketURL {
     do throws(RequestURL.Invalid) {
       return try RequestURL(whole)
     } catch {
-      throw CommandFailure(.malformedURL, "\(RequestURL.told(text).debugDescription): \(error)")
+      throw CommandFailure(.malformedURL, "\(RequestURL.redacted(text).debugDescription): \(error)")
     }
   }
 

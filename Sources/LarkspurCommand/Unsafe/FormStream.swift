@@ -6,7 +6,7 @@ import LarkspurIO
 ///
 /// Used on one thread at a time, like all streams.
 final class FormStream: InputStream, URLSessionNonblockingInputStream {
-  enum Piece: Sendable {
+  enum Segment: Sendable {
     case bytes([UInt8])
     /// The first `count` bytes of a file, even if its length changes meanwhile.
     case file(String, count: Int)
@@ -19,7 +19,7 @@ final class FormStream: InputStream, URLSessionNonblockingInputStream {
     }
   }
 
-  private let pieces: [Piece]
+  private let segments: [Segment]
   private var index = 0
   /// The position in the current piece.
   private var offset = 0
@@ -27,8 +27,8 @@ final class FormStream: InputStream, URLSessionNonblockingInputStream {
   private var status = Stream.Status.notOpen
   private var failure: (any Error)?
 
-  init(_ pieces: [Piece]) {
-    self.pieces = pieces
+  init(_ segments: [Segment]) {
+    self.segments = segments
     super.init(data: Data())
   }
 
@@ -61,15 +61,15 @@ final class FormStream: InputStream, URLSessionNonblockingInputStream {
 
   /// - Returns: The next bytes, or an empty array at the end.
   private func next(atMost count: Int) throws -> [UInt8] {
-    while index < pieces.count {
-      let piece = pieces[index]
-      let rest = min(piece.count - offset, count)
+    while index < segments.count {
+      let segment = segments[index]
+      let rest = min(segment.count - offset, count)
       guard rest > 0 else {
         (index, offset, file) = (index + 1, 0, nil)
         continue
       }
       let bytes: [UInt8]
-      switch piece {
+      switch segment {
       case .bytes(let all): bytes = Array(all[offset..<offset + rest])
       case .file(let path, _):
         let open = try file ?? OpenFile(reading: path)

@@ -11,7 +11,7 @@ import LarkspurBytes
 /// any other token is the scheme of the next challenge.
 struct ChallengeReader {
   private let bytes: [UInt8]
-  private var place = 0
+  private var position = 0
   /// The scheme of the next challenge, if the reader has already read it.
   private var pending: Head?
   private var isBroken = false
@@ -118,23 +118,23 @@ struct ChallengeReader {
 
   // MARK: - Tokens
 
-  private var isAtEnd: Bool { place >= bytes.count }
-  private var peek: UInt8? { isAtEnd ? nil : bytes[place] }
+  private var isAtEnd: Bool { position >= bytes.count }
+  private var peek: UInt8? { isAtEnd ? nil : bytes[position] }
 
   /// Skips white space.
   ///
   /// - Returns: Whether there was any.
   private mutating func skipWhitespace() -> Bool {
-    let start = place
-    while let byte = peek, ASCII.isWhitespace(byte) { place += 1 }
-    return place > start
+    let start = position
+    while let byte = peek, ASCII.isWhitespace(byte) { position += 1 }
+    return position > start
   }
 
   /// Skips commas and white space: empty elements of a list are ignored (RFC 9110 5.6.1.2).
   ///
   /// - Returns: Whether something follows.
   private mutating func skipSeparators() -> Bool {
-    while let byte = peek, byte == ASCII.comma || ASCII.isWhitespace(byte) { place += 1 }
+    while let byte = peek, byte == ASCII.comma || ASCII.isWhitespace(byte) { position += 1 }
     return !isAtEnd
   }
 
@@ -143,30 +143,30 @@ struct ChallengeReader {
   ///
   /// - Returns: Whether there was a `=`.
   private mutating func takeEquals() -> Bool {
-    let start = place
+    let start = position
     _ = skipWhitespace()
     if peek == ASCII.equals {
-      place += 1
+      position += 1
       return true
     }
-    place = start
+    position = start
     return false
   }
 
   /// Reads a token and returns it in lower case: schemes and names of parameters are case-insensitive.
   private mutating func token() -> String? {
-    let start = place
-    while let byte = peek, Self.isTokenByte(byte) { place += 1 }
-    guard place > start else { return nil }
-    return String(decoding: bytes[start..<place].map(\.asciiLowercased), as: UTF8.self)
+    let start = position
+    while let byte = peek, Self.isTokenByte(byte) { position += 1 }
+    guard position > start else { return nil }
+    return String(decoding: bytes[start..<position].map(\.asciiLowercased), as: UTF8.self)
   }
 
   /// Reads a value without quotes. Servers write base64 and paths that way, so each visible character is accepted that
   /// does not end a value.
   private mutating func looseToken() -> String? {
-    let start = place
-    while let byte = peek, byte > ASCII.space, byte < 0x7f, !Self.endsLooseToken(byte) { place += 1 }
-    return place > start ? String(decoding: bytes[start..<place], as: UTF8.self) : nil
+    let start = position
+    while let byte = peek, byte > ASCII.space, byte < 0x7f, !Self.endsLooseToken(byte) { position += 1 }
+    return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
   }
 
   private static func endsLooseToken(_ byte: UInt8) -> Bool {
@@ -177,15 +177,15 @@ struct ChallengeReader {
   ///
   /// - Returns: The text, or `nil` if the string does not end or contains a character that is not allowed.
   private mutating func quotedString() -> String? {
-    place += 1
+    position += 1
     var value: [UInt8] = []
     while let byte = peek {
-      place += 1
+      position += 1
       switch byte {
       case ASCII.quote: return String(decoding: value, as: UTF8.self)
       case ASCII.backslash:
         guard let escaped = peek, Self.mayBeQuoted(escaped) else { return nil }
-        place += 1
+        position += 1
         value.append(escaped)
       default:
         guard Self.mayBeQuoted(byte) else { return nil }
@@ -201,14 +201,14 @@ struct ChallengeReader {
   ///
   /// - Returns: The token, or `nil` if a parameter or another challenge follows. Then the position does not change.
   private mutating func token68() -> String? {
-    let start = place
-    while let byte = peek, Self.isToken68Byte(byte) { place += 1 }
-    guard place > start else { return nil }
-    while peek == ASCII.equals { place += 1 }
-    let end = place
+    let start = position
+    while let byte = peek, Self.isToken68Byte(byte) { position += 1 }
+    guard position > start else { return nil }
+    while peek == ASCII.equals { position += 1 }
+    let end = position
     _ = skipWhitespace()
     guard isAtEnd || peek == ASCII.comma else {
-      place = start
+      position = start
       return nil
     }
     return String(decoding: bytes[start..<end], as: UTF8.self)

@@ -42,17 +42,17 @@ public struct DigestResponse {
     }
 
     // RFC 7616 3.4 says which values are quoted and which must not be.
-    var words = [
+    var parameters = [
       name, "realm=\(quoted(challenge.realm))", "nonce=\(quoted(challenge.nonce))", "uri=\(quoted(request.target))",
     ]
-    if let algorithm = challenge.algorithm.text { words.append("algorithm=\(algorithm)") }
-    if let quality { words += ["qop=\(quality.rawValue)", "nc=\(count)"] }
+    if let algorithm = challenge.algorithm.text { parameters.append("algorithm=\(algorithm)") }
+    if let quality { parameters += ["qop=\(quality.rawValue)", "nc=\(count)"] }
     // Without a quality the client nonce is sent only for the session key, which the server cannot compute without it.
-    if quality != nil || challenge.algorithm.isSession { words.append("cnonce=\(quoted(clientNonce))") }
-    words.append("response=\"\(response)\"")
-    if let opaque = challenge.opaque { words.append("opaque=\(quoted(opaque))") }
-    if challenge.hashesUser { words.append("userhash=true") }
-    return "Digest " + words.joined(separator: ", ")
+    if quality != nil || challenge.algorithm.isSession { parameters.append("cnonce=\(quoted(clientNonce))") }
+    parameters.append("response=\"\(response)\"")
+    if let opaque = challenge.opaque { parameters.append("opaque=\(quoted(opaque))") }
+    if challenge.hashesUser { parameters.append("userhash=true") }
+    return "Digest " + parameters.joined(separator: ", ")
   }
 
   private var nonceCountText: String {

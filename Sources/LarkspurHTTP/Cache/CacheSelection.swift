@@ -108,8 +108,8 @@ public struct CacheHash: Hashable, Sendable {
     var digits: [UInt8] = []
     digits.reserveCapacity(32)
     for half in [UInt64(truncatingIfNeeded: value >> 64), UInt64(truncatingIfNeeded: value)] {
-      for place in 0..<16 {
-        let digit = UInt8(truncatingIfNeeded: half >> (60 - 4 * place)) & 15
+      for index in 0..<16 {
+        let digit = UInt8(truncatingIfNeeded: half >> (60 - 4 * index)) & 15
         digits.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
       }
     }

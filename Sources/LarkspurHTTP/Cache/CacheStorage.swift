@@ -70,7 +70,7 @@ public enum CacheStorage {
       index = fields.index(from: index, nameLengths: lengthsOfUse)
       guard index < fields.count else { return false }
       let name = fields[index].name
-      if wordsOfUse.contains(where: { $0.matches(bytes, name) }) { return true }
+      if cacheFieldNames.contains(where: { $0.matches(bytes, name) }) { return true }
       index += 1
     }
   }
@@ -107,7 +107,7 @@ public enum CacheStorage {
   private static let cacheControl: CaseInsensitiveToken = "Cache-Control"
   private static let noStore: CaseInsensitiveToken = "no-store"
   private static let mustUnderstand: CaseInsensitiveToken = "must-understand"
-  private static let wordsOfUse: [CaseInsensitiveToken] = ["ETag", "Expires", "Cache-Control", "Last-Modified"]
+  private static let cacheFieldNames: [CaseInsensitiveToken] = ["ETag", "Expires", "Cache-Control", "Last-Modified"]
   private static let lengthsOfUse: UInt32 = 1 << 4 | 1 << 7 | 1 << 13
 
   /// Returns the fields to store: all but those of the connection or a proxy (RFC 9111 3.1) and those that `no-cache`

@@ -303,15 +303,15 @@ public struct CookieJar: Sendable {
     guard count > 0 else { return found }
     let bytes = name.utf8
     var hash = DomainHash()
-    var place = bytes.endIndex
-    while place > bytes.startIndex {
-      place = bytes.index(before: place)
-      hash.add(bytes[place])
-      let isStart = place == bytes.startIndex
-      guard hashes[hash.value] != nil, isStart || bytes[bytes.index(before: place)] == UInt8(ascii: ".") else {
+    var index = bytes.endIndex
+    while index > bytes.startIndex {
+      index = bytes.index(before: index)
+      hash.add(bytes[index])
+      let isStart = index == bytes.startIndex
+      guard hashes[hash.value] != nil, isStart || bytes[bytes.index(before: index)] == UInt8(ascii: ".") else {
         continue
       }
-      let domain = isStart ? name : String(name[place...])
+      let domain = isStart ? name : String(name[index...])
       if buckets[domain] != nil { found.append(domain) }
     }
     return found

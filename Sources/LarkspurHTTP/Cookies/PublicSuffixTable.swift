@@ -114,19 +114,19 @@ public struct PublicSuffixTable: Sendable {
     var start: Substring.Index?
     var isBelowWildcard = false
     var last = bytes.endIndex
-    var place = bytes.endIndex
-    while place > bytes.startIndex {
-      place = bytes.index(before: place)
-      hash.add(bytes[place])
-      let isLabelStart = place == bytes.startIndex || bytes[bytes.index(before: place)] == dot
-      guard isLabelStart, bytes[place] != dot else { continue }
-      let kinds = kinds(of: bytes[place...], hash)
+    var index = bytes.endIndex
+    while index > bytes.startIndex {
+      index = bytes.index(before: index)
+      hash.add(bytes[index])
+      let isLabelStart = index == bytes.startIndex || bytes[bytes.index(before: index)] == dot
+      guard isLabelStart, bytes[index] != dot else { continue }
+      let kinds = kinds(of: bytes[index...], hash)
       // The public suffix of an exception is the domain above it.
       if kinds.contains(.exception) { return last }
       // The last label is a public suffix without a rule.
-      if kinds.contains(.name) || isBelowWildcard || start == nil { start = place }
+      if kinds.contains(.name) || isBelowWildcard || start == nil { start = index }
       isBelowWildcard = kinds.contains(.wildcard)
-      last = place
+      last = index
     }
     return start ?? bytes.startIndex
   }

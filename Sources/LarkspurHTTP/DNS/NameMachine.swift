@@ -37,16 +37,16 @@ public enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
 /// ignored.
 public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   /// Number of a caller, unique for each call of `wanted(_:by:now:into:)`.
-  public typealias Waiter = UInt64
+  public typealias WaiterID = UInt64
   public typealias LookUp = UInt64
 
   public enum Action: Sendable, Equatable {
     case start(LookUp, HostName)
     /// Cancel the look-up: no caller waits for it any more.
     case cancel(LookUp, HostName)
-    case answer(Waiter, NameAnswer<Addresses>)
+    case answer(WaiterID, NameAnswer<Addresses>)
     /// Refuse the caller: `waitersMax` or `queuedNamesMax` is reached.
-    case refuse(Waiter)
+    case refuse(WaiterID)
   }
 
   public typealias Actions = [Action]
@@ -57,7 +57,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   }
 
   private struct Pending {
-    var waiters: Set<Waiter>
+    var waiters: Set<WaiterID>
     /// The running look-up, or `nil` while the name is queued.
     var lookUp: LookUp?
   }
@@ -69,7 +69,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   private var running: [LookUp: HostName] = [:]
   /// The abandoned ones among `running`: their source could not cancel them.
   private var left: Set<LookUp> = []
-  private var waiters: [Waiter: HostName] = [:]
+  private var waiters: [WaiterID: HostName] = [:]
   private var lookUpsBegun: LookUp = 0
 
   public init(limits: NameLimits = NameLimits()) {
@@ -87,7 +87,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
 
   // MARK: - Facts
 
-  public mutating func wanted(_ name: HostName, by waiter: Waiter, now: Deadline, into actions: inout Actions) {
+  public mutating func wanted(_ name: HostName, by waiter: WaiterID, now: Deadline, into actions: inout Actions) {
     if let entry = entries[name] {
       if entry.expiry > now { return actions.append(.answer(waiter, entry.answer)) }
       entries[name] = nil
@@ -107,7 +107,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   }
 
   /// The waiter has given up: its time is up, or it is cancelled.
-  public mutating func abandoned(by waiter: Waiter, into actions: inout Actions) {
+  public mutating func abandoned(by waiter: WaiterID, into actions: inout Actions) {
     guard let name = waiters.removeValue(forKey: waiter), var wait = pending[name] else { return }
     wait.waiters.remove(waiter)
     pending[name] = wait
@@ -151,7 +151,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
 
   private var mayStart: Bool { running.count - min(left.count, limits.abandonedLookUpsMax) < limits.lookUpsMax }
 
-  private mutating func start(_ name: HostName, for waiters: Set<Waiter>, _ actions: inout Actions) {
+  private mutating func start(_ name: HostName, for waiters: Set<WaiterID>, _ actions: inout Actions) {
     lookUpsBegun += 1
     running[lookUpsBegun] = name
     pending[name] = Pending(waiters: waiters, lookUp: lookUpsBegun)

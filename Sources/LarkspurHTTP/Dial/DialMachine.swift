@@ -59,8 +59,8 @@ public struct DialMachine: Sendable {
   }
 
   public mutating func attemptFailed(_ attempt: Int, now: Deadline, into actions: inout Actions) {
-    guard state == .racing, let place = running.firstIndex(of: attempt) else { return }
-    running.remove(at: place)
+    guard state == .racing, let index = running.firstIndex(of: attempt) else { return }
+    running.remove(at: index)
     startNext(now, &actions)
   }
 

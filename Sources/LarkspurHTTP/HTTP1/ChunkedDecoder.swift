@@ -46,7 +46,7 @@ public struct ChunkedDecoder {
   public init(trailersMayEndWithLF: Bool = false) { self.trailersMayEndWithLF = trailersMayEndWithLF }
 
   /// The part of the response that an end of the connection would cut off now.
-  var place: ResponseError.Place {
+  var truncationPoint: ResponseError.TruncationPoint {
     if case .trailers = state { return .trailers }
     return .chunkedBody
   }

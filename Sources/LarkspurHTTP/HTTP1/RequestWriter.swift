@@ -100,16 +100,18 @@ public struct RequestWriter: Sendable {
     guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
     let span = name.utf8Span.span
     // RFC 9112 3.2: a second Host line makes a request invalid, and two servers may see two different hosts.
-    guard !isReserved(name), !Word.host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
+    guard !isReserved(name), !KnownToken.host.matches(span, span.indices) else { throw .fieldReserved(name: name) }
     // RFC 9110 11.7.2: this field is for the proxy, and must not reach a server behind it.
     guard recipient == .proxy || !isForProxies(name) else { throw .fieldForProxies(name: name) }
-    if Word.upgrade.matches(span, span.indices) { context.offersUpgrade = true }
-    if Word.connection.matches(span, span.indices) {
+    if KnownToken.upgrade.matches(span, span.indices) { context.offersUpgrade = true }
+    if KnownToken.connection.matches(span, span.indices) {
       // RFC 9112 9.6: after `close` no further request is sent, whatever the server answers.
       let options = value.split(separator: ",").map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
       if options.contains("close") { context.closesConnection = true }
     }
-    if Word.expect.matches(span, span.indices), value.lowercased() == "100-continue" { context.expectsContinue = true }
+    if KnownToken.expect.matches(span, span.indices), value.lowercased() == "100-continue" {
+      context.expectsContinue = true
+    }
     append(name, value)
   }
 
@@ -249,12 +251,12 @@ private func isToken(_ text: String) -> Bool {
 /// Returns whether a field of this name delimits the body.
 private func isReserved(_ name: String) -> Bool {
   let span = name.utf8Span.span
-  return Word.contentLength.matches(span, span.indices) || Word.transferEncoding.matches(span, span.indices)
+  return KnownToken.contentLength.matches(span, span.indices) || KnownToken.transferEncoding.matches(span, span.indices)
 }
 
 private func isForProxies(_ name: String) -> Bool {
   let span = name.utf8Span.span
-  return Word.proxyAuthorization.matches(span, span.indices)
+  return KnownToken.proxyAuthorization.matches(span, span.indices)
 }
 
 private func isFieldValue(_ text: String) -> Bool {

@@ -42,12 +42,12 @@ public enum ResponseError: Error, Hashable, Sendable {
   case chunkEndMissing
   case trailersTooLarge(limit: Int)
   /// The connection ended inside the response.
-  case truncated(Place)
+  case truncated(TruncationPoint)
   /// Bytes that belong to no request.
   case unsolicitedBytes
 
   /// The part of the response that the end of the connection cut off.
-  public enum Place: Hashable, Sendable {
+  public enum TruncationPoint: Hashable, Sendable {
     /// No byte of the response had arrived.
     case beforeHead
     /// The status line of the final response was not complete. Interim responses may have come before it.

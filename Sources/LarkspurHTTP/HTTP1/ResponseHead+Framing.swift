@@ -26,16 +26,16 @@ extension ResponseHead {
       index = fields.index(from: index + 1, nameLengths: Self.framingNameLengths)
       switch entry.nameCount {
       case 10:
-        if Word.connection.matches(head, entry.name) {
+        if KnownToken.connection.matches(head, entry.name) {
           says.read(head, entry.value)
-        } else if Word.keepAlive.matches(head, entry.name) {
+        } else if KnownToken.keepAlive.matches(head, entry.name) {
           hasKeepAlive = true
         }
-      case 14 where Word.contentLength.matches(head, entry.name):
+      case 14 where KnownToken.contentLength.matches(head, entry.name):
         let repeated = length
         length = try ContentLength(head, entry.value)
         guard repeated == nil || repeated == length else { throw .contentLengthConflicting }
-      case 17 where Word.transferEncoding.matches(head, entry.name):
+      case 17 where KnownToken.transferEncoding.matches(head, entry.name):
         codings.read(head, entry.value)
       default:
         continue
@@ -119,7 +119,7 @@ private struct TransferCodings {
     isPresent = true
     var elements = ListElements(value)
     while let element = elements.next(in: head) {
-      if Word.chunked.matches(head, element) { chunked += 1 } else { others += 1 }
+      if KnownToken.chunked.matches(head, element) { chunked += 1 } else { others += 1 }
     }
   }
 }
@@ -130,14 +130,14 @@ private struct ConnectionOptions {
 
   mutating func read(_ head: Span<UInt8>, _ value: Range<Int>) {
     // Performance: most servers send `keep-alive` alone, which needs no list parsing.
-    if Word.keepAlive.matches(head, value) {
+    if KnownToken.keepAlive.matches(head, value) {
       keepAlive = true
       return
     }
     var elements = ListElements(value)
     while let element = elements.next(in: head) {
-      if Word.close.matches(head, element) { close = true }
-      if Word.keepAlive.matches(head, element) { keepAlive = true }
+      if KnownToken.close.matches(head, element) { close = true }
+      if KnownToken.keepAlive.matches(head, element) { keepAlive = true }
     }
   }
 }

@@ -211,21 +211,21 @@ public struct ResponseParser: ~Copyable {
   /// - Returns: Whether this end completes the response; `false` if no response was expected or a tunnel has begun.
   /// - Throws: `ResponseError.truncated` if the response is incomplete, or the error of an earlier failure.
   public mutating func peerClosed(unread: Int) throws(ResponseError) -> Bool {
-    let place: ResponseError.Place
+    let point: ResponseError.TruncationPoint
     switch state {
     case .idle, .tunnel: return false
     case .untilClose, .ending:
       state = .idle
       return true
-    case .statusLine where unread == 0 && interimCount == 0: place = .beforeHead
-    case .statusLine, .reason, .statusLF, .afterInterim: place = .statusLine
-    case .fields: place = .head
-    case .length: place = .body(missing: remaining)
-    case .chunked: place = chunked.place
+    case .statusLine where unread == 0 && interimCount == 0: point = .beforeHead
+    case .statusLine, .reason, .statusLF, .afterInterim: point = .statusLine
+    case .fields: point = .head
+    case .length: point = .body(missing: remaining)
+    case .chunked: point = chunked.truncationPoint
     case .failed: throw failure
     }
     state = .failed
-    failure = .truncated(place)
+    failure = .truncated(point)
     throw failure
   }
 

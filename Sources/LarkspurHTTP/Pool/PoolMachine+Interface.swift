@@ -1,10 +1,10 @@
 /// The interface between `PoolMachine` and its shell.
 extension PoolMachine {
-  public struct Ticket: Hashable, Sendable {
+  public struct RequestID: Hashable, Sendable {
     public let index: Int
     let generation: UInt32
     /// Sequence number of the request: an earlier request has a smaller one.
-    public let order: UInt64
+    public let sequenceNumber: UInt64
   }
 
   public struct ConnectionID: Hashable, Sendable {
@@ -27,8 +27,8 @@ extension PoolMachine {
   }
 
   public enum Action: Hashable, Sendable {
-    case run(Ticket, on: ConnectionID)
-    case fail(Ticket, Failure)
+    case run(RequestID, on: ConnectionID)
+    case fail(RequestID, Failure)
     case dial(ConnectionID, to: EndpointID)
     /// Close the connection, or cancel its dial.
     case close(ConnectionID)
@@ -47,9 +47,9 @@ extension PoolMachine {
     public var isPipelinable = false
     /// Whether the request needs a connection that has served no request before, because its last one was dead.
     public var wantsFresh = false
-    /// The order of the request's earlier ticket, which gives the request its old position in the queue; `nil` for a
-    /// new request.
-    public var order: UInt64?
+    /// The sequence number of the request's earlier ID, which gives the request its old position in the queue; `nil`
+    /// for a new request.
+    public var sequenceNumber: UInt64?
 
     public init() {}
   }

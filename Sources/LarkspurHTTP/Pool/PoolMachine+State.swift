@@ -26,16 +26,16 @@ extension PoolMachine {
     var idleUntil = Deadline.never
     /// How long the connection may be idle: the smaller of the pool's limit and the server's.
     var idleNanoseconds: UInt64 = 0
-    /// The order that the next new request had when the dial started. Requests of a smaller order are older than the
-    /// dial.
+    /// The sequence number of the next new request when the dial started. Requests with a smaller one are older than
+    /// the dial.
     var dialedBefore: UInt64 = 0
     /// Whether a connection that is still being opened may serve at most one request, which has to be waiting when the
     /// dial succeeds.
     var servesOnce = false
     /// Since when the dial is orphaned, which means that no request waits for it. `nil` otherwise.
-    var surplusSince: Deadline?
+    var orphanedSince: Deadline?
 
-    var isSurplus: Bool { surplusSince != nil }
+    var isOrphaned: Bool { orphanedSince != nil }
 
     /// Counts a request that starts on the connection.
     mutating func began(_ isPipelinable: Bool) {
@@ -71,7 +71,7 @@ extension PoolMachine {
     var members: [Int] = []
     var dialing = 0
     /// Number of orphaned dials, which are included in `dialing`.
-    var surplus = 0
+    var orphanedCount = 0
     /// Idle connections, the latest to become idle last. May hold connections that have been closed since.
     var idle: [ConnectionID] = []
     var idleCount = 0

@@ -27,18 +27,18 @@ import LarkspurBytes
 /// these.
 ///
 /// The machine does not know hosts, bytes, sockets or the clock. Invariants: a request gets one `run` or one `fail` for
-/// each ticket, unless the ticket is cancelled before; a connection gets exactly one `close` unless it reported its end
-/// itself; limits hold after each fact; an endpoint without connections and without waiting requests is forgotten.
+/// each request, unless the request is cancelled before; a connection gets exactly one `close` unless it reported its
+/// end itself; limits hold after each fact; an endpoint without connections and without waiting requests is forgotten.
 public struct PoolMachine: Sendable {
   private let limits: PoolLimits
   private let idleNanosecondsMax: UInt64
-  private var tickets = PoolTickets()
+  private var requestTable = PoolRequestTable()
   var connections: [Connection] = []
   private var freeConnections: [Int] = []
   var endpoints: [Endpoint] = []
   private var freeEndpoints: [Int] = []
   private var stalled: [Int] = []
-  private var ordersGiven: UInt64 = 0
+  private var nextSequenceNumber: UInt64 = 0
   private var isClosed = false
 
   /// Number of connections to all endpoints, including those being opened.
@@ -46,7 +46,7 @@ public struct PoolMachine: Sendable {
   public private(set) var waitingCount = 0
   public private(set) var idleCount = 0
   /// Number of orphaned dials to all endpoints.
-  var surplusCount = 0
+  var orphanedCount = 0
   /// When `timerFired` is due. There may be nothing to do by then.
   public internal(set) var timer = Deadline.never
 
@@ -80,64 +80,63 @@ public struct PoolMachine: Sendable {
 
   /// Gives the request a connection, or queues it.
   ///
-  /// - Returns: The ticket that the request's `run` or `fail` action names, or `nil` if the endpoint has been
-  ///   forgotten.
+  /// - Returns: The ID that the request's `run` or `fail` action names, or `nil` if the endpoint has been forgotten.
   public mutating func requested(
     _ endpoint: EndpointID, _ demand: Demand, now: Deadline, into actions: inout Actions
-  ) -> Ticket? {
+  ) -> RequestID? {
     let index = endpoint.index
     guard endpoints.indices.contains(index), endpoints[index].generation == endpoint.generation,
       endpoints[index].isUsed
     else { return nil }
-    let ticket = tickets.issue(order: demand.order ?? ordersGiven)
-    if demand.order == nil { ordersGiven += 1 }
+    let requestID = requestTable.issue(sequenceNumber: demand.sequenceNumber ?? nextSequenceNumber)
+    if demand.sequenceNumber == nil { nextSequenceNumber += 1 }
     guard !isClosed else {
-      fail(ticket, .closed, &actions)
+      fail(requestID, .closed, &actions)
       forgetIfUnused(index, &actions)
-      return ticket
+      return requestID
     }
     if !demand.wantsFresh, let connection = takeFree(of: index, demand.isPipelinable, now, &actions) {
-      tickets.release(ticket)
-      actions.append(.run(ticket, on: id(connection)))
-      return ticket
+      requestTable.release(requestID)
+      actions.append(.run(requestID, on: id(connection)))
+      return requestID
     }
     guard waitingCount < limits.waitingMax else {
-      fail(ticket, .tooManyWaiting, &actions)
+      fail(requestID, .tooManyWaiting, &actions)
       forgetIfUnused(index, &actions)
-      return ticket
+      return requestID
     }
-    wait(ticket, at: index, demand)
+    wait(requestID, at: index, demand)
     settle(index, now, &actions)
-    return ticket
+    return requestID
   }
 
   /// Starts a request on an idle connection, if there is one and no other request waits for it.
   ///
-  /// Performance: most requests find an idle connection, and this path needs neither a ticket nor an action.
+  /// Performance: most requests find an idle connection, and this path needs neither an ID nor an action.
   ///
-  /// - Returns: The connection and the request's order, which is `Demand.order` if the request has to be repeated; or
-  ///   `nil` if the request has to wait: then call `requested(_:_:now:into:)`.
+  /// - Returns: The connection and the request's sequence number, which is `Demand.sequenceNumber` if the request has
+  ///   to be repeated; or `nil` if the request has to wait: then call `requested(_:_:now:into:)`.
   public mutating func took(
     _ endpoint: EndpointID, isPipelinable: Bool, now: Deadline, into actions: inout Actions
-  ) -> (id: ConnectionID, order: UInt64)? {
+  ) -> (id: ConnectionID, sequenceNumber: UInt64)? {
     let index = endpoint.index
     guard endpoints.indices.contains(index), endpoints[index].generation == endpoint.generation,
       endpoints[index].isUsed, !isClosed, let connection = takeFree(of: index, isPipelinable, now, &actions)
     else { return nil }
-    ordersGiven += 1
-    return (id(connection), ordersGiven - 1)
+    nextSequenceNumber += 1
+    return (id(connection), nextSequenceNumber - 1)
   }
 
   /// Withdraws a waiting request.
-  public mutating func cancelled(_ ticket: Ticket, now: Deadline, into actions: inout Actions) {
-    guard let (index, wantsFresh) = tickets.takeBack(ticket) else { return }
+  public mutating func cancelled(_ requestID: RequestID, now: Deadline, into actions: inout Actions) {
+    guard let (index, wantsFresh) = requestTable.withdraw(requestID) else { return }
     waitingCount -= 1
     if wantsFresh {
-      endpoints[index].wantingFresh.gaveUp(tickets)
+      endpoints[index].wantingFresh.withdrew(requestTable)
     } else {
-      endpoints[index].waiting.gaveUp(tickets)
+      endpoints[index].waiting.withdrew(requestTable)
     }
-    findSurplus(of: index, now, &actions)
+    markOrphaned(of: index, now, &actions)
     forgetIfUnused(index, &actions)
   }
 
@@ -151,13 +150,15 @@ public struct PoolMachine: Sendable {
     connections[id.index].idleNanoseconds = idleNanosecondsMax
     connections[id.index].servesUntil = limits.ageMax.map(now.advanced) ?? .never
     endpoints[endpoint].dialsAfter = now
-    if let place = endpoints[endpoint].wantingFresh.take(tickets) ?? endpoints[endpoint].waiting.take(tickets) {
-      runWaiting(place, on: id.index, &actions)
+    if let request = endpoints[endpoint].wantingFresh.take(requestTable)
+      ?? endpoints[endpoint].waiting.take(requestTable)
+    {
+      runWaiting(request, on: id.index, &actions)
     } else {
       becameFree(id.index, now, &actions)
     }
     settle(endpoint, now, &actions)
-    if surplusCount > 0 { roomWasMade(now, &actions) }
+    if orphanedCount > 0 { roomWasMade(now, &actions) }
   }
 
   /// The connection could not be opened.
@@ -179,13 +180,13 @@ public struct PoolMachine: Sendable {
     if dialsCounted(endpoint, now) == 0 {
       // Dials that run at the same time count as one failure. A shortage on this machine says nothing about the host.
       if !isOurs { endpoints[endpoint].failedDials += 1 }
-      var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, tickets)
+      var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, requestTable)
       // Running connections will serve the waiting requests, unless their exchanges never end.
       if !isServed(endpoint, now) || endpoints[endpoint].failedDials >= Self.dialFailuresMax {
-        lost += endpoints[endpoint].waiting.takeAll(before: before, tickets)
+        lost += endpoints[endpoint].waiting.takeAll(before: before, requestTable)
       }
       waitingCount -= lost.count
-      for place in lost { fail(place.ticket, .dialFailed, &actions) }
+      for request in lost { fail(request.id, .dialFailed, &actions) }
       settle(endpoint, now, &actions)
     }
     roomWasMade(now, &actions)
@@ -208,7 +209,7 @@ public struct PoolMachine: Sendable {
     guard ending.isReusable else { return retire(id, now, &actions) }
     if connections[id.index].inFlight == 0 { becameFree(id.index, now, &actions) }
     if endpoints[endpoint].waitingCount > 0 { settle(endpoint, now, &actions) }
-    if endpoints[endpoint].dialing > 0 { findSurplus(of: endpoint, now, &actions) }
+    if endpoints[endpoint].dialing > 0 { markOrphaned(of: endpoint, now, &actions) }
   }
 
   /// The server closed an idle or running connection, or the connection broke.
@@ -260,10 +261,10 @@ public struct PoolMachine: Sendable {
     isClosed = true
     for index in endpoints.indices where endpoints[index].isUsed {
       let waiting =
-        endpoints[index].wantingFresh.takeAll(before: .max, tickets)
-        + endpoints[index].waiting.takeAll(before: .max, tickets)
+        endpoints[index].wantingFresh.takeAll(before: .max, requestTable)
+        + endpoints[index].waiting.takeAll(before: .max, requestTable)
       waitingCount -= waiting.count
-      for place in waiting { fail(place.ticket, .closed, &actions) }
+      for request in waiting { fail(request.id, .closed, &actions) }
     }
     for index in connections.indices {
       switch connections[index].phase {
@@ -300,25 +301,25 @@ public struct PoolMachine: Sendable {
   /// Gives free connections to waiting requests, and dials the connections that are missing.
   private mutating func settle(_ endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
     guard !isClosed else { return }
-    while let place = endpoints[endpoint].waiting.peek(tickets),
+    while let request = endpoints[endpoint].waiting.peek(requestTable),
       let connection = takeIdle(of: endpoint, now, &actions)
-        ?? (mayDial(endpoint, now) ? nil : takeRunning(of: endpoint, for: place, now))
+        ?? (mayDial(endpoint, now) ? nil : takeRunning(of: endpoint, for: request, now))
     {
-      _ = endpoints[endpoint].waiting.take(tickets)
-      runWaiting(place, on: connection, &actions)
+      _ = endpoints[endpoint].waiting.take(requestTable)
+      runWaiting(request, on: connection, &actions)
     }
     while dialsCounted(endpoint, now) < dialsWanted(endpoint, now) {
-      if endpoints[endpoint].members.count >= limits.perEndpointMax, !giveUpSurplus(of: endpoint, now, &actions) {
+      if endpoints[endpoint].members.count >= limits.perEndpointMax, !closeOrphaned(of: endpoint, now, &actions) {
         // Only requests for a fresh connection are left: an idle connection makes room for one.
         guard let connection = takeIdle(of: endpoint, now, &actions) else { return }
         connections[connection].phase = .running
         close(connection, &actions)
       }
-      guard connectionCount < limits.totalMax || evictIdle(&actions) || giveUpSurplus(for: endpoint, now, &actions)
+      guard connectionCount < limits.totalMax || evictIdle(&actions) || closeOrphaned(for: endpoint, now, &actions)
       else { return stall(endpoint) }
       dial(endpoint, &actions)
     }
-    findSurplus(of: endpoint, now)
+    markOrphaned(of: endpoint, now)
   }
 
   /// Number of dials that should be in progress.
@@ -335,7 +336,7 @@ public struct PoolMachine: Sendable {
   private func mayDial(_ endpoint: Int, _ now: Deadline) -> Bool {
     !isSpared(endpoint, now)
       && endpoints[endpoint].members.count
-        - surplusCount(of: endpoint, now, after: OrphanedDialAge.places) < limits.perEndpointMax
+        - orphanedCount(of: endpoint, now, after: OrphanedDialAge.replaceable) < limits.perEndpointMax
       && (connectionCount < limits.totalMax || idleCount > 0)
   }
 
@@ -351,7 +352,7 @@ public struct PoolMachine: Sendable {
     // An endpoint that finds no room goes to the end of the list.
     var left = stalled.count
     while left > 0, !stalled.isEmpty,
-      connectionCount < limits.totalMax || idleCount > 0 || !usableSurplus(now).isEmpty
+      connectionCount < limits.totalMax || idleCount > 0 || !replaceableDials(now).isEmpty
     {
       left -= 1
       let endpoint = stalled.removeFirst()
@@ -377,8 +378,8 @@ public struct PoolMachine: Sendable {
 
   /// Returns the running connection with the fewest requests in flight, among those that may take one more by
   /// pipelining.
-  private func takeRunning(of endpoint: Int, for place: PoolQueue.Place, _ now: Deadline) -> Int? {
-    guard limits.pipelineDepth > 1, place.isPipelinable else { return nil }
+  private func takeRunning(of endpoint: Int, for request: PoolQueue.Request, _ now: Deadline) -> Int? {
+    guard limits.pipelineDepth > 1, request.isPipelinable else { return nil }
     var best: Int?
     for index in endpoints[endpoint].members {
       let connection = connections[index]
@@ -402,16 +403,16 @@ public struct PoolMachine: Sendable {
     return connection
   }
 
-  private mutating func runWaiting(_ place: PoolQueue.Place, on index: Int, _ actions: inout Actions) {
+  private mutating func runWaiting(_ request: PoolQueue.Request, on index: Int, _ actions: inout Actions) {
     waitingCount -= 1
-    connections[index].began(place.isPipelinable)
-    tickets.release(place.ticket)
-    actions.append(.run(place.ticket, on: id(index)))
+    connections[index].began(request.isPipelinable)
+    requestTable.release(request.id)
+    actions.append(.run(request.id, on: id(index)))
   }
 
-  private mutating func fail(_ ticket: Ticket, _ failure: Failure, _ actions: inout Actions) {
-    tickets.release(ticket)
-    actions.append(.fail(ticket, failure))
+  private mutating func fail(_ requestID: RequestID, _ failure: Failure, _ actions: inout Actions) {
+    requestTable.release(requestID)
+    actions.append(.fail(requestID, failure))
   }
 
   /// Gives a connection that has no request in flight to a waiting request, makes it idle, or closes it.
@@ -421,8 +422,8 @@ public struct PoolMachine: Sendable {
       connections[index].phase = .running
       return retire(id(index), now, &actions)
     }
-    if endpoints[endpoint].waiting.count > 0, let place = endpoints[endpoint].waiting.take(tickets) {
-      return runWaiting(place, on: index, &actions)
+    if endpoints[endpoint].waiting.count > 0, let request = endpoints[endpoint].waiting.take(requestTable) {
+      return runWaiting(request, on: index, &actions)
     }
     let until = connections[index].rests(from: now)
     timer = min(timer, until)
@@ -443,7 +444,7 @@ public struct PoolMachine: Sendable {
     connection.phase = .dialing
     connection.endpoint = endpoint
     connection.member = endpoints[endpoint].members.count
-    connection.dialedBefore = ordersGiven
+    connection.dialedBefore = nextSequenceNumber
     connections[index] = connection
     connectionCount += 1
     endpoints[endpoint].members.append(index)
@@ -515,14 +516,14 @@ public struct PoolMachine: Sendable {
     freeEndpoints.append(index)
   }
 
-  private mutating func wait(_ ticket: Ticket, at endpoint: Int, _ demand: Demand) {
-    tickets.wait(ticket, at: endpoint, wantsFresh: demand.wantsFresh)
+  private mutating func wait(_ requestID: RequestID, at endpoint: Int, _ demand: Demand) {
+    requestTable.wait(requestID, at: endpoint, wantsFresh: demand.wantsFresh)
     waitingCount += 1
-    let place = PoolQueue.Place(ticket: ticket, priority: demand.priority, isPipelinable: demand.isPipelinable)
+    let request = PoolQueue.Request(id: requestID, priority: demand.priority, isPipelinable: demand.isPipelinable)
     if demand.wantsFresh {
-      endpoints[endpoint].wantingFresh.insert(place)
+      endpoints[endpoint].wantingFresh.insert(request)
     } else {
-      endpoints[endpoint].waiting.insert(place)
+      endpoints[endpoint].waiting.insert(request)
     }
   }
 

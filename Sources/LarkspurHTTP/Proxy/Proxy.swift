@@ -71,8 +71,8 @@ public struct Proxy: Hashable, Sendable {
   /// Reads `[scheme://][user[:password]@]host[:port][/path]`. Without a scheme the kind is `http`; `socks` means
   /// `socks4`. The path is ignored, as in curl.
   public init(_ text: String) throws(Invalid) {
-    let (kind, place) = try Self.splitKind(Array(text.utf8)[...])
-    var rest = place
+    let (kind, afterScheme) = try Self.splitKind(Array(text.utf8)[...])
+    var rest = afterScheme
     var credentials: Credentials?
     // RFC 3986 3.2.1 does not allow `@` in a password. If a password has one all the same, the last `@` ends it.
     if let at = rest.lastIndex(of: UInt8(ascii: "@")) {

@@ -45,8 +45,8 @@ public struct TunnelMachine: Sendable {
 
   public typealias Actions = [Action]
 
-  /// The head of an answer.
-  public struct Answer: Hashable, Sendable {
+  /// The head of a response to CONNECT.
+  public struct Response: Hashable, Sendable {
     public var status: Int
     public var reason: String
     /// The values of `Proxy-Authenticate`.
@@ -97,24 +97,24 @@ public struct TunnelMachine: Sendable {
     ask(&actions)
   }
 
-  public mutating func answered(_ answer: Answer, into actions: inout Actions) {
+  public mutating func answered(_ response: Response, into actions: inout Actions) {
     guard state == .asking else { return }
     isUsed = true
-    switch answer.status {
+    switch response.status {
     case 200..<300:
       state = .over
       actions.append(.establish)
     // RFC 9110 15.5.8.
     case 407 where requests < Self.requestsMax:
-      isConnected = answer.isPersistent
+      isConnected = response.isPersistent
       if isConnected {
-        state = .draining(challenges: answer.challenges)
+        state = .draining(challenges: response.challenges)
         actions.append(.drain(bytesMax: Self.drainBytesMax))
       } else {
-        authorize(answer.challenges, &actions)
+        authorize(response.challenges, &actions)
       }
     case 407: fail(.tooManyChallenges(limit: Self.requestsMax), &actions)
-    default: fail(.refused(status: answer.status, reason: answer.reason), &actions)
+    default: fail(.refused(status: response.status, reason: response.reason), &actions)
     }
   }
 

@@ -92,9 +92,9 @@ extension Errno: CustomStringConvertible {
   /// The kernel's message with the constant's name, for example `Connection refused (ECONNREFUSED)`.
   public var description: String {
     // Safe: the message is NUL-terminated, and is in `buffer` or in static memory.
-    let words = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
-      unsafe String(cString: larkspur_error_words(rawValue, buffer.baseAddress, buffer.count))
+    let message = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+      unsafe String(cString: larkspur_error_message(rawValue, buffer.baseAddress, buffer.count))
     }
-    return "\(words) (\(Self.names[self] ?? "errno \(rawValue)"))"
+    return "\(message) (\(Self.names[self] ?? "errno \(rawValue)"))"
   }
 }

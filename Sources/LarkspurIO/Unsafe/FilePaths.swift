@@ -28,10 +28,10 @@ public enum FilePaths {
 
   /// Returns the path of an existing file without symbolic links.
   public static func resolved(_ path: String) throws(Errno) -> String {
-    guard let words = unsafe realpath(path, nil) else { throw .current }
+    guard let resolved = unsafe realpath(path, nil) else { throw .current }
     // Safe: realpath returns a NUL-terminated string that the caller must free.
-    defer { unsafe free(words) }
-    return unsafe String(cString: words)
+    defer { unsafe free(resolved) }
+    return unsafe String(cString: resolved)
   }
 
   /// Returns the path at which a file would be created for `path`. Follows symbolic links, also to files that do not
@@ -51,12 +51,12 @@ public enum FilePaths {
 
   /// Returns the target of a symbolic link, or `nil` if the path is not one.
   private static func link(at path: String) -> String? {
-    var words = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    let count = unsafe words.withUnsafeMutableBytes { room in
+    var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe target.withUnsafeMutableBytes { room in
       // Safe: the kernel writes at most `room.count` bytes.
       unsafe room.assumingMemoryBound(to: CChar.self).baseAddress.map { unsafe readlink(path, $0, room.count) } ?? -1
     }
-    return count > 0 ? String(decoding: words[..<count], as: UTF8.self) : nil
+    return count > 0 ? String(decoding: target[..<count], as: UTF8.self) : nil
   }
 
   /// Renames the file, and replaces a file at the other path in one step.

@@ -33,11 +33,11 @@ public enum NameLookup {
       if error == EAI_MEMORY { throw .unavailable(.noMemory) }
       if error == EAI_SYSTEM { throw .failed("\(cause)") }
       // Safe: gai_strerror returns a constant string.
-      let words = unsafe String(cString: gai_strerror(error))
+      let message = unsafe String(cString: gai_strerror(error))
       switch error {
       case EAI_NONAME, Int32(LARKSPUR_EAI_NODATA), Int32(LARKSPUR_EAI_ADDRFAMILY):
-        throw .noSuchName(words)
-      default: throw .failed(words)
+        throw .noSuchName(message)
+      default: throw .failed(message)
       }
     }
     defer { unsafe freeaddrinfo(list) }

@@ -13,11 +13,11 @@ enum ErrorQueue {
 
   static func reason(of code: UInt) -> String? {
     // Safe: the message is a constant of OpenSSL.
-    guard code != 0, let words = unsafe larkspur_error_reason(code) else { return nil }
-    return unsafe String(cString: words)
+    guard code != 0, let message = unsafe larkspur_error_reason(code) else { return nil }
+    return unsafe String(cString: message)
   }
 
-  static func verificationWords(_ code: Int32) -> String {
+  static func verificationMessage(_ code: Int32) -> String {
     if code == Int32(larkspur_v_key_too_large) { return "a key is larger than 8192 bits, or its exponent than 64" }
     // Safe: the message is a constant of OpenSSL.
     return unsafe String(cString: X509_verify_cert_error_string(Int(code)))

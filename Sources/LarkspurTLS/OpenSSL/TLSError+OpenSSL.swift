@@ -6,17 +6,17 @@ extension TLSError {
   init(_ details: larkspur_tls_failure_details, isHandshake: Bool) {
     // Safe: plain numbers.
     let code = details.code
-    let words = ErrorQueue.reason(of: code)
+    let message = ErrorQueue.reason(of: code)
     if details.group == larkspur_tls_group_too_large {
       self.init(.keyTooLarge, reason: "the group for the key exchange has more than 4096 bits")
     } else if details.group == larkspur_tls_group_not_of_safe_prime {
       self.init(.weakKey, reason: "the group for the key exchange is not of a safe prime")
     } else if details.truncated {
-      self.init(isHandshake ? .connectionLost : .truncated, reason: words)
+      self.init(isHandshake ? .connectionLost : .truncated, reason: message)
     } else if let alert = UInt8(exactly: details.alert) {
-      self.init(unsafe Self.problem(alert, details), reason: words)
+      self.init(unsafe Self.problem(alert, details), reason: message)
     } else {
-      self.init(Self.problem(code), reason: words)
+      self.init(Self.problem(code), reason: message)
     }
   }
 

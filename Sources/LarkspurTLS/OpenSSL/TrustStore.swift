@@ -51,8 +51,8 @@ final class TrustStore: Sendable {
 
   private func readRootFile() {
     // Safe: the store locks itself.
-    let words = unsafe Certificate.text(larkspur_add_root_file(reference.pointer))
-    complaint.withLock { $0 = words.isEmpty ? nil : words }
+    let message = unsafe Certificate.text(larkspur_add_root_file(reference.pointer))
+    complaint.withLock { $0 = message.isEmpty ? nil : message }
   }
 
   private func add(_ certificates: [Certificate]) throws(TLSError) {
@@ -89,10 +89,10 @@ final class TrustStore: Sendable {
       complaint.withLock({ $0 != nil })
     else { return (result, verified) }
     readRootFile()
-    guard let words = complaint.withLock({ $0 }) else {
+    guard let message = complaint.withLock({ $0 }) else {
       return unsafe Self.take(verifyOnce(sent, for: server, date: date))
     }
-    return (VerificationResult(code: result.code, depth: result.depth, complaint: words), verified)
+    return (VerificationResult(code: result.code, depth: result.depth, complaint: message), verified)
   }
 
   /// Takes ownership of the lists and the message. The message counts only if a root is missing.
@@ -100,10 +100,10 @@ final class TrustStore: Sendable {
   private static func take(_ taken: larkspur_tls_verification_result) -> (VerificationResult, [Certificate]) {
     // Safe: the result is transferred.
     let (code, depth) = unsafe (taken.error, Int(taken.depth))
-    let words = unsafe Certificate.text(taken.complaint)
+    let message = unsafe Certificate.text(taken.complaint)
     let isRootMissing = VerificationResult.lacksRoot(code)
     return (
-      VerificationResult(code: code, depth: depth, complaint: isRootMissing && !words.isEmpty ? words : nil),
+      VerificationResult(code: code, depth: depth, complaint: isRootMissing && !message.isEmpty ? message : nil),
       unsafe Certificate.list(taking: taken.verified)
     )
   }

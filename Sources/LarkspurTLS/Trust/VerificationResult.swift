@@ -19,12 +19,12 @@ public struct VerificationResult: Hashable, Sendable {
   public var isTrusted: Bool { code == 0 }
 
   /// The complaint about the system's root file if there is one, or else OpenSSL's message for `code`.
-  public var words: String { complaint ?? ErrorQueue.verificationWords(code) }
+  public var message: String { complaint ?? ErrorQueue.verificationMessage(code) }
 
   /// The error with which the connection fails, or `nil` if the chain is valid.
   public var error: TLSError? {
     // A root file that cannot be read is not the server's fault.
     if let complaint { return TLSError(.trustStoreUnreadable, reason: complaint) }
-    return isTrusted ? nil : TLSError(Self.problem(code), reason: words + (depth > 0 ? ", issuer \(depth)" : ""))
+    return isTrusted ? nil : TLSError(Self.problem(code), reason: message + (depth > 0 ? ", issuer \(depth)" : ""))
   }
 }

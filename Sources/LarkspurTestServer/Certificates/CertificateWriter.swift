@@ -109,11 +109,11 @@ struct CertificateWriter {
   /// Makes the extensions that hold addresses: authority information access and CRL distribution points.
   private func pointers() throws(TestCA.Failure) -> [[UInt8]] {
     var extensions: [[UInt8]] = []
-    let places =
+    let locations =
       request.ocspURLs.map { ("1.3.6.1.5.5.7.48.1", $0) } + request.issuerURLs.map { ("1.3.6.1.5.5.7.48.2", $0) }
-    if !places.isEmpty {
+    if !locations.isEmpty {
       var content: [UInt8] = []
-      for (kind, url) in places {
+      for (kind, url) in locations {
         content += DER.sequence(try object(kind), Self.generalName(.uri(Array(url.utf8))))
       }
       extensions.append(try encode("1.3.6.1.5.5.7.1.1", false, DER.sequence(content)))

@@ -13,17 +13,17 @@ extension Connection {
     do throws(Wire.Failure) {
       try wire.secure(layer, fault)
       layer.describe(&handshake)
-      let place = core.record(handshake)
+      let recordNumber = core.record(handshake)
       let (core, described) = (core, handshake)
       layer.changed = { layer in
         var handshake = described
         layer.describeProgress(&handshake)
-        core.amendHandshake(place, with: handshake)
+        core.amendHandshake(recordNumber, with: handshake)
       }
       return .open
     } catch {
       layer.describe(&handshake)
-      handshake.failure = words(error, handshake)
+      handshake.failure = message(error, handshake)
       core.record(handshake)
       // Waits for the peer's close, so that a reset cannot overtake the alert that the client should read.
       wire.closeAfterPeer()
@@ -31,13 +31,13 @@ extension Connection {
     }
   }
 
-  private func words(_ failure: Wire.Failure, _ handshake: TestServer.Handshake) -> String {
+  private func message(_ failure: Wire.Failure, _ handshake: TestServer.Handshake) -> String {
     if let alert = handshake.alertsReceived.last(where: \.isFatal) { return "the client sent \(alert)" }
     if core.isStopping { return "the server was stopped" }
     return switch failure {
     case .ended, .closed: "the connection ended"
     case .broken(let error): "the connection broke: \(error)"
-    case .insecure(let words): words
+    case .insecure(let message): message
     }
   }
 }

@@ -85,8 +85,8 @@ final class Connection {
         try wire.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
       }
       try reader(wire).readBody(of: &request)
-    } catch RequestReader.Failure.malformed(let words) {
-      return try refuse(wire, 400, words)
+    } catch RequestReader.Failure.malformed(let message) {
+      return try refuse(wire, 400, message)
     } catch RequestReader.Failure.headTooLarge {
       return try refuse(wire, 431, "the head is longer than \(core.options.headBytesMax) bytes")
     }
@@ -108,7 +108,7 @@ final class Connection {
       if keepsAlive { return .open }
       wire.closeAfterPeer()
     } catch let failure as ResponseWriter.RouteFailure {
-      fail("\(request.method) \(request.target): \(failure.words)")
+      fail("\(request.method) \(request.target): \(failure.message)")
       // A reset shows the client that the body is not complete.
       wire.reset()
     }
@@ -116,14 +116,14 @@ final class Connection {
   }
 
   /// Answers a request that cannot be parsed, and records a failure: the client under test has a bug.
-  private func refuse(_ wire: Wire, _ status: Int, _ words: String) throws -> Outcome {
-    fail("malformed request: \(words)")
+  private func refuse(_ wire: Wire, _ status: Int, _ message: String) throws -> Outcome {
+    fail("malformed request: \(message)")
     let request = TestServer.Request(
       connection: number, ordinal: requestsRead, method: "GET", target: "/", version: "HTTP/1.1", fields: [:])
-    var response = TestServer.Response.json(["error": .string(words)], status: status)
+    var response = TestServer.Response.json(["error": .string(message)], status: status)
     response.closesConnection = true
     return try respond(response, to: request, on: wire)
   }
 
-  func fail(_ words: String) { core.fail("connection \(number), \(words)") }
+  func fail(_ message: String) { core.fail("connection \(number), \(message)") }
 }

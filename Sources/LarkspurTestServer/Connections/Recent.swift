@@ -1,4 +1,4 @@
-/// The latest of many records. Each record has a place: its index among all records since the beginning.
+/// The latest of many records. Each record has a number: its index among all records since the beginning.
 struct Recent<Record> {
   private var records: [Record] = []
   /// The number of older records that have been dropped from `records`.
@@ -9,7 +9,7 @@ struct Recent<Record> {
     self.countMax = max(countMax, 0)
   }
 
-  /// - Returns: The record's place.
+  /// - Returns: The record's number.
   mutating func append(_ record: Record) -> Int {
     records.append(record)
     // The older half is dropped at once, so that each record is moved at most once.
@@ -22,8 +22,8 @@ struct Recent<Record> {
   }
 
   /// Replaces a record, if it has not been dropped.
-  mutating func replace(_ place: Int, with record: Record) {
-    let index = place - forgotten
+  mutating func replace(_ recordNumber: Int, with record: Record) {
+    let index = recordNumber - forgotten
     if records.indices.contains(index) { records[index] = record }
   }
 

@@ -2,7 +2,7 @@
 struct ResponseWriter {
   /// A defect of a route's response, or an error that the route threw while the response was written.
   struct RouteFailure: Error {
-    let words: String
+    let message: String
   }
 
   let wire: Wire
@@ -65,7 +65,7 @@ struct ResponseWriter {
       } catch let failure as Wire.Failure {
         throw failure
       } catch {
-        throw RouteFailure(words: "its body ended with an error: \(error)")
+        throw RouteFailure(message: "its body ended with an error: \(error)")
       }
       if let announced, writer.count != announced { keepsAlive = false }
     }

@@ -216,42 +216,42 @@ final class ServerCore: Sendable {
 
   /// Records a request.
   ///
-  /// - Returns: The record's place among all requests since the start.
+  /// - Returns: The record's number among all requests since the start.
   @discardableResult
   func record(_ request: TestServer.Request) -> Int {
-    let (place, due) = state.withLock { state in
+    let (recordNumber, due) = state.withLock { state in
       (state.requests.append(request), Self.count(.requests, in: &state))
     }
     for suspension in due { suspension.set(.success(())) }
-    return place
+    return recordNumber
   }
 
   /// Replaces the record of a request, of which only the head was known, by the complete request.
-  func amendRequest(_ place: Int, with request: TestServer.Request) {
-    state.withLock { $0.requests.replace(place, with: request) }
+  func amendRequest(_ recordNumber: Int, with request: TestServer.Request) {
+    state.withLock { $0.requests.replace(recordNumber, with: request) }
   }
 
   var requests: [TestServer.Request] { state.withLock { $0.requests.latest } }
 
   /// Records a handshake.
   ///
-  /// - Returns: The record's place among all handshakes since the start.
+  /// - Returns: The record's number among all handshakes since the start.
   @discardableResult
   func record(_ handshake: TestServer.Handshake) -> Int {
-    let (place, due) = state.withLock { state in
+    let (recordNumber, due) = state.withLock { state in
       (state.handshakes.append(handshake), Self.count(.handshakes, in: &state))
     }
     for suspension in due { suspension.set(.success(())) }
-    return place
+    return recordNumber
   }
 
-  func amendHandshake(_ place: Int, with handshake: TestServer.Handshake) {
-    state.withLock { $0.handshakes.replace(place, with: handshake) }
+  func amendHandshake(_ recordNumber: Int, with handshake: TestServer.Handshake) {
+    state.withLock { $0.handshakes.replace(recordNumber, with: handshake) }
   }
 
   var handshakes: [TestServer.Handshake] { state.withLock { $0.handshakes.latest } }
 
-  func fail(_ words: String) { state.withLock { $0.failures.append(words) } }
+  func fail(_ message: String) { state.withLock { $0.failures.append(message) } }
 
   var failures: [String] { state.withLock { $0.failures } }
 

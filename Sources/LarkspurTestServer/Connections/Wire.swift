@@ -4,7 +4,7 @@ import LarkspurIO
 /// The operations of a connection's thread on its socket: buffered reads, writes, ends. Layers of TLS may stand
 /// between.
 ///
-/// LoopBound to that thread. `ServerCore` keeps a second reference to the socket in order to interrupt the thread.
+/// Confined to that thread. `ServerCore` keeps a second reference to the socket in order to interrupt the thread.
 final class Wire {
   /// The reason why no more bytes flow.
   enum Failure: Error {

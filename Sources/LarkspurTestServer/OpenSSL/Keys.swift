@@ -90,14 +90,14 @@ enum Keys {
     var count = 0
     // Safe: on success the function has allocated `count` bytes, which the caller frees.
     guard unsafe body(&out, &count) == 1, let bytes = unsafe out else {
-      throw TestCA.Failure(description: "cannot \(what): \(errorWords())")
+      throw TestCA.Failure(description: "cannot \(what): \(errorMessage())")
     }
     defer { unsafe larkspur_ca_free(bytes) }
     return unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
   }
 
   /// Returns the oldest error in OpenSSL's queue for this thread, in words, and clears the queue.
-  static func errorWords() -> String {
+  static func errorMessage() -> String {
     // Safe: the text is NUL-terminated and fits the buffer.
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       guard let base = buffer.baseAddress else { return "" }

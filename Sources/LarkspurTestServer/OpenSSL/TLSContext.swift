@@ -7,14 +7,14 @@ import CLarkspurTestServer
 final class TLSContext: @unchecked Sendable {
   /// The setting that OpenSSL refuses, and the reason, in words.
   struct Refused: Error {
-    let words: String
+    let message: String
   }
 
   let pointer: OpaquePointer
 
   init(_ tls: TestServer.TLS) throws(Refused) {
     // Safe: only `deinit` frees the context.
-    guard let pointer = unsafe larkspur_server_context_create() else { throw Refused(words: Keys.errorWords()) }
+    guard let pointer = unsafe larkspur_server_context_create() else { throw Refused(message: Keys.errorMessage()) }
     unsafe self.pointer = pointer
     try configure(tls)
   }
@@ -25,7 +25,7 @@ final class TLSContext: @unchecked Sendable {
   }
 
   private func check(_ what: String, _ result: Int32) throws(Refused) {
-    if result != 1 { throw Refused(words: "\(what): \(Keys.errorWords())") }
+    if result != 1 { throw Refused(message: "\(what): \(Keys.errorMessage())") }
   }
 
   private func configure(_ tls: TestServer.TLS) throws(Refused) {

@@ -40,7 +40,7 @@ final class TLSSession {
       return .failed(
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
           guard let base = buffer.baseAddress else { return "" }
-          unsafe larkspur_server_error_words(pointer, base, buffer.count)
+          unsafe larkspur_server_error_message(pointer, base, buffer.count)
           return unsafe String(cString: base)
         })
     }

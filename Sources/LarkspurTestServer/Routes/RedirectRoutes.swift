@@ -12,7 +12,7 @@ let redirectRoutes: [Router.Route] = [
   },
   Router.Route("*", "/redirect-to") { request in
     guard let url = request.query["url"], !url.utf8.contains(where: { $0 < 0x20 }) else {
-      throw Router.BadRequest(words: "url is to be given in the query")
+      throw Router.BadRequest(message: "url is to be given in the query")
     }
     return .response(.redirect(to: url, status: try request.queryNumber("status", in: 300...399, else: 302)))
   },

@@ -26,7 +26,7 @@ struct Router: Sendable {
   /// A request with a parameter that a built-in route cannot accept.
   struct BadRequest: Error {
     var status = 400
-    let words: String
+    let message: String
   }
 
   private var routes: [Route]
@@ -50,10 +50,10 @@ struct Router: Sendable {
       do {
         return try route.answer(request)
       } catch let error as BadRequest {
-        return .response(.json(["error": .string(error.words)], status: error.status))
+        return .response(.json(["error": .string(error.message)], status: error.status))
       } catch {
-        let words = "the route threw \(error)"
-        return .response(.json(["error": .string(words)], status: 500), complaint: words)
+        let message = "the route threw \(error)"
+        return .response(.json(["error": .string(message)], status: 500), complaint: message)
       }
     }
     if request.target == "*" { return .response(TestServer.Response(status: 204)) }
@@ -89,7 +89,7 @@ extension TestServer.Request {
 
   private static func number(_ text: String, _ name: String, _ range: ClosedRange<Int>) throws -> Int {
     guard let number = Int(text), range.contains(number) else {
-      throw Router.BadRequest(words: "\(name) is to be a number from \(range.lowerBound) to \(range.upperBound)")
+      throw Router.BadRequest(message: "\(name) is to be a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }

@@ -18,8 +18,8 @@ struct ScriptRunner {
   private let depth: Int
   /// The last request that was read.
   var request: TestServer.Request?
-  /// The place of `request` in the ledger.
-  private var place = 0
+  /// The number of the record of `request`.
+  private var recordNumber = 0
   /// The number of the step and of the steps around it, the outermost first.
   private var path: [Int] = []
   private var stepName = ""
@@ -38,8 +38,8 @@ struct ScriptRunner {
       switch error {
       case .routes: return .open
       case .quiet: break
-      case .failed(let words):
-        connection.fail("script step \(path.map(String.init).joined(separator: ".")) (\(stepName)): \(words)")
+      case .failed(let message):
+        connection.fail("script step \(path.map(String.init).joined(separator: ".")) (\(stepName)): \(message)")
       }
     }
     if wire.hasHalfClosed { wire.closeAfterPeer() } else { wire.close() }
@@ -139,7 +139,7 @@ struct ScriptRunner {
     do {
       let request = try connection.readHead(wire)
       self.request = request
-      place = connection.core.record(request)
+      recordNumber = connection.core.record(request)
     } catch .endedInHead(bytes: 0) where mayEnd {
       throw .quiet
     } catch {
@@ -155,7 +155,7 @@ struct ScriptRunner {
       throw failed(error)
     }
     self.request = request
-    connection.core.amendRequest(place, with: request)
+    connection.core.amendRequest(recordNumber, with: request)
   }
 
   private func failed(_ failure: RequestReader.Failure) -> End {
@@ -164,7 +164,7 @@ struct ScriptRunner {
     case .endedInHead(let bytes): .failed("only \(bytes) bytes of a head came before \(theEnd)")
     case .endedInBody: .failed("the body was not whole before \(theEnd)")
     case .headTooLarge: .failed("the head is longer than \(connection.core.options.headBytesMax) bytes")
-    case .malformed(let words): .failed("malformed request: \(words)")
+    case .malformed(let message): .failed("malformed request: \(message)")
     }
   }
 
@@ -223,7 +223,7 @@ struct ScriptRunner {
     } catch Wire.Failure.closed {
       throw .failed("the script has closed the connection already")
     } catch let failure as ResponseWriter.RouteFailure {
-      throw .failed(failure.words)
+      throw .failed(failure.message)
     } catch {
       throw .quiet
     }
@@ -246,8 +246,8 @@ struct ScriptRunner {
         try layer.perform(oddity, on: wire)
       } catch .closed {
         throw .failed("the script has closed the connection already")
-      } catch .insecure(let words) {
-        throw .failed(words)
+      } catch .insecure(let message) {
+        throw .failed(message)
       } catch {
         throw .quiet
       }

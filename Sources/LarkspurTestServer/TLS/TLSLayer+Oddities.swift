@@ -17,7 +17,7 @@ extension TLSLayer {
       case .ticket: session.sendTicket()
       case .renegotiation: session.requestRenegotiation()
       }
-    if case .failed(let words) = outcome { throw .insecure(words) }
+    if case .failed(let message) = outcome { throw .insecure(message) }
     try flush(to: wire)
   }
 }

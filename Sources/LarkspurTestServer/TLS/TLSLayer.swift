@@ -1,6 +1,6 @@
 /// A layer of TLS on a wire, above the socket or another layer of TLS.
 ///
-/// LoopBound to the connection's thread, like the wire.
+/// Confined to the connection's thread, like the wire.
 final class TLSLayer {
   /// The number of layers below this one.
   let depth: Int
@@ -47,7 +47,7 @@ final class TLSLayer {
       case .done: return
       case .wantsInput: guard try fill(from: wire) else { throw .ended }
       case .ended: throw .ended
-      case .failed(let words): throw .insecure(words)
+      case .failed(let message): throw .insecure(message)
       }
     }
   }
@@ -92,7 +92,7 @@ final class TLSLayer {
       case .done: return bytes
       case .wantsInput: guard try fill(from: wire) else { return [] }
       case .ended: return []
-      case .failed(let words): throw .insecure(words)
+      case .failed(let message): throw .insecure(message)
       }
     }
   }
@@ -143,7 +143,7 @@ final class TLSLayer {
         try flush(to: wire)
         guard try fill(from: wire) else { throw .ended }
       case .ended: throw .ended
-      case .failed(let words): throw .insecure(words)
+      case .failed(let message): throw .insecure(message)
       }
     }
   }

@@ -36,7 +36,7 @@ public final class BodyWriter: @unchecked Sendable {
   private var pieces: [[UInt8]] = []
   private var byteCount = 0
   private var trailers: [(name: String, value: String)] = []
-  private var waiting: [Answer<Void>] = []
+  private var waiting: [LoopPromise<Void>] = []
   /// The channel to wake when there is something to fetch.
   private weak var starved: Channel?
   private var task: Task<Void, Never>?
@@ -73,9 +73,9 @@ public final class BodyWriter: @unchecked Sendable {
     }
     wakeStarved()
     while byteCount >= Self.bytesMax, case .open = state {
-      let room = Answer<Void>()
+      let room = LoopPromise<Void>()
       waiting.append(room)
-      guard case .answered = await room.outcome(deadline: .never, on: loop) else { throw .cancelled }
+      guard case .fulfilled = await room.outcome(deadline: .never, on: loop) else { throw .cancelled }
     }
   }
 
@@ -145,7 +145,7 @@ public final class BodyWriter: @unchecked Sendable {
       byteCount = 0
       let waiting = waiting
       self.waiting = []
-      for room in waiting { room.finish(.answered(())) }
+      for room in waiting { room.finish(.fulfilled(())) }
       return .bytes(ofCoding: output.byteCount - before)
     }
     switch state {

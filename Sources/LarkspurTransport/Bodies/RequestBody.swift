@@ -44,8 +44,8 @@ extension BodyFailure: CustomStringConvertible {
     case .fileUnwritable(let error): "the file cannot be written: \(error)"
     case .tooShort(let missing): "the producer ended \(missing) bytes too early"
     case .tooLong: "the producer wrote more than it had announced"
-    case .producerFailed(let words): "the producer failed: \(words)"
-    case .trailersInvalid(let words): "the trailers cannot be sent: \(words)"
+    case .producerFailed(let reason): "the producer failed: \(reason)"
+    case .trailersInvalid(let reason): "the trailers cannot be sent: \(reason)"
     case .notWaitedFor: "the server changed the protocol before it had the whole request"
     }
   }

@@ -10,10 +10,10 @@ import LarkspurTLS
 public final class Connection: EndOfTickHook {
   public typealias Observer = (ConnectionEvent, Deadline) -> Void
 
-  private let confined: LoopBound<ConnectionCore>
+  private let loopBound: LoopBound<ConnectionCore>
   private var core: ConnectionCore {
-    @inline(__always) _read { yield confined.state }
-    @inline(__always) _modify { yield &confined.state }
+    @inline(__always) _read { yield loopBound.state }
+    @inline(__always) _modify { yield &loopBound.state }
   }
 
   private var observer: Observer?
@@ -35,7 +35,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Parameter observer: Called on the loop for each event, soon after it, with the time of the event.
   public init(over channel: Channel, limits: Limits = Limits(), observer: Observer? = nil) {
-    confined = LoopBound(ConnectionCore(over: channel, limits: limits, isObserved: observer != nil))
+    loopBound = LoopBound(ConnectionCore(over: channel, limits: limits, isObserved: observer != nil))
     self.observer = observer
   }
 
@@ -43,7 +43,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Parameter observer: Called on the loop for each event, soon after it, with the time of the event.
   public init(through tunnel: Tunnel, limits: Limits = Limits(), observer: Observer? = nil) {
-    confined = LoopBound(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
+    loopBound = LoopBound(ConnectionCore(through: tunnel, limits: limits, isObserved: observer != nil))
     self.observer = observer
   }
 
@@ -53,12 +53,12 @@ public final class Connection: EndOfTickHook {
 
   /// The kind of peer: an origin server or a proxy. Requests must be made for this kind of recipient.
   public internal(set) var recipient: RequestHead.Recipient {
-    get { confined.state.recipient }
+    get { loopBound.state.recipient }
     set { core.recipient = newValue }
   }
 
   /// Whether the connection is open and has no exchange in progress.
-  public var isIdle: Bool { confined.state.isIdle }
+  public var isIdle: Bool { loopBound.state.isIdle }
 
   /// The address of the peer (the proxy's, if there is one), or `nil` once the connection is closed.
   public var address: SocketAddress? { core.channel?.address }
@@ -148,8 +148,8 @@ public final class Connection: EndOfTickHook {
   private func answer<T: Sendable>(
     until deadline: Deadline, _ ask: @escaping @Sendable () async -> T
   ) async throws(TransportError) -> T {
-    switch await Answer.asking(until: deadline, on: core.loop, ask) {
-    case .answered(let value): return value
+    switch await LoopPromise.run(until: deadline, on: core.loop, ask) {
+    case .fulfilled(let value): return value
     case .timedOut: throw .tls(TLSError(.handshakeTimedOut))
     case .cancelled: throw .cancelled
     }
@@ -175,7 +175,7 @@ public final class Connection: EndOfTickHook {
 
   /// Begins an exchange, or queues its request behind those that are not answered yet. Waits for nothing.
   ///
-  /// - Parameter isPipelined: Whether the request may follow others (RFC 9112 9.3.2). The caller has to call `letGo`
+  /// - Parameter isPipelined: Whether the request may follow others (RFC 9112 9.3.2). The caller has to call `vacate`
   ///   when it no longer uses the exchange.
   /// - Returns: The number of the exchange.
   func begin(
@@ -184,7 +184,7 @@ public final class Connection: EndOfTickHook {
     guard isPipelined, !core.isIdle else {
       defer { writeLog() }
       let number = try core.begin(request, body: body, deadline: deadline)
-      if isPipelined { core.hold() }
+      if isPipelined { core.occupy() }
       return number
     }
     let number = try core.enqueue(request, body: body, deadline: deadline)
@@ -277,7 +277,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: `true` if a piece was lent, `false` if the response is complete, `nil` if nothing has come yet.
   @inline(__always)
-  func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
+  func takeData(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
     defer { writeLog() }
     switch try pollPiece(consume) {
     case .ready: return true
@@ -290,7 +290,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run
   ///   when it is worth asking again.
-  func takePiece(
+  func takeData(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
     defer { writeLog() }
@@ -320,7 +320,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: `false` if there is none because the response is complete.
   @inline(__always)
-  func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
+  func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     defer { writeLog() }
     while true {
       switch try pollPiece(consume) {
@@ -335,7 +335,7 @@ public final class Connection: EndOfTickHook {
   /// Waits for the next piece of the body and moves it into the file.
   ///
   /// - Returns: The length of the piece, or `nil` if the response is complete.
-  func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {
+  func receiveData(into file: OpenFile) async throws(TransportError) -> Int? {
     defer { writeLog() }
     var count = 0
     while true {
@@ -351,7 +351,7 @@ public final class Connection: EndOfTickHook {
   /// Moves the next piece of the body into the file, if the piece has come.
   ///
   /// - Returns: The length of the piece, 0 if the response is complete, or `nil` if nothing has come yet.
-  func takePiece(into file: OpenFile) throws(TransportError) -> Int? {
+  func takeData(into file: OpenFile) throws(TransportError) -> Int? {
     defer { writeLog() }
     var count = 0
     switch try core.pollBody(into: file, count: &count) {
@@ -370,7 +370,7 @@ public final class Connection: EndOfTickHook {
         isLate = true
         abandon(number)
       }
-    await Waiter.suspend { core.keep($0, of: number) }
+    await TaskContinuation.suspend { core.keep($0, of: number) }
     if let timer { core.loop.stopTimer(timer) }
     if isLate { throw .timedOut(.queueing) }
     // An earlier exchange has closed the connection.
@@ -381,10 +381,10 @@ public final class Connection: EndOfTickHook {
   func isBehind(_ number: UInt64) -> Bool { core.isBehind(number) }
 
   /// Marks the exchange as no longer used by its owner.
-  func letGo(_ number: UInt64) { core.letGo(number) }
+  func vacate(_ number: UInt64) { core.vacate(number) }
 
-  /// Marks a queued exchange as unwanted, and wakes the task that waits for its turn.
-  private func abandon(_ number: UInt64) { core.abandon(number)?.wake() }
+  /// Marks a queued exchange as unwanted, and resumes the task that waits for its turn.
+  private func abandon(_ number: UInt64) { core.abandon(number)?.resume() }
 
   /// Cancels an exchange. Call it on the loop's thread.
   func cancel(_ number: UInt64) {
@@ -392,16 +392,16 @@ public final class Connection: EndOfTickHook {
   }
 
   /// Suspends the sending of what is left of a request.
-  func holdBack(_ number: UInt64) { core.holdBack(number) }
+  func suspendSending(_ number: UInt64) { core.suspendSending(number) }
 
-  /// Resumes the sending that `holdBack` suspended.
-  func goOn(_ number: UInt64) { if core.goOn(number) { core.channel?.becameReady() } }
+  /// Resumes the sending that `suspendSending` suspended.
+  func resumeSending(_ number: UInt64) { if core.resumeSending(number) { core.channel?.becameReady() } }
 
-  /// Begins the next queued exchange if the one before is over, and wakes its task. If the connection is closed, wakes
-  /// all queued tasks.
+  /// Begins the next queued exchange if the one before is over, and resumes its task. If the connection is closed,
+  /// resumes all queued tasks.
   func wakeFollowers() {
     guard core.hasFollowers else { return }
-    while let waiter = core.advance() { waiter.wake() }
+    while let continuation = core.advance() { continuation.resume() }
     if core.shouldFlush { putOffSending() }
   }
 
@@ -444,7 +444,7 @@ public final class Connection: EndOfTickHook {
   }
 
   private func writeLog(to observer: Observer) {
-    for (event, time) in core.takeStory() { observer(event, time) }
+    for (event, time) in core.takeEvents() { observer(event, time) }
   }
 
   /// Returns the connection as a tunnel after a 101, or after a 2xx to CONNECT.
@@ -461,41 +461,41 @@ public final class Connection: EndOfTickHook {
   // MARK: - The response
 
   /// Whether something of the response, or its error, is still to be received.
-  var isReceiving: Bool { confined.state.isReceiving }
-  var exchangeNumber: UInt64 { confined.state.exchangeNumber }
+  var isReceiving: Bool { loopBound.state.isReceiving }
+  var exchangeNumber: UInt64 { loopBound.state.exchangeNumber }
 
   var wasKeptUnused: Bool {
-    get { confined.state.wasKeptUnused }
+    get { loopBound.state.wasKeptUnused }
     set { core.wasKeptUnused = newValue }
   }
-  var status: Int { confined.state.head.status }
-  func canceller(of exchange: UInt64) -> Canceller? { confined.state.channel?.canceller(of: .exchange(exchange)) }
-  var minorVersion: Int { confined.state.head.minorVersion }
-  var fields: FieldTable { confined.state.head.fields }
-  var head: ResponseHead { confined.state.head }
-  var headBytes: [UInt8] { confined.state.headBytes }
+  var status: Int { loopBound.state.head.status }
+  func canceller(of exchange: UInt64) -> Canceller? { loopBound.state.channel?.canceller(of: .exchange(exchange)) }
+  var minorVersion: Int { loopBound.state.head.minorVersion }
+  var fields: FieldTable { loopBound.state.head.fields }
+  var head: ResponseHead { loopBound.state.head }
+  var headBytes: [UInt8] { loopBound.state.headBytes }
   /// The time at which the latest response was complete.
-  var exchangeEnded: Deadline { confined.state.record.ended }
+  var exchangeEnded: Deadline { loopBound.state.record.ended }
   /// Whether the latest exchange is over and the connection can serve another one.
-  var hasEndedWell: Bool { confined.state.machine.isIdle }
+  var hasEndedWell: Bool { loopBound.state.machine.isIdle }
   /// Releases the memory of the latest response, if the connection is idle. This halves the memory of a connection that
   /// stays idle for long.
-  public func forgetResponse() { confined.state.forgetResponse() }
+  public func forgetResponse() { loopBound.state.forgetResponse() }
   /// The channel, or `nil` once the connection is closed.
-  var channel: Channel? { confined.state.channel }
-  var isOpen: Bool { confined.state.channel != nil }
+  var channel: Channel? { loopBound.state.channel }
+  var isOpen: Bool { loopBound.state.channel != nil }
   /// Whether the present request's body waited for `100 Continue` and nothing of it has been sent.
-  var holdsBody: Bool { confined.state.holdsBody }
+  var holdsBody: Bool { loopBound.state.holdsBody }
   /// The number of bytes of the latest request's body that have been sent.
-  var sentBodyBytes: Int { confined.state.record.requestBodyBytes }
+  var sentBodyBytes: Int { loopBound.state.record.requestBodyBytes }
   /// Whether any byte of the present response has come.
-  var hasReceived: Bool { confined.state.record.hasFirstByte }
+  var hasReceived: Bool { loopBound.state.record.hasFirstByte }
 
   /// Closes the connection if the server has closed it, or sent unsolicited bytes, while it is idle.
   func lookForEnd() {
     core.lookForEnd()
     writeLog()
   }
-  var trailers: FieldTable { confined.state.trailers }
-  var trailerBytes: [UInt8] { confined.state.trailerBytes }
+  var trailers: FieldTable { loopBound.state.trailers }
+  var trailerBytes: [UInt8] { loopBound.state.trailerBytes }
 }

@@ -23,12 +23,12 @@ extension ConnectionCore {
   mutating func perform(_ action: ExchangeMachine.Action) {
     switch action {
     case .complete:
-      if isTimed { channel?.setAlarm(.never) }
+      if isTimed { channel?.setWakeUpTime(.never) }
       note(.completed)
     case .handOver:
       // The timeouts of the exchange's parts do not apply to the other protocol.
       if isTimed {
-        channel?.setAlarm(.never)
+        channel?.setWakeUpTime(.never)
         channel?.setDeadline(pace.total)
       }
       note(.handedOver)
@@ -69,6 +69,6 @@ extension ConnectionCore {
 
   @inline(__always)
   mutating func note(_ event: ConnectionEvent) {
-    if isObserved { story.append((event, loop.kernel.now())) }
+    if isObserved { events.append((event, loop.kernel.now())) }
   }
 }

@@ -9,8 +9,8 @@ extension ConnectionCore {
   /// Whether requests wait for their turn, or to be sent.
   var hasFollowers: Bool { !pipeline.isEmpty || unsentCount > 0 }
 
-  mutating func hold() { pipeline.isBusy = true }
-  mutating func letGo(_ number: UInt64) { if number == exchangeNumber { pipeline.isBusy = false } }
+  mutating func occupy() { pipeline.isBusy = true }
+  mutating func vacate(_ number: UInt64) { if number == exchangeNumber { pipeline.isBusy = false } }
 
   /// Queues a request behind those that are not answered yet. `flush` sends it, and `advance` begins its exchange.
   mutating func enqueue(
@@ -51,19 +51,19 @@ extension ConnectionCore {
   /// Whether the connection is open and the exchange has not begun yet.
   func isBehind(_ number: UInt64) -> Bool { channel != nil && number > exchangeNumber }
 
-  mutating func keep(_ waiter: Waiter, of number: UInt64) { pipeline.keep(waiter, of: number) }
+  mutating func keep(_ continuation: TaskContinuation, of number: UInt64) { pipeline.keep(continuation, of: number) }
 
   /// Marks a queued request as unwanted. When its turn comes, the connection is closed, because the response cannot be
   /// skipped.
   ///
-  /// - Returns: The task that waits for its turn, which the caller has to wake, or `nil`.
-  mutating func abandon(_ number: UInt64) -> Waiter? { pipeline.abandon(number) }
+  /// - Returns: The task that waits for its turn, which the caller has to resume, or `nil`.
+  mutating func abandon(_ number: UInt64) -> TaskContinuation? { pipeline.abandon(number) }
 
   /// Begins the next queued exchange if the connection is free for it. If the connection is closed, removes the queued
   /// requests.
   ///
-  /// - Returns: A waiting task to wake, or `nil` if there is none. Call this until it returns `nil`.
-  mutating func advance() -> Waiter? {
+  /// - Returns: A waiting task to resume, or `nil` if there is none. Call this until it returns `nil`.
+  mutating func advance() -> TaskContinuation? {
     if channel != nil, pipeline.isBusy { return nil }
     // If nothing of the next request has been sent, bytes that have come already cannot answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
@@ -80,7 +80,7 @@ extension ConnectionCore {
       }
       exchangeNumber = follower.number
       isSuspended = false
-      hold()
+      occupy()
       prepare()
       record.requestHeadBytes = follower.headBytes
       record.requestBodyBytes = follower.bodyBytes
@@ -89,10 +89,10 @@ extension ConnectionCore {
       isTimed = pace.isLimited
       if isTimed { pace.begin(Timeouts(), total: follower.deadline, at: loop.now) }
       if output.byteCount <= pipeline.byteCount { requestSent() }
-      return follower.waiter
+      return follower.continuation
     }
     while channel == nil, let follower = pipeline.takeFirst() {
-      if let waiter = follower.waiter { return waiter }
+      if let continuation = follower.continuation { return continuation }
     }
     return nil
   }

@@ -132,14 +132,14 @@ extension ConnectionCore {
   // MARK: - Going on
 
   /// Suspends the sending of the request, if anything of it is left.
-  mutating func holdBack(_ number: UInt64) {
+  mutating func suspendSending(_ number: UInt64) {
     if number == exchangeNumber, sender != .done { isSuspended = true }
   }
 
   /// Resumes the sending.
   ///
   /// - Returns: `true` if it was suspended.
-  mutating func goOn(_ number: UInt64) -> Bool {
+  mutating func resumeSending(_ number: UInt64) -> Bool {
     guard number == exchangeNumber, isSuspended else { return false }
     isSuspended = false
     return true

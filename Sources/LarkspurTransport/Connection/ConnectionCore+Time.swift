@@ -129,7 +129,7 @@ extension ConnectionCore {
     if sender == .awaiting100Continue { sender = .body }
   }
 
-  /// Sets the channel's deadline and alarm for the wait that begins now.
+  /// Sets the channel's deadline and wake-up time for the wait that begins now.
   ///
   /// - Returns: `false` if the wait is not for reading, because of the rate limit.
   mutating func prepareWait(for channel: Channel, writing: Bool) -> Bool {
@@ -141,7 +141,7 @@ extension ConnectionCore {
     case .queue, .body: sendingPause = pace.sendingPause(at: loop.now)
     case .awaiting100Continue: continueDeadline = pace.continueDeadline
     }
-    channel.setAlarm(min(receivingPause ?? .never, sendingPause ?? .never, continueDeadline))
+    channel.setWakeUpTime(min(receivingPause ?? .never, sendingPause ?? .never, continueDeadline))
     // If the server takes no more of the request, the wait is for the response.
     let isUnsent = phase == .sending && sender == .done
     let phase: TransportError.Phase = machine.isSendingOnly ? .sending : isUnsent ? .awaitingHead : phase

@@ -88,8 +88,8 @@ struct ConnectionCore: ~Copyable {
 
   /// Whether there is an observer.
   var isObserved: Bool
-  /// The events since the last call of `takeStory`.
-  var story: [(ConnectionEvent, Deadline)] = []
+  /// The events since the last call of `takeEvents`.
+  var events: [(ConnectionEvent, Deadline)] = []
 
   init(over channel: Channel, limits: Limits, isObserved: Bool) {
     self.channel = channel
@@ -287,17 +287,17 @@ struct ConnectionCore: ~Copyable {
   mutating func takeStream() -> Tunnel? {
     guard loop.isCurrent, channel != nil, pipeline.isEmpty, output.isEmpty, machine.handOver() else { return nil }
     if isTimed {
-      channel?.setAlarm(.never)
+      channel?.setWakeUpTime(.never)
       isTimed = false
     }
     return takeTunnel()
   }
 
   /// Returns the events since the last call.
-  mutating func takeStory() -> [(ConnectionEvent, Deadline)] {
-    let events = story
-    story.removeAll()
-    return events
+  mutating func takeEvents() -> [(ConnectionEvent, Deadline)] {
+    let taken = events
+    events.removeAll()
+    return taken
   }
 
   // MARK: - Progress

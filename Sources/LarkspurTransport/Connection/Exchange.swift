@@ -65,9 +65,9 @@ public struct Exchange {
   /// is received while no caller asks for it.
   ///
   /// - Returns: `false` if the body is complete, and the request has been sent.
-  public func receivePiece(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
+  public func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try await connection.receivePiece(consume)
+    return try await connection.receiveData(consume)
   }
 
   /// Lends the next piece of the body to `consume`, if the piece has come. Most small bodies come together with their
@@ -75,36 +75,36 @@ public struct Exchange {
   ///
   /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if nothing can be had without
   ///   waiting.
-  public func takePiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
+  public func takeData(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try connection.takePiece(consume)
+    return try connection.takeData(consume)
   }
 
   /// Lends the next piece of the body to `consume`, if it is there.
   ///
   /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if `callback` will run when it is
   ///   worth asking again.
-  public func takePiece(
+  public func takeData(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try connection.takePiece(for: callback, consume)
+    return try connection.takeData(for: callback, consume)
   }
 
   /// Waits for the next piece of the body and moves it into the file, as `receiveBody(into:)` does.
   ///
   /// - Returns: The length of the piece, or `nil` if the body is complete.
-  public func receivePiece(into file: OpenFile) async throws(TransportError) -> Int? {
+  public func receiveData(into file: OpenFile) async throws(TransportError) -> Int? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try await connection.receivePiece(into: file)
+    return try await connection.receiveData(into: file)
   }
 
   /// Moves the next piece of the body into the file, if the piece has come.
   ///
   /// - Returns: The length of the piece, 0 if the body is complete, or `nil` if nothing can be had without waiting.
-  public func takePiece(into file: OpenFile) throws(TransportError) -> Int? {
+  public func takeData(into file: OpenFile) throws(TransportError) -> Int? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try connection.takePiece(into: file)
+    return try connection.takeData(into: file)
   }
 
   /// Whether some of the body is still to come, or some of the request is still to be sent because the server answers
@@ -115,7 +115,7 @@ public struct Exchange {
   public func receiveBody(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     // Performance: with the last piece the exchange is over, so no further call is needed.
-    while try await connection.receivePiece(consume), isPresent, connection.isReceiving {}
+    while try await connection.receiveData(consume), isPresent, connection.isReceiving {}
   }
 
   /// Writes the body into a regular file, from the file's position on. Over plain TCP a body that is not chunked moves
@@ -128,7 +128,7 @@ public struct Exchange {
   ) async throws(TransportError) -> Int {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     var total = 0
-    while let count = try await connection.receivePiece(into: file) {
+    while let count = try await connection.receiveData(into: file) {
       total += count
       progress(total)
       guard isPresent, connection.isReceiving else { break }
@@ -145,7 +145,7 @@ public struct Exchange {
   public func collectBody(bytesMax: Int) async throws(TransportError) -> [UInt8] {
     var body: [UInt8] = []
     var isTooLarge = false
-    while try await receivePiece({ piece in
+    while try await receiveData({ piece in
       isTooLarge = body.count + piece.count > bytesMax
       guard !isTooLarge else { return }
       body.append(copying: piece)

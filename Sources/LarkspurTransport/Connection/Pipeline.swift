@@ -10,7 +10,7 @@ struct Pipeline {
     let headBytes: Int
     let bodyBytes: Int
     /// The task that waits for its turn, if there is one.
-    var waiter: Waiter?
+    var continuation: TaskContinuation?
     var isAbandoned = false
 
     var byteCount: Int { headBytes + bodyBytes }
@@ -39,20 +39,20 @@ struct Pipeline {
     return follower
   }
 
-  mutating func keep(_ waiter: Waiter, of number: UInt64) {
+  mutating func keep(_ continuation: TaskContinuation, of number: UInt64) {
     guard let index = index(of: number) else { return }
-    followers[index].waiter = waiter
+    followers[index].continuation = continuation
   }
 
   /// Marks a request as unwanted.
   ///
-  /// - Returns: The task that waits for its turn, which the caller has to wake, or `nil`.
-  mutating func abandon(_ number: UInt64) -> Waiter? {
+  /// - Returns: The task that waits for its turn, which the caller has to resume, or `nil`.
+  mutating func abandon(_ number: UInt64) -> TaskContinuation? {
     guard let index = index(of: number) else { return nil }
     followers[index].isAbandoned = true
-    let waiter = followers[index].waiter
-    followers[index].waiter = nil
-    return waiter
+    let continuation = followers[index].continuation
+    followers[index].continuation = nil
+    return continuation
   }
 
   /// The index of a request. The numbers are consecutive.

@@ -176,11 +176,11 @@ extension ConnectivityMonitor {
         state.withLock { $0.waker = waker }
         while !state.withLock({ $0.isStopping }) {
           for index in 0..<(try poller.wait(milliseconds: -1)) { _ = poller.event(at: index) }
-          if try drain(changes) { tell(Connectivity(network: try look())) }
+          if try drain(changes) { notify(Connectivity(network: try look())) }
         }
       } catch {
         // Nothing is known from now on, until another call starts the monitor again.
-        tell(Connectivity())
+        notify(Connectivity())
       }
       state.withLock { $0.isRunning = false }
     }
@@ -205,7 +205,7 @@ extension ConnectivityMonitor {
       }
     }
 
-    private func tell(_ connectivity: Connectivity) {
+    private func notify(_ connectivity: Connectivity) {
       let observers = state.withLock { state -> [UInt64: Observer] in
         guard state.known != connectivity else { return [:] }
         state.known = connectivity

@@ -17,7 +17,7 @@ final class Dial {
   /// The attempts in progress whose connect has an outcome in the kernel.
   private var answered: [Int] = []
   /// The wait of the dial's task.
-  private var news: Answer<Void>?
+  private var news: LoopPromise<Void>?
 
   private var failures: [TransportError.Attempt] = []
   private var outcome: Result<Channel, TransportError>?
@@ -124,10 +124,10 @@ final class Dial {
   private func connect(deadline: Deadline) async throws(TransportError) -> Channel {
     if outcome == nil { decide { $0.begin(now: loop.now, into: &$1) } }
     while outcome == nil {
-      let news = Answer<Void>()
+      let news = LoopPromise<Void>()
       self.news = news
       switch await news.outcome(deadline: min(machine.timer, deadline), on: loop) {
-      case .answered: takeAnswers()
+      case .fulfilled: takeAnswers()
       case .cancelled: end(with: .cancelled)
       case .timedOut where deadline <= loop.now: end(with: .timedOut(.connecting))
       case .timedOut: decide { $0.timerFired(now: loop.now, into: &$1) }
@@ -200,7 +200,7 @@ final class Dial {
       }
       channel.connectAnswered = { [unowned self] in
         answered.append(attempt)
-        news?.finish(.answered(()))
+        news?.finish(.fulfilled(()))
       }
     } catch {
       attemptFailed(attempt, error)

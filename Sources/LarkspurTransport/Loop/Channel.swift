@@ -47,7 +47,7 @@ public final class Channel {
   /// The subscriber to readiness.
   private enum Subscriber {
     case none
-    case task(Waiter)
+    case task(TaskContinuation)
     case callback(any LoopCallback)
   }
 
@@ -76,7 +76,7 @@ public final class Channel {
   /// later, the channel inserts the later one.
   private(set) var deadlineEntry = Deadline.never
   /// The time at which a wait ends without an error.
-  private var alarm = Deadline.never
+  private var wakeUpTime = Deadline.never
 
   private var receivingTick: UInt64 = 0
   private var receivedInTick = 0
@@ -246,7 +246,7 @@ public final class Channel {
   /// its share of this tick, it suspends until the next tick.
   func wait(reading: Bool = true, writing: Bool) async throws(Interruption) {
     guard try mustWait(reading: reading, writing: writing) else { return }
-    await Waiter.suspend { subscriber = .task($0) }
+    await TaskContinuation.suspend { subscriber = .task($0) }
     if mayBeInterrupted, let interruption { throw interruption }
   }
 
@@ -332,9 +332,9 @@ public final class Channel {
   }
 
   /// Sets the time at which the subscriber is woken regardless of readiness, and without an error.
-  func setAlarm(_ alarm: Deadline) {
-    self.alarm = alarm
-    enter(alarm)
+  func setWakeUpTime(_ wakeUpTime: Deadline) {
+    self.wakeUpTime = wakeUpTime
+    enter(wakeUpTime)
   }
 
   private func enter(_ deadline: Deadline) {
@@ -401,15 +401,15 @@ public final class Channel {
     // A sooner entry has replaced this one.
     guard entry == deadlineEntry else { return }
     deadlineEntry = .never
-    if alarm <= loop.now {
-      alarm = .never
+    if wakeUpTime <= loop.now {
+      wakeUpTime = .never
       wakeSubscriber()
     }
     guard deadline > loop.now else {
       mayBeInterrupted = true
       return wakeSubscriber()
     }
-    enter(min(deadline, alarm))
+    enter(min(deadline, wakeUpTime))
   }
 
   private func wakeSubscriber() {
@@ -417,7 +417,7 @@ public final class Channel {
     swap(&woken, &subscriber)
     switch woken {
     case .none: break
-    case .task(let waiter): waiter.wake()
+    case .task(let continuation): continuation.resume()
     // The caller may be inside an operation of its own, so the callback runs later in the tick.
     case .callback(let callback): loop.submit(callback, inline: false)
     }

@@ -12,7 +12,7 @@ extension ClientLoop {
   ///     caller must hold no lock.
   public func submit(_ callback: any LoopCallback, inline: Bool) {
     // The caller is inside a tick, and perhaps inside another callback.
-    if isCurrent { return own.state.callbacks.append(callback) }
+    if isCurrent { return loopBound.state.callbacks.append(callback) }
     guard inline, tickInline({ performInline(callback) }) else { return post(callback) }
   }
 
@@ -20,7 +20,7 @@ extension ClientLoop {
   /// loop's thread.
   private func performInline(_ callback: any LoopCallback) {
     callback.perform()
-    if own.state.jobs.count == 1 { runRound() }
+    if loopBound.state.jobs.count == 1 { runRound() }
   }
 
   /// Lets the next job that the calling thread enqueues run on that thread at once.
@@ -41,12 +41,12 @@ extension ClientLoop {
       defer { endTick(&completions) }
       guard inbox.isParked, !isStopping.load(ordering: .relaxed) else { return false }
       beginTick()
-      own.state.isInline = true
+      loopBound.state.isInline = true
       work()
-      if !own.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
+      if !loopBound.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
       // The loop's thread does the rest. It parked before there was any work, and may now have to wake sooner than it
       // planned.
-      if hasWork || own.state.soonest < own.state.parkedUntil { inbox.wakeIfParked() }
+      if hasWork || loopBound.state.soonest < loopBound.state.parkedUntil { inbox.wakeIfParked() }
       return true
     }
     for completion in completions { completion.complete() }
@@ -56,6 +56,6 @@ extension ClientLoop {
   /// Suspends the calling task until it runs on the loop's own thread. Sockets are opened on that thread, because they
   /// belong to the network namespace and have the rights of the thread that opens them.
   func leaveInlineTick() async {
-    while own.state.isInline { await Waiter.suspend { waiter in post { waiter.wake() } } }
+    while loopBound.state.isInline { await TaskContinuation.suspend { continuation in post { continuation.resume() } } }
   }
 }

@@ -43,7 +43,7 @@ public final class ClientLoop: @unchecked Sendable {
   let bufferKeepers = Atomic(0)
 
   /// State that belongs to the thread that ticks.
-  let own: LoopBound<State>
+  let loopBound: LoopBound<State>
 
   /// State that belongs to the loop's own thread, also while it waits.
   private let waiting: LoopBound<Waiting>
@@ -85,10 +85,10 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   /// The time at the beginning of this tick.
-  public var now: Deadline { own.state.now }
+  public var now: Deadline { loopBound.state.now }
 
   /// The number of ticks so far. A channel compares it to know whether its share of the tick is a new one.
-  public var tickNumber: UInt64 { own.state.tickNumber }
+  public var tickNumber: UInt64 { loopBound.state.tickNumber }
 
   /// Maximum number of rounds of callbacks and jobs in one tick, because jobs may enqueue jobs. Then the loop looks at
   /// its sockets again.
@@ -109,7 +109,7 @@ public final class ClientLoop: @unchecked Sendable {
     var timer: (() -> Void)?
   }
 
-  typealias Place = (slot: UInt32, registration: UInt32)
+  typealias SlotID = (slot: UInt32, registration: UInt32)
 
   /// A timer that has been started.
   public struct Timer: Sendable {
@@ -132,7 +132,7 @@ public final class ClientLoop: @unchecked Sendable {
     waker = poller.waker
     watcher = poller.watcher
     inbox = Inbox(waking: poller.waker)
-    own = LoopBound(State(pollerTimer: try PollerTimer(at: poller, kernel: kernel), now: kernel.now()))
+    loopBound = LoopBound(State(pollerTimer: try PollerTimer(at: poller, kernel: kernel), now: kernel.now()))
     waiting = LoopBound(Waiting(poller: poller))
   }
 
@@ -144,13 +144,13 @@ public final class ClientLoop: @unchecked Sendable {
     let thread = try SystemThread(name: name) { [self] in
       while !isStopping.load(ordering: .acquiring) { tick() }
       tickLock.withLock {
-        defer { swap(&own.state.completions, &waiting.state.completions) }
+        defer { swap(&loopBound.state.completions, &waiting.state.completions) }
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
         // No tick follows. The items that are left would keep the loop alive, as the loop keeps them.
         drainInbox()
-        for slot in own.state.slots { slot.channel?.close() }
+        for slot in loopBound.state.slots { slot.channel?.close() }
         var left: [any LoopCallback] = []
-        swap(&left, &own.state.callbacks)
+        swap(&left, &loopBound.state.callbacks)
       }
       completeResults()
     }
@@ -195,16 +195,16 @@ public final class ClientLoop: @unchecked Sendable {
     let isIdle = tickLock.withLock {
       defer { endTick(&waiting.state.completions) }
       beginTick()
-      own.state.isInline = false
+      loopBound.state.isInline = false
       takeEvents()
       drainInbox()
       expireDeadlines()
-      if !own.state.yielding.isEmpty { wakeYielding() }
+      if !loopBound.state.yielding.isEmpty { wakeYielding() }
       runJobs()
-      if !own.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
+      if !loopBound.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
       guard mayWait, !hasWork else { return false }
-      own.state.parkedUntil = own.state.soonest
-      own.state.pollerTimer.arm(by: own.state.soonest)
+      loopBound.state.parkedUntil = loopBound.state.soonest
+      loopBound.state.pollerTimer.arm(by: loopBound.state.soonest)
       return inbox.park()
     }
     if !waiting.state.completions.isEmpty { completeResults() }
@@ -214,18 +214,20 @@ public final class ClientLoop: @unchecked Sendable {
 
   func beginTick() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
-    own.state.tickNumber &+= 1
-    own.state.now = kernel.now()
+    loopBound.state.tickNumber &+= 1
+    loopBound.state.now = kernel.now()
   }
 
   /// - Parameter completions: An empty list, which receives the tick's results.
   func endTick(_ completions: inout [any LoopCompletion]) {
-    if !own.state.completions.isEmpty { swap(&own.state.completions, &completions) }
+    if !loopBound.state.completions.isEmpty { swap(&loopBound.state.completions, &completions) }
     // Without inline ticks the owner keeps access to the loop between two ticks.
     if allowsInlineTicks { owner.store(0, ordering: .relaxed) }
   }
 
-  var hasWork: Bool { !own.state.jobs.isEmpty || !own.state.callbacks.isEmpty || !own.state.yielding.isEmpty }
+  var hasWork: Bool {
+    !loopBound.state.jobs.isEmpty || !loopBound.state.callbacks.isEmpty || !loopBound.state.yielding.isEmpty
+  }
 
   /// - Parameter milliseconds: The longest wait, or -1 to wait until an event, a wake-up or the timer.
   private func wait(milliseconds: Int32) {
@@ -246,24 +248,24 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   private func take(_ event: PollerEvent) {
-    guard event.slot != PollerTimer.slot else { return own.state.pollerTimer.fired() }
+    guard event.slot != PollerTimer.slot else { return loopBound.state.pollerTimer.fired() }
     channel(at: event.slot, registration: event.registration)?
       .became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
   }
 
   private func wakeYielding() {
     var channels: [Channel] = []
-    swap(&channels, &own.state.yielding)
+    swap(&channels, &loopBound.state.yielding)
     for channel in channels { channel.becameReady() }
   }
 
   func callEndOfTickHooks() {
     var hooks: [any EndOfTickHook] = []
-    swap(&hooks, &own.state.endOfTickHooks)
+    swap(&hooks, &loopBound.state.endOfTickHooks)
     for hook in hooks { hook.tickWillEnd() }
     // Performance: the storage is reused in the next ticks.
     hooks.removeAll(keepingCapacity: true)
-    if own.state.endOfTickHooks.isEmpty { swap(&hooks, &own.state.endOfTickHooks) }
+    if loopBound.state.endOfTickHooks.isEmpty { swap(&hooks, &loopBound.state.endOfTickHooks) }
   }
 
   /// Completes the results of the loop's own ticks, in their order.
@@ -273,12 +275,12 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   /// Completes a result after this tick.
-  public func completeAfterTick(_ completion: any LoopCompletion) { own.state.completions.append(completion) }
+  public func completeAfterTick(_ completion: any LoopCompletion) { loopBound.state.completions.append(completion) }
 
   private func drainInbox() {
     guard let items = inbox.drain() else { return }
-    own.state.jobs.append(contentsOf: items.jobs)
-    own.state.callbacks.append(contentsOf: items.callbacks)
+    loopBound.state.jobs.append(contentsOf: items.jobs)
+    loopBound.state.callbacks.append(contentsOf: items.callbacks)
     for cancellation in items.cancellations {
       channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(cancellation.use)
     }
@@ -290,36 +292,38 @@ public final class ClientLoop: @unchecked Sendable {
 
   private func runJobs() {
     for _ in 0..<Self.jobRoundsMax {
-      if !own.state.callbacks.isEmpty { performCallbacks() }
-      guard !own.state.jobs.isEmpty || !own.state.callbacks.isEmpty else { return }
+      if !loopBound.state.callbacks.isEmpty { performCallbacks() }
+      guard !loopBound.state.jobs.isEmpty || !loopBound.state.callbacks.isEmpty else { return }
       runRound()
     }
   }
 
   /// Runs the jobs that are queued now. Jobs that they enqueue run in the next round.
   func runRound() {
-    let count = own.state.jobs.count
-    for index in 0..<count { run(own.state.jobs[index]) }
-    if own.state.jobs.count == count {
-      for _ in 0..<count { own.state.jobs.removeLast() }
+    let count = loopBound.state.jobs.count
+    for index in 0..<count { run(loopBound.state.jobs[index]) }
+    if loopBound.state.jobs.count == count {
+      for _ in 0..<count { loopBound.state.jobs.removeLast() }
     } else {
-      own.state.jobs.removeFirst(count)
+      loopBound.state.jobs.removeFirst(count)
     }
   }
 
   private func performCallbacks() {
     var callbacks: [any LoopCallback] = []
-    swap(&callbacks, &own.state.callbacks)
+    swap(&callbacks, &loopBound.state.callbacks)
     for callback in callbacks { callback.perform() }
     // Performance: the storage is reused in the next rounds. Most often there was one callback.
     while !callbacks.isEmpty { callbacks.removeLast() }
-    if own.state.callbacks.isEmpty { swap(&callbacks, &own.state.callbacks) }
+    if loopBound.state.callbacks.isEmpty { swap(&callbacks, &loopBound.state.callbacks) }
   }
 
   private func expireDeadlines() {
-    while own.state.soonest <= own.state.now, let due = own.state.deadlines.popDue(at: own.state.now) {
-      own.state.soonest = own.state.deadlines.soonest
-      let slot = own.state.slots[Int(due.slot)]
+    while loopBound.state.soonest <= loopBound.state.now,
+      let due = loopBound.state.deadlines.popDue(at: loopBound.state.now)
+    {
+      loopBound.state.soonest = loopBound.state.deadlines.soonest
+      let slot = loopBound.state.slots[Int(due.slot)]
       guard slot.registration == due.registration else { continue }
       slot.channel?.deadlineEntryExpired(due.deadline)
       slot.timer?()
@@ -347,7 +351,7 @@ extension ClientLoop: TaskExecutor {
 
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    if isCurrent { return own.state.jobs.append(job) }
+    if isCurrent { return loopBound.state.jobs.append(job) }
     if inlineThread.load(ordering: .relaxed) == SystemThread.currentIdentity {
       inlineThread.store(0, ordering: .relaxed)
       // Safe although the loop may be released after that tick: the runtime holds no executor, and nothing here refers

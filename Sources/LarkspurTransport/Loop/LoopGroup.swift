@@ -12,14 +12,14 @@ public final class LoopGroup: Sendable {
   private struct State {
     var loops: [ClientLoop?]
     /// The number of leases of each loop.
-    var holders: [Int]
+    var leaseCounts: [Int]
   }
 
   private let state: Mutex<State>
 
   public init(count: Int) {
     let count = max(count, 1)
-    state = Mutex(State(loops: Array(repeating: nil, count: count), holders: Array(repeating: 0, count: count)))
+    state = Mutex(State(loops: Array(repeating: nil, count: count), leaseCounts: Array(repeating: 0, count: count)))
   }
 
   deinit {
@@ -33,24 +33,24 @@ public final class LoopGroup: Sendable {
   ///
   /// - Returns: The lease. The loop counts as used until it is released.
   /// - Throws: The error of a loop that could not be started.
-  public func take() throws(Errno) -> Held {
+  public func lease() throws(Errno) -> Lease {
     let (index, loop) = try state.withLock { state throws(Errno) in
       var best = 0
-      for index in state.holders.indices where state.holders[index] < state.holders[best] { best = index }
+      for index in state.leaseCounts.indices where state.leaseCounts[index] < state.leaseCounts[best] { best = index }
       let loop = if let loop = state.loops[best] { loop } else { try ClientLoop(name: "larkspur-loop-\(best)") }
       state.loops[best] = loop
-      state.holders[best] += 1
+      state.leaseCounts[best] += 1
       return (best, loop)
     }
-    return Held(loop: loop, index: index, group: self)
+    return Lease(loop: loop, index: index, group: self)
   }
 
   private func release(_ index: Int) {
-    state.withLock { $0.holders[index] -= 1 }
+    state.withLock { $0.leaseCounts[index] -= 1 }
   }
 
   /// A lease of a group's loop.
-  public final class Held: Sendable {
+  public final class Lease: Sendable {
     public let loop: ClientLoop
     private let index: Int
     private let group: LoopGroup

@@ -16,7 +16,7 @@ public final class TaskPool: Sendable {
   /// `parked` otherwise.
   private final class Worker: @unchecked Sendable {
     var work: (any WorkerJob)?
-    var waiter: Waiter?
+    var continuation: TaskContinuation?
 
     init(_ work: any WorkerJob) { self.work = work }
   }
@@ -37,7 +37,7 @@ public final class TaskPool: Sendable {
   public func run(_ work: any WorkerJob) {
     if let worker = state.withLock({ $0.parked.popLast() }) {
       worker.work = work
-      worker.waiter.take()?.wake()
+      worker.continuation.take()?.resume()
     } else {
       let worker = Worker(work)
       // Detached: the task outlives its creator and inherits nothing from it.
@@ -51,9 +51,9 @@ public final class TaskPool: Sendable {
       await work?.run()
       // An idle task keeps no reference to its last work.
       work = nil
-      await Waiter.suspend { waiter in
-        worker.waiter = waiter
-        if !park(worker) { worker.waiter.take()?.wake() }
+      await TaskContinuation.suspend { continuation in
+        worker.continuation = continuation
+        if !park(worker) { worker.continuation.take()?.resume() }
       }
       work = worker.work.take()
     }
@@ -77,6 +77,6 @@ public final class TaskPool: Sendable {
       defer { state.parked = [] }
       return state.parked
     }
-    for worker in parked { worker.waiter.take()?.wake() }
+    for worker in parked { worker.continuation.take()?.resume() }
   }
 }

@@ -32,7 +32,7 @@ extension Pool {
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if !slot.isInFlight, !slot.isAsking {
+    if !slot.isInFlight, !slot.isRequestingConnection {
       if slot.isCancelled { throw .cancelled }
       guard slot.begin(at: loop.now) else { throw .localMisuse(.slotBusy) }
     }
@@ -51,7 +51,7 @@ extension Pool {
     guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return false }
     let demand = demand(of: request)
     guard !demand.isPipelinable, slot.begin(at: loop.now) else { return false }
-    guard let (id, order) = take(endpoint, demand) else {
+    guard let (id, sequenceNumber) = take(endpoint, demand) else {
       slot.end()
       return false
     }
@@ -60,19 +60,21 @@ extension Pool {
       slot.end()
       return false
     }
-    slot.inFlight = send(request, over: id, demand, order: order, deadline: deadline(of: request, in: slot), in: slot)
+    slot.inFlight = send(
+      request, over: id, demand, sequenceNumber: sequenceNumber, deadline: deadline(of: request, in: slot), in: slot)
     return true
   }
 
-  /// Sends a request over the connection that `ask` has obtained. `answer` and `begin` continue it.
+  /// Sends a request over the connection that `requestConnection` has obtained. `answer` and `begin` continue it.
   ///
   /// - Returns: `false` if there is no connection, or the request has to wait for something else. Call `begin` then.
   public func sendNow(_ request: PoolRequest, in slot: RequestSlot) -> Bool {
-    guard request.body.isRepeatable, let asked = asked(in: slot), !waitsForProof(request, of: asked),
-      let (id, order) = takeAsked(in: slot)
+    guard request.body.isRepeatable, let obtained = obtainedConnection(in: slot), !waitsForProof(request, of: obtained),
+      let (id, sequenceNumber) = takeObtainedConnection(in: slot)
     else { return false }
     slot.inFlight = send(
-      request, over: id, demand(of: request), order: order, deadline: deadline(of: request, in: slot), in: slot)
+      request, over: id, demand(of: request), sequenceNumber: sequenceNumber, deadline: deadline(of: request, in: slot),
+      in: slot)
     return true
   }
 
@@ -85,25 +87,25 @@ extension Pool {
     var next = slot.takeInFlight()
     while true {
       let present: InFlightRequest
-      if let begun = next.take() {
-        present = begun
+      if let inFlight = next.take() {
+        present = inFlight
       } else {
-        let (id, order) =
-          if !slot.isAsking, let free = take(endpoint, demand) {
+        let (id, sequenceNumber) =
+          if !slot.isRequestingConnection, let free = take(endpoint, demand) {
             free
           } else {
             try await wait(for: endpoint, demand, in: slot, deadline: deadline)
           }
         if waitsForProof(request, of: id) { try await waitForProof(of: id, in: slot, deadline: deadline) }
         if slot.isSuspended {
-          // Other requests may need the connection. The request keeps its order among the waiting ones.
+          // Other requests may need the connection. The request keeps its position among the waiting ones.
           if let connection = openConnection(id) { release(connection, id, nil) }
-          demand.order = order
+          demand.sequenceNumber = sequenceNumber
           await slot.whileSuspended()
           guard !slot.isCancelled else { throw .cancelled }
           continue
         }
-        present = send(request, over: id, demand, order: order, deadline: deadline, in: slot)
+        present = send(request, over: id, demand, sequenceNumber: sequenceNumber, deadline: deadline, in: slot)
       }
       do throws(TransportError) {
         return try await answer(to: present, of: request, deadline: deadline, in: slot)
@@ -120,7 +122,7 @@ extension Pool {
       // A request that was lost behind another one goes alone next. If it fails again, it gets a new connection.
       demand.wantsFresh = present.isAlone
       demand.isPipelinable = false
-      demand.order = present.order
+      demand.sequenceNumber = present.sequenceNumber
     }
   }
 
@@ -138,37 +140,37 @@ extension Pool {
   /// Sends a request over the connection that has been assigned to it.
   @inline(__always)
   private func send(
-    _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, order: UInt64,
+    _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, sequenceNumber: UInt64,
     deadline: Deadline, in slot: RequestSlot
   ) -> InFlightRequest {
     // The connection may have been closed since it was assigned.
     let connection = openConnection(id)
-    var begun = InFlightRequest(
-      id: id, order: order, connection: connection, wantsFresh: demand.wantsFresh,
+    var inFlight = InFlightRequest(
+      id: id, sequenceNumber: sequenceNumber, connection: connection, wantsFresh: demand.wantsFresh,
       isRepeatable: request.body.isRepeatable, isIdempotent: request.head.isIdempotent)
-    guard let connection else { return begun }
-    begun.isAlone = connection.isIdle
+    guard let connection else { return inFlight }
+    inFlight.isAlone = connection.isIdle
     if let observer = request.observer { connection.observe(observer) }
     do throws(TransportError) {
       let number = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
       slot.runs(on: connection, number)
-      begun.number = number
+      inFlight.number = number
     } catch {
-      begun.failure = error
+      inFlight.failure = error
     }
-    return begun
+    return inFlight
   }
 
   @inline(__always)
   private func answer(
-    to begun: InFlightRequest, of request: PoolRequest, deadline: Deadline, in slot: RequestSlot
+    to inFlight: InFlightRequest, of request: PoolRequest, deadline: Deadline, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
-    if let failure = begun.failure { throw failure }
-    guard let connection = begun.connection, let number = begun.number else { throw .connectionClosed }
-    if !begun.isAlone { try await connection.turn(of: number, deadline: deadline) }
+    if let failure = inFlight.failure { throw failure }
+    guard let connection = inFlight.connection, let number = inFlight.number else { throw .connectionClosed }
+    if !inFlight.isAlone { try await connection.turn(of: number, deadline: deadline) }
     let exchange = try await connection.head(of: number)
-    if begun.mayBeUnanswered(on: connection) { throw .connectionClosed }
+    if inFlight.mayBeUnanswered(on: connection) { throw .connectionClosed }
     if slot.failedPeer != nil { slot.failedPeer = nil }
-    return RunningExchange(exchange, on: begun.id, in: slot)
+    return RunningExchange(exchange, on: inFlight.id, in: slot)
   }
 }

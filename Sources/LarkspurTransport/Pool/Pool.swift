@@ -33,25 +33,25 @@ public final class Pool: @unchecked Sendable {
   }
 
   /// A queued request.
-  struct Entry {
-    fileprivate var state = EntryState.free
-    fileprivate var ticket: PoolMachine.Ticket?
+  struct PendingRequest {
+    fileprivate var state = PendingState.free
+    fileprivate var id: PoolMachine.RequestID?
     /// The task that waits for the connection, if it has suspended.
-    fileprivate var waiter: Waiter?
+    fileprivate var continuation: TaskContinuation?
     /// The callback to run in place of waking a task.
     fileprivate var work: (any LoopCallback)?
     /// The record of the failed dial that the request waited for.
     fileprivate var failedDial: DialRecord?
   }
 
-  fileprivate enum EntryState {
+  fileprivate enum PendingState {
     case free
     case waiting
     case running(PoolMachine.ConnectionID)
     indirect case failed(TransportError)
   }
 
-  private enum Place {
+  private enum ConnectionSlot {
     case empty
     case dialing(Task<Void, Never>)
     case open(Connection)
@@ -64,11 +64,11 @@ public final class Pool: @unchecked Sendable {
     /// The endpoints by the machine's numbers.
     var endpointsByID: [Endpoint?] = []
     /// The connections by the machine's numbers.
-    var places: [Place] = []
-    var entries: [Entry] = []
-    var freeEntries: [Int] = []
-    /// The indices of entries by the machine's ticket numbers.
-    var entriesByTicket: [Int] = []
+    var connectionSlots: [ConnectionSlot] = []
+    var pendingRequests: [PendingRequest] = []
+    var freePendingIndices: [Int] = []
+    /// The indices of `pendingRequests` by the machine's request numbers.
+    var pendingByRequestID: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// Cancelled dials whose sockets are still open. A new dial awaits them, so that `totalMax` holds.
     var givenUp: [(id: PoolMachine.ConnectionID, dial: Task<Void, Never>)] = []
@@ -86,21 +86,21 @@ public final class Pool: @unchecked Sendable {
 
   public let loop: ClientLoop
   let options: Options
-  private let own: LoopBound<State>
+  private let loopBound: LoopBound<State>
 
   public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
     self.options = options
-    own = LoopBound(State(limits: options.limits))
+    loopBound = LoopBound(State(limits: options.limits))
   }
 
   public func endpoint(for route: Route) -> Endpoint {
-    own.state.endpoints[route] ?? Endpoint(route)
+    loopBound.state.endpoints[route] ?? Endpoint(route)
   }
 
   /// The numbers of connections (including those being opened), of idle connections, and of waiting requests.
   public var counts: (connections: Int, idle: Int, waiting: Int) {
-    own.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
+    loopBound.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
   }
 
   // MARK: - Requests
@@ -108,7 +108,7 @@ public final class Pool: @unchecked Sendable {
   /// Whether an idle connection to the endpoint is available.
   public func hasIdleConnection(to endpoint: Endpoint) -> Bool {
     guard let id = endpoint.id else { return false }
-    return own.state.decide { machine, _ in machine.hasIdle(id) }
+    return loopBound.state.decide { machine, _ in machine.hasIdle(id) }
   }
 
   /// Ends an exchange: adds its metrics to the slot, and releases its connection.
@@ -149,11 +149,11 @@ public final class Pool: @unchecked Sendable {
 
   /// Returns a free connection, or `nil` if there is none or the demand needs more than that.
   @inline(__always)
-  func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, order: UInt64)? {
-    guard !demand.wantsFresh, demand.order == nil, let number = endpoint.id else { return nil }
+  func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
+    guard !demand.wantsFresh, demand.sequenceNumber == nil, let number = endpoint.id else { return nil }
     let now = loop.now
-    let taken = own.state.decide { $0.took(number, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
-    if !own.state.actions.isEmpty { perform() }
+    let taken = loopBound.state.decide { $0.took(number, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
+    if !loopBound.state.actions.isEmpty { perform() }
     return taken
   }
 
@@ -170,7 +170,7 @@ public final class Pool: @unchecked Sendable {
   ) async throws(TransportError) {
     guard let moment = openConnection(id)?.provenAt else { return }
     let timer = loop.startTimer(min(moment, deadline)) { slot.endPause() }
-    await Waiter.suspend { slot.pause = $0 }
+    await TaskContinuation.suspend { slot.pause = $0 }
     loop.stopTimer(timer)
     guard slot.isCancelled else { return }
     if let connection = openConnection(id) { release(connection, id, nil) }
@@ -180,12 +180,12 @@ public final class Pool: @unchecked Sendable {
   /// Waits for a connection.
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot, deadline: Deadline
-  ) async throws(TransportError) -> (PoolMachine.ConnectionID, order: UInt64) {
-    let asked = slot.takeAsking()
-    let index = asked ?? takeEntry()
-    slot.entry = index
+  ) async throws(TransportError) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64) {
+    let queued = slot.takePendingIndex()
+    let index = queued ?? takePendingRequest()
+    slot.pendingIndex = index
     defer {
-      if let dial = own.state.entries[index].failedDial {
+      if let dial = loopBound.state.pendingRequests[index].failedDial {
         slot.failedPeer = dial.peer
         if slot.collectsMetrics {
           var metrics = ExchangeMetrics(requested: slot.requested)
@@ -193,19 +193,21 @@ public final class Pool: @unchecked Sendable {
           slot.metrics.append(metrics)
         }
       }
-      slot.entry = nil
-      releaseEntry(index)
+      slot.pendingIndex = nil
+      releasePendingRequest(index)
     }
-    if asked == nil { ask(index, endpoint, demand) }
-    if case .waiting = own.state.entries[index].state { await wait(index, deadline: deadline) }
-    switch own.state.entries[index].state {
+    if queued == nil { enqueue(index, endpoint, demand) }
+    if case .waiting = loopBound.state.pendingRequests[index].state { await wait(index, deadline: deadline) }
+    switch loopBound.state.pendingRequests[index].state {
     case .running(let id):
-      guard slot.isCancelled else { return (id, order: own.state.entries[index].ticket?.order ?? 0) }
+      guard slot.isCancelled else {
+        return (id, sequenceNumber: loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0)
+      }
       if let connection = openConnection(id) { release(connection, id, nil) }
       throw .cancelled
     case .failed(let error):
       // A request that was cancelled or timed out has no failed dial of its own, so the latest dial's peer is reported.
-      if own.state.entries[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
+      if loopBound.state.pendingRequests[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
       throw error
     case .waiting, .free: throw .internalInconsistency
     }
@@ -215,87 +217,91 @@ public final class Pool: @unchecked Sendable {
   /// `sendNow` or `begin` continue from there.
   ///
   /// - Returns: `false` if the slot cannot begin a request now.
-  public func ask(for endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback) -> Bool {
+  public func requestConnection(
+    to endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback
+  ) -> Bool {
     guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.begin(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
     demand.priority = priority
-    let index = takeEntry()
-    slot.entry = index
-    slot.isAsking = true
-    ask(index, endpoint, demand)
-    if case .waiting = own.state.entries[index].state {
-      own.state.entries[index].work = work
+    let index = takePendingRequest()
+    slot.pendingIndex = index
+    slot.isRequestingConnection = true
+    enqueue(index, endpoint, demand)
+    if case .waiting = loopBound.state.pendingRequests[index].state {
+      loopBound.state.pendingRequests[index].work = work
     } else {
       loop.submit(work, inline: false)
     }
     return true
   }
 
-  /// Returns the connection that `ask` has obtained, or `nil` if `begin` has to handle the result.
-  func asked(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
-    guard slot.isAsking, !slot.isCancelled, !slot.isSuspended, let index = slot.entry,
-      case .running(let id) = own.state.entries[index].state
+  /// Returns the connection that `requestConnection` has obtained, or `nil` if `begin` has to handle the result.
+  func obtainedConnection(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
+    guard slot.isRequestingConnection, !slot.isCancelled, !slot.isSuspended, let index = slot.pendingIndex,
+      case .running(let id) = loopBound.state.pendingRequests[index].state
     else { return nil }
     return id
   }
 
-  /// Takes the connection that `ask` has obtained, and the request's order.
-  func takeAsked(in slot: RequestSlot) -> (PoolMachine.ConnectionID, order: UInt64)? {
-    guard let id = asked(in: slot), let index = slot.takeAsking() else { return nil }
-    let order = own.state.entries[index].ticket?.order ?? 0
-    slot.entry = nil
-    releaseEntry(index)
-    return (id, order)
+  /// Takes the connection that `requestConnection` has obtained, and the request's sequence number.
+  func takeObtainedConnection(in slot: RequestSlot) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
+    guard let id = obtainedConnection(in: slot), let index = slot.takePendingIndex() else { return nil }
+    let sequenceNumber = loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0
+    slot.pendingIndex = nil
+    releasePendingRequest(index)
+    return (id, sequenceNumber)
   }
 
-  /// Drops the request and the result of `ask`, which is not needed any more.
-  public func stopAsking(in slot: RequestSlot) {
-    guard let index = slot.takeAsking() else { return }
-    own.state.entries[index].work = nil
-    switch own.state.entries[index].state {
-    case .waiting: giveUp(index, .cancelled)
+  /// Drops the request and the result of `requestConnection`, which is not needed any more.
+  public func withdrawRequest(in slot: RequestSlot) {
+    guard let index = slot.takePendingIndex() else { return }
+    loopBound.state.pendingRequests[index].work = nil
+    switch loopBound.state.pendingRequests[index].state {
+    case .waiting: withdraw(index, .cancelled)
     case .running(let id): if let connection = openConnection(id) { release(connection, id, nil) }
     case .failed, .free: break
     }
-    slot.entry = nil
-    releaseEntry(index)
+    slot.pendingIndex = nil
+    releasePendingRequest(index)
     slot.end()
   }
 
   /// Requests a connection from the machine.
-  private func ask(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
+  private func enqueue(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
     let (id, now) = (number(of: endpoint), loop.now)
-    let ticket = own.state.decide { $0.requested(id, demand, now: now, into: &$1) }
-    guard let ticket else { return own.state.entries[index].state = .failed(.internalInconsistency) }
-    own.state.entries[index].state = .waiting
-    own.state.entries[index].ticket = ticket
-    while own.state.entriesByTicket.count <= ticket.index { own.state.entriesByTicket.append(0) }
-    own.state.entriesByTicket[ticket.index] = index
+    let requestID = loopBound.state.decide { $0.requested(id, demand, now: now, into: &$1) }
+    guard let requestID else { return loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency) }
+    loopBound.state.pendingRequests[index].state = .waiting
+    loopBound.state.pendingRequests[index].id = requestID
+    while loopBound.state.pendingByRequestID.count <= requestID.index { loopBound.state.pendingByRequestID.append(0) }
+    loopBound.state.pendingByRequestID[requestID.index] = index
     perform()
   }
 
   private func wait(_ index: Int, deadline: Deadline) async {
     var timer: ClientLoop.Timer?
     if deadline != .never {
-      timer = loop.startTimer(deadline) { [self] in giveUp(index, .timedOut(.queueing)) }
+      timer = loop.startTimer(deadline) { [self] in withdraw(index, .timedOut(.queueing)) }
     }
-    await Waiter.suspend { own.state.entries[index].waiter = $0 }
+    await TaskContinuation.suspend { loopBound.state.pendingRequests[index].continuation = $0 }
     if let timer { loop.stopTimer(timer) }
   }
 
   func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
-    guard own.state.decide({ machine, _ in machine.isRunning(id) }),
-      case .open(let connection) = own.state.places[id.index]
+    guard loopBound.state.decide({ machine, _ in machine.isRunning(id) }),
+      case .open(let connection) = loopBound.state.connectionSlots[id.index]
     else { return nil }
     return connection
   }
 
   /// Removes a queued request from the queue and fails it.
-  private func giveUp(_ index: Int, _ error: TransportError) {
-    guard case .waiting = own.state.entries[index].state, let ticket = own.state.entries[index].ticket else { return }
-    own.state.entries[index].state = .failed(error)
+  private func withdraw(_ index: Int, _ error: TransportError) {
+    guard case .waiting = loopBound.state.pendingRequests[index].state,
+      let requestID = loopBound.state.pendingRequests[index].id
+    else { return }
+    loopBound.state.pendingRequests[index].state = .failed(error)
     let now = loop.now
-    own.state.decide { $0.cancelled(ticket, now: now, into: &$1) }
+    loopBound.state.decide { $0.cancelled(requestID, now: now, into: &$1) }
     perform()
     wake(index)
   }
@@ -304,14 +310,14 @@ public final class Pool: @unchecked Sendable {
   func cancel(_ slot: RequestSlot) {
     slot.cancelRunning()
     slot.endWaits()
-    if let entry = slot.entry { giveUp(entry, .cancelled) }
+    if let pendingIndex = slot.pendingIndex { withdraw(pendingIndex, .cancelled) }
   }
 
   private func wake(_ index: Int) {
-    if let work = own.state.entries[index].work.take() { return loop.submit(work, inline: false) }
-    guard let waiter = own.state.entries[index].waiter else { return }
-    own.state.entries[index].waiter = nil
-    waiter.wake()
+    if let work = loopBound.state.pendingRequests[index].work.take() { return loop.submit(work, inline: false) }
+    guard let continuation = loopBound.state.pendingRequests[index].continuation else { return }
+    loopBound.state.pendingRequests[index].continuation = nil
+    continuation.resume()
   }
 
   // MARK: - Connections
@@ -322,7 +328,7 @@ public final class Pool: @unchecked Sendable {
   func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
     var ending: PoolMachine.Ending
     if let number {
-      connection.letGo(number)
+      connection.vacate(number)
       ending = connection.ending
       // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
       // queued on it.
@@ -333,10 +339,10 @@ public final class Pool: @unchecked Sendable {
       if connection.isOpen { ending = PoolMachine.Ending(isReusable: true) }
     }
     let now = loop.now
-    own.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
+    loopBound.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
     perform()
     connection.wakeFollowers()
-    if own.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
+    if loopBound.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
     if !connection.isOpen { closed(id) }
   }
 
@@ -356,11 +362,11 @@ public final class Pool: @unchecked Sendable {
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let record = DialRecord()
     endpoint.latestDial = record
-    let givenUp = own.state.givenUp
+    let givenUp = loopBound.state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [self] in
       await loop.leaveInlineTick()
       for former in givenUp { await former.dial.value }
-      defer { own.state.givenUp.removeAll { $0.id == id } }
+      defer { loopBound.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
@@ -372,35 +378,35 @@ public final class Pool: @unchecked Sendable {
         failed(error, record, as: id)
       }
     }
-    own.state.places[id.index] = .dialing(task)
+    loopBound.state.connectionSlots[id.index] = .dialing(task)
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
-    guard own.state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
+    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
     guard connection.isIdle else { return failed(.connectionClosed, connection.dialRecord ?? DialRecord(), as: id) }
-    own.state.places[id.index] = .open(connection)
+    loopBound.state.connectionSlots[id.index] = .open(connection)
     connection.watch(by: IdleWatch(self, id))
     let now = loop.now
-    own.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
-    connection.wasKeptUnused = own.state.decide { machine, _ in !machine.isRunning(id) }
+    loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
+    connection.wasKeptUnused = loopBound.state.decide { machine, _ in !machine.isRunning(id) }
     perform()
   }
 
   private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
-    guard own.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
-    own.state.places[id.index] = .empty
-    own.state.dialFailure = (error, record)
+    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
+    loopBound.state.connectionSlots[id.index] = .empty
+    loopBound.state.dialFailure = (error, record)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
-    own.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
+    loopBound.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
     perform()
-    own.state.dialFailure = nil
+    loopBound.state.dialFailure = nil
   }
 
   /// Handles input on an idle connection.
   fileprivate func becameReadable(_ id: PoolMachine.ConnectionID) {
-    guard own.state.decide({ machine, _ in machine.isPresent(id) }),
-      case .open(let connection) = own.state.places[id.index],
+    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }),
+      case .open(let connection) = loopBound.state.connectionSlots[id.index],
       connection.isIdle
     else { return }
     connection.lookForEnd()
@@ -409,24 +415,24 @@ public final class Pool: @unchecked Sendable {
 
   /// Handles the end of an idle connection: the server has closed it, or sent unsolicited bytes.
   private func closed(_ id: PoolMachine.ConnectionID) {
-    guard own.state.decide({ machine, _ in machine.isPresent(id) }) else { return }
-    own.state.places[id.index] = .empty
+    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }) else { return }
+    loopBound.state.connectionSlots[id.index] = .empty
     let now = loop.now
-    own.state.decide { $0.connectionClosed(id, now: now, into: &$1) }
+    loopBound.state.decide { $0.connectionClosed(id, now: now, into: &$1) }
     perform()
   }
 
   /// Closes the idle connections. Connections that are in use or being opened serve no requests beyond those that use
   /// them or wait for them.
   public func renewConnections() {
-    own.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
+    loopBound.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
     perform()
   }
 
   /// Closes the idle connections and the dials, fails the waiting requests, and refuses new ones. Running exchanges end
   /// by themselves.
   public func shutDown() {
-    own.state.decide { $0.shutDown(into: &$1) }
+    loopBound.state.decide { $0.shutDown(into: &$1) }
     perform()
     stopTimer()
   }
@@ -440,68 +446,69 @@ public final class Pool: @unchecked Sendable {
   private func perform() {
     // Tasks and callbacks that are woken here run later, so they add no actions to this list.
     var index = 0
-    while index < own.state.actions.count {
-      perform(own.state.actions[index])
+    while index < loopBound.state.actions.count {
+      perform(loopBound.state.actions[index])
       index += 1
     }
     // Performance: removing one by one keeps the storage, and does not query its capacity.
-    while !own.state.actions.isEmpty { own.state.actions.removeLast() }
-    let deadline = own.state.decide { machine, _ in machine.timer }
-    guard deadline < own.state.timer?.deadline ?? .never else { return }
+    while !loopBound.state.actions.isEmpty { loopBound.state.actions.removeLast() }
+    let deadline = loopBound.state.decide { machine, _ in machine.timer }
+    guard deadline < loopBound.state.timer?.deadline ?? .never else { return }
     stopTimer()
-    own.state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
+    loopBound.state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
   }
 
   private func stopTimer() {
-    guard let timer = own.state.timer else { return }
-    own.state.timer = nil
+    guard let timer = loopBound.state.timer else { return }
+    loopBound.state.timer = nil
     loop.stopTimer(timer.timer)
   }
 
   private func timerFired() {
     stopTimer()
     let now = loop.now
-    own.state.decide { $0.timerFired(now: now, into: &$1) }
+    loopBound.state.decide { $0.timerFired(now: now, into: &$1) }
     perform()
   }
 
   private func perform(_ action: PoolMachine.Action) {
     switch action {
-    case .run(let ticket, let id): settle(ticket, .running(id))
-    case .fail(let ticket, let failure):
-      own.state.entries[own.state.entriesByTicket[ticket.index]].failedDial = own.state.dialFailure?.record
-      settle(ticket, .failed(transportError(failure)))
+    case .run(let requestID, let id): settle(requestID, .running(id))
+    case .fail(let requestID, let failure):
+      loopBound.state.pendingRequests[loopBound.state.pendingByRequestID[requestID.index]].failedDial =
+        loopBound.state.dialFailure?.record
+      settle(requestID, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
-      while own.state.places.count <= id.index { own.state.places.append(.empty) }
-      guard let endpoint = own.state.endpointsByID[endpoint.index] else { return }
+      while loopBound.state.connectionSlots.count <= id.index { loopBound.state.connectionSlots.append(.empty) }
+      guard let endpoint = loopBound.state.endpointsByID[endpoint.index] else { return }
       dial(id, to: endpoint)
     case .close(let id):
-      let place = own.state.places[id.index]
-      own.state.places[id.index] = .empty
-      switch place {
+      let connectionSlot = loopBound.state.connectionSlots[id.index]
+      loopBound.state.connectionSlots[id.index] = .empty
+      switch connectionSlot {
       case .open(let connection): connection.close()
       case .dialing(let task):
         task.cancel()
-        own.state.givenUp.append((id, task))
+        loopBound.state.givenUp.append((id, task))
       case .empty: break
       }
     case .forget(let id):
-      guard let endpoint = own.state.endpointsByID[id.index] else { return }
-      own.state.endpointsByID[id.index] = nil
+      guard let endpoint = loopBound.state.endpointsByID[id.index] else { return }
+      loopBound.state.endpointsByID[id.index] = nil
       endpoint.id = nil
-      own.state.endpoints[endpoint.route] = nil
+      loopBound.state.endpoints[endpoint.route] = nil
     }
   }
 
-  private func settle(_ ticket: PoolMachine.Ticket, _ state: EntryState) {
-    let index = own.state.entriesByTicket[ticket.index]
-    own.state.entries[index].state = state
+  private func settle(_ requestID: PoolMachine.RequestID, _ state: PendingState) {
+    let index = loopBound.state.pendingByRequestID[requestID.index]
+    loopBound.state.pendingRequests[index].state = state
     wake(index)
   }
 
   private func transportError(_ failure: PoolMachine.Failure) -> TransportError {
     switch failure {
-    case .dialFailed: own.state.dialFailure?.error ?? .internalInconsistency
+    case .dialFailed: loopBound.state.dialFailure?.error ?? .internalInconsistency
     case .tooManyWaiting: .tooManyWaiting
     case .closed: .localMisuse(.poolShutDown)
     }
@@ -512,25 +519,25 @@ public final class Pool: @unchecked Sendable {
   private func number(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
     // Another endpoint for this route may have been created since the machine forgot this one.
-    if let id = own.state.endpoints[endpoint.route]?.id { return id }
-    let id = own.state.machine.addEndpoint()
+    if let id = loopBound.state.endpoints[endpoint.route]?.id { return id }
+    let id = loopBound.state.machine.addEndpoint()
     endpoint.id = id
-    own.state.endpoints[endpoint.route] = endpoint
-    while own.state.endpointsByID.count <= id.index { own.state.endpointsByID.append(nil) }
-    own.state.endpointsByID[id.index] = endpoint
+    loopBound.state.endpoints[endpoint.route] = endpoint
+    while loopBound.state.endpointsByID.count <= id.index { loopBound.state.endpointsByID.append(nil) }
+    loopBound.state.endpointsByID[id.index] = endpoint
     return id
   }
 
-  private func takeEntry() -> Int {
-    if let index = own.state.freeEntries.popLast() { return index }
-    own.state.entries.append(Entry())
-    return own.state.entries.count - 1
+  private func takePendingRequest() -> Int {
+    if let index = loopBound.state.freePendingIndices.popLast() { return index }
+    loopBound.state.pendingRequests.append(PendingRequest())
+    return loopBound.state.pendingRequests.count - 1
   }
 
-  private func releaseEntry(_ index: Int) {
-    own.state.entries[index].state = .free
-    own.state.entries[index].failedDial = nil
-    own.state.freeEntries.append(index)
+  private func releasePendingRequest(_ index: Int) {
+    loopBound.state.pendingRequests[index].state = .free
+    loopBound.state.pendingRequests[index].failedDial = nil
+    loopBound.state.freePendingIndices.append(index)
   }
 }
 

@@ -14,18 +14,18 @@ public final class RequestSlot: @unchecked Sendable {
   /// The connection that the present request runs on, and the number of its exchange there.
   private var connection: Connection?
   private var number: UInt64 = 0
-  /// The index of the pool's entry for the request while it waits for a connection, or `nil`.
-  var entry: Int?
-  /// Whether `ask` made the entry and its result has not been taken since.
-  public internal(set) var isAsking = false
+  /// The index of the pool's `PendingRequest` while the request waits for a connection, or `nil`.
+  var pendingIndex: Int?
+  /// Whether `requestConnection` queued the pending request and its result has not been taken since.
+  public internal(set) var isRequestingConnection = false
   /// The request that has been sent. Only ever replaced, never mutated in place: that avoids exclusivity checks.
   var inFlight: InFlightRequest?
   /// The task that waits before the request leaves (`Pool.waitForProof`).
-  var pause: Waiter?
+  var pause: TaskContinuation?
   /// Whether requests are held back: nothing more is sent, and no connection is taken.
   private(set) var isSuspended = false
   /// The task that waits until requests are no longer held back.
-  private var held: Waiter?
+  private var suspendedTask: TaskContinuation?
 
   /// Whether the owner wants `metrics`.
   public let collectsMetrics: Bool
@@ -57,19 +57,19 @@ public final class RequestSlot: @unchecked Sendable {
   /// Holds back what has not been sent, until `resume`. Call it on the loop.
   public func suspend() {
     isSuspended = true
-    connection?.holdBack(number)
+    connection?.suspendSending(number)
   }
 
   /// Resumes what `suspend` has held back. Call it on the loop.
   public func resume() {
     isSuspended = false
-    connection?.goOn(number)
-    held.take()?.wake()
+    connection?.resumeSending(number)
+    suspendedTask.take()?.resume()
   }
 
   /// Suspends while requests are held back, unless the slot is cancelled.
   func whileSuspended() async {
-    while isSuspended, !isCancelled { await Waiter.suspend { held = $0 } }
+    while isSuspended, !isCancelled { await TaskContinuation.suspend { suspendedTask = $0 } }
   }
 
   /// - Returns: `false` if the slot has a request already.
@@ -82,10 +82,10 @@ public final class RequestSlot: @unchecked Sendable {
 
   func end() { isBusy = false }
 
-  /// Returns the entry that was made by `ask`, once.
-  func takeAsking() -> Int? {
-    defer { isAsking = false }
-    return isAsking ? entry : nil
+  /// Returns the index of the pending request that `requestConnection` queued, once.
+  func takePendingIndex() -> Int? {
+    defer { isRequestingConnection = false }
+    return isRequestingConnection ? pendingIndex : nil
   }
 
   func runs(on connection: Connection, _ number: UInt64) {
@@ -99,12 +99,12 @@ public final class RequestSlot: @unchecked Sendable {
     swap(&last, &connection)
   }
 
-  func endPause() { pause.take()?.wake() }
+  func endPause() { pause.take()?.resume() }
 
   /// Wakes the owner's waiting task, which then finds that the request is cancelled.
   func endWaits() {
     endPause()
-    held.take()?.wake()
+    suspendedTask.take()?.resume()
   }
 
   func cancelRunning() { connection?.cancel(number) }
@@ -154,7 +154,7 @@ extension RequestSlot {
 /// other requests.
 struct InFlightRequest {
   let id: PoolMachine.ConnectionID
-  let order: UInt64
+  let sequenceNumber: UInt64
   /// The connection, or `nil` if it had been closed.
   let connection: Connection?
   /// Whether the request needs a connection that has served no request before.
@@ -177,11 +177,11 @@ struct InFlightRequest {
   }
 
   init(
-    id: PoolMachine.ConnectionID, order: UInt64, connection: Connection?, wantsFresh: Bool, isRepeatable: Bool,
+    id: PoolMachine.ConnectionID, sequenceNumber: UInt64, connection: Connection?, wantsFresh: Bool, isRepeatable: Bool,
     isIdempotent: Bool
   ) {
     self.id = id
-    self.order = order
+    self.sequenceNumber = sequenceNumber
     self.connection = connection
     self.wantsFresh = wantsFresh
     self.isRepeatable = isRepeatable

@@ -35,7 +35,7 @@ extension ProxyDial {
 
   private func open(to target: SOCKSMachine.Target) async throws(TransportError) -> Tunnel {
     let channel = try await connectChannel()
-    tell(.tunnelling(to: authority(host, port), through: proxy))
+    notify(.tunnelling(to: authority(host, port), through: proxy))
     do throws(TransportError) {
       return try await channel.cancelledWithTask { () async throws(TransportError) in
         try await negotiate(target, over: channel)

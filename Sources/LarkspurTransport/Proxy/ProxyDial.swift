@@ -50,7 +50,7 @@ struct ProxyDial {
     let server = try security.map { _ throws(TransportError) in try Connection.serverName(host) }
     guard !route.forwards(toSecure: security != nil) else { return try await connect(observer: observer) }
     let tunnel = try await proxy.kind.isSOCKS ? openBySOCKS() : openByCONNECT()
-    tell(.tunnelled)
+    notify(.tunnelled)
     let connection = Connection(through: tunnel, limits: limits, observer: observer)
     if var security, let server {
       security.path = proxy.description
@@ -59,7 +59,7 @@ struct ProxyDial {
     return connection
   }
 
-  func tell(_ event: ConnectionEvent) { observer?(event, loop.kernel.now()) }
+  func notify(_ event: ConnectionEvent) { observer?(event, loop.kernel.now()) }
 
   /// Connects to the proxy itself.
   private func connect(observer: Connection.Observer?) async throws(TransportError) -> Connection {
@@ -103,7 +103,7 @@ struct ProxyDial {
     var actions: TunnelMachine.Actions = []
     var connection = try await connect(observer: observer)
     var exchange: Exchange?
-    tell(.tunnelling(to: authority(host, port), through: proxy))
+    notify(.tunnelling(to: authority(host, port), through: proxy))
     machine.begin(into: &actions)
     while !actions.isEmpty {
       switch actions.removeFirst() {
@@ -116,7 +116,7 @@ struct ProxyDial {
         do throws(TransportError) {
           let answered = try await send(request, over: connection)
           exchange = answered
-          machine.answered(TunnelMachine.Answer(answered), into: &actions)
+          machine.answered(TunnelMachine.Response(answered), into: &actions)
         } catch {
           guard error.isEndBeforeAnswer, machine.closedUnanswered(into: &actions) else {
             throw blaming(error.tunnelling)
@@ -140,7 +140,7 @@ struct ProxyDial {
       case .establish:
         if usesAuthorizer, let authorizer, let info = exchange?.values(of: "proxy-authentication-info") {
           // The tunnel is open, so a timeout of this notification is ignored.
-          let outcome = await Answer.asking(until: deadline, on: loop) { await authorizer.accepted(info: info) }
+          let outcome = await LoopPromise.run(until: deadline, on: loop) { await authorizer.accepted(info: info) }
           if case .cancelled = outcome { throw .cancelled }
         }
         guard let tunnel = connection.takeTunnel() else { throw .internalInconsistency }
@@ -176,7 +176,7 @@ struct ProxyDial {
     var left = bytesMax
     do throws(TransportError) {
       try await connection.cancelledWithTask { () async throws(TransportError) in
-        while left >= 0, try await exchange.receivePiece({ left -= $0.count }) {}
+        while left >= 0, try await exchange.receiveData({ left -= $0.count }) {}
       }
     } catch {
       switch error {
@@ -191,15 +191,15 @@ struct ProxyDial {
   private func answer<Value: Sendable>(
     _ ask: @escaping @Sendable () async -> Value
   ) async throws(TransportError) -> Value {
-    switch await Answer.asking(until: deadline, on: loop, ask) {
-    case .answered(let value): return value
+    switch await LoopPromise.run(until: deadline, on: loop, ask) {
+    case .fulfilled(let value): return value
     case .timedOut: throw .timedOut(.tunnelling)
     case .cancelled: throw .cancelled
     }
   }
 }
 
-extension TunnelMachine.Answer {
+extension TunnelMachine.Response {
   fileprivate init(_ exchange: Exchange) {
     let head = exchange.head
     self.init(

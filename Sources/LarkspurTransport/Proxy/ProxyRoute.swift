@@ -96,12 +96,12 @@ public struct ProxyError: Error, Hashable, Sendable {
 
 extension ProxyError: CustomStringConvertible {
   public var description: String {
-    let words: any CustomStringConvertible =
+    let reason: any CustomStringConvertible =
       switch failure {
       case .transport(let error): error
       case .socks(let error): error
       case .tunnel(let error): error
       }
-    return "proxy \(proxy): \(words)"
+    return "proxy \(proxy): \(reason)"
   }
 }

@@ -16,7 +16,7 @@ public final class Resolver: Sendable {
   public static let shared = Resolver()
 
   private typealias Machine = NameMachine<[SocketAddress]>
-  private typealias Wait = Answer<Reply>
+  private typealias Wait = LoopPromise<Reply>
 
   private enum Reply: Sendable {
     case answer(NameAnswer<[SocketAddress]>)
@@ -25,8 +25,8 @@ public final class Resolver: Sendable {
 
   private struct State {
     var machine: Machine
-    var waits: [Machine.Waiter: Wait] = [:]
-    var waitersSeen: Machine.Waiter = 0
+    var waits: [Machine.WaiterID: Wait] = [:]
+    var waitersSeen: Machine.WaiterID = 0
     /// The actions that have been decided and not performed.
     var actions: Machine.Actions = []
     var isPerforming = false
@@ -106,7 +106,7 @@ public final class Resolver: Sendable {
     _ name: HostName, deadline: Deadline, on loop: ClientLoop
   ) async throws(TransportError) -> Reply {
     let wait = Wait()
-    var waiter: Machine.Waiter = 0
+    var waiter: Machine.WaiterID = 0
     let now = kernel.now()
     decide { state in
       state.waitersSeen += 1
@@ -115,7 +115,7 @@ public final class Resolver: Sendable {
       state.machine.wanted(name, by: waiter, now: now, into: &state.actions)
     }
     let outcome = await wait.outcome(deadline: deadline, on: loop)
-    if case .answered(let reply) = outcome { return reply }
+    if case .fulfilled(let reply) = outcome { return reply }
     decide { state in
       state.waits[waiter] = nil
       state.machine.abandoned(by: waiter, into: &state.actions)
@@ -179,7 +179,7 @@ public final class Resolver: Sendable {
           state.machine.wentOn(question.number, into: &state.actions)
         }
       }
-    case .reply(let wait, let reply): wait.finish(.answered(reply))
+    case .reply(let wait, let reply): wait.finish(.fulfilled(reply))
     }
   }
 }

@@ -77,8 +77,8 @@ public final class SystemNames: NameSource {
   private func waitForQuestion(in seat: Seat) -> NameQuestion? {
     if !seat.latch.wait(until: LinuxKernel.shared.now().advanced(by: idleLifetime)) {
       let isLeft = state.withLock { state in
-        guard let place = state.seats.firstIndex(where: { $0 === seat }) else { return false }
-        state.seats.remove(at: place)
+        guard let index = state.seats.firstIndex(where: { $0 === seat }) else { return false }
+        state.seats.remove(at: index)
         state.threads -= 1
         return true
       }

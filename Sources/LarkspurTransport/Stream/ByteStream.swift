@@ -53,44 +53,44 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   public let loop: ClientLoop
   /// The address of the peer: of the proxy, if there is one.
   public let peer: SocketAddress
-  private let own: LoopBound<State>
+  private let loopBound: LoopBound<State>
 
   /// Creates a stream over a tunnel. `start` begins to receive.
   public init(over tunnel: Tunnel) {
     loop = tunnel.channel.loop
     peer = tunnel.channel.address
-    own = LoopBound(State(channel: tunnel.channel, layers: tunnel.handOver()))
+    loopBound = LoopBound(State(channel: tunnel.channel, layers: tunnel.handOver()))
     let received = tunnel.received
     if !received.isEmpty {
       var input = loop.takeChunk(atLeast: received.count)
       _ = input.append(received.span)
-      swap(&input, &own.state.input)
+      swap(&input, &loopBound.state.input)
     }
     // The deadline and the cancellation of the exchange before do not concern the stream.
     tunnel.channel.begin(exchange: .max, deadline: .never)
   }
 
   /// The number of bytes that have been written and not sent.
-  public var unsentBytes: Int { own.state.output.byteCount }
+  public var unsentBytes: Int { loopBound.state.output.byteCount }
 
   /// Whether the kernel takes no bytes for now, or more bytes wait than are received at once.
   public var isBlocked: Bool {
-    guard let channel = own.state.channel, unsentBytes > 0 else { return false }
+    guard let channel = loopBound.state.channel, unsentBytes > 0 else { return false }
     return !channel.isWritable || unsentBytes > Self.receiveBytesMax
   }
 
-  private var isClosed: Bool { own.state.channel == nil }
+  private var isClosed: Bool { loopBound.state.channel == nil }
 
   /// Begins to receive for `user`, which the stream keeps until it is closed.
   public func start(for user: any ByteStreamUser) {
-    own.state.user = user
+    loopBound.state.user = user
     step()
   }
 
   /// Sends bytes behind those that were written before. Bytes that the kernel does not take at once are kept.
   public func write(_ bytes: [UInt8]) {
-    guard !isClosed, !own.state.hasStoppedSending, !own.state.closesSending else { return }
-    own.state.output.append(bytes)
+    guard !isClosed, !loopBound.state.hasStoppedSending, !loopBound.state.closesSending else { return }
+    loopBound.state.output.append(bytes)
     step()
   }
 
@@ -100,22 +100,22 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// Closes the sending side once all written bytes have been sent: `close_notify` with TLS, and the end of the TCP
   /// stream.
   public func closeSending() {
-    own.state.closesSending = true
+    loopBound.state.closesSending = true
     step()
   }
 
   /// Closes the connection. Written bytes leave if the kernel takes them at once.
   public func close() {
-    guard let channel = own.state.channel.take() else { return }
-    if !own.state.output.isEmpty, !own.state.hasStoppedSending, channel.isWritable {
-      _ = try? own.state.layers.send(&own.state.output, to: channel)
+    guard let channel = loopBound.state.channel.take() else { return }
+    if !loopBound.state.output.isEmpty, !loopBound.state.hasStoppedSending, channel.isWritable {
+      _ = try? loopBound.state.layers.send(&loopBound.state.output, to: channel)
     }
-    own.state.output.removeAll()
-    if !own.state.isInStep { releaseInput() }
-    own.state.layers.close(over: channel, inOrder: true)
+    loopBound.state.output.removeAll()
+    if !loopBound.state.isInStep { releaseInput() }
+    loopBound.state.layers.close(over: channel, inOrder: true)
     channel.close()
     // Releasing the user may run other code: not during the access to the state.
-    let user = own.state.user.take()
+    let user = loopBound.state.user.take()
     withExtendedLifetime(user) {}
   }
 
@@ -123,39 +123,41 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   ///
   /// - Returns: The tunnel, or `nil` if the stream is closed or has unsent bytes.
   public func detach() -> Tunnel? {
-    guard !own.state.isInStep, own.state.output.isEmpty, let channel = own.state.channel.take() else { return nil }
+    guard !loopBound.state.isInStep, loopBound.state.output.isEmpty, let channel = loopBound.state.channel.take() else {
+      return nil
+    }
     var received: [UInt8] = []
-    own.state.input.lend(0..<own.state.input.count) { received.append(copying: $0) }
+    loopBound.state.input.lend(0..<loopBound.state.input.count) { received.append(copying: $0) }
     releaseInput()
-    own.state.user = nil
+    loopBound.state.user = nil
     channel.unsubscribe()
-    return Tunnel(channel: channel, layers: own.state.layers.take(), received: received)
+    return Tunnel(channel: channel, layers: loopBound.state.layers.take(), received: received)
   }
 
   // MARK: - Steps
 
   public func perform() {
-    own.state.isSubscribed = false
+    loopBound.state.isSubscribed = false
     step()
   }
 
   /// Sends and receives as far as possible without waiting, and subscribes to the rest.
   private func step() {
     // A call from the user in a step: the running step looks again.
-    guard !own.state.isInStep, let channel = own.state.channel, own.state.user != nil else { return }
-    own.state.isInStep = true
+    guard !loopBound.state.isInStep, let channel = loopBound.state.channel, loopBound.state.user != nil else { return }
+    loopBound.state.isInStep = true
     repeat {
       send(to: channel)
       receive(from: channel)
       // The user may have written while it received.
-      if !own.state.output.isEmpty { send(to: channel) }
+      if !loopBound.state.output.isEmpty { send(to: channel) }
     } while !isClosed && !subscribe(to: channel)
-    own.state.isInStep = false
+    loopBound.state.isInStep = false
     if isClosed { releaseInput() }
   }
 
   private func fail(_ failure: TLSLayer.Failure) {
-    let user = own.state.user
+    let user = loopBound.state.user
     close()
     user?.failed(Self.transportError(failure))
   }
@@ -169,11 +171,12 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   /// - Returns: `false` if there is something to do at once.
   private func subscribe(to channel: Channel) -> Bool {
-    let sending = own.state.layers.sendingState
-    let reading = !own.state.hasEnded && (wantsBytes || sending.waitsForInput)
+    let sending = loopBound.state.layers.sendingState
+    let reading = !loopBound.state.hasEnded && (wantsBytes || sending.waitsForInput)
     let writing =
-      !own.state.hasStoppedSending && !sending.waitsForInput && (!own.state.output.isEmpty || sending.hasOutput)
-    if own.state.isSubscribed {
+      !loopBound.state.hasStoppedSending && !sending.waitsForInput
+      && (!loopBound.state.output.isEmpty || sending.hasOutput)
+    if loopBound.state.isSubscribed {
       channel.want(reading: reading, writing: writing)
       return true
     }
@@ -182,37 +185,37 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
       return true
     }
     do throws(Channel.Interruption) {
-      own.state.isSubscribed = try channel.wait(reading: reading, writing: writing, with: self)
-      return own.state.isSubscribed
+      loopBound.state.isSubscribed = try channel.wait(reading: reading, writing: writing, with: self)
+      return loopBound.state.isSubscribed
     } catch {
       fail(.kernel(.notConnected))
       return true
     }
   }
 
-  private var wantsBytes: Bool { own.state.user?.wantsBytes == true }
+  private var wantsBytes: Bool { loopBound.state.user?.wantsBytes == true }
 
   // MARK: - Sending
 
   private func send(to channel: Channel) {
-    guard !isClosed, !own.state.hasStoppedSending else { return }
-    let hadOutput = !own.state.output.isEmpty
-    if hadOutput || own.state.layers.sendingState.hasOutput, channel.isWritable {
+    guard !isClosed, !loopBound.state.hasStoppedSending else { return }
+    let hadOutput = !loopBound.state.output.isEmpty
+    if hadOutput || loopBound.state.layers.sendingState.hasOutput, channel.isWritable {
       do throws(TLSLayer.Failure) {
-        _ = try own.state.layers.send(&own.state.output, to: channel)
+        _ = try loopBound.state.layers.send(&loopBound.state.output, to: channel)
       } catch {
-        own.state.hasStoppedSending = true
-        own.state.output.removeAll()
-        own.state.layers.stopSending()
-        own.state.user?.sendingFailed(Self.transportError(error))
+        loopBound.state.hasStoppedSending = true
+        loopBound.state.output.removeAll()
+        loopBound.state.layers.stopSending()
+        loopBound.state.user?.sendingFailed(Self.transportError(error))
         return
       }
     }
-    guard own.state.output.isEmpty else { return }
-    if hadOutput { own.state.user?.outputDrained() }
-    if own.state.closesSending, own.state.output.isEmpty, !isClosed {
-      own.state.hasStoppedSending = true
-      own.state.layers.endSending(to: channel)
+    guard loopBound.state.output.isEmpty else { return }
+    if hadOutput { loopBound.state.user?.outputDrained() }
+    if loopBound.state.closesSending, loopBound.state.output.isEmpty, !isClosed {
+      loopBound.state.hasStoppedSending = true
+      loopBound.state.layers.endSending(to: channel)
       channel.closeSending()
     }
   }
@@ -220,59 +223,59 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   // MARK: - Receiving
 
   private func receive(from channel: Channel) {
-    while !isClosed, !own.state.hasEnded || own.state.input.count > 0 {
-      if own.state.input.count > 0, wantsBytes { lend() }
+    while !isClosed, !loopBound.state.hasEnded || loopBound.state.input.count > 0 {
+      if loopBound.state.input.count > 0, wantsBytes { lend() }
       guard !isClosed else { return }
       // What is left is what the user does not want now, and is offered first.
-      if own.state.input.count > 0 { return }
-      guard !own.state.hasEnded else { return reportEnd() }
-      guard wantsBytes || own.state.layers.sendingState.waitsForInput else { break }
-      guard channel.mayReceive || own.state.layers.hasInput else { break }
+      if loopBound.state.input.count > 0 { return }
+      guard !loopBound.state.hasEnded else { return reportEnd() }
+      guard wantsBytes || loopBound.state.layers.sendingState.waitsForInput else { break }
+      guard channel.mayReceive || loopBound.state.layers.hasInput else { break }
       makeRoom()
       do throws(TLSLayer.Failure) {
-        switch try own.state.layers.receive(from: channel, into: &own.state.input) {
+        switch try loopBound.state.layers.receive(from: channel, into: &loopBound.state.input) {
         case .bytes(_, let drained):
-          if !drained { own.state.receiveBytes = min(own.state.receiveBytes * 2, Self.receiveBytesMax) }
+          if !drained { loopBound.state.receiveBytes = min(loopBound.state.receiveBytes * 2, Self.receiveBytesMax) }
         case .wouldBlock:
           releaseInput()
           return
         case .endOfStream:
-          own.state.hasEnded = true
-          guard own.state.input.count > 0 else { return reportEnd() }
+          loopBound.state.hasEnded = true
+          guard loopBound.state.input.count > 0 else { return reportEnd() }
         }
       } catch {
         return fail(error)
       }
     }
-    if own.state.input.count == 0 { releaseInput() }
+    if loopBound.state.input.count == 0 { releaseInput() }
   }
 
   private func reportEnd() {
     releaseInput()
-    own.state.user?.receivedEnd()
+    loopBound.state.user?.receivedEnd()
   }
 
   /// Lends the received bytes to the user.
   private func lend() {
-    guard let user = own.state.user else { return }
+    guard let user = loopBound.state.user else { return }
     var chunk = Chunk()
-    swap(&chunk, &own.state.input)
+    swap(&chunk, &loopBound.state.input)
     let count = user.received(chunk.bytes)
     chunk.drop(count)
-    swap(&chunk, &own.state.input)
+    swap(&chunk, &loopBound.state.input)
   }
 
   private func makeRoom() {
-    guard own.state.input.capacity < own.state.receiveBytes else { return }
-    var larger = loop.takeChunk(atLeast: own.state.receiveBytes)
-    swap(&own.state.input, &larger)
+    guard loopBound.state.input.capacity < loopBound.state.receiveBytes else { return }
+    var larger = loop.takeChunk(atLeast: loopBound.state.receiveBytes)
+    swap(&loopBound.state.input, &larger)
     loop.recycle(larger)
   }
 
   private func releaseInput() {
-    guard own.state.input.capacity > 0 else { return }
+    guard loopBound.state.input.capacity > 0 else { return }
     var empty = Chunk()
-    swap(&own.state.input, &empty)
+    swap(&loopBound.state.input, &empty)
     loop.recycle(empty)
   }
 }

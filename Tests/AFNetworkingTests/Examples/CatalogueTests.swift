@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// Checks that every example of the documentation catalogue is also in this folder, where it is compiled and run.
+/// Checks that every example of the documentation catalogue is also in this directory, where it is compiled and run.
 @Suite struct CatalogueTests {
   private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
   private static let catalogue = tests.appending(path: "../../../Sources/AFNetworking/AFNetworking.docc")
 
-  private static func texts(of folder: URL, _ suffix: String) throws -> [(name: String, text: String)] {
-    try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(suffix) }.sorted().map {
-      ($0, try String(contentsOf: folder.appending(path: $0), encoding: .utf8))
+  private static func texts(of directory: URL, _ suffix: String) throws -> [(name: String, text: String)] {
+    try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.hasSuffix(suffix) }.sorted().map {
+      ($0, try String(contentsOf: directory.appending(path: $0), encoding: .utf8))
     }
   }
 

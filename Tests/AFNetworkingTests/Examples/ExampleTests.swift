@@ -93,8 +93,8 @@ import Testing
   }
 
   @Test func upload() async throws {
-    let place = try TemporaryPlace()
-    let file = place.file("song.mp3")
+    let directory = try TemporaryDirectory()
+    let file = directory.file("song.mp3")
     try Data("la la".utf8).write(to: file)
     upload(file, by: fixture.manager)
     let request = try #require(try await fixture.server.waitForRequests(1).first)

@@ -13,73 +13,74 @@ import Testing
   }
 
   @Test func get() async {
-    let told = await told {
+    let outcome = await outcome {
       manager.get("get", parameters: ["key": "value"], headers: nil, progress: nil, success: $0, failure: $1)
     }
-    #expect(told["args", "key"] == "value" && told["headers", "Field"] == "default value")
-    #expect(told.error == nil && told.task?.state == .completed)
-    #expect(told.isOnMain)
+    #expect(outcome["args", "key"] == "value" && outcome["headers", "Field"] == "default value")
+    #expect(outcome.error == nil && outcome.task?.state == .completed)
+    #expect(outcome.isOnMain)
   }
 
   @Test func head() async {
-    let told = await told { success, failure in
+    let outcome = await outcome { success, failure in
       manager.head("get", parameters: nil, headers: nil, success: { success($0, nil) }, failure: failure)
     }
-    #expect(told.error == nil && told.task?.originalRequest?.httpMethod == "HEAD")
-    #expect((told.response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(outcome.error == nil && outcome.task?.originalRequest?.httpMethod == "HEAD")
+    #expect((outcome.response as? HTTPURLResponse)?.statusCode == 200)
   }
 
   @Test func post() async {
-    let told = await told {
+    let outcome = await outcome {
       manager.post(
         "post", parameters: ["key": "value"], headers: ["Field": "value"], progress: nil, success: $0, failure: $1)
     }
-    #expect(told.task?.originalRequest?.allHTTPHeaderFields?["Field"] == "value")
-    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value")
+    #expect(outcome.task?.originalRequest?.allHTTPHeaderFields?["Field"] == "value")
+    #expect(outcome["form", "key"] == "value" && outcome["headers", "Field"] == "value")
   }
 
   @Test func postOfAForm() async throws {
-    let told = await told {
+    let outcome = await outcome {
       manager.post(
         "post", parameters: ["key": "value"], headers: ["Field": "value"],
         constructingBodyWith: { form in
           form.appendPart(withFileData: Data("Data".utf8), name: "DataName", fileName: "DataFileName", mimeType: "data")
         }, progress: nil, success: $0, failure: $1)
     }
-    let body = try #require(told["data"])
-    #expect(told["headers", "Field"] == "value")
-    #expect(told["headers", "Content-Type"]?.hasPrefix("multipart/form-data; boundary=") == true)
+    let body = try #require(outcome["data"])
+    #expect(outcome["headers", "Field"] == "value")
+    #expect(outcome["headers", "Content-Type"]?.hasPrefix("multipart/form-data; boundary=") == true)
     #expect(body.contains("name=\"key\"\r\n\r\nvalue\r\n"))
     #expect(body.contains("name=\"DataName\"; filename=\"DataFileName\"\r\n"))
-    #expect(told["bodyCount"] == told["headers", "Content-Length"])
+    #expect(outcome["bodyCount"] == outcome["headers", "Content-Length"])
   }
 
   @Test func put() async {
-    let told = await told {
+    let outcome = await outcome {
       manager.put("put", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
     }
-    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "PUT")
+    #expect(outcome["form", "key"] == "value" && outcome["headers", "Field"] == "value" && outcome["method"] == "PUT")
   }
 
   @Test func patch() async {
-    let told = await told {
+    let outcome = await outcome {
       manager.patch("patch", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
     }
-    #expect(told["form", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "PATCH")
+    #expect(outcome["form", "key"] == "value" && outcome["headers", "Field"] == "value" && outcome["method"] == "PATCH")
   }
 
   @Test func delete() async {
-    let told = await told {
+    let outcome = await outcome {
       manager.delete("delete", parameters: ["key": "value"], headers: ["Field": "value"], success: $0, failure: $1)
     }
-    #expect(told["args", "key"] == "value" && told["headers", "Field"] == "value" && told["method"] == "DELETE")
+    #expect(
+      outcome["args", "key"] == "value" && outcome["headers", "Field"] == "value" && outcome["method"] == "DELETE")
   }
 
   /// The functions of versions 2 and 3 have fewer parameters.
   @Test func spellingsOfEarlierVersions() async {
-    let first = await told { manager.get("get", parameters: nil, success: $0, failure: $1) }
-    let second = await told { manager.get("get", parameters: nil, progress: nil, success: $0, failure: $1) }
-    let third = await told {
+    let first = await outcome { manager.get("get", parameters: nil, success: $0, failure: $1) }
+    let second = await outcome { manager.get("get", parameters: nil, progress: nil, success: $0, failure: $1) }
+    let third = await outcome {
       manager.post(
         "post", parameters: nil,
         constructingBodyWith: { $0.appendPart(withForm: Data("x".utf8), name: "y") },
@@ -89,47 +90,47 @@ import Testing
   }
 
   @Test func anyMethod() async throws {
-    let told = await told { success, failure in
+    let outcome = await outcome { success, failure in
       manager.dataTask(
         withHTTPMethod: "OPTIONS", urlString: "anything", parameters: nil, headers: ["X-Foo": "request value"],
         uploadProgress: nil, downloadProgress: nil, success: success, failure: failure)?.resume()
     }
-    #expect(told["method"] == "OPTIONS" && told["headers", "X-Foo"] == "request value")
+    #expect(outcome["method"] == "OPTIONS" && outcome["headers", "X-Foo"] == "request value")
   }
 
   /// A field given with a request replaces the serializer's field for this request only.
   @Test func fieldsOfOneRequest() async {
     manager.requestSerializer.setValue("foo value", forHTTPHeaderField: "X-Foo")
     manager.requestSerializer.setValue("bar value", forHTTPHeaderField: "X-Bar")
-    let first = await told {
+    let first = await outcome {
       manager.get("get", parameters: nil, headers: ["X-Foo": "request value"], progress: nil, success: $0, failure: $1)
     }
     #expect(first["headers", "X-Foo"] == "request value" && first["headers", "X-Bar"] == "bar value")
-    let second = await told {
+    let second = await outcome {
       manager.get("get", parameters: nil, headers: nil, progress: nil, success: $0, failure: $1)
     }
     #expect(second["headers", "X-Foo"] == "foo value")
   }
 
   @Test func statusDecides() async throws {
-    let good = await told { manager.get("status/200", parameters: nil, success: $0, failure: $1) }
+    let good = await outcome { manager.get("status/200", parameters: nil, success: $0, failure: $1) }
     #expect(good.error == nil)
-    let bad = await told { manager.get("status/404", parameters: nil, success: $0, failure: $1) }
+    let bad = await outcome { manager.get("status/404", parameters: nil, success: $0, failure: $1) }
     let error = try #require(bad.error)
     #expect(error.domain == AFURLResponseSerializationErrorDomain && error.code == NSURLErrorBadServerResponse)
     #expect(error.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] as? HTTPURLResponse === bad.response)
     #expect(error.userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] is Data)
     #expect(bad.task != nil)
-    let empty = await told { manager.get("status/204", parameters: nil, success: $0, failure: $1) }
+    let empty = await outcome { manager.get("status/204", parameters: nil, success: $0, failure: $1) }
     #expect(empty.error == nil && empty.object == nil && empty.task != nil)
   }
 
   /// A response with an unacceptable status yields its object together with the error.
   @Test func errorAndObject() async throws {
     let request = try fixture.request("/status/404")
-    let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
-    #expect(told.error != nil && told["status"] == "404")
-    #expect((told.response as? HTTPURLResponse)?.statusCode == 404)
+    let outcome = await outcome { manager.dataTask(with: request, completionHandler: $0).resume() }
+    #expect(outcome.error != nil && outcome["status"] == "404")
+    #expect((outcome.response as? HTTPURLResponse)?.statusCode == 404)
   }
 
   /// If the parameters cannot be encoded, the failure block runs on the completion queue, and no task is made.
@@ -139,11 +140,11 @@ import Testing
       return ""
     }
     let journal = Journal()
-    let told = await told { success, failure in
+    let outcome = await outcome { success, failure in
       let task = manager.get("test", parameters: ["key": "value"], success: success, failure: failure)
       journal.note(task == nil ? "no task" : "task")
     }
-    #expect(told.task == nil && told.error?.domain == "Custom" && told.isOnMain)
+    #expect(outcome.task == nil && outcome.error?.domain == "Custom" && outcome.isOnMain)
     await journal.wait(for: "no task")
 
     let queue = DispatchQueue(label: "completion")
@@ -172,9 +173,9 @@ import Testing
   @Test(arguments: [
     ("", ""), ("/v1", "/v1/"), ("/v1/", "/v1/"), ("/a/b", "/a/b/"),
   ])
-  func baseURLsEndWithASlash(path: String, folder: String) throws {
+  func baseURLsEndWithASlash(path: String, directory: String) throws {
     let manager = AFHTTPSessionManager(baseURL: URL(string: "https://example.com" + path))
-    #expect(manager.baseURL?.absoluteString == "https://example.com" + folder)
+    #expect(manager.baseURL?.absoluteString == "https://example.com" + directory)
     #expect(AFHTTPSessionManager().baseURL == nil)
     #expect(AFHTTPSessionManager(sessionConfiguration: .ephemeral).baseURL == nil)
     #expect(AFHTTPSessionManager.manager().baseURL == nil)
@@ -187,8 +188,8 @@ import Testing
   func pathsAreRelative(path: String, target: String) async throws {
     let manager = AFHTTPSessionManager(baseURL: try fixture.url("/anything/v1"), sessionConfiguration: .ephemeral)
     defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
-    let told = await told { manager.get(path, parameters: nil, success: $0, failure: $1) }
-    #expect(told["target"] == target)
+    let outcome = await outcome { manager.get(path, parameters: nil, success: $0, failure: $1) }
+    #expect(outcome["target"] == target)
   }
 
   @Test func wholeURLs() async throws {
@@ -196,8 +197,8 @@ import Testing
       baseURL: URL(string: "http://nowhere.invalid/"), sessionConfiguration: .ephemeral)
     defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
     let url = fixture.server.url("/get")
-    let told = await told { manager.get(url, parameters: nil, success: $0, failure: $1) }
-    #expect(told["target"] == "/get")
+    let outcome = await outcome { manager.get(url, parameters: nil, success: $0, failure: $1) }
+    #expect(outcome["target"] == "/get")
   }
 
   // MARK: - Credentials
@@ -208,8 +209,8 @@ import Testing
     let other = try TestServer()
     manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
     for url in [other.url("/anything"), "//\(other.authority)/anything"] {
-      #expect(await told { manager.get(url, parameters: nil, success: $0, failure: $1) }.error == nil)
-      let posted = await told {
+      #expect(await outcome { manager.get(url, parameters: nil, success: $0, failure: $1) }.error == nil)
+      let posted = await outcome {
         manager.post(
           url, parameters: nil,
           constructingBodyWith: { $0.appendPart(withForm: Data("b".utf8), name: "a") }, success: $0, failure: $1)
@@ -217,18 +218,18 @@ import Testing
       #expect(posted.error == nil)
     }
     let own = ["Authorization": "mine"]
-    _ = await told { manager.get(other.url("/get"), parameters: nil, headers: own, success: $0, failure: $1) }
+    _ = await outcome { manager.get(other.url("/get"), parameters: nil, headers: own, success: $0, failure: $1) }
     #expect(other.requests.map { $0.fields["authorization"] } == [nil, nil, nil, nil, "mine"])
     for url in [fixture.server.url("/get"), "//\(fixture.server.authority)/get"] {
-      _ = await told { manager.get(url, parameters: nil, success: $0, failure: $1) }
+      _ = await outcome { manager.get(url, parameters: nil, success: $0, failure: $1) }
     }
     #expect(fixture.server.requests.allSatisfy { $0.fields["authorization"] != nil })
   }
 
   @Test func credentialsOfTheSerializer() async {
     manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
-    let told = await told { manager.get("secret", parameters: nil, success: $0, failure: $1) }
-    #expect(told.error == nil)
+    let outcome = await outcome { manager.get("secret", parameters: nil, success: $0, failure: $1) }
+    #expect(outcome.error == nil)
     #expect(fixture.server.requestsReceived == 1)
   }
 
@@ -263,7 +264,7 @@ import Testing
     #expect(manager.responseSerializer.acceptableContentTypes?.contains("application/json") == true)
     #expect((manager as AFURLSessionManager).responseSerializer === manager.responseSerializer)
     manager.responseSerializer = AFHTTPResponseSerializer()
-    let told = await told { manager.get("get", parameters: nil, success: $0, failure: $1) }
-    #expect(told.object is Data)
+    let outcome = await outcome { manager.get("get", parameters: nil, success: $0, failure: $1) }
+    #expect(outcome.object is Data)
   }
 }

@@ -51,8 +51,8 @@ import Testing
   }
 
   @Test func wholeRequests() async throws {
-    let place = try TemporaryPlace()
-    let (source, target, second) = (place.file("source"), place.file("target"), place.file("second"))
+    let directory = try TemporaryDirectory()
+    let (source, target, second) = (directory.file("source"), directory.file("target"), directory.file("second"))
     try Data("file".utf8).write(to: source)
     #expect(member(try await manager.value(for: fixture.request("/get")).value, "target") == "/get")
     var request = try fixture.request("/post")
@@ -75,8 +75,8 @@ import Testing
     fixture.server.route("GET", "/reset", script: [.reset])
     let lost = await #expect(throws: URLError.self) { try await manager.get("reset") }
     #expect(lost?.code == .networkConnectionLost)
-    let place = try TemporaryPlace()
-    let taken = place.file("taken")
+    let directory = try TemporaryDirectory()
+    let taken = directory.file("taken")
     try Data().write(to: taken)
     await #expect(throws: NSError.self) { try await manager.download(for: fixture.request("/get")) { _, _ in taken } }
   }
@@ -125,7 +125,7 @@ import Testing
     let manager = Counting(baseURL: try fixture.url("/"), sessionConfiguration: .ephemeral)
     defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
     _ = try await manager.get("get")
-    _ = await told { manager.get("status/200", parameters: nil, success: $0, failure: $1) }
+    _ = await outcome { manager.get("status/200", parameters: nil, success: $0, failure: $1) }
     #expect(manager.journal.lines == ["/get", "/status/200"])
   }
 }

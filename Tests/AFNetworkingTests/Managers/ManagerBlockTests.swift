@@ -13,8 +13,8 @@ import Testing
     fixture.manager.responseSerializer = AFHTTPResponseSerializer()
   }
 
-  private func load(_ request: URLRequest) async -> Told {
-    await told { manager.dataTask(with: request, completionHandler: $0).resume() }
+  private func load(_ request: URLRequest) async -> BlockResult {
+    await outcome { manager.dataTask(with: request, completionHandler: $0).resume() }
   }
 
   @Test func redirections() async throws {
@@ -45,8 +45,8 @@ import Testing
       journal.note("metrics \(metrics?.transactionMetrics.count ?? 0)")
     }
     manager.setTaskDidCompleteBlock { [journal] _, _, error in journal.note(error == nil ? "complete" : "failed") }
-    let told = await load(try fixture.request("/bytes/300000"))
-    #expect((told.object as? Data)?.count == 300_000)
+    let outcome = await load(try fixture.request("/bytes/300000"))
+    #expect((outcome.object as? Data)?.count == 300_000)
     let lines = journal.lines
     #expect(lines.first == "response 200" && lines.suffix(2) == ["metrics 1", "complete"])
     let counts = lines.filter { $0.hasPrefix("data") }.compactMap { Int($0.dropFirst(5)) }
@@ -61,8 +61,8 @@ import Testing
   /// If a data task becomes a download, its completion handler becomes the download's, and the manager's block chooses
   /// the destination.
   @Test func aDataTaskMayBecomeADownload() async throws {
-    let place = try TemporaryPlace()
-    let file = place.file("loaded")
+    let directory = try TemporaryDirectory()
+    let file = directory.file("loaded")
     manager.setDataTaskDidReceiveResponseBlock { _, _, _ in .becomeDownload }
     manager.setDataTaskDidBecomeDownloadTaskBlock { [journal, manager] _, old, new in
       journal.note("\(old === new) \(manager.downloadTasks == [new]) \(manager.dataTasks.isEmpty)")
@@ -71,8 +71,8 @@ import Testing
     manager.setDownloadTaskDidWriteDataBlock { [journal] _, _, _, total, expected in
       if total == expected { journal.note("written \(total)") }
     }
-    let told = await load(try fixture.request("/bytes/5000"))
-    #expect(told.object as? URL == file)
+    let outcome = await load(try fixture.request("/bytes/5000"))
+    #expect(outcome.object as? URL == file)
     #expect(journal.lines == ["false true true", "written 5000"])
     #expect(manager.tasks.isEmpty)
   }
@@ -89,7 +89,7 @@ import Testing
   /// The expected length of a streamed body comes from the `Content-Length` field.
   @Test func theLengthOfAStream() async throws {
     manager.setTaskDidSendBodyDataBlock { [journal] _, _, _, total, expected in journal.note("\(total) \(expected)") }
-    _ = await told {
+    _ = await outcome {
       manager.post(
         "post", parameters: nil, constructingBodyWith: { $0.appendPart(withForm: Data("x".utf8), name: "y") },
         success: $0, failure: $1)
@@ -108,8 +108,8 @@ import Testing
       journal.note("stream")
       return InputStream(data: Data("second".utf8))
     }
-    let told = await told { manager.uploadTask(withStreamedRequest: streamed, completionHandler: $0).resume() }
-    #expect(String(decoding: try #require(told.object as? Data), as: UTF8.self).contains("second"))
+    let outcome = await outcome { manager.uploadTask(withStreamedRequest: streamed, completionHandler: $0).resume() }
+    #expect(String(decoding: try #require(outcome.object as? Data), as: UTF8.self).contains("second"))
     // The block is asked for the request and for the redirected request.
     #expect(journal.lines == ["stream", "stream"])
   }
@@ -117,11 +117,11 @@ import Testing
   /// A form can be sent again without a block for new body streams.
   @Test func formsAreSentAgain() async throws {
     fixture.server.route("POST", "/elsewhere") { _ in .redirect(to: "/post", status: 307) }
-    let told = await told {
+    let outcome = await outcome {
       manager.post(
         "elsewhere", parameters: ["key": "value"], constructingBodyWith: { _ in }, success: $0, failure: $1)
     }
-    #expect(String(decoding: try #require(told.object as? Data), as: UTF8.self).contains("name=\\\"key\\\""))
+    #expect(String(decoding: try #require(outcome.object as? Data), as: UTF8.self).contains("name=\\\"key\\\""))
   }
 
   @Test func whatIsCached() async throws {
@@ -162,8 +162,8 @@ import Testing
 
   /// The setters without `Block` in their names, which some importers of Objective-C produce.
   @Test func namesWithoutTheWordBlock() async throws {
-    let place = try TemporaryPlace()
-    let file = place.file("loaded")
+    let directory = try TemporaryDirectory()
+    let file = directory.file("loaded")
     manager.setTaskWillPerformHTTPRedirection { [journal] _, _, _, request in
       journal.note("redirection")
       return request
@@ -186,8 +186,8 @@ import Testing
     manager.setSessionDidReceiveAuthenticationChallenge(nil)
     manager.setTaskDidReceiveAuthenticationChallenge(nil)
     manager.setDidFinishEventsForBackgroundURLSession(nil)
-    let told = await load(try fixture.request("/elsewhere"))
-    #expect(told.object as? URL == file)
+    let outcome = await load(try fixture.request("/elsewhere"))
+    #expect(outcome.object as? URL == file)
     manager.invalidateSessionCancelingTasks(false, resetSession: true)
     await journal.wait(for: "invalid")
     #expect(

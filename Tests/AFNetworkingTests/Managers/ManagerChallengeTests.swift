@@ -6,8 +6,8 @@ import Testing
 
 /// Tests credentials and the trust of servers.
 @Suite struct ManagerChallengeTests {
-  private func secret(_ fixture: ManagerFixture) async -> Told {
-    await told { fixture.manager.get("secret", parameters: nil, success: $0, failure: $1) }
+  private func secret(_ fixture: ManagerFixture) async -> BlockResult {
+    await outcome { fixture.manager.get("secret", parameters: nil, success: $0, failure: $1) }
   }
 
   private static let credential = URLCredential(user: "user", password: "password", persistence: .none)
@@ -18,8 +18,8 @@ import Testing
       if challenge.protectionSpace.realm == "Fake Realm", challenge.previousFailureCount == 0 { return Self.credential }
       return NSNumber(value: URLSession.AuthChallengeDisposition.performDefaultHandling.rawValue)
     }
-    let told = await secret(fixture)
-    #expect(told.error == nil && told["in"] == "1" || told["in"] == "true")
+    let outcome = await secret(fixture)
+    #expect(outcome.error == nil && outcome["in"] == "1" || outcome["in"] == "true")
   }
 
   @Test func aHandlerAnswersLater() async throws {
@@ -86,8 +86,8 @@ import Testing
 
   private func secure() throws -> ManagerFixture { try ManagerFixture(tls: TestServer.TLS(certificate: leaf)) }
 
-  private func get(_ manager: AFHTTPSessionManager) async -> Told {
-    await told { manager.get("get", parameters: nil, success: $0, failure: $1) }
+  private func get(_ manager: AFHTTPSessionManager) async -> BlockResult {
+    await outcome { manager.get("get", parameters: nil, success: $0, failure: $1) }
   }
 
   @Test func aServerThatNobodyTrusts() async throws {
@@ -195,9 +195,9 @@ import Testing
     )
     // Tasks made from complete requests fail, too, and nothing is sent.
     let request = try fixture.request("/get")
-    let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
-    #expect(told.error == error)
-    let form = await AFNetworkingTests.told {
+    let outcome = await outcome { manager.dataTask(with: request, completionHandler: $0).resume() }
+    #expect(outcome.error == error)
+    let form = await AFNetworkingTests.outcome {
       manager.post("post", parameters: nil, constructingBodyWith: { _ in }, success: $0, failure: $1)
     }
     #expect(form.error == error && form.task == nil)
@@ -205,7 +205,7 @@ import Testing
     manager.securityPolicy = AFSecurityPolicy(pinningMode: .none)
     let whole = fixture.server.url("/get")
     #expect(
-      await AFNetworkingTests.told { manager.get(whole, parameters: nil, success: $0, failure: $1) }.error == nil)
+      await AFNetworkingTests.outcome { manager.get(whole, parameters: nil, success: $0, failure: $1) }.error == nil)
     manager.invalidateSessionCancelingTasks(true, resetSession: false)
   }
 }

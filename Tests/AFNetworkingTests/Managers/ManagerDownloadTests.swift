@@ -6,62 +6,62 @@ import Testing
 /// Tests the destination of downloads.
 @Suite struct ManagerDownloadTests {
   let fixture: ManagerFixture
-  let place: TemporaryPlace
+  let directory: TemporaryDirectory
   var manager: AFHTTPSessionManager { fixture.manager }
 
   init() throws {
     fixture = try ManagerFixture()
-    place = try TemporaryPlace()
+    directory = try TemporaryDirectory()
   }
 
   private func load(
     _ path: String, destination: ((URL, URLResponse) -> URL)? = nil
-  ) async throws -> Told {
+  ) async throws -> BlockResult {
     let request = try fixture.request(path)
-    return await told { receive in
+    return await outcome { receive in
       manager.downloadTask(with: request, progress: nil, destination: destination) { receive($0, $1, $2) }.resume()
     }
   }
 
   @Test func theDestinationDecides() async throws {
-    let (journal, file) = (Journal(), place.file("loaded"))
-    let told = try await load("/bytes/5000") { temporary, response in
+    let (journal, file) = (Journal(), directory.file("loaded"))
+    let outcome = try await load("/bytes/5000") { temporary, response in
       journal.note(
         "\((try? Data(contentsOf: temporary))?.count ?? 0) \((response as? HTTPURLResponse)?.statusCode ?? 0)")
       return file
     }
-    #expect(told.error == nil && told.object as? URL == file && told.isOnMain)
+    #expect(outcome.error == nil && outcome.object as? URL == file && outcome.isOnMain)
     #expect(journal.lines == ["5000 200"])
     #expect(try Data(contentsOf: file).elementsEqual(TestServer.content(count: 5000)))
   }
 
   @Test func withoutADestinationTheFileIsGone() async throws {
-    let told = try await load("/bytes/5000")
-    #expect(told.error == nil && told.object == nil)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: place.folder.path).isEmpty)
+    let outcome = try await load("/bytes/5000")
+    #expect(outcome.error == nil && outcome.object == nil)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path).isEmpty)
   }
 
   /// The manager's block takes precedence over the task's destination, which counts if the block returns `nil`.
   @Test func theManagersBlockComesFirst() async throws {
-    let (mine, theirs, journal) = (place.file("manager"), place.file("task"), Journal())
+    let (mine, theirs, journal) = (directory.file("manager"), directory.file("task"), Journal())
     manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in
       journal.note("manager")
       return mine
     }
     #expect(try await load("/bytes/10").object as? URL == mine)
     try FileManager.default.removeItem(at: mine)
-    let told = try await load("/bytes/10") { _, _ in
+    let outcome = try await load("/bytes/10") { _, _ in
       journal.note("task")
       return theirs
     }
-    #expect(told.object as? URL == mine && journal.lines == ["manager", "manager"])
+    #expect(outcome.object as? URL == mine && journal.lines == ["manager", "manager"])
     manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in nil }
     #expect(try await load("/bytes/10") { _, _ in theirs }.object as? URL == theirs)
   }
 
   /// An existing file is not overwritten: the notification and the completion handler report the error.
   @Test func aFileThatCannotBeMoved() async throws {
-    let (file, journal) = (place.file("taken"), Journal())
+    let (file, journal) = (directory.file("taken"), Journal())
     try Data("mine".utf8).write(to: file)
     let observer = Notified(.AFURLSessionDownloadTaskDidFailToMoveFile, of: nil) { notification in
       guard let task = notification.object as? URLSessionTask, task.originalRequest?.url?.path == "/bytes/77" else {
@@ -70,10 +70,10 @@ import Testing
       let error = notification.userInfo?[NSUnderlyingErrorKey] as? NSError
       journal.note("\(error?.domain ?? "none") \(error?.code ?? 0)")
     }
-    let told = try await load("/bytes/77") { _, _ in file }
-    let error = try #require(told.error)
+    let outcome = try await load("/bytes/77") { _, _ in file }
+    let error = try #require(outcome.error)
     #expect(journal.lines == ["\(error.domain) \(error.code)"])
-    #expect(error.domain == NSCocoaErrorDomain && told.object == nil)
+    #expect(error.domain == NSCocoaErrorDomain && outcome.object == nil)
     #expect(try Data(contentsOf: file) == Data("mine".utf8))
     withExtendedLifetime(observer) {}
   }
@@ -81,16 +81,16 @@ import Testing
   /// The file of an unacceptable response is moved to its destination, and the error says why the response is
   /// unacceptable.
   @Test func aResponseThatIsNotAcceptable() async throws {
-    let file = place.file("loaded")
-    let told = try await load("/status/404") { _, _ in file }
-    #expect(told.error?.domain == AFURLResponseSerializationErrorDomain)
-    #expect(told.object as? URL == file)
+    let file = directory.file("loaded")
+    let outcome = try await load("/status/404") { _, _ in file }
+    #expect(outcome.error?.domain == AFURLResponseSerializationErrorDomain)
+    #expect(outcome.object as? URL == file)
     #expect(FileManager.default.fileExists(atPath: file.path))
   }
 
   @Test func goingOn() async throws {
     let gate = DispatchSemaphore(value: 0)
-    let file = place.file("loaded")
+    let file = directory.file("loaded")
     fixture.server.route("GET", "/large") { request in
       let first = request.fields["Range"].flatMap { Int($0.dropFirst(6).prefix { $0 != "-" }) } ?? 0
       var response = TestServer.Response(
@@ -121,10 +121,10 @@ import Testing
     }
     gate.signal()
     let resumeData = try #require(data)
-    let told = await told { receive in
+    let outcome = await outcome { receive in
       manager.downloadTask(withResumeData: resumeData, destination: { _, _ in file }) { receive($0, $1, $2) }.resume()
     }
-    #expect(told.error == nil)
+    #expect(outcome.error == nil)
     #expect(try Data(contentsOf: file).elementsEqual(TestServer.content(count: 1_000_000)))
     #expect(journal.lines.contains("resumed true 1000000"))
   }

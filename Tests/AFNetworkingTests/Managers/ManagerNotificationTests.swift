@@ -120,8 +120,8 @@ import Testing
   }
 
   @Test func downloads() async throws {
-    let (journal, place) = (Journal(), try TemporaryPlace())
-    let file = place.file("loaded")
+    let (journal, directory) = (Journal(), try TemporaryDirectory())
+    let file = directory.file("loaded")
     let task = manager.downloadTask(
       with: try fixture.request("/bytes/100"), destination: { _, _ in file }, completionHandler: nil)
     let observers = [
@@ -253,7 +253,7 @@ import Testing
     let post = try Post()
     post.post(1)
     #expect(post.moments == [nil])
-    post.outbox.within {
+    post.outbox.batching {
       post.post(2)
       post.journal.note("within")
     }
@@ -281,7 +281,7 @@ import Testing
     #expect(post.journal.lines == ["1"])
     // Work on the main queue posts the waiting notifications at once, and no second block is requested for the next
     // one.
-    post.outbox.within {}
+    post.outbox.batching {}
     #expect(post.journal.lines == ["1", "2", "3"])
     post.post(1)
     #expect(post.moments.isEmpty)

@@ -30,7 +30,7 @@ import Testing
 
   @Test func ofAGet() async {
     let fractions = Fractions()
-    _ = await told {
+    _ = await outcome {
       manager.get(
         "bytes/300000", parameters: nil, headers: nil, progress: fractions.block, success: $0, failure: $1)
     }
@@ -39,7 +39,7 @@ import Testing
 
   @Test func ofAPost() async {
     let fractions = Fractions()
-    _ = await told {
+    _ = await outcome {
       manager.post(
         "post", parameters: ["text": payload], headers: nil, progress: fractions.block, success: $0, failure: $1)
     }
@@ -48,7 +48,7 @@ import Testing
 
   @Test func ofAStreamedPost() async {
     let fractions = Fractions()
-    let told = await told {
+    let outcome = await outcome {
       manager.post(
         "post", parameters: nil, headers: nil,
         constructingBodyWith: {
@@ -56,14 +56,14 @@ import Testing
             withFileData: Data(payload.utf8), name: "AFNetworking", fileName: "AFNetworking", mimeType: "text/html")
         }, progress: fractions.block, success: $0, failure: $1)
     }
-    #expect(told.error == nil)
+    #expect(outcome.error == nil)
     check(fractions)
   }
 
   @Test func ofADataTask() async throws {
     let fractions = Fractions()
     let request = try fixture.request("/bytes/300000")
-    _ = await told {
+    _ = await outcome {
       manager.dataTask(
         with: request, uploadProgress: nil, downloadProgress: fractions.block, completionHandler: $0
       ).resume()
@@ -74,7 +74,7 @@ import Testing
   /// The length is unknown until the end.
   @Test func ofContentOfUnknownLength() async {
     let fractions = Fractions()
-    _ = await told {
+    _ = await outcome {
       manager.get(
         "chunked/300000", parameters: nil, headers: nil, progress: fractions.block, success: $0, failure: $1)
     }
@@ -84,7 +84,7 @@ import Testing
   @Test func ofADownload() async throws {
     let fractions = Fractions()
     let request = try fixture.request("/bytes/300000")
-    _ = await told { receive in
+    _ = await outcome { receive in
       manager.downloadTask(
         with: request, progress: fractions.block, destination: nil, completionHandler: { receive($0, $1, $2) }
       ).resume()
@@ -93,23 +93,23 @@ import Testing
   }
 
   @Test func ofAnUpload() async throws {
-    let (fractions, place) = (Fractions(), try TemporaryPlace())
+    let (fractions, directory) = (Fractions(), try TemporaryDirectory())
     var request = try fixture.request("/post")
     request.httpMethod = "POST"
     let body = Data(payload.utf8)
-    _ = await told {
+    _ = await outcome {
       manager.uploadTask(with: request, from: body, progress: fractions.block, completionHandler: $0).resume()
     }
     check(fractions)
 
-    let file = place.file("body")
+    let file = directory.file("body")
     try body.write(to: file)
     let other = Fractions()
-    let told = await told {
+    let outcome = await outcome {
       manager.uploadTask(with: request, fromFile: file, progress: other.block, completionHandler: $0).resume()
     }
     check(other)
-    #expect(try #require(told.object as? Data).count > body.count)
+    #expect(try #require(outcome.object as? Data).count > body.count)
   }
 
   /// A progress object that the program requests before or during a load follows its task.
@@ -143,14 +143,14 @@ import Testing
     let signal = TestServer.Signal()
     fixture.server.route("GET", "/slow", script: [.wait(signal), .close])
     let request = try fixture.request("/slow")
-    let told = await told { receive in
+    let outcome = await outcome { receive in
       let task = manager.dataTask(with: request, completionHandler: receive)
       let progress = manager.downloadProgress(for: task)
       task.resume()
       progress?.cancel()
     }
     signal.fire()
-    #expect(told.error?.code == NSURLErrorCancelled)
+    #expect(outcome.error?.code == NSURLErrorCancelled)
   }
 
   @Test func pausingTheObjectSuspendsTheTask() async throws {

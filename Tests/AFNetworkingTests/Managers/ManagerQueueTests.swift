@@ -16,8 +16,8 @@ import Testing
 
   @Test func handlersAreCalledOnTheMainQueue() async throws {
     let request = try fixture.request("/get")
-    let told = await told { manager.dataTask(with: request, completionHandler: $0).resume() }
-    #expect(told.isOnMain)
+    let outcome = await outcome { manager.dataTask(with: request, completionHandler: $0).resume() }
+    #expect(outcome.isOnMain)
     let signal = TestServer.Signal()
     fixture.server.route("GET", "/slow", script: [.wait(signal), .close])
     let failed = await Self.failure(of: manager)
@@ -25,8 +25,8 @@ import Testing
     #expect(failed.isOnMain && failed.error?.code == NSURLErrorCancelled)
   }
 
-  private static func failure(of manager: AFHTTPSessionManager) async -> Told {
-    await AFNetworkingTests.told { success, failure in
+  private static func failure(of manager: AFHTTPSessionManager) async -> BlockResult {
+    await AFNetworkingTests.outcome { success, failure in
       manager.get("slow", parameters: nil, success: success, failure: failure)?.cancel()
     }
   }
@@ -80,8 +80,8 @@ import Testing
   /// responses.
   @Test func responsesAreSerializedAtTheSameTime() async throws {
     manager.responseSerializer = PairSerializer()
-    async let first = told { manager.get("slow", parameters: nil, success: $0, failure: $1) }
-    async let second = told { manager.get("slow", parameters: nil, success: $0, failure: $1) }
+    async let first = outcome { manager.get("slow", parameters: nil, success: $0, failure: $1) }
+    async let second = outcome { manager.get("slow", parameters: nil, success: $0, failure: $1) }
     let numbers = await [first.object as? Int, second.object as? Int]
     #expect(Set(numbers) == [1, 2])
   }

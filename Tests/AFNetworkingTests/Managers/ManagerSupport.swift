@@ -47,7 +47,7 @@ enum MainQueue {
 }
 
 /// The values that a block was called with.
-struct Told: @unchecked Sendable {
+struct BlockResult: @unchecked Sendable {
   var task: URLSessionTask?
   var response: URLResponse?
   var object: Any?
@@ -64,32 +64,33 @@ struct Told: @unchecked Sendable {
 }
 
 /// Runs a function that takes a completion handler, and waits for the handler's call.
-func told(
+func outcome(
   _ start: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Void
-) async -> Told {
+) async -> BlockResult {
   await withCheckedContinuation { continuation in
     start { response, object, error in
       continuation.resume(
-        returning: Told(response: response, object: object, error: error as NSError?, isOnMain: MainQueue.isCurrent))
+        returning: BlockResult(
+          response: response, object: object, error: error as NSError?, isOnMain: MainQueue.isCurrent))
     }
   }
 }
 
 /// Runs a function that takes blocks for success and failure, and waits for the call of either.
-func told(
+func outcome(
   _ start: (
     @escaping (URLSessionDataTask, Any?) -> Void, @escaping (URLSessionDataTask?, any Error) -> Void
   ) -> Void
-) async -> Told {
+) async -> BlockResult {
   await withCheckedContinuation { continuation in
     start(
       {
         continuation.resume(
-          returning: Told(task: $0, response: $0.response, object: $1, isOnMain: MainQueue.isCurrent))
+          returning: BlockResult(task: $0, response: $0.response, object: $1, isOnMain: MainQueue.isCurrent))
       },
       {
         continuation.resume(
-          returning: Told(task: $0, response: $0?.response, error: $1 as NSError, isOnMain: MainQueue.isCurrent))
+          returning: BlockResult(task: $0, response: $0?.response, error: $1 as NSError, isOnMain: MainQueue.isCurrent))
       })
   }
 }
@@ -143,12 +144,12 @@ final class Notified: @unchecked Sendable {
 }
 
 /// A temporary directory for one test. Deinitialization removes it.
-final class TemporaryPlace: Sendable {
-  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("af-managers-" + UUID().uuidString)
+final class TemporaryDirectory: Sendable {
+  let url = FileManager.default.temporaryDirectory.appendingPathComponent("af-managers-" + UUID().uuidString)
 
-  init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+  init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
 
-  deinit { try? FileManager.default.removeItem(at: folder) }
+  deinit { try? FileManager.default.removeItem(at: url) }
 
-  func file(_ name: String) -> URL { folder.appendingPathComponent(name) }
+  func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 }

@@ -8,9 +8,9 @@ import Testing
 /// Tests multipart forms that are written to files.
 @Suite struct FormFileTests {
   let serializer = AFHTTPRequestSerializer()
-  let folder: FormFolder
+  let directory: FormDirectory
 
-  init() throws { folder = try FormFolder() }
+  init() throws { directory = try FormDirectory() }
 
   private func form(_ block: @escaping (any AFMultipartFormData) -> Void) throws -> URLRequest {
     try serializer.form(block) as URLRequest
@@ -33,7 +33,7 @@ import Testing
 
   @Test func theHandlerHearsOfTheFile() async throws {
     let request = try form { $0.appendPart(withForm: Data("value".utf8), name: "field") }
-    let url = try folder.file(
+    let url = try directory.file(
       "form",
       Array("what was there before, and is longer than the form that comes".utf8) + [UInt8](repeating: 0, count: 1_000))
     let (rest, error) = await write(request, to: url)
@@ -50,7 +50,7 @@ import Testing
     var request = URLRequest(url: try #require(URL(string: "http://a")))
     let bytes = [UInt8](repeating: 7, count: 200_000)
     request.httpBodyStream = InputStream(data: Data(bytes))
-    let url = folder.url.appending(path: "body")
+    let url = directory.url.appending(path: "body")
     #expect(await write(request, to: url).error == nil)
     #expect(try Data(contentsOf: url) == Data(bytes))
     request.httpBodyStream = SlowStream([1, 2, 3, 4, 5, 6, 7, 8, 9])
@@ -60,21 +60,22 @@ import Testing
 
   @Test func whatCannotBeWrittenIsAnError() async throws {
     let request = try form { $0.appendPart(withForm: Data("value".utf8), name: "field") }
-    #expect(await write(request, to: folder.url.appending(path: "missing/form")).error != nil)
+    #expect(await write(request, to: directory.url.appending(path: "missing/form")).error != nil)
     let elsewhere = try #require(URL(string: "http://example.com/form"))
     let error = await write(request, to: elsewhere).error
     #expect(error?.domain == AFURLRequestSerializationErrorDomain)
     let bare = URLRequest(url: elsewhere)
     #expect(
-      await write(bare, to: folder.url.appending(path: "form")).error?.domain == AFURLRequestSerializationErrorDomain)
-    #expect(!FileManager.default.fileExists(atPath: folder.url.appending(path: "form").path))
+      await write(bare, to: directory.url.appending(path: "form")).error?.domain == AFURLRequestSerializationErrorDomain
+    )
+    #expect(!FileManager.default.fileExists(atPath: directory.url.appending(path: "form").path))
   }
 
   @Test func halfAFormIsNoFile() async throws {
     let request = try form {
       $0.appendPart(with: InputStream(data: Data([1])), name: "s", fileName: "s", length: 2, mimeType: "a/b")
     }
-    let url = folder.url.appending(path: "form")
+    let url = directory.url.appending(path: "form")
     let error = await #expect(throws: NSError.self) {
       _ = try await serializer.request(withMultipartForm: request, writingStreamContentsToFile: url)
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import AFNetworking
 
 /// A temporary directory for one test. Deinitialization removes it.
-final class FormFolder: Sendable {
+final class FormDirectory: Sendable {
   let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-form-\(UUID().uuidString)")
 
   init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }

@@ -5,9 +5,9 @@ import Testing
 
 /// Tests the media types of file extensions.
 @Suite struct MIMETypesTests {
-  let folder: FormFolder
+  let directory: FormDirectory
 
-  init() throws { folder = try FormFolder() }
+  init() throws { directory = try FormDirectory() }
 
   @Test func aTableIsReadAsTheSystemWritesIt() throws {
     let table = """
@@ -19,7 +19,7 @@ import Testing
       application/without-extensions
       nonsense foo
       """
-    let types = MIMETypes(path: try folder.file("mime.types", Array(table.utf8)).path)
+    let types = MIMETypes(path: try directory.file("mime.types", Array(table.utf8)).path)
     #expect(types.type(ofExtension: "png") == "image/png")
     #expect(types.type(ofExtension: "PNG") == "image/png")
     #expect(types.type(ofExtension: "cer") == "application/x-x509-ca-cert")
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test func withoutATableCommonTypesAreKnown() throws {
-    for path in [folder.url.appending(path: "missing").path, try folder.file("empty", []).path] {
+    for path in [directory.url.appending(path: "missing").path, try directory.file("empty", []).path] {
       let types = MIMETypes(path: path)
       #expect(types.type(ofExtension: "jpg") == "image/jpeg")
       #expect(types.type(ofExtension: "json") == "application/json")
@@ -44,7 +44,7 @@ import Testing
   func aTableHasALimit(more: Int) throws {
     let line = Array("own/type own\n".utf8)
     let padding = [UInt8](repeating: UInt8(ascii: "\n"), count: MIMETypes.fileBytesMax - line.count + more)
-    let types = MIMETypes(path: try folder.file("large", line + padding).path)
+    let types = MIMETypes(path: try directory.file("large", line + padding).path)
     #expect(types.type(ofExtension: "own") == (more == 0 ? "own/type" : "application/octet-stream"))
   }
 

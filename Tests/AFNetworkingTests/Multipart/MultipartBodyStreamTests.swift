@@ -8,16 +8,16 @@ import Testing
 /// Tests the stream of a form.
 @Suite struct MultipartBodyStreamTests {
   let serializer = AFHTTPRequestSerializer()
-  let folder: FormFolder
+  let directory: FormDirectory
 
-  init() throws { folder = try FormFolder() }
+  init() throws { directory = try FormDirectory() }
 
   private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
 
   @Test(arguments: [1, 2, 3, 7, 64, 1_000, 1 << 20])
   func everySizeOfReadGivesTheSame(size: Int) throws {
     let content = bytes(5_000)
-    let file = try folder.file("file", content)
+    let file = try directory.file("file", content)
     let request = try serializer.form { form in
       form.appendPart(withForm: Data("a".utf8), name: "a")
       try? form.appendPart(withFileURL: file, name: "file")
@@ -28,7 +28,7 @@ import Testing
 
   @Test func aCopyBeginsAnew() throws {
     let content = bytes(1_000)
-    let file = try folder.file("file", content)
+    let file = try directory.file("file", content)
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "file") }
     let stream = try #require(request.httpBodyStream)
     stream.open()
@@ -105,7 +105,7 @@ import Testing
 
   /// A file that has become a named pipe fails the stream: opening it would wait for a writer.
   @Test func aFileThatHasBecomeAPipeFails() throws {
-    let file = try folder.file("log", bytes(100))
+    let file = try directory.file("log", bytes(100))
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "log") }
     try FileManager.default.removeItem(at: file)
     #expect(mkfifo(file.path, 0o600) == 0)
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test func ofAFileThatGrowsWhatWasThereIsSent() throws {
-    let file = try folder.file("log", bytes(100))
+    let file = try directory.file("log", bytes(100))
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "log") }
     let handle = try FileHandle(forWritingTo: file)
     try handle.seekToEnd()
@@ -125,7 +125,7 @@ import Testing
 
   @Test(arguments: [true, false])
   func aFileThatShrinksOrGoesAwayFails(goes: Bool) throws {
-    let file = try folder.file("file", bytes(100))
+    let file = try directory.file("file", bytes(100))
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "file") }
     if goes {
       try FileManager.default.removeItem(at: file)
@@ -140,9 +140,9 @@ import Testing
   @Test func aBodyHoldsOneFileOpenAtATime() throws {
     let descriptors = { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") }
     let link = { (name: String) in try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)") }
-    let folder = folder.url.path
-    let open = { try descriptors().count { link($0)?.hasPrefix(folder) == true } }
-    let files = try (0..<20).map { try self.folder.file("\($0)", bytes(100)) }
+    let directory = directory.url.path
+    let open = { try descriptors().count { link($0)?.hasPrefix(directory) == true } }
+    let files = try (0..<20).map { try self.directory.file("\($0)", bytes(100)) }
     let request = try serializer.form { form in for file in files { try? form.appendPart(withFileURL: file, name: "f") }
     }
     #expect(try open() == 0)

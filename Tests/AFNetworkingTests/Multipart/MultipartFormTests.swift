@@ -9,9 +9,9 @@ import Testing
   typealias Part = ReadForm.Part
 
   let serializer = AFHTTPRequestSerializer()
-  let folder: FormFolder
+  let directory: FormDirectory
 
-  init() throws { folder = try FormFolder() }
+  init() throws { directory = try FormDirectory() }
 
   @Test func streamsThatAreSaidToBeEndless() throws {
     let request = try serializer.form { form in
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test func everyKindOfPartIsWhereItBelongs() throws {
-    let file = try folder.file("notes.txt", Array("from a file".utf8))
+    let file = try directory.file("notes.txt", Array("from a file".utf8))
     let request = try serializer.form { form in
       form.appendPart(withForm: Data("a field".utf8), name: "field")
       form.appendPart(withFileData: Data("bytes".utf8), name: "data", fileName: "d.bin", mimeType: "a/b")
@@ -140,14 +140,14 @@ import Testing
   }
 
   @Test func anEmptyFileIsAnEmptyPart() throws {
-    let file = try folder.file("empty", [])
+    let file = try directory.file("empty", [])
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "a") }
     #expect(try request.readForm().parts.map(\.body) == [[]])
   }
 
   @Test func aLinkToAFileIsTheFile() throws {
-    let file = try folder.file("real.txt", Array("content".utf8))
-    let link = folder.url.appending(path: "link.json")
+    let file = try directory.file("real.txt", Array("content".utf8))
+    let link = directory.url.appending(path: "link.json")
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
     let request = try serializer.form { try? $0.appendPart(withFileURL: link, name: "a") }
     let part = try #require(try request.readForm().parts.first)
@@ -157,7 +157,7 @@ import Testing
 
   @Test func whatIsNoFileIsAnError() throws {
     var errors: [NSError] = []
-    let urls = [URL(string: "http://example.com/a"), folder.url.appending(path: "missing"), folder.url]
+    let urls = [URL(string: "http://example.com/a"), directory.url.appending(path: "missing"), directory.url]
     let request = try serializer.form { form in
       for url in urls.compactMap({ $0 }) {
         do { try form.appendPart(withFileURL: url, name: "a") } catch { errors.append(error as NSError) }
@@ -172,7 +172,7 @@ import Testing
   }
 
   @Test func largeFilesAreCountedInFull() throws {
-    let file = try folder.file("large", [])
+    let file = try directory.file("large", [])
     try FileHandle(forWritingTo: file).truncate(atOffset: 5 << 32)
     let request = try serializer.form { try? $0.appendPart(withFileURL: file, name: "a") }
     let count = try #require(Int(request.value(forHTTPHeaderField: "Content-Length") ?? ""))

@@ -9,13 +9,13 @@ import Testing
 /// Tests the sending of forms to a server.
 @Suite struct MultipartServerTests {
   let server: TestServer
-  let folder: FormFolder
+  let directory: FormDirectory
   let delegate = FormDelegate()
   let session: URLSession
 
   init() throws {
     server = try TestServer()
-    folder = try FormFolder()
+    directory = try FormDirectory()
     session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
   }
 
@@ -61,7 +61,7 @@ import Testing
 
   @Test func aFormArrivesWithItsLength() async throws {
     let content = TestServer.content(count: 300_000)
-    let file = try folder.file("content.bin", content)
+    let file = try directory.file("content.bin", content)
     let request = try form("/post") { form in
       form.appendPart(withForm: Data("value".utf8), name: "field")
       try? form.appendPart(withFileURL: file, name: "file")
@@ -77,7 +77,7 @@ import Testing
 
   @Test func aLargeFileArrivesWhole() async throws {
     let pieces = 10
-    let file = try folder.file("large", [])
+    let file = try directory.file("large", [])
     let handle = try FileHandle(forWritingTo: file)
     let piece = TestServer.content(count: 1 << 20)
     for _ in 0..<pieces { try handle.write(contentsOf: Data(piece)) }
@@ -106,7 +106,7 @@ import Testing
   @Test(arguments: [307, 308])
   func aRedirectionGetsTheFormAsWell(status: Int) async throws {
     let content = TestServer.content(count: 200_000)
-    let file = try folder.file("content.bin", content)
+    let file = try directory.file("content.bin", content)
     let request = try form("/redirect-to?status=\(status)&url=/post") {
       try? $0.appendPart(withFileURL: file, name: "f")
     }
@@ -125,7 +125,7 @@ import Testing
       return .text("thanks")
     }
     let content = TestServer.content(count: 200_000)
-    let file = try folder.file("content.bin", content)
+    let file = try directory.file("content.bin", content)
     let request = try form("/secret") { form in
       try? form.appendPart(withFileURL: file, name: "f")
       form.appendPart(with: SlowStream([1, 2, 3]), name: "s", fileName: "s", length: 3, mimeType: "a/b")
@@ -154,7 +154,7 @@ import Testing
   }
 
   @Test func aFileThatHasGoneFailsTheTask() async throws {
-    let file = try folder.file("file", [1, 2, 3])
+    let file = try directory.file("file", [1, 2, 3])
     let request = try form("/post") { try? $0.appendPart(withFileURL: file, name: "f") }
     try FileManager.default.removeItem(at: file)
     let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
@@ -175,9 +175,9 @@ import Testing
 
   @Test func aFormInAFileIsTheSame() async throws {
     let content = TestServer.content(count: 200_000)
-    let file = try folder.file("content.bin", content)
+    let file = try directory.file("content.bin", content)
     let request = try form("/post") { try? $0.appendPart(withFileURL: file, name: "f") }
-    let written = folder.url.appending(path: "form")
+    let written = directory.url.appending(path: "form")
     let serializer = AFHTTPRequestSerializer()
     let rest = try await serializer.request(withMultipartForm: request, writingStreamContentsToFile: written)
     #expect(rest.httpBodyStream == nil)

@@ -91,8 +91,8 @@ import Testing
   @Test func ownersGoWithTheirBlocks() async throws {
     let operation = try operation("/get")
     let gone = Mutex(0)
-    func owner() -> Parting {
-      Parting { [weak operation] in
+    func owner() -> DeinitObserver {
+      DeinitObserver { [weak operation] in
         operation?.cancel()
         _ = operation?.isFinished
         gone.withLock { $0 += 1 }
@@ -236,7 +236,7 @@ import Testing
   }
 
   @Test func anOutputStreamTakesTheContent() async throws {
-    let file = try OperationKit.folder().appending(path: "content")
+    let file = try OperationKit.directory().appending(path: "content")
     defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
     let operation = try operation("/bytes/300000")
     operation.outputStream = OutputStream(toFileAtPath: file.path, append: false)
@@ -265,9 +265,9 @@ import Testing
   /// An output stream that the program has closed fails the operation. The stream has no error of its own then, so it
   /// is not asked for one.
   @Test func aStreamThatHasBeenClosedFailsTheOperation() async throws {
-    let folder = try FormFolder()
+    let directory = try FormDirectory()
     let operation = try operation("/bytes/1000")
-    let stream = try #require(OutputStream(toFileAtPath: folder.url.appending(path: "out").path, append: false))
+    let stream = try #require(OutputStream(toFileAtPath: directory.url.appending(path: "out").path, append: false))
     stream.open()
     stream.close()
     operation.outputStream = stream

@@ -8,7 +8,7 @@ import Testing
 
 /// Tests which operations delay the exit of the process. The tests call the waiting function on another thread and do
 /// not exit.
-@Suite(.serialized) struct ExitGraceTests {
+@Suite(.serialized) struct ExitBarrierTests {
   let server: TestServer
 
   init() throws { server = try TestServer() }

@@ -77,14 +77,14 @@ import Testing
     operation.successCallbackQueue = success
     operation.completionGroup = group
     let isInGroup = Mutex(false)
-    let place = await withCheckedContinuation { continuation in
+    let queue = await withCheckedContinuation { continuation in
       operation.setCompletionBlockWithSuccess { _, _ in
         isInGroup.withLock { $0 = group.wait(timeout: .now()) == .timedOut }
         continuation.resume(returning: DispatchQueue.getSpecific(key: Self.key) ?? 2)
       }
       operation.start()
     }
-    #expect(place == 1)
+    #expect(queue == 1)
     #expect(isInGroup.withLock { $0 })
     // The group is left after the block has returned.
     await withCheckedContinuation { done in group.notify(queue: OperationKit.queue) { done.resume() } }
@@ -136,7 +136,7 @@ import Testing
 
   @Test func aPausedOneGoesOnIntoItsFile() async throws {
     sendsPart(of: 300_000, part: 100_000, fields: "ETag: \"range-300000\"\r\n")
-    let file = try OperationKit.folder().appending(path: "content")
+    let file = try OperationKit.directory().appending(path: "content")
     defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
     let operation = try operation("/range/300000")
     operation.outputStream = OutputStream(toFileAtPath: file.path, append: false)
@@ -153,7 +153,7 @@ import Testing
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"old\"\r\n\r\n"),
       .send([UInt8](repeating: 1, count: 50_000)), .expectClose,
     ])
-    let file = try OperationKit.folder().appending(path: "content")
+    let file = try OperationKit.directory().appending(path: "content")
     defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
     let operation = try operation("/range/300000")
     if isFile { operation.outputStream = OutputStream(toFileAtPath: file.path, append: false) }
@@ -169,7 +169,7 @@ import Testing
   /// New content that is shorter leaves old bytes in the file, so the operation fails.
   @Test func aFileThatStaysTooLongIsAFailure() async throws {
     sendsPart(of: 300_000, part: 100_000, fields: "ETag: \"old\"\r\n")
-    let file = try OperationKit.folder().appending(path: "content")
+    let file = try OperationKit.directory().appending(path: "content")
     defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
     let operation = try operation("/range/1000")
     operation.outputStream = OutputStream(toFileAtPath: file.path, append: false)

@@ -32,10 +32,10 @@ enum OperationKit {
     return try Mirror(reflecting: #require(dependents).value).children.count
   }
 
-  static func folder() throws -> URL {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "operations-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    return folder
+  static func directory() throws -> URL {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "operations-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    return directory
   }
 }
 

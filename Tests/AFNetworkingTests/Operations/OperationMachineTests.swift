@@ -151,18 +151,18 @@ import Testing
 
   @Test func oneThatIsPausedBeforeItsStartBecomesReady() {
     var machine = Machine()
-    #expect(machine.paused() == .tellReadiness && machine.started(isReady: false) == .nothing)
-    #expect(machine.resumed() == .tellReadiness && machine.started(isReady: true) == .load)
+    #expect(machine.paused() == .notifyReadiness && machine.started(isReady: false) == .nothing)
+    #expect(machine.resumed() == .notifyReadiness && machine.started(isReady: true) == .load)
     machine = Machine()
     _ = machine.paused()
-    #expect(machine.cancelled() == .tellReadiness && machine.state == .ready)
+    #expect(machine.cancelled() == .notifyReadiness && machine.state == .ready)
     #expect(machine.started(isReady: false) == .finishCancelled)
   }
 
   /// An operation that is paused before its start does not run when its queue starts it, but when it is resumed.
   @Test func oneThatIsPausedOnItsWayToTheStartBeginsLater() {
     var machine = Machine()
-    #expect(machine.paused() == .tellReadiness && machine.started(isReady: true) == .nothing)
+    #expect(machine.paused() == .notifyReadiness && machine.started(isReady: true) == .nothing)
     #expect(machine.resumed() == .load)
     machine = Machine()
     _ = machine.paused()

@@ -7,7 +7,7 @@ import Testing
 @Suite struct OperationSpellingTests {
   @Test func aDownloadWithProgress() async throws {
     let server = try TestServer()
-    let file = try OperationKit.folder().appending(path: "file")
+    let file = try OperationKit.directory().appending(path: "file")
     defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
     let done = Results<String>()
 

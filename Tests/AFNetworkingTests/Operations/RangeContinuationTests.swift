@@ -66,19 +66,22 @@ import Testing
   private func answer(
     _ status: Int, _ fields: [String: String], known: [String: String] = ["ETag": "\"a\""], knownStatus: Int = 200,
     asking range: String? = nil
-  ) throws -> RangeContinuation.Answer {
+  ) throws -> RangeContinuation.Classification {
     let request = try #require(
       try next(known, status: knownStatus) { if let range { $0.setValue(range, forHTTPHeaderField: "Range") } })
-    return RangeContinuation.answer(try response(status, fields), to: request, after: try response(knownStatus, known))
+    return RangeContinuation.classify(
+      try response(status, fields), to: request, after: try response(knownStatus, known))
   }
 
-  @Test(arguments: rangeAnswers) func answers(status: Int, range: String?, answer: RangeContinuation.Answer) throws {
+  @Test(arguments: rangeAnswers) func answers(status: Int, range: String?, answer: RangeContinuation.Classification)
+    throws
+  {
     #expect(try self.answer(status, range.map { ["Content-Range": $0] } ?? [:]) == answer)
   }
 
   @Test func aPartHasToFitWhatIsKnown() throws {
     let known = ["ETag": "\"a\"", "Content-Length": "200"]
-    func rest(_ range: String, _ fields: [String: String] = [:]) throws -> RangeContinuation.Answer {
+    func rest(_ range: String, _ fields: [String: String] = [:]) throws -> RangeContinuation.Classification {
       try answer(206, fields.merging(["Content-Range": range]) { $1 }, known: known)
     }
     #expect(try rest("bytes 100-199/200", ["ETag": "\"a\"", "Content-Length": "100"]) == .rest(count: 100))
@@ -96,7 +99,7 @@ import Testing
   }
 
   @Test func aPartHasToFitTheCallersRange() throws {
-    func rest(_ range: String) throws -> RangeContinuation.Answer {
+    func rest(_ range: String) throws -> RangeContinuation.Classification {
       let known = ["ETag": "\"a\"", "Content-Range": "bytes 50-249/1000"]
       return try answer(206, ["Content-Range": range], known: known, knownStatus: 206, asking: "bytes=50-249")
     }
@@ -108,7 +111,9 @@ import Testing
 
   @Test func aWholeHasToFitItsVersion() throws {
     let known = ["ETag": "\"a\"", "Content-Length": "200"]
-    func whole(_ fields: [String: String]) throws -> RangeContinuation.Answer { try answer(200, fields, known: known) }
+    func whole(_ fields: [String: String]) throws -> RangeContinuation.Classification {
+      try answer(200, fields, known: known)
+    }
     #expect(try whole(["ETag": "\"b\"", "Content-Length": "100"]) == .whole(count: nil))
     #expect(try whole(["ETag": "\"a\""]) == .whole(count: 200))
     #expect(try whole(["ETag": "\"a\"", "Content-Length": "100"]) == .wrong)
@@ -119,7 +124,7 @@ import Testing
 }
 
 /// Each row has a status, a `Content-Range`, and the decision if 100 bytes have been received.
-private let rangeAnswers: [(Int, String?, RangeContinuation.Answer)] = [
+private let rangeAnswers: [(Int, String?, RangeContinuation.Classification)] = [
   (206, "bytes 100-199/200", .rest(count: 100)), (206, "bytes 100-199/*", .rest(count: 100)),
   (206, "bytes 0-199/200", .wrong), (206, "bytes 101-199/200", .wrong), (206, nil, .wrong), (206, "junk", .wrong),
   (206, "bytes 199-100/200", .wrong), (206, "bytes 100-149/200", .wrong), (206, "bytes 100-200/200", .wrong),

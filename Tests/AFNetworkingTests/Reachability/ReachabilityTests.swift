@@ -8,7 +8,7 @@ import Testing
 /// namespaces.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityTests {
   /// The statuses that a manager reports, in order.
-  struct Told {
+  struct Report {
     let statuses: AsyncStream<AFNetworkReachabilityStatus>
 
     init(_ manager: AFNetworkReachabilityManager) {
@@ -30,9 +30,9 @@ import Testing
     let manager = AFNetworkReachabilityManager(forDomain: domain)
     #expect(manager.networkReachabilityStatus == .unknown && !manager.isReachable)
     #expect(manager.localizedNetworkReachabilityStatusString() == "Unknown")
-    let told = Told(manager)
+    let reports = Report(manager)
     manager.startMonitoring()
-    #expect(await told.first() == .reachableViaWiFi)
+    #expect(await reports.first() == .reachableViaWiFi)
     #expect(manager.isReachable && manager.isReachableViaWiFi && !manager.isReachableViaWWAN)
     #expect(manager.localizedNetworkReachabilityStatusString() == "Reachable via WiFi")
     manager.stopMonitoring()
@@ -41,23 +41,23 @@ import Testing
 
   @Test(arguments: ["", "a b", "no.such.invalid", "a..b"]) func noDomains(_ domain: String) async throws {
     let manager = AFNetworkReachabilityManager(forDomain: domain)
-    let told = Told(manager)
+    let reports = Report(manager)
     manager.startMonitoring()
-    #expect(await told.first() == .notReachable)
+    #expect(await reports.first() == .notReachable)
     #expect(!manager.isReachable)
   }
 
   @Test func addresses() async throws {
     let manager = Self.loopback()
-    let told = Told(manager)
+    let reports = Report(manager)
     manager.startMonitoring()
-    #expect(await told.first() == .reachableViaWiFi)
+    #expect(await reports.first() == .reachableViaWiFi)
     let six = AFNetworkReachabilityManager(forAddress: [10, 0] + [UInt8](repeating: 0, count: 21) + [1, 0, 0, 0, 0])
-    let told6 = Told(six)
+    let told6 = Report(six)
     six.startMonitoring()
     #expect(await told6.first() == .reachableViaWiFi)
     let other = AFNetworkReachabilityManager(forAddress: [1, 0] as [UInt8])
-    let toldOther = Told(other)
+    let toldOther = Report(other)
     other.startMonitoring()
     #expect(await toldOther.first() == .notReachable)
   }
@@ -89,10 +89,10 @@ import Testing
     manager.callbackQueue = queue
     let (stream, continuation) = AsyncStream.makeStream(of: Bool.self)
     manager.setReachabilityStatusChange { _ in continuation.yield(DispatchQueue.getSpecific(key: key) == true) }
-    var told = stream.makeAsyncIterator()
+    var reports = stream.makeAsyncIterator()
     for _ in 0..<3 {
       manager.startMonitoring()
-      #expect(await told.next() == true)
+      #expect(await reports.next() == true)
     }
   }
 
@@ -105,9 +105,9 @@ import Testing
     manager.setReachabilityStatusChange { _ in calls.add() }
     manager.startMonitoring()
     let later = Self.loopback()
-    let told = Told(later)
+    let reports = Report(later)
     later.startMonitoring()
-    #expect(await told.first() != nil)
+    #expect(await reports.first() != nil)
     manager.stopMonitoring()
     queue.activate()
     await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
@@ -130,7 +130,7 @@ import Testing
     let manager = Self.loopback()
     let calls = Calls()
     for isFollowed in [true, false] {
-      let owner = Parting {
+      let owner = DeinitObserver {
         manager.stopMonitoring()
         manager.setReachabilityStatusChange(nil)
         calls.add()
@@ -160,9 +160,9 @@ import Testing
   @Test func systemConfigurationsName() async throws {
     let reachability = try #require(SCNetworkReachabilityCreateWithName(nil, "localhost"))
     let manager = AFNetworkReachabilityManager(reachability: reachability)
-    let told = Told(manager)
+    let reports = Report(manager)
     manager.startMonitoring()
-    #expect(await told.first() == .reachableViaWiFi)
+    #expect(await reports.first() == .reachableViaWiFi)
     #expect(await reachability.paths.first { _ in true } == .reachable(.loopback))
     #expect(NetworkReachability(socketAddress: Data([2, 0, 0, 80])) == nil)
     #expect(NetworkReachability(socketAddress: Data(repeating: 1, count: 28)) == nil)

@@ -12,7 +12,7 @@ import Testing
   /// Opens a source without keeping it. The source closes itself at the event `2`.
   private func open(_ fixture: Fixture) throws {
     let journal = fixture.journal
-    let parting = Parting { journal.note("gone") }
+    let parting = DeinitObserver { journal.note("gone") }
     _ = try fixture.source { source in
       source.addListener(forEvent: "message") { [weak source] event in
         withExtendedLifetime(parting) { journal.note(event.text) }
@@ -46,7 +46,7 @@ import Testing
   /// Creates a source without opening it.
   private func create(_ fixture: Fixture) {
     let journal = fixture.journal
-    let parting = Parting { journal.note("gone") }
+    let parting = DeinitObserver { journal.note("gone") }
     let source = fixture.closedSource()
     source.addListener(forEvent: "message") { _ in withExtendedLifetime(parting) {} }
   }

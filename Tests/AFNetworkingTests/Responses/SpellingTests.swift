@@ -51,13 +51,13 @@ import Testing
   }
 
   @MainActor @Test func reachability() {
-    var words: [String] = []
+    var descriptions: [String] = []
     let manager = AFNetworkReachabilityManager(forDomain: "www.example.com")
     manager.setReachabilityStatusChange { (status: AFNetworkReachabilityStatus) -> Void in
       switch status {
-      case .notReachable: words.append("not reachable")
-      case .reachableViaWiFi, .reachableViaWWAN: words.append("reachable")
-      case .unknown: words.append("unknown")
+      case .notReachable: descriptions.append("not reachable")
+      case .reachableViaWiFi, .reachableViaWWAN: descriptions.append("reachable")
+      case .unknown: descriptions.append("unknown")
       }
     }
     let token = NotificationCenter.default.addObserver(
@@ -74,6 +74,6 @@ import Testing
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     #expect(AFNetworkReachabilityManager(forAddress: &address).networkReachabilityStatus == .unknown)
-    #expect(words.isEmpty)
+    #expect(descriptions.isEmpty)
   }
 }

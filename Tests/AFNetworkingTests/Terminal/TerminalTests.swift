@@ -37,11 +37,11 @@ import Testing
     }
 
     /// Suspends until the text has been written.
-    func wait(for words: String) async {
+    func wait(for expected: String) async {
       await withCheckedContinuation { continuation in
         let isThere = lock.withLock {
-          if text.contains(words) { return true }
-          waits.append((words, continuation))
+          if text.contains(expected) { return true }
+          waits.append((expected, continuation))
           return false
         }
         if isThere { continuation.resume() }

@@ -255,24 +255,24 @@ import Testing
   }
 
   @Test func certificatesInADirectory() throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-pins-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    #expect(try AFSecurityPolicy.certificates(inDirectory: folder) == [])
+    let directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-pins-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    #expect(try AFSecurityPolicy.certificates(inDirectory: directory) == [])
     let files: [String: Data] = [
       "a.cer": Data(chains.leaf.certificateDER), "b.pem": Data(chains.otherLeaf.chainPEM.utf8),
       "c.CRT": Data(chains.root.rootCertificatePEM.utf8), "broken.cer": Data("x".utf8),
       "d.txt": Data(chains.upper.certificate.certificateDER), "a again.der": Data(chains.leaf.certificateDER),
     ]
-    for (name, data) in files { try data.write(to: folder.appending(path: name)) }
-    let found = try AFSecurityPolicy.certificates(inDirectory: folder)
+    for (name, data) in files { try data.write(to: directory.appending(path: name)) }
+    let found = try AFSecurityPolicy.certificates(inDirectory: directory)
     let expected = [chains.leaf.certificateDER, chains.otherLeaf.certificateDER, chains.root.rootCertificateDER]
     #expect(found == Set(expected.map { Data($0) }))
     #expect(throws: (any Error).self) {
-      try AFSecurityPolicy.certificates(inDirectory: folder.appending(path: "missing"))
+      try AFSecurityPolicy.certificates(inDirectory: directory.appending(path: "missing"))
     }
     // A directory is a bundle, too.
-    let bundle = try #require(Bundle(url: folder))
+    let bundle = try #require(Bundle(url: directory))
     let bundled = AFSecurityPolicy.certificates(in: bundle)
     #expect(bundled == [Data(chains.leaf.certificateDER)])
     let policy = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: bundled)

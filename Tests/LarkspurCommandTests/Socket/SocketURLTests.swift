@@ -27,8 +27,8 @@ import Testing
         "ws://me:secret@a:0/", .malformedURL,
         "\"ws://a:0/\": the port is not a number from 1 to 65535: \"0\""
       ),
-    ] as [(String, ExitStatus, String)])
-  func refused(text: String, status: ExitStatus, words: String) {
+    ] as [(String, LarkspurCommand.ExitStatus, String)])
+  func refused(text: String, status: LarkspurCommand.ExitStatus, words: String) {
     #expect(throws: CommandFailure(status, words)) { try SocketURL.parse(text) }
   }
 }

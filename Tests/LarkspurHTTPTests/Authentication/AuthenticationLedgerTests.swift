@@ -25,7 +25,7 @@ import Testing
   }
 
   /// Returns the value of one parameter of a Digest field.
-  static func word(_ name: String, in value: String?) -> String? {
+  static func parameter(_ name: String, in value: String?) -> String? {
     Challenge.read([value ?? ""]).first?[name]
   }
 
@@ -90,7 +90,7 @@ import Testing
     for host in ["one", "two"] {
       let proxy = Target(.proxy, scheme: "http", host: host, port: 3128)
       let value = ledger.authorization(answer, for: Self.get("http://x/", .proxy), to: proxy, clientNonce: "c")
-      #expect(Self.word("nc", in: value) == "00000001")
+      #expect(Self.parameter("nc", in: value) == "00000001")
     }
   }
 
@@ -110,14 +110,14 @@ import Testing
     var ledger = Self.ledger()
     let answer = try Self.answer("Digest realm=r, nonce=n, qop=auth")
     let first = ledger.authorization(answer, for: Self.get("/"), to: Self.origin, clientNonce: "c1")
-    #expect(Self.word("nc", in: first) == "00000001")
+    #expect(Self.parameter("nc", in: first) == "00000001")
     // A second task received the same nonce.
     let second = ledger.authorization(answer, for: Self.get("/"), to: Self.origin, clientNonce: "c2")
-    #expect(Self.word("nc", in: second) == "00000002" && Self.word("cnonce", in: second) == "c2")
+    #expect(Self.parameter("nc", in: second) == "00000002" && Self.parameter("cnonce", in: second) == "c2")
     ledger.remember(answer, for: Self.get("/"), to: Self.origin)
     for count in 3...20 {
       let value = ledger.preemptive(for: Self.get("/x"), to: Self.origin, clientNonce: "c")?.value
-      #expect(Self.word("nc", in: value).flatMap { Int($0, radix: 16) } == count)
+      #expect(Self.parameter("nc", in: value).flatMap { Int($0, radix: 16) } == count)
     }
   }
 
@@ -127,9 +127,9 @@ import Testing
     _ = ledger.authorization(answer, for: Self.get("/"), to: Self.origin, clientNonce: "first")
     ledger.remember(answer, for: Self.get("/"), to: Self.origin, info: ["qop=auth, nextnonce=\"m\""])
     let value = ledger.preemptive(for: Self.get("/"), to: Self.origin, clientNonce: "second")?.value
-    #expect(Self.word("nonce", in: value) == "m" && Self.word("nc", in: value) == "00000001")
+    #expect(Self.parameter("nonce", in: value) == "m" && Self.parameter("nc", in: value) == "00000001")
     // The session key is derived from the first nonces.
-    #expect(Self.word("cnonce", in: value) == "first")
+    #expect(Self.parameter("cnonce", in: value) == "first")
   }
 
   @Test(arguments: [
@@ -155,10 +155,10 @@ import Testing
     var ledger = Self.ledger()
     let answer = try Self.answer("Digest realm=r, nonce=n")
     let toOrigin = ledger.authorization(answer, for: Self.get(target), to: Self.origin, clientNonce: "c")
-    #expect(Self.word("uri", in: toOrigin) == uri)
+    #expect(Self.parameter("uri", in: toOrigin) == uri)
     let proxy = Target(.proxy, scheme: "http", host: "p", port: 3128)
     let toProxy = ledger.authorization(answer, for: Self.get(target, .proxy), to: proxy, clientNonce: "c")
-    #expect(Self.word("uri", in: toProxy) == target)
+    #expect(Self.parameter("uri", in: toProxy) == target)
   }
 
   @Test func whatCannotBeWritten() throws {
@@ -261,7 +261,7 @@ import Testing
     var ledger = Self.ledger()
     func count(_ nonce: Int) throws -> String? {
       let answer = try Self.answer("Digest realm=r, nonce=\(nonce), qop=auth")
-      return Self.word(
+      return Self.parameter(
         "nc", in: ledger.authorization(answer, for: Self.get("/"), to: Self.origin, clientNonce: "c"))
     }
     for nonce in 1...AuthenticationLedger.noncesMax { _ = try count(nonce) }

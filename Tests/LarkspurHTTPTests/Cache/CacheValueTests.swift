@@ -68,18 +68,18 @@ import Testing
       var model: [(key: Int, cost: Int)] = []
       for _ in 0..<300 {
         let key = Int.random(in: 0..<20, using: &generator)
-        let place = model.firstIndex { $0.key == key }
+        let index = model.firstIndex { $0.key == key }
         switch Int.random(in: 0..<4, using: &generator) {
         case 0:
-          #expect(ledger.remove(key) == (place != nil))
-          if let place { model.remove(at: place) }
+          #expect(ledger.remove(key) == (index != nil))
+          if let index { model.remove(at: index) }
         case 1:
           ledger.touch(key)
-          if let place { model.append(model.remove(at: place)) }
+          if let index { model.append(model.remove(at: index)) }
         default:
           let cost = Int.random(in: 0..<100, using: &generator)
           ledger.insert(key, cost: cost)
-          if let place { model.remove(at: place) }
+          if let index { model.remove(at: index) }
           model.append((key, cost))
         }
         #expect(ledger.oldest == model.first?.key, "seed \(seed)")

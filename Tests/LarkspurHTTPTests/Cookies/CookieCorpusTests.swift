@@ -151,8 +151,8 @@ import Testing
     let text = String(decoding: try Corpora.data("publicsuffix/test_psl.txt"), as: UTF8.self)
     var checks = 0
     for line in text.split(separator: "\n") where line.hasPrefix("checkPublicSuffix(") {
-      let words = line.dropFirst("checkPublicSuffix(".count).prefix { $0 != ")" }.split(separator: ", ")
-      let arguments = words.map { $0 == "null" ? nil : String($0.dropFirst().dropLast()) }
+      let parts = line.dropFirst("checkPublicSuffix(".count).prefix { $0 != ")" }.split(separator: ", ")
+      let arguments = parts.map { $0 == "null" ? nil : String($0.dropFirst().dropLast()) }
       try #require(arguments.count == 2, "\(line)")
       checks += 1
       guard let name = arguments[0].map({ $0.precomposedStringWithCanonicalMapping.lowercased() }) else { continue }

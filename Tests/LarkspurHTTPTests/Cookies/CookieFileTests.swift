@@ -70,12 +70,12 @@ import Testing
   @Test func aByteThatChangedIsFound() {
     var generator = SeededGenerator(for: "damaged cookie files")
     let bytes = CookieFile.bytes(of: Self.cookies())
-    for place in bytes.indices {
+    for index in bytes.indices {
       var other = bytes
-      other[place] ^= UInt8.random(in: 1...255, using: &generator)
+      other[index] ^= UInt8.random(in: 1...255, using: &generator)
       // A changed version digit may be that of a later version.
       let content = CookieFile.read(other)
-      #expect(content == .damaged || content == .newer && place == 17, "\(place)")
+      #expect(content == .damaged || content == .newer && index == 17, "\(index)")
     }
   }
 

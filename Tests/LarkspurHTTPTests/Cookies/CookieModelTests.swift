@@ -63,10 +63,10 @@ import Testing
       if lower.hasPrefix("__host-"), !(cookie.isSecure && cookie.isHostOnly && said.path == "/") { return }
       var number = numbers
       numbers += 1
-      if let place = entries.firstIndex(where: { $0.cookie.identity == cookie.identity }) {
-        cookie.creation = entries[place].cookie.creation
-        number = entries[place].number
-        entries.remove(at: place)
+      if let index = entries.firstIndex(where: { $0.cookie.identity == cookie.identity }) {
+        cookie.creation = entries[index].cookie.creation
+        number = entries[index].number
+        entries.remove(at: index)
       }
       if cookie.hasExpired(at: now) { return }
       entries.append(Entry(cookie: cookie, number: number))
@@ -93,25 +93,25 @@ import Testing
       let all = entries.indices.filter { belongs(entries[$0].cookie) }
       let plain = all.filter { !entries[$0].cookie.isSecure }
       let candidates = plain.isEmpty || !plainFirst ? all : plain
-      let place = candidates.min {
+      let index = candidates.min {
         (entries[$0].cookie.lastAccess, entries[$0].number) < (entries[$1].cookie.lastAccess, entries[$1].number)
       }
-      if let place { entries.remove(at: place) }
+      if let index { entries.remove(at: index) }
     }
 
     mutating func field(_ request: CookieRequest, _ now: CookieTime) -> String? {
       let host = request.host.text
       removeExpired(now)
       var chosen: [Entry] = []
-      for place in entries.indices {
-        let cookie = entries[place].cookie
+      for index in entries.indices {
+        let cookie = entries[index].cookie
         guard cookie.isHostOnly ? cookie.domain == host : domainMatches(host, cookie.domain) else { continue }
         guard pathMatches(request.path, cookie.path), !cookie.isSecure || request.isSecure else { continue }
         let isFree = cookie.sameSite == .none || cookie.sameSite == .unspecified
         let isSeen = cookie.sameSite == .lax && request.isSafeMethod && request.isTopLevel
         guard request.isSameSite || isFree || isSeen else { continue }
-        entries[place].cookie.lastAccess = now
-        chosen.append(entries[place])
+        entries[index].cookie.lastAccess = now
+        chosen.append(entries[index])
       }
       chosen.sort {
         let counts = ($0.cookie.path.utf8.count, $1.cookie.path.utf8.count)

@@ -65,8 +65,8 @@ import Testing
     var isInValue = false
     let logged = test.logged
     for line in test.log {
-      let words = line.split(separator: " ", maxSplits: 2).map(String.init)
-      guard words.count > 1, let offset = Int(words[0].dropFirst("off=".count)) else { continue }
+      let fields = line.split(separator: " ", maxSplits: 2).map(String.init)
+      guard fields.count > 1, let offset = Int(fields[0].dropFirst("off=".count)) else { continue }
       if line.hasSuffix("message begin") { messages.append(Message()) }
       guard var message = messages.popLast() else { continue }
       defer { messages.append(message) }
@@ -78,12 +78,12 @@ import Testing
           message.fields[index].value = message.fields[index].value.trimmingCharacters(in: .whitespaces)
         }
       }
-      guard words[1].hasPrefix("len="), let length = Int(words[1].dropFirst("len=".count)), words.count > 2 else {
+      guard fields[1].hasPrefix("len="), let length = Int(fields[1].dropFirst("len=".count)), fields.count > 2 else {
         continue
       }
       let bytes = logged[offset..<(offset + length)]
       let text = String(decoding: bytes, as: UTF8.self)
-      switch words[2].prefix(while: { $0 != "]" }) {
+      switch fields[2].prefix(while: { $0 != "]" }) {
       case "span[version": message.version = text
       case "span[status": message.reason += text
       case "span[header_field":

@@ -23,10 +23,10 @@ import Testing
 
     mutating func startWhatMay() -> Machine.Actions {
       var actions: Machine.Actions = []
-      while running < limits.lookUpsMax, let place = lookUps.firstIndex(where: { $0.life == .queued }) {
+      while running < limits.lookUpsMax, let index = lookUps.firstIndex(where: { $0.life == .queued }) {
         started += 1
-        lookUps[place].life = .running(started)
-        actions.append(.start(started, lookUps[place].name))
+        lookUps[index].life = .running(started)
+        actions.append(.start(started, lookUps[index].name))
       }
       return actions
     }
@@ -37,8 +37,8 @@ import Testing
       }
       entries.removeAll { $0.name == name }
       guard lookUps.reduce(0, { $0 + $1.waiters.count }) < limits.waitersMax else { return [.refuse(waiter)] }
-      if let place = lookUps.firstIndex(where: { $0.name == name }) {
-        lookUps[place].waiters.append(waiter)
+      if let index = lookUps.firstIndex(where: { $0.name == name }) {
+        lookUps[index].waiters.append(waiter)
         return []
       }
       if running >= limits.lookUpsMax, lookUps.count - running >= limits.queuedNamesMax { return [.refuse(waiter)] }
@@ -47,17 +47,17 @@ import Testing
     }
 
     mutating func abandoned(_ waiter: UInt64) -> Machine.Actions {
-      guard let place = lookUps.firstIndex(where: { $0.waiters.contains(waiter) }) else { return [] }
-      lookUps[place].waiters.removeAll { $0 == waiter }
-      guard lookUps[place].waiters.isEmpty else { return [] }
-      if case .running(let number) = lookUps[place].life { return [.cancel(number, lookUps[place].name)] }
-      lookUps.remove(at: place)
+      guard let index = lookUps.firstIndex(where: { $0.waiters.contains(waiter) }) else { return [] }
+      lookUps[index].waiters.removeAll { $0 == waiter }
+      guard lookUps[index].waiters.isEmpty else { return [] }
+      if case .running(let number) = lookUps[index].life { return [.cancel(number, lookUps[index].name)] }
+      lookUps.remove(at: index)
       return []
     }
 
     mutating func answered(_ number: UInt64, _ answer: NameAnswer<[Int]>, _ now: Deadline) -> Machine.Actions {
-      guard let place = lookUps.firstIndex(where: { $0.life == .running(number) }) else { return [] }
-      let ended = lookUps.remove(at: place)
+      guard let index = lookUps.firstIndex(where: { $0.life == .running(number) }) else { return [] }
+      let ended = lookUps.remove(at: index)
       switch answer {
       case .found: remember(ended.name, answer, now.advanced(by: limits.foundLifetime))
       case .noSuchName: remember(ended.name, answer, now.advanced(by: limits.noSuchNameLifetime))
@@ -75,14 +75,14 @@ import Testing
     }
 
     mutating func cancelled(_ number: UInt64) -> Machine.Actions {
-      guard let place = lookUps.firstIndex(where: { $0.life == .running(number) }) else { return [] }
-      if lookUps[place].waiters.isEmpty {
-        lookUps.remove(at: place)
+      guard let index = lookUps.firstIndex(where: { $0.life == .running(number) }) else { return [] }
+      if lookUps[index].waiters.isEmpty {
+        lookUps.remove(at: index)
         return startWhatMay()
       }
       started += 1
-      lookUps[place].life = .running(started)
-      return [.start(started, lookUps[place].name)]
+      lookUps[index].life = .running(started)
+      return [.start(started, lookUps[index].name)]
     }
   }
 

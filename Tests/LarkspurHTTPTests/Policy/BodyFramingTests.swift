@@ -52,7 +52,7 @@ import Testing
   // MARK: - Truncated responses
 
   @Test(arguments: [
-    ("", ResponseError.Place.beforeHead), ("H", .statusLine), ("HTTP/1.1 200", .statusLine),
+    ("", ResponseError.TruncationPoint.beforeHead), ("H", .statusLine), ("HTTP/1.1 200", .statusLine),
     ("HTTP/1.1 200 OK", .statusLine),
     ("HTTP/1.1 200 OK\r", .statusLine), ("HTTP/1.1 200 OK\r\n", .head), ("HTTP/1.1 200 OK\r\nA", .head),
     ("HTTP/1.1 200 OK\r\nA: b\r\n\r", .head), ("HTTP/1.1 100 X\r\n\r\n", .statusLine),
@@ -69,8 +69,8 @@ import Testing
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", .trailers),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r", .trailers),
   ])
-  func aConnectionThatEndsTooEarly(response: String, place: ResponseError.Place) {
-    #expect(read(response).error == .truncated(place))
+  func aConnectionThatEndsTooEarly(response: String, point: ResponseError.TruncationPoint) {
+    #expect(read(response).error == .truncated(point))
   }
 
   /// Every complete response that is cut anywhere is an error.

@@ -11,8 +11,8 @@ import Testing
     return limits
   }
 
-  private func splits(_ places: Int..., for count: Int) -> Splits {
-    count < 1000 ? .everywhere : .around(places + [count])
+  private func splits(_ offsets: Int..., for count: Int) -> Splits {
+    count < 1000 ? .everywhere : .around(offsets + [count])
   }
 
   /// Returns a head of exactly `count` bytes, in lines of at most about a thousand bytes.
@@ -154,11 +154,11 @@ import Testing
   @Test(arguments: [8, 16 * 1024]) func chunkExtensionBytesInAll(max: Int) {
     let limits = limits(\.chunkExtensionBytesMax, max)
     let chunks = repeated("1;x\r\na\r\n", max / 2)
-    let place = Self.chunkedHead.utf8.count + chunks.utf8.count
-    let accepted = read(Self.chunkedHead + chunks + "0\r\n\r\n", limits: limits, splits: splits(place, for: max))
+    let offset = Self.chunkedHead.utf8.count + chunks.utf8.count
+    let accepted = read(Self.chunkedHead + chunks + "0\r\n\r\n", limits: limits, splits: splits(offset, for: max))
     #expect(accepted.body.count == max / 2)
     #expect(accepted.error == nil)
-    let refused = read(Self.chunkedHead + chunks + "0;x\r\n\r\n", limits: limits, splits: splits(place, for: max))
+    let refused = read(Self.chunkedHead + chunks + "0;x\r\n\r\n", limits: limits, splits: splits(offset, for: max))
     #expect(refused.body.count == max / 2)
     #expect(refused.error == .chunkExtensionsTooLarge(limit: max))
   }

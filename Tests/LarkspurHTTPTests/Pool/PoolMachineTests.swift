@@ -20,11 +20,11 @@ import Testing
 
     mutating func request(
       _ change: (inout PoolMachine.Demand) -> Void = { _ in }, at other: PoolMachine.EndpointID? = nil
-    ) throws -> PoolMachine.Ticket {
+    ) throws -> PoolMachine.RequestID {
       var demand = PoolMachine.Demand()
       change(&demand)
-      let ticket = machine.requested(other ?? endpoint, demand, now: now, into: &actions)
-      return try #require(ticket)
+      let requestID = machine.requested(other ?? endpoint, demand, now: now, into: &actions)
+      return try #require(requestID)
     }
 
     mutating func take() -> PoolMachine.Actions {
@@ -73,7 +73,7 @@ import Testing
     var actions: PoolMachine.Actions
   }
 
-  @Test func whatIsFreeIsTakenWithoutATicket() throws {
+  @Test func aFreeConnectionIsTakenWithoutARequestID() throws {
     var desk = Desk()
     #expect(desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions) == nil)
     let connection = try desk.idleConnection()
@@ -81,10 +81,10 @@ import Testing
     #expect(taken?.id == connection)
     #expect(desk.machine.isRunning(connection) && desk.take() == [])
     #expect(desk.machine.took(desk.endpoint, isPipelinable: false, now: desk.now, into: &desk.actions) == nil)
-    // The connection was dead. Its request asks again, and keeps its place before the requests that came after it.
+    // The connection was dead. Its request asks again, and keeps its position before the requests that came after it.
     let later = try desk.request()
     let dialed = try desk.takeDial()
-    let again = try desk.request { $0.order = taken?.order }
+    let again = try desk.request { $0.sequenceNumber = taken?.sequenceNumber }
     desk.machine.connectionClosed(connection, now: desk.now, into: &desk.actions)
     _ = desk.take()
     desk.opened(dialed)
@@ -131,20 +131,20 @@ import Testing
     desk.ended(dials[1])
     desk.ended(dials[0])
     _ = desk.take()
-    let ticket = try desk.request()
-    #expect(desk.take() == [.run(ticket, on: dials[0])])
+    let requestID = try desk.request()
+    #expect(desk.take() == [.run(requestID, on: dials[0])])
   }
 
   @Test func limitsOfAnEndpoint() throws {
     var desk = Desk { $0.perEndpointMax = 2 }
-    let tickets = try (0..<4).map { _ in try desk.request() }
+    let requestIDs = try (0..<4).map { _ in try desk.request() }
     let dials = desk.take().compactMap(\.dialed)
     #expect(dials.count == 2)
     desk.opened(dials[0])
     desk.opened(dials[1])
-    #expect(desk.take() == [.run(tickets[0], on: dials[0]), .run(tickets[1], on: dials[1])])
+    #expect(desk.take() == [.run(requestIDs[0], on: dials[0]), .run(requestIDs[1], on: dials[1])])
     desk.ended(dials[1])
-    #expect(desk.take() == [.run(tickets[2], on: dials[1])])
+    #expect(desk.take() == [.run(requestIDs[2], on: dials[1])])
     desk.ended(dials[0], false)
     // The connection that ended makes room for another dial.
     #expect(desk.actions.first == .close(dials[0]))
@@ -175,8 +175,8 @@ import Testing
     let second = try desk.request()
     let high = try desk.request { $0.priority = 255 }
     desk.opened(connection)
-    for ticket in [high, first, second, low] {
-      #expect(desk.take() == [.run(ticket, on: connection)])
+    for requestID in [high, first, second, low] {
+      #expect(desk.take() == [.run(requestID, on: connection)])
       desk.ended(connection)
     }
   }
@@ -200,8 +200,8 @@ import Testing
     let first = try desk.request()
     let connection = try desk.takeDial()
     for _ in 0..<10_000 {
-      let ticket = try desk.request()
-      desk.machine.cancelled(ticket, now: desk.now, into: &desk.actions)
+      let requestID = try desk.request()
+      desk.machine.cancelled(requestID, now: desk.now, into: &desk.actions)
     }
     #expect(desk.machine.waitingCount == 1)
     desk.opened(connection)
@@ -210,12 +210,12 @@ import Testing
 
   @Test func theLastFailureTellsEverybodyWhoWaited() throws {
     var desk = Desk()
-    let tickets = try (0..<2).map { _ in try desk.request() }
+    let requestIDs = try (0..<2).map { _ in try desk.request() }
     let dials = desk.take().compactMap(\.dialed)
     desk.failed(dials[0])
     #expect(desk.take() == [])
     desk.failed(dials[1])
-    #expect(desk.take() == tickets.map { .fail($0, .dialFailed) } + [.forget(desk.endpoint)])
+    #expect(desk.take() == requestIDs.map { .fail($0, .dialFailed) } + [.forget(desk.endpoint)])
   }
 
   @Test func whoCameAfterTheFailedDialGetsAnother() throws {
@@ -273,14 +273,14 @@ import Testing
     var desk = Desk()
     let idle = try desk.idleConnection()
     let other = desk.machine.addEndpoint()
-    let ticket = try desk.request(at: other)
+    let requestID = try desk.request(at: other)
     desk.failed(try desk.takeDial(), isOurs: true)
     let actions = desk.take()
     #expect(actions.prefix(2) == [.close(idle), .forget(desk.endpoint)])
     let again = try #require(actions.last?.dialed)
     // No idle connection is left to close.
     desk.failed(again, isOurs: true)
-    #expect(desk.take() == [.fail(ticket, .dialFailed), .forget(other)])
+    #expect(desk.take() == [.fail(requestID, .dialFailed), .forget(other)])
   }
 
   @Test func theTotalLimitTakesTheOldestIdleConnection() throws {
@@ -305,13 +305,13 @@ import Testing
     desk.opened(first)
     _ = desk.take()
     let other = desk.machine.addEndpoint()
-    let ticket = try desk.request(at: other)
+    let requestID = try desk.request(at: other)
     #expect(desk.take() == [])
     desk.ended(first)
     #expect(desk.actions.first == .close(first))
     let second = try #require(desk.take().compactMap(\.dialed).first)
     desk.opened(second)
-    #expect(desk.take() == [.run(ticket, on: second)])
+    #expect(desk.take() == [.run(requestID, on: second)])
   }
 
   @Test(arguments: [(nil, 60), (.seconds(5), 5), (.seconds(600), 60)] as [(Duration?, Int)])
@@ -344,8 +344,8 @@ import Testing
     var desk = Desk { $0.ageMax = .seconds(10) }
     let connection = try desk.idleConnection()
     desk.pass(.seconds(9))
-    let ticket = try desk.request()
-    #expect(desk.take() == [.run(ticket, on: connection)])
+    let requestID = try desk.request()
+    #expect(desk.take() == [.run(requestID, on: connection)])
     desk.pass(.seconds(1))
     desk.ended(connection)
     #expect(desk.take() == [.close(connection), .forget(desk.endpoint)])
@@ -354,8 +354,8 @@ import Testing
   @Test func requestsOfOneConnection() throws {
     var desk = Desk { $0.requestsMax = 2 }
     let connection = try desk.idleConnection()
-    let ticket = try desk.request()
-    #expect(desk.take() == [.run(ticket, on: connection)])
+    let requestID = try desk.request()
+    #expect(desk.take() == [.run(requestID, on: connection)])
     desk.ended(connection)
     #expect(desk.take() == [.close(connection), .forget(desk.endpoint)])
   }
@@ -369,7 +369,7 @@ import Testing
     #expect(desk.take().contains(.close(connection)) == (left == 0))
   }
 
-  @Test func aDeadConnectionsRequestGetsAFreshOneInItsOldPlace() throws {
+  @Test func aDeadConnectionsRequestGetsAFreshOneInItsOldPosition() throws {
     var desk = Desk { $0.perEndpointMax = 2 }
     _ = try desk.request()
     _ = try desk.request()
@@ -377,13 +377,13 @@ import Testing
     for id in dials { desk.opened(id) }
     for id in dials { desk.ended(id) }
     _ = desk.take()
-    let ticket = try desk.request()
-    #expect(desk.take() == [.run(ticket, on: dials[1])])
+    let requestID = try desk.request()
+    #expect(desk.take() == [.run(requestID, on: dials[1])])
     desk.machine.connectionClosed(dials[1], now: desk.now, into: &desk.actions)
     // The other idle connection may be dead as well.
     let again = try desk.request {
       $0.wantsFresh = true
-      $0.order = ticket.order
+      $0.sequenceNumber = requestID.sequenceNumber
     }
     let fresh = try desk.takeDial()
     desk.opened(fresh)
@@ -404,15 +404,15 @@ import Testing
       $0.perEndpointMax = 1
       $0.pipelineDepth = 3
     }
-    let tickets = try (0..<5).map { _ in try desk.request { $0.isPipelinable = true } }
+    let requestIDs = try (0..<5).map { _ in try desk.request { $0.isPipelinable = true } }
     let connection = try desk.takeDial()
     desk.opened(connection)
     // The first response shows whether the connection is kept.
-    #expect(desk.take() == [.run(tickets[0], on: connection)])
+    #expect(desk.take() == [.run(requestIDs[0], on: connection)])
     desk.ended(connection)
-    #expect(desk.take() == tickets[1...3].map { .run($0, on: connection) })
+    #expect(desk.take() == requestIDs[1...3].map { .run($0, on: connection) })
     desk.ended(connection)
-    #expect(desk.take() == [.run(tickets[4], on: connection)])
+    #expect(desk.take() == [.run(requestIDs[4], on: connection)])
   }
 
   @Test func nothingFollowsARequestThatMustNotBeRepeated() throws {
@@ -466,10 +466,10 @@ import Testing
     var desk = Desk { $0.perEndpointMax = 3 }
     var running: [PoolMachine.ConnectionID] = []
     for _ in 0..<2 {
-      let ticket = try desk.request()
+      let requestID = try desk.request()
       let connection = try desk.takeDial()
       desk.opened(connection)
-      #expect(desk.take() == [.run(ticket, on: connection)])
+      #expect(desk.take() == [.run(requestID, on: connection)])
       running.append(connection)
     }
     _ = try desk.request()
@@ -485,8 +485,8 @@ import Testing
     var desk = Desk()
     desk.machine.connectionClosed(try desk.idleConnection(), now: desk.now, into: &desk.actions)
     #expect(desk.take() == [.forget(desk.endpoint)])
-    let ticket = desk.machine.requested(desk.endpoint, .init(), now: desk.now, into: &desk.actions)
-    #expect(ticket == nil)
+    let requestID = desk.machine.requested(desk.endpoint, .init(), now: desk.now, into: &desk.actions)
+    #expect(requestID == nil)
     let next = desk.machine.addEndpoint()
     #expect(next != desk.endpoint)
   }

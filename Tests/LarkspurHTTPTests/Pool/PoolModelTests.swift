@@ -15,10 +15,10 @@ import Testing
     let limits: PoolLimits
     var now = Deadline(nanoseconds: 0)
     var endpoints: [PoolMachine.EndpointID?]
-    /// The endpoint of each waiting ticket.
-    var waiting: [PoolMachine.Ticket: Int] = [:]
-    /// All tickets so far that need a connection which has not served before.
-    var wantingFresh: Set<PoolMachine.Ticket> = []
+    /// The endpoint of each waiting request.
+    var waiting: [PoolMachine.RequestID: Int] = [:]
+    /// All requests so far that need a connection which has not served before.
+    var wantingFresh: Set<PoolMachine.RequestID> = []
     var connections: [PoolMachine.ConnectionID: (state: Connection, endpoint: Int)] = [:]
     var isShutDown = false
 
@@ -28,15 +28,17 @@ import Testing
       endpoints = Array(repeating: nil, count: count)
     }
 
-    mutating func apply(_ actions: PoolMachine.Actions, asking: (ticket: PoolMachine.Ticket, endpoint: Int)? = nil)
+    mutating func apply(
+      _ actions: PoolMachine.Actions, asking: (requestID: PoolMachine.RequestID, endpoint: Int)? = nil
+    )
       throws
     {
-      if let asking { waiting[asking.ticket] = asking.endpoint }
+      if let asking { waiting[asking.requestID] = asking.endpoint }
       for action in actions {
         switch action {
-        case .run(let ticket, let id):
-          let endpoint = try #require(waiting[ticket], "a ticket ran that did not wait")
-          waiting[ticket] = nil
+        case .run(let requestID, let id):
+          let endpoint = try #require(waiting[requestID], "a request ran that did not wait")
+          waiting[requestID] = nil
           let connection = try #require(connections[id], "a request ran on a connection that is gone")
           try #require(connection.endpoint == endpoint)
           switch connection.state {
@@ -45,9 +47,9 @@ import Testing
             try #require(inFlight < limits.pipelineDepth)
             connections[id]?.state = .open(inFlight: inFlight + 1)
           }
-        case .fail(let ticket, _):
-          try #require(waiting[ticket] != nil)
-          waiting[ticket] = nil
+        case .fail(let requestID, _):
+          try #require(waiting[requestID] != nil)
+          waiting[requestID] = nil
         case .dial(let id, let endpoint):
           try #require(connections[id] == nil && !isShutDown)
           connections[id] = (.dialing, try #require(endpoints.firstIndex(of: endpoint)))
@@ -110,15 +112,18 @@ import Testing
             waiting.values.contains(index) || !connections.values.contains { $0 == (.open(inFlight: 0), index) })
           actions = []
         }
-        let ticket = machine.requested(endpoint, demand, now: now, into: &actions)
-        if demand.wantsFresh, let ticket { wantingFresh.insert(ticket) }
-        return try apply(actions, asking: (try #require(ticket), index))
+        let requestID = machine.requested(endpoint, demand, now: now, into: &actions)
+        if demand.wantsFresh, let requestID { wantingFresh.insert(requestID) }
+        return try apply(actions, asking: (try #require(requestID), index))
       case 35..<42:
-        guard let ticket = waiting.keys.sorted(by: { $0.order < $1.order }).randomElement(using: &random) else {
+        guard
+          let requestID = waiting.keys.sorted(by: { $0.sequenceNumber < $1.sequenceNumber }).randomElement(
+            using: &random)
+        else {
           return
         }
-        waiting[ticket] = nil
-        machine.cancelled(ticket, now: now, into: &actions)
+        waiting[requestID] = nil
+        machine.cancelled(requestID, now: now, into: &actions)
       case 42..<60:
         guard let id = pick(dialing, &random) else { return }
         connections[id]?.state = .open(inFlight: 0)

@@ -137,8 +137,8 @@ import Testing
   }
 
   @Test func reasonsAreTold() {
-    let words = Self.refusals.map { "\(SOCKSError.refused($0.refusal))" }
-    #expect(Set(words).count == words.count)
+    let messages = Self.refusals.map { "\(SOCKSError.refused($0.refusal))" }
+    #expect(Set(messages).count == messages.count)
   }
 
   // MARK: - Targets and limits

@@ -190,8 +190,8 @@ import Testing
 
   @Test(arguments: ["stream-bytes/100000?seed=1&chunk_size=1000", "range/100000"])
   func downloads(path: String) async throws {
-    let place = FileManager.default.temporaryDirectory.appending(path: "af-bin-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: place) }
+    let target = FileManager.default.temporaryDirectory.appending(path: "af-bin-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: target) }
     let counts = Mutex<[Int64]>([])
     let last = Mutex(Double(0))
     // There are many pieces, if the network delivers them so.
@@ -200,13 +200,13 @@ import Testing
       progress: { progress in
         counts.withLock { $0.append(progress.completedUnitCount) }
         last.withLock { $0 = progress.fractionCompleted }
-      }, destination: { _, _ in place })
+      }, destination: { _, _ in target })
     #expect((response as? HTTPURLResponse)?.statusCode == 200)
-    #expect(file == place)
-    #expect(try Data(contentsOf: place).count == 100_000)
-    let told = counts.withLock { $0 }
-    #expect(told == told.sorted())
-    #expect(told.last == 100_000)
+    #expect(file == target)
+    #expect(try Data(contentsOf: target).count == 100_000)
+    let outcome = counts.withLock { $0 }
+    #expect(outcome == outcome.sorted())
+    #expect(outcome.last == 100_000)
     #expect(last.withLock { $0 } == 1)
   }
 

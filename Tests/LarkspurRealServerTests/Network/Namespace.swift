@@ -13,7 +13,7 @@ final class Namespace: Sendable {
   private struct Failure: Error, CustomStringConvertible {
     let description: String
 
-    init(_ words: String, _ error: Int32) { description = "\(words): \(Errno(rawValue: error))" }
+    init(_ message: String, _ error: Int32) { description = "\(message): \(Errno(rawValue: error))" }
   }
 
   /// Cancels the test with a message where namespaces are not permitted.

@@ -119,10 +119,12 @@ import Testing
   @Test func theLinkGoesDownInMidTransfer() async throws {
     try hosts.neverGiveUp()
     let server = try hosts.start()
-    let goOn = TestServer.Signal()
+    let proceed = TestServer.Signal()
     server.route(
       "GET", "/halves",
-      script: [.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .wait(goOn), .send("world"), .serveRoutes])
+      script: [
+        .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .wait(proceed), .send("world"), .serveRoutes,
+      ])
     let load = try hosts.load()
     let route = Route(host: "10.9.0.2", port: UInt16(server.port))
     let hosts = hosts
@@ -134,7 +136,7 @@ import Testing
         try await load.pool.cancelledWithTask { slot in
           try await load.pool.exchange(request, with: load.pool.endpoint(for: route), in: slot) {
             exchange throws(TransportError) in
-            _ = try await exchange.receivePiece { _ in }
+            _ = try await exchange.receiveData { _ in }
             if begun.withLock({
               $0 += 1; return $0
             }) == 6 {
@@ -146,7 +148,7 @@ import Testing
       }
     }
     #expect(await load.loop.run { load.pool.counts.connections } == 0)
-    goOn.fire()
+    proceed.fire()
     try hosts.server.ip("link set cable up")
     try await load.run(60) { _ in await load.fetch("GET", "/bytes/10", from: route) }
     #expect(load.failures == [])
@@ -158,10 +160,12 @@ import Testing
   @Test func theLinkComesBackInTime() async throws {
     try hosts.neverGiveUp()
     let server = try hosts.start()
-    let goOn = TestServer.Signal()
+    let proceed = TestServer.Signal()
     server.route(
       "GET", "/halves",
-      script: [.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .wait(goOn), .send("world"), .serveRoutes])
+      script: [
+        .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .wait(proceed), .send("world"), .serveRoutes,
+      ])
     let load = try hosts.load()
     let route = Route(host: "10.9.0.2", port: UInt16(server.port))
     let hosts = hosts
@@ -171,10 +175,10 @@ import Testing
           PoolRequest(request("GET", "/halves")), with: load.pool.endpoint(for: route), in: slot
         ) {
           exchange throws(TransportError) in
-          _ = try await exchange.receivePiece { _ in }
+          _ = try await exchange.receiveData { _ in }
           do {
             try hosts.server.ip("link set cable down")
-            goOn.fire()
+            proceed.fire()
             try hosts.server.ip("link set cable up")
           } catch {
             Issue.record(error)

@@ -11,11 +11,11 @@ import Testing
   init() throws { hosts = try TwoHosts() }
 
   private func start(
-    _ name: String, _ url: String, seconds: Int = 0, says words: String
+    _ name: String, _ url: String, seconds: Int = 0, says text: String
   ) throws -> ServerProcess {
     let program = try SiblingProcess.program("TestHelper").path
     return try hosts.client.run {
-      try ServerProcess(program, ["connectivity", name, url, "\(seconds)"], readyWords: words)
+      try ServerProcess(program, ["connectivity", name, url, "\(seconds)"], readyText: text)
     }
   }
 

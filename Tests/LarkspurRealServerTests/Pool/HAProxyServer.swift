@@ -6,7 +6,7 @@ import Glibc
 final class HAProxyServer {
   static let program = "/usr/sbin/haproxy"
   /// The output after its sockets are bound and its worker serves.
-  static let readyWords = "Loading success"
+  static let readyText = "Loading success"
 
   static func check() throws { try requireProgram(program, package: "haproxy") }
 
@@ -14,25 +14,25 @@ final class HAProxyServer {
   static func arguments(_ configuration: String) -> [String] { ["-W", "-db", "-f", configuration] }
 
   let port: UInt16
-  private let folder: URL
+  private let directory: URL
   private var process: ServerProcess
 
   /// - Parameter backend: The loopback port of the server behind the proxy.
   init(before backend: Int) throws {
     try Self.check()
-    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-haproxy-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    (port, process) = try RealServer.onFreePort { [folder] port throws in
-      try Self.configuration(folder.path, port, backend).write(
-        to: folder.appending(path: "configuration"), atomically: false, encoding: .utf8)
+    directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-haproxy-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    (port, process) = try RealServer.onFreePort { [directory] port throws in
+      try Self.configuration(directory.path, port, backend).write(
+        to: directory.appending(path: "configuration"), atomically: false, encoding: .utf8)
       return try ServerProcess(
-        Self.program, Self.arguments(folder.path + "/configuration"), readyWords: Self.readyWords)
+        Self.program, Self.arguments(directory.path + "/configuration"), readyText: Self.readyText)
     }
   }
 
   deinit {
     process.end(hasChildren: true)
-    try? FileManager.default.removeItem(at: folder)
+    try? FileManager.default.removeItem(at: directory)
   }
 
   /// Starts a new process in place of the present one, and waits until the old one has ended.
@@ -43,8 +43,8 @@ final class HAProxyServer {
       do throws(RealServer.Unavailable) {
         process = try ServerProcess(
           Self.program,
-          Self.arguments(folder.path + "/configuration")
-            + ["-x", folder.path + "/control", "-sf", "\(old.identifier)"], readyWords: Self.readyWords)
+          Self.arguments(directory.path + "/configuration")
+            + ["-x", directory.path + "/control", "-sf", "\(old.identifier)"], readyText: Self.readyText)
         break
       } catch {
         // The present process may be too busy to hand its sockets over in time, and continues.
@@ -58,10 +58,10 @@ final class HAProxyServer {
 
   /// Returns the configuration. A connection that is opened and not used is closed silently; an old process waits for
   /// such a connection for the timeout.
-  private static func configuration(_ folder: String, _ port: UInt16, _ backend: Int) -> String {
+  private static func configuration(_ directory: String, _ port: UInt16, _ backend: Int) -> String {
     """
     global
-      stats socket \(folder)/control level admin expose-fd listeners
+      stats socket \(directory)/control level admin expose-fd listeners
     defaults
       mode http
       retries 0

@@ -15,7 +15,7 @@ final class KeepAliveServer {
   }
 
   let port: UInt16
-  private let folder: URL
+  private let directory: URL
   private let process: ServerProcess
   private let hasChildren: Bool
 
@@ -26,21 +26,21 @@ final class KeepAliveServer {
     case .haproxy: try HAProxyServer.check()
     }
     hasChildren = kind != .nginx
-    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder.appending(path: "tmp"), withIntermediateDirectories: true)
+    directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-\(kind)-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory.appending(path: "tmp"), withIntermediateDirectories: true)
     // The server may run as another user.
-    for place in [folder, folder.appending(path: "tmp")] { chmod(place.path, 0o777) }
-    try Data("Hello, world!".utf8).write(to: folder.appending(path: "small"))
-    (port, process) = try RealServer.onFreePort { [folder] port throws in
-      try kind.configuration(folder.path, port, patience).write(
-        to: folder.appending(path: "configuration"), atomically: false, encoding: .utf8)
-      return try ServerProcess(kind.program, kind.arguments(folder.path), readyWords: kind.readyWords)
+    for place in [directory, directory.appending(path: "tmp")] { chmod(place.path, 0o777) }
+    try Data("Hello, world!".utf8).write(to: directory.appending(path: "small"))
+    (port, process) = try RealServer.onFreePort { [directory] port throws in
+      try kind.configuration(directory.path, port, patience).write(
+        to: directory.appending(path: "configuration"), atomically: false, encoding: .utf8)
+      return try ServerProcess(kind.program, kind.arguments(directory.path), readyText: kind.readyText)
     }
   }
 
   deinit {
     process.end(hasChildren: hasChildren)
-    try? FileManager.default.removeItem(at: folder)
+    try? FileManager.default.removeItem(at: directory)
   }
 }
 
@@ -53,33 +53,33 @@ extension KeepAliveServer.Kind {
     }
   }
 
-  var readyWords: String {
+  var readyText: String {
     switch self {
-    case .nginx: RealServer.Kind.nginx.readyWords
-    case .apache: RealServer.Kind.apache.readyWords
-    case .haproxy: HAProxyServer.readyWords
+    case .nginx: RealServer.Kind.nginx.readyText
+    case .apache: RealServer.Kind.apache.readyText
+    case .haproxy: HAProxyServer.readyText
     }
   }
 
-  func arguments(_ folder: String) -> [String] {
+  func arguments(_ directory: String) -> [String] {
     switch self {
-    case .nginx: ["-p", folder, "-c", folder + "/configuration", "-e", "stderr"]
-    case .apache: ["-d", folder, "-f", folder + "/configuration", "-DFOREGROUND"]
-    case .haproxy: HAProxyServer.arguments(folder + "/configuration")
+    case .nginx: ["-p", directory, "-c", directory + "/configuration", "-e", "stderr"]
+    case .apache: ["-d", directory, "-f", directory + "/configuration", "-DFOREGROUND"]
+    case .haproxy: HAProxyServer.arguments(directory + "/configuration")
     }
   }
 
-  func configuration(_ folder: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
+  func configuration(_ directory: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
     switch self {
-    case .nginx: nginx(folder, port, patience)
-    case .apache: apache(folder, port, patience)
+    case .nginx: nginx(directory, port, patience)
+    case .apache: apache(directory, port, patience)
     case .haproxy: haproxy(port, patience)
     }
   }
 
-  private func nginx(_ folder: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
+  private func nginx(_ directory: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
     NginxServer.configuration(
-      folder,
+      directory,
       """
       keepalive_requests \(patience.requestsMax);
       keepalive_timeout \(patience.idleMilliseconds)ms;
@@ -88,22 +88,22 @@ extension KeepAliveServer.Kind {
       lingering_close always;
       server {
         listen 127.0.0.1:\(port);
-        root \(folder);
+        root \(directory);
         add_header X-Port $remote_port-$connection always;
         location /refuse { client_max_body_size 1k; }
       }
       """)
   }
 
-  private func apache(_ folder: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
+  private func apache(_ directory: String, _ port: UInt16, _ patience: KeepAliveServer.Patience) -> String {
     let modules = ["mpm_event", "authz_core", "headers"]
       .map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
     return """
       \(modules)
       ServerName a.example
       Listen 127.0.0.1:\(port)
-      PidFile \(folder)/httpd.pid
-      DefaultRuntimeDir \(folder)/tmp
+      PidFile \(directory)/httpd.pid
+      DefaultRuntimeDir \(directory)/tmp
       Mutex pthread
       ErrorLog /dev/stderr
       LogLevel notice
@@ -118,7 +118,7 @@ extension KeepAliveServer.Kind {
       # For a connection that is opened and not used, among other things.
       Timeout 3
       KeepAliveTimeout \(patience.idleMilliseconds)ms
-      DocumentRoot \(folder)
+      DocumentRoot \(directory)
       Header always set X-Port "expr=%{REMOTE_PORT}-%{CONN_LOG_ID}"
       <Directory />
         Require all granted

@@ -155,9 +155,9 @@ import Testing
     let server = try TestServer()
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     let route = route(UInt16(server.port))
-    for place in 0..<answer.utf8.count {
+    for offset in 0..<answer.utf8.count {
       let first: TestServer.Script = isUsed ? [.expectRequest, .send(answer)] : []
-      server.enqueue(first + [.reset(afterSending: place), .expectRequest, .send(answer)])
+      server.enqueue(first + [.reset(afterSending: offset), .expectRequest, .send(answer)])
       let load = try PoolLoad { $0.limits.perEndpointMax = 1 }
       let before = server.requestsReceived
       try await load.run(1) { _ in
@@ -167,13 +167,13 @@ import Testing
       let failure = load.failures.first
       let requests = server.requestsReceived - before
       #expect(load.replies.allSatisfy { $0.status == 200 })
-      if isUsed, place == 0, method == "GET" {
+      if isUsed, offset == 0, method == "GET" {
         // The request was sent again, to the ordinary routes.
         #expect(failure == nil)
         #expect(requests == 3)
       } else {
-        #expect(failure != nil, "\(place)")
-        #expect(requests == (isUsed ? 2 : 1), "\(place)")
+        #expect(failure != nil, "\(offset)")
+        #expect(requests == (isUsed ? 2 : 1), "\(offset)")
       }
       #expect(await load.leftovers() == [])
     }

@@ -2,14 +2,14 @@ import Foundation
 import Glibc
 import Testing
 
-/// `httpbin` under gunicorn, from PyPI, in a folder that is deleted when the tests' process exits.
+/// `httpbin` under gunicorn, from PyPI, in a directory that is deleted when the tests' process exits.
 struct HTTPBin: Sendable {
   let port: Int
 
   private static let packages = ["httpbin==0.10.2", "gunicorn==23.0.0"]
 
   private struct Running {
-    var folder: URL
+    var directory: URL
     var server: ServerProcess
     var port: Int
   }
@@ -24,7 +24,7 @@ struct HTTPBin: Sendable {
   private static func end() {
     guard case .success(let running) = running else { return }
     running.server.end(hasChildren: true)
-    try? FileManager.default.removeItem(at: running.folder)
+    try? FileManager.default.removeItem(at: running.directory)
   }
 
   /// Throws in CI if Python or the packages are not available; elsewhere cancels the test with a message.
@@ -39,10 +39,10 @@ struct HTTPBin: Sendable {
   }
 
   private static func start() throws -> Running {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-httpbin-\(UUID().uuidString)")
+    let directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-httpbin-\(UUID().uuidString)")
     do {
-      try ServerProcess.run("/usr/bin/env", ["python3", "-m", "venv", folder.path])
-      let python = folder.path + "/bin/python"
+      try ServerProcess.run("/usr/bin/env", ["python3", "-m", "venv", directory.path])
+      let python = directory.path + "/bin/python"
       try ServerProcess.run(
         python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"] + packages)
       // More threads than kept connections, because each connection occupies a thread.
@@ -50,17 +50,17 @@ struct HTTPBin: Sendable {
         python,
         [
           "-m", "gunicorn", "--bind", "127.0.0.1:0", "--worker-class", "gthread", "--threads", "32", "--keep-alive",
-          "60", "--graceful-timeout", "1", "--worker-tmp-dir", folder.path, "httpbin:app",
-        ], readyWords: "Booting worker with pid")
+          "60", "--graceful-timeout", "1", "--worker-tmp-dir", directory.path, "httpbin:app",
+        ], readyText: "Booting worker with pid")
       guard let address = server.greeting.firstMatch(of: /Listening at: http:\/\/127\.0\.0\.1:(\d+)/),
         let port = Int(address.1)
       else {
         server.end(hasChildren: true)
         throw RealServer.Unavailable(description: "gunicorn says \(server.greeting)")
       }
-      return Running(folder: folder, server: server, port: port)
+      return Running(directory: directory, server: server, port: port)
     } catch {
-      try? FileManager.default.removeItem(at: folder)
+      try? FileManager.default.removeItem(at: directory)
       throw error
     }
   }

@@ -19,24 +19,24 @@ final class SessionServer {
   static let text = String(repeating: "The lark sings in the spur's blue flowers.\n", count: 4000)
 
   /// - Parameter lines: Lines for nginx's `server` block, or for Apache's configuration, after those that every server
-  ///   needs. `FOLDER` stands for the server's folder.
+  ///   needs. `FOLDER` stands for the server's directory.
   init(_ kind: RealServer.Kind, _ lines: String) throws {
     try kind.check()
     self.kind = kind
     let files = try RealProxy.Files()
     self.files = files
     try Self.fill(files)
-    let lines = lines.replacing("FOLDER", with: files.folder.path)
+    let lines = lines.replacing("FOLDER", with: files.directory.path)
     let name = kind == .nginx ? "nginx.conf" : "httpd.conf"
     (port, process) = try RealServer.onFreePort { port in
       try files.write(name, kind == .nginx ? Self.nginx(files, lines, port) : Self.apache(files, lines, port))
-      let folder = files.folder.path
+      let directory = files.directory.path
       return try ServerProcess(
         kind.program,
         kind == .nginx
-          ? ["-p", folder, "-c", files.path(name), "-e", "stderr"]
-          : ["-d", folder, "-f", files.path(name), "-DFOREGROUND"],
-        readyWords: kind.readyWords)
+          ? ["-p", directory, "-c", files.path(name), "-e", "stderr"]
+          : ["-d", directory, "-f", files.path(name), "-DFOREGROUND"],
+        readyText: kind.readyText)
     }
   }
 
@@ -54,14 +54,15 @@ final class SessionServer {
 
   private static func fill(_ files: RealProxy.Files) throws {
     for name in ["www", "www/uploads", "cgi", "tmp"] {
-      try FileManager.default.createDirectory(at: files.folder.appending(path: name), withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: files.directory.appending(path: name), withIntermediateDirectories: true)
       // The server may run as another user.
       chmod(files.path(name), 0o777)
     }
     try files.write("mime.types", "text/plain txt\n")
     try files.write("www/small", "Hello, world!")
     try files.write("www/text.txt", text)
-    try Data(RealServer.hundredKiB).write(to: files.folder.appending(path: "www/100k"))
+    try Data(RealServer.hundredKiB).write(to: files.directory.appending(path: "www/100k"))
     chmod(files.path("www/100k"), 0o644)
     // Apache gives a file that has just been written a weak tag.
     try FileManager.default.setAttributes(
@@ -78,7 +79,7 @@ final class SessionServer {
 
   private static func nginx(_ files: RealProxy.Files, _ lines: String, _ port: UInt16) -> String {
     NginxServer.configuration(
-      files.folder.path,
+      files.directory.path,
       """
       server {
         listen 127.0.0.1:\(port);
@@ -94,13 +95,13 @@ final class SessionServer {
       "mpm_event", "authn_core", "authz_core", "authn_file", "authz_user", "auth_basic", "auth_digest", "alias", "cgi",
       "deflate", "env", "filter", "mime", "setenvif",
     ].map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
-    let folder = files.folder.path
+    let directory = files.directory.path
     return """
       \(modules)
       ServerName a.example
       Listen 127.0.0.1:\(port)
-      PidFile \(folder)/httpd.pid
-      DefaultRuntimeDir \(folder)/tmp
+      PidFile \(directory)/httpd.pid
+      DefaultRuntimeDir \(directory)/tmp
       Mutex pthread
       ErrorLog /dev/stderr
       LogLevel notice
@@ -110,9 +111,9 @@ final class SessionServer {
       ThreadsPerChild 64
       MaxRequestWorkers 64
       KeepAlive On
-      TypesConfig \(folder)/mime.types
-      DocumentRoot \(folder)/www
-      ScriptAlias /cgi/ \(folder)/cgi/
+      TypesConfig \(directory)/mime.types
+      DocumentRoot \(directory)/www
+      ScriptAlias /cgi/ \(directory)/cgi/
       <Directory />
         Options +ExecCGI
         Require all granted

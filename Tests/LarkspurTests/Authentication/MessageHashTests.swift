@@ -25,11 +25,11 @@ import Testing
   }
 
   @Test func files() throws {
-    let folder = try AuthenticationFolder()
+    let directory = try AuthenticationDirectory()
     let data = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
-    try data.write(to: URL(fileURLWithPath: folder.file("body")))
-    #expect(BodyHashing.ofFile(at: folder.file("body"))(.sha256) == BodyHashing.of(data)(.sha256))
-    #expect(BodyHashing.ofFile(at: folder.file("nothing"))(.sha256) == nil)
+    try data.write(to: URL(fileURLWithPath: directory.file("body")))
+    #expect(BodyHashing.ofFile(at: directory.file("body"))(.sha256) == BodyHashing.of(data)(.sha256))
+    #expect(BodyHashing.ofFile(at: directory.file("nothing"))(.sha256) == nil)
     #expect(BodyHashing.impossible(.md5) == nil)
   }
 

@@ -90,8 +90,8 @@ import Testing
   static func storage(_ path: String) -> URLCredentialStorage { URLCredentialStorage(file: CredentialFile(path: path)) }
 
   @Test func permanentOnesOutliveTheProcess() throws {
-    let folder = try AuthenticationFolder()
-    let path = folder.file("a/b/credentials.json")
+    let directory = try AuthenticationDirectory()
+    let path = directory.file("a/b/credentials.json")
     let first = Self.storage(path)
     let proxy = URLProtectionSpace(
       proxyHost: "p", port: 1, type: NSURLProtectionSpaceHTTPProxy, realm: nil, authenticationMethod: nil)
@@ -107,17 +107,17 @@ import Testing
     #expect(second.credentials(for: proxy)?.count == 1)
     // The file and the directories created for it are accessible to their owner only.
     let modes = try ["a/b/credentials.json", "a/b"].map { name in
-      try FileManager.default.attributesOfItem(atPath: folder.file(name))[.posixPermissions] as? NSNumber
+      try FileManager.default.attributesOfItem(atPath: directory.file(name))[.posixPermissions] as? NSNumber
     }
     #expect(modes == [0o600, 0o700])
     // Writing leaves the file and its lock file behind, and no temporary file.
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("a/b"))
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.file("a/b"))
     #expect(names.sorted() == ["credentials.json", "credentials.json.lock"])
   }
 
   @Test func processesSeeEachOther() throws {
-    let folder = try AuthenticationFolder()
-    let (one, two) = (Self.storage(folder.file("c")), Self.storage(folder.file("c")))
+    let directory = try AuthenticationDirectory()
+    let (one, two) = (Self.storage(directory.file("c")), Self.storage(directory.file("c")))
     one.set(Self.credential("u", "p", .permanent), for: Self.space)
     two.set(Self.credential("v", "p", .permanent), for: Self.space)
     two.set(Self.credential("only here"), for: Self.space)
@@ -129,14 +129,14 @@ import Testing
     // A credential whose persistence changes to the session's leaves the file but stays in this storage.
     two.set(Self.credential("v"), for: Self.space)
     #expect(one.allCredentials.isEmpty)
-    try FileManager.default.removeItem(atPath: folder.file("c"))
+    try FileManager.default.removeItem(atPath: directory.file("c"))
     #expect(two.credentials(for: Self.space)?.count == 2)
   }
 
   /// Storages that write one file at once, as several processes do, lose no credential.
   @Test func writersDoNotOverwriteEachOther() throws {
-    let folder = try AuthenticationFolder()
-    let path = folder.file("private/c")
+    let directory = try AuthenticationDirectory()
+    let path = directory.file("private/c")
     DispatchQueue.concurrentPerform(iterations: 4) { writer in
       let storage = Self.storage(path)
       for number in 0..<10 { storage.set(Self.credential("\(writer).\(number)", "p", .permanent), for: Self.space) }
@@ -145,66 +145,66 @@ import Testing
   }
 
   @Test func everythingIsForgotten() throws {
-    let folder = try AuthenticationFolder()
-    let storage = Self.storage(folder.file("c"))
+    let directory = try AuthenticationDirectory()
+    let storage = Self.storage(directory.file("c"))
     storage.set(Self.credential("u", "p", .permanent), for: Self.space)
     storage.set(Self.credential("v"), for: Self.space)
     storage.removeAll()
-    #expect(storage.allCredentials.isEmpty && Self.storage(folder.file("c")).allCredentials.isEmpty)
+    #expect(storage.allCredentials.isEmpty && Self.storage(directory.file("c")).allCredentials.isEmpty)
   }
 
   @Test(arguments: ["", "no JSON", "{}", "{\"version\":1,\"credentials\":[{}]}", "[1]"])
   func filesThatAreNotOurs(text: String) throws {
-    let folder = try AuthenticationFolder()
-    try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("c")))
-    let storage = Self.storage(folder.file("c"))
+    let directory = try AuthenticationDirectory()
+    try Data(text.utf8).write(to: URL(fileURLWithPath: directory.file("c")))
+    let storage = Self.storage(directory.file("c"))
     #expect(storage.allCredentials.isEmpty)
     storage.set(Self.credential("u", "p", .permanent), for: Self.space)
-    #expect(Self.storage(folder.file("c")).credentials(for: Self.space)?.count == 1)
+    #expect(Self.storage(directory.file("c")).credentials(for: Self.space)?.count == 1)
   }
 
   /// A file of an unknown version is not overwritten, since it may belong to a newer release.
   @Test func filesThatAreNotOursToWrite() throws {
-    let folder = try AuthenticationFolder()
+    let directory = try AuthenticationDirectory()
     let text = "{\"version\":2,\"secrets\":[]}"
-    try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("c")))
-    let storage = Self.storage(folder.file("c"))
+    try Data(text.utf8).write(to: URL(fileURLWithPath: directory.file("c")))
+    let storage = Self.storage(directory.file("c"))
     storage.set(Self.credential("u", "p", .permanent), for: Self.space)
     #expect(storage.credentials(for: Self.space)?.count == 1)
-    #expect(try String(contentsOfFile: folder.file("c"), encoding: .utf8) == text)
+    #expect(try String(contentsOfFile: directory.file("c"), encoding: .utf8) == text)
   }
 
   /// Records with a persistence that is never written to a file are skipped.
   @Test func strangeRecords() throws {
-    let folder = try AuthenticationFolder()
-    Self.storage(folder.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
-    let text = try String(contentsOfFile: folder.file("c"), encoding: .utf8)
+    let directory = try AuthenticationDirectory()
+    Self.storage(directory.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
+    let text = try String(contentsOfFile: directory.file("c"), encoding: .utf8)
     for number in ["0", "1", "99"] {
       let changed = text.replacing("\"persistence\" : 2", with: "\"persistence\" : \(number)")
       #expect(changed != text)
-      try Data(changed.utf8).write(to: URL(fileURLWithPath: folder.file("d")))
-      #expect(Self.storage(folder.file("d")).allCredentials.isEmpty)
+      try Data(changed.utf8).write(to: URL(fileURLWithPath: directory.file("d")))
+      #expect(Self.storage(directory.file("d")).allCredentials.isEmpty)
     }
   }
 
   /// A file of `bytesMax` bytes is read; one with one byte more is not.
   @Test func longFiles() throws {
-    let folder = try AuthenticationFolder()
-    Self.storage(folder.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
-    var data = try Data(contentsOf: URL(fileURLWithPath: folder.file("c")))
+    let directory = try AuthenticationDirectory()
+    Self.storage(directory.file("c")).set(Self.credential("u", "p", .permanent), for: Self.space)
+    var data = try Data(contentsOf: URL(fileURLWithPath: directory.file("c")))
     data.append(Data(repeating: UInt8(ascii: " "), count: CredentialFile.bytesMax - data.count))
-    try data.write(to: URL(fileURLWithPath: folder.file("most")))
-    #expect(Self.storage(folder.file("most")).allCredentials.count == 1)
+    try data.write(to: URL(fileURLWithPath: directory.file("most")))
+    #expect(Self.storage(directory.file("most")).allCredentials.count == 1)
     data.append(UInt8(ascii: " "))
-    try data.write(to: URL(fileURLWithPath: folder.file("more")))
-    #expect(Self.storage(folder.file("more")).allCredentials.isEmpty)
+    try data.write(to: URL(fileURLWithPath: directory.file("more")))
+    #expect(Self.storage(directory.file("more")).allCredentials.isEmpty)
   }
 
   /// A storage whose file cannot be written reports no error and keeps its credentials until the process exits.
   @Test func aFileThatCannotBeWritten() throws {
-    let folder = try AuthenticationFolder()
-    try Data().write(to: URL(fileURLWithPath: folder.file("file")))
-    let storage = Self.storage(folder.file("file/credentials.json"))
+    let directory = try AuthenticationDirectory()
+    try Data().write(to: URL(fileURLWithPath: directory.file("file")))
+    let storage = Self.storage(directory.file("file/credentials.json"))
     storage.set(Self.credential("u", "p", .permanent), for: Self.space)
     #expect(storage.credentials(for: Self.space)?.count == 1)
   }

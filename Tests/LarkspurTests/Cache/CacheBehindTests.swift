@@ -89,22 +89,22 @@ import Testing
 
   /// A revalidation neither writes, renames nor touches the file of the body.
   @Test func theBodysFileStaysAsItIs() async throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     store("x", in: cache)
     let name = CacheEntryName(key: CacheHash(Self.a), variant: CacheHash())
     func facts() throws -> [String] {
-      let facts = try FileManager.default.attributesOfItem(atPath: folder.path + "/" + name.fileName)
+      let facts = try FileManager.default.attributesOfItem(atPath: directory.path + "/" + name.fileName)
       return [FileAttributeKey.systemFileNumber, .modificationDate, .size].map { "\(String(describing: facts[$0]))" }
     }
     let before = try facts()
     await revalidate(cache, 1)
     finish(cache)
     #expect(try facts() == before)
-    #expect(folder.names == [name.fileName, name.headFileName])
-    #expect(found(folder.cache()) == "x 1")
+    #expect(directory.names == [name.fileName, name.headFileName])
+    #expect(found(directory.cache()) == "x 1")
     cache.removeAllCachedResponses()
-    #expect(folder.names.isEmpty)
+    #expect(directory.names.isEmpty)
   }
 
   /// A revalidation in memory does not copy the body.
@@ -203,8 +203,8 @@ import Testing
 
   // MARK: - Sessions
 
-  private func heads(_ folder: CacheFolder) -> Int {
-    folder.names.count { CacheEntryName(headFileName: $0) != nil }
+  private func heads(_ directory: CacheDirectory) -> Int {
+    directory.names.count { CacheEntryName(headFileName: $0) != nil }
   }
 
   /// Unwritten heads are written by `flush`, at the end of a session, and when the cache is released.
@@ -216,9 +216,9 @@ import Testing
         status: isKnown ? 304 : 200, fields: ["ETag": "\"e\"", "Cache-Control": "no-cache", "X-Number": "7"],
         body: .text(isKnown ? "" : "x"))
     }
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     let url = try #require(URL(string: server.url("/a")))
-    var cache: URLCache? = URLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder.url)
+    var cache: URLCache? = URLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory.url)
     let core = try #require(cache).core
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = cache
@@ -233,8 +233,8 @@ import Testing
       session.finishTasksAndInvalidate()
       cache = nil
     }
-    while heads(folder) == 0 { await Task.yield() }
-    #expect(folder.cache().cachedResponse(for: URLRequest(url: url))?.text == "x")
+    while heads(directory) == 0 { await Task.yield() }
+    #expect(directory.cache().cachedResponse(for: URLRequest(url: url))?.text == "x")
   }
 
   // MARK: - Body file and head file

@@ -128,41 +128,41 @@ import Testing
 
   /// A cache with no disk capacity neither reads nor changes the files of its directory, which another cache may own.
   @Test func filesOfOthers() {
-    let folder = CacheFolder()
-    let owner = folder.cache()
+    let directory = CacheDirectory()
+    let owner = directory.cache()
     owner.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
-    let guest = folder.cache(memory: 1 << 20, disk: 0)
-    #expect(guest.currentDiskUsage == 0 && guest.cachedResponse(for: request(Self.a)) == nil)
-    guest.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
-    guest.removeCachedResponse(for: request(Self.a))
-    guest.removeCachedResponses(since: .distantPast)
-    guest.removeAllCachedResponses()
-    #expect(folder.names.count == 1 && owner.cachedResponse(for: request(Self.a))?.text == "x")
+    let diskless = directory.cache(memory: 1 << 20, disk: 0)
+    #expect(diskless.currentDiskUsage == 0 && diskless.cachedResponse(for: request(Self.a)) == nil)
+    diskless.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
+    diskless.removeCachedResponse(for: request(Self.a))
+    diskless.removeCachedResponses(since: .distantPast)
+    diskless.removeAllCachedResponses()
+    #expect(directory.names.count == 1 && owner.cachedResponse(for: request(Self.a))?.text == "x")
     // With a disk capacity, the second cache uses the directory.
-    guest.diskCapacity = 1 << 20
-    #expect(guest.cachedResponse(for: request(Self.a))?.text == "x")
-    guest.removeAllCachedResponses()
-    #expect(folder.names.isEmpty)
+    diskless.diskCapacity = 1 << 20
+    #expect(diskless.cachedResponse(for: request(Self.a))?.text == "x")
+    diskless.removeAllCachedResponses()
+    #expect(directory.names.isEmpty)
   }
 
   /// Setting the disk capacity to zero removes the entries on disk, even if the cache has not listed them yet.
   @Test func aCapacityThatIsTakenAway() {
-    let folder = CacheFolder()
-    folder.cache().storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
-    let next = folder.cache()
+    let directory = CacheDirectory()
+    directory.cache().storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
+    let next = directory.cache()
     next.diskCapacity = 0
     next.core.settle()
-    #expect(folder.names.isEmpty)
+    #expect(directory.names.isEmpty)
   }
 
-  @Test func aFolderThatIsRemoved() throws {
-    let folder = CacheFolder()
-    let cache = folder.cache()
+  @Test func aDirectoryThatIsRemoved() throws {
+    let directory = CacheDirectory()
+    let cache = directory.cache()
     cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
-    try FileManager.default.removeItem(at: folder.url)
+    try FileManager.default.removeItem(at: directory.url)
     cache.storeCachedResponse(entry(Self.a, "y"), for: request(Self.a))
     #expect(cache.cachedResponse(for: request(Self.a))?.text == "y")
-    #expect(folder.names.count == 1)
+    #expect(directory.names.count == 1)
   }
 
   /// A cache whose disk fails works like a cache with an empty disk.
@@ -256,9 +256,9 @@ import Testing
   }
 
   @Test func severalProcesses() {
-    let folder = CacheFolder()
-    let first = folder.cache()
-    let second = folder.cache()
+    let directory = CacheDirectory()
+    let first = directory.cache()
+    let second = directory.cache()
     #expect(second.cachedResponse(for: request(Self.a)) == nil)
     first.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     first.core.settle()
@@ -276,9 +276,9 @@ import Testing
 
   /// A cache lists the files again after `scanSeconds`, and so finds entries that other caches stored.
   @Test func timeShowsWhatOthersStore() {
-    let folder = CacheFolder()
-    let first = folder.cache()
-    let second = folder.cache()
+    let directory = CacheDirectory()
+    let first = directory.cache()
+    let second = directory.cache()
     let now = Date().timeIntervalSince1970
     func isKnown(after seconds: Double) -> Bool {
       if case .alsoOnDisk = second.core.find({ Self.a }, now: now + seconds) { true } else { false }
@@ -297,8 +297,8 @@ import Testing
   /// Concurrent stores, lookups and removals, with budgets that force evictions, never return a wrong body or exceed
   /// the budgets.
   @Test func manyThreads() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 4000, disk: 8000)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 4000, disk: 8000)
     await withTaskGroup(of: Void.self) { group in
       for worker in 0..<4 {
         group.addTask {

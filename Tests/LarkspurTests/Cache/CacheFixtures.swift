@@ -7,7 +7,7 @@ import Synchronization
 @testable import Larkspur
 
 /// A temporary directory for caches. Deinitialization waits for the caches' writes and removes the directory.
-final class CacheFolder {
+final class CacheDirectory {
   let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-cache-\(UUID().uuidString)")
   private var caches: [URLCache] = []
 

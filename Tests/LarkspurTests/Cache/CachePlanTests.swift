@@ -47,8 +47,8 @@ import Testing
 
   @Test func policies() async {
     for memory in [0, 1 << 20] {
-      let folder = CacheFolder()
-      let cache = folder.cache(memory: memory)
+      let directory = CacheDirectory()
+      let cache = directory.cache(memory: memory)
       let other = (status: 200, fields: ["Cache-Control": "max-age=60", "ETag": "\"f\""], body: "two")
       #expect(await load(cache, policy: .returnCacheDataDontLoad) == "fail -1008")
       #expect(await load(cache, answer: Self.fresh) == "net 200 one stored")
@@ -74,8 +74,8 @@ import Testing
   /// A response without any freshness information is stored and reused only under a policy that accepts any stored
   /// response.
   @Test func responsesWithoutAWord() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     let bare = (status: 200, fields: ["Content-Type": "text/plain"], body: "bare")
     #expect(await load(cache, answer: bare) == "net 200 bare")
     #expect(await load(cache, policy: .returnCacheDataElseLoad, answer: bare) == "net 200 bare stored")
@@ -84,8 +84,8 @@ import Testing
   }
 
   @Test func validation() async throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     _ = await load(cache, answer: Self.fresh)
     let news = (status: 304, fields: ["Cache-Control": "max-age=600", "X": "new"], body: "")
     #expect(await load(cache, after: 60, answer: news) == "valid 200 one +If-None-Match")
@@ -93,7 +93,7 @@ import Testing
     cache.core.flush()
     cache.core.settle()
     // The disk has the head of the revalidation, too.
-    let found = try #require(folder.cache().cachedResponse(for: request(Self.url)))
+    let found = try #require(directory.cache().cachedResponse(for: request(Self.url)))
     #expect((found.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X") == "new" && found.text == "one")
     // A 304 with a validator that does not match the stored entry is answered from the entry, which is then removed.
     let wrong = (status: 304, fields: ["ETag": "\"x\""], body: "")
@@ -102,8 +102,8 @@ import Testing
   }
 
   @Test func failures() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     let some = (status: 200, fields: ["Cache-Control": "max-age=60, stale-if-error=60", "ETag": "\"e\""], body: "one")
     _ = await load(cache, answer: some)
     #expect(await load(cache, after: 100) == "stale 200 one")
@@ -113,27 +113,27 @@ import Testing
   }
 
   @Test func invalidation() async {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     for memory in [0, 1 << 20] {
-      let cache = folder.cache(memory: memory)
-      let places = ["http://cache.test/l", "http://cache.test/c", "http://other.test/c"]
-      for place in places + [Self.url] { _ = await load(cache, url: place, answer: Self.fresh) }
+      let cache = directory.cache(memory: memory)
+      let locations = ["http://cache.test/l", "http://cache.test/c", "http://other.test/c"]
+      for location in locations + [Self.url] { _ = await load(cache, url: location, answer: Self.fresh) }
       #expect(await load(cache, method: "POST", answer: (500, [:], "")) == "net 500 ")
       #expect(await load(cache) == "cache 200 one")
       _ = await load(cache, method: "PUT", answer: (200, ["Location": "/l", "Content-Location": "c"], ""))
       #expect(await load(cache) == "no answer")
-      #expect(await load(cache, url: places[0]) == "no answer")
-      #expect(await load(cache, url: places[1]) == "no answer")
-      for place in places { _ = await load(cache, url: place, answer: Self.fresh) }
-      _ = await load(cache, method: "DELETE", answer: (204, ["Content-Location": places[2]], ""))
-      #expect(await load(cache, url: places[2]) == "cache 200 one", "another origin's")
+      #expect(await load(cache, url: locations[0]) == "no answer")
+      #expect(await load(cache, url: locations[1]) == "no answer")
+      for location in locations { _ = await load(cache, url: location, answer: Self.fresh) }
+      _ = await load(cache, method: "DELETE", answer: (204, ["Content-Location": locations[2]], ""))
+      #expect(await load(cache, url: locations[2]) == "cache 200 one", "another origin's")
       cache.removeAllCachedResponses()
     }
   }
 
   @Test func heads() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     _ = await load(cache, answer: Self.fresh)
     #expect(await load(cache, method: "HEAD") == "cache 200 ")
     let news = (status: 200, fields: ["Cache-Control": "max-age=600", "ETag": "\"e\""], body: "")
@@ -146,8 +146,8 @@ import Testing
 
   @Test func parts() async throws {
     for memory in [0, 1 << 20] {
-      let folder = CacheFolder()
-      let cache = folder.cache(memory: memory)
+      let directory = CacheDirectory()
+      let cache = directory.cache(memory: memory)
       func part(_ range: String, _ body: String, tag: String = "\"e\"") async -> String {
         let fields = ["Cache-Control": "max-age=60", "ETag": tag, "Content-Range": "bytes \(range)/10"]
         let result = await load(cache, ["Range": "bytes=\(range)"], answer: (206, fields, body))
@@ -180,8 +180,8 @@ import Testing
 
   /// `Data` cut out of a stored body starts at index 0, since many programs assume it.
   @Test func partsStartAtZero() async throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     _ = await load(cache, answer: Self.fresh)
     let plan = await cache.plan(
       for: request(Self.url), fields: [("Range", "bytes=1-2")], policy: .useProtocolCachePolicy, now: Self.start)
@@ -196,8 +196,8 @@ import Testing
   }
 
   @Test func conditionsOfTheCaller() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     _ = await load(cache, answer: Self.fresh)
     #expect(await load(cache, ["If-None-Match": "\"e\""]) == "cache 304 ")
     #expect(await load(cache, ["If-None-Match": "\"x\""], answer: (304, [:], "")) == "net 304 ")
@@ -209,8 +209,8 @@ import Testing
 
   /// A body of the largest permitted size is stored, and one that is one byte longer is not.
   @Test func sizes() async throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 0, disk: 100_000)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 0, disk: 100_000)
     func storing(_ length: Int?) async throws -> CacheStoring? {
       let plan = await cache.plan(
         for: request(Self.url), fields: [], policy: .useProtocolCachePolicy, now: Self.start)
@@ -236,8 +236,8 @@ import Testing
 
   /// The delegate can change the data and the storage policy of a response before it is stored.
   @Test func whatTheDelegateMakesOfIt() async throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     func store(_ change: (CachedURLResponse) -> CachedURLResponse) async throws {
       cache.removeAllCachedResponses()
       let plan = await cache.plan(
@@ -253,10 +253,10 @@ import Testing
     }
     try await store { CachedURLResponse(response: $0.response, data: Data("two".utf8), storagePolicy: .allowed) }
     #expect(await load(cache) == "cache 200 two")
-    #expect(folder.names.count == 1)
+    #expect(directory.names.count == 1)
     try await store { CachedURLResponse(response: $0.response, data: $0.data, storagePolicy: .allowedInMemoryOnly) }
     #expect(await load(cache) == "cache 200 one")
-    #expect(folder.names.isEmpty)
+    #expect(directory.names.isEmpty)
     try await store { CachedURLResponse(response: $0.response, data: $0.data, storagePolicy: .notAllowed) }
     #expect(await load(cache) == "no answer")
     let brief = response(Self.url, ["Cache-Control": "max-age=1"])
@@ -266,8 +266,8 @@ import Testing
   }
 
   @Test func refreshing() async throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     let some = (
       status: 200, fields: ["Cache-Control": "max-age=60, stale-while-revalidate=60", "ETag": "\"e\""], body: "one"
     )
@@ -289,8 +289,8 @@ import Testing
 
   /// Requests with different credentials in one process do not get each other's responses.
   @Test func credentials() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     #expect(await load(cache, ["Authorization": "a"], answer: Self.fresh) == "net 200 one stored")
     #expect(await load(cache, ["Authorization": "a"]) == "cache 200 one")
     #expect(await load(cache, ["Authorization": "b"]) == "no answer")
@@ -323,8 +323,8 @@ import Testing
 
   /// A request without a URL, or with one that has no cache key, is loaded as if there were no cache.
   @Test func requestsWithoutKeys() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     var none = request(Self.url)
     none.url = nil
     let load = await cache.plan(for: none, fields: [], policy: .useProtocolCachePolicy, now: Self.start)
@@ -341,8 +341,8 @@ import Testing
 
   /// A cache that is known to hold nothing for a key makes the plan synchronously.
   @Test func emptyCachesAnswerAtOnce() async {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     func now(_ seconds: Double = 0) -> CachePlan? {
       cache.planNow(for: request(Self.url), fields: [], policy: .useProtocolCachePolicy, now: Self.start + seconds)
     }

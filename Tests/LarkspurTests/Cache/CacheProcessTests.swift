@@ -18,22 +18,22 @@ import Testing
   }
 
   private func numbers(_ cache: URLCache, _ name: String) throws -> [Int] {
-    try (0..<8).compactMap { place in
-      guard let found = cache.cachedResponse(for: request("http://cache.test/\(name)/\(place)")) else { return nil }
+    try (0..<8).compactMap { index in
+      guard let found = cache.cachedResponse(for: request("http://cache.test/\(name)/\(index)")) else { return nil }
       let number = try #require(serial(of: found.data), "a torn body of \(found.data.count) bytes")
-      #expect(number % 8 == place)
+      #expect(number % 8 == index)
       return number
     }
   }
 
   @Test func killedAtAnyMoment() throws {
     var generator = SeededGenerator(for: "cache writers killed")
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     for round in 0..<15 {
-      let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "r\(round)", "1000000")
+      let writer = try CookieProcessTests.Writer(command: "cache-writer", directory.url.path, "r\(round)", "1000000")
       let last = try #require(writer.read(lines: Int.random(in: 1...40, using: &generator)))
       writer.kill()
-      let cache = folder.cache(disk: 4 << 20)
+      let cache = directory.cache(disk: 4 << 20)
       let found = try numbers(cache, "r\(round)")
       // The cache has an entry that the writer reported as written, or a later one.
       #expect(found.contains { $0 >= last }, "\(found) \(last)")
@@ -50,11 +50,11 @@ import Testing
       TestServer.Response(fields: ["Cache-Control": "max-age=1000"], body: .content(0..<200_000))
     }
     for _ in 0..<8 {
-      let folder = CacheFolder()
+      let directory = CacheDirectory()
       let url = server.url("/a")
-      let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "load", url)
+      let writer = try CookieProcessTests.Writer(command: "cache-writer", directory.url.path, "load", url)
       #expect(writer.finish() == 0)
-      #expect(folder.cache(disk: 4 << 20).cachedResponse(for: request(url))?.data.count == 200_000)
+      #expect(directory.cache(disk: 4 << 20).cachedResponse(for: request(url))?.data.count == 200_000)
     }
   }
 
@@ -83,38 +83,38 @@ import Testing
   @Test func killedWhileItRevalidates() throws {
     let server = try numberingServer()
     let url = server.url("/a")
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     var generator = SeededGenerator(for: "cache revalidations killed")
     for _ in 0..<10 {
-      let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "revalidate", url)
+      let writer = try CookieProcessTests.Writer(command: "cache-writer", directory.url.path, "revalidate", url)
       let last = try #require(writer.read(lines: Int.random(in: 1...30, using: &generator)))
       writer.kill()
-      let cache = folder.cache(disk: 4 << 20)
+      let cache = directory.cache(disk: 4 << 20)
       #expect(cache.cachedResponse(for: request(url))?.data.count == 100_000)
       #expect(try #require(number(cache, url)) >= last)
     }
-    #expect(folder.names.count { $0.hasSuffix(".entry") } == 1)
+    #expect(directory.names.count { $0.hasSuffix(".entry") } == 1)
   }
 
   /// A process that exits normally writes the head whose write was delayed.
   @Test func endedAfterARevalidation() throws {
     let server = try numberingServer()
     let url = server.url("/a")
-    let folder = CacheFolder()
-    let writer = try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "revalidate-once", url)
+    let directory = CacheDirectory()
+    let writer = try CookieProcessTests.Writer(command: "cache-writer", directory.url.path, "revalidate-once", url)
     #expect(writer.finish() == 0)
-    let cache = folder.cache(disk: 4 << 20)
+    let cache = directory.cache(disk: 4 << 20)
     #expect(number(cache, url) == 2 && cache.cachedResponse(for: request(url))?.data.count == 100_000)
   }
 
   @Test func severalAtOnce() throws {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     let writers = try (0..<3).map {
-      try CookieProcessTests.Writer(command: "cache-writer", folder.url.path, "w\($0)", "40")
+      try CookieProcessTests.Writer(command: "cache-writer", directory.url.path, "w\($0)", "40")
     }
     for writer in writers { #expect(writer.finish() == 0) }
-    let cache = folder.cache(disk: 4 << 20)
+    let cache = directory.cache(disk: 4 << 20)
     for name in ["w0", "w1", "w2"] { #expect(try numbers(cache, name).sorted() == Array(32..<40)) }
-    #expect(!folder.names.contains { $0.hasSuffix(CacheEntryName.temporarySuffix) })
+    #expect(!directory.names.contains { $0.hasSuffix(CacheEntryName.temporarySuffix) })
   }
 }

@@ -12,12 +12,12 @@ import Testing
 
   @Test func theDelegateRefuses() async throws {
     let delegate = StoringDelegate { _ in nil }
-    let world = try CacheWorld(delegate: delegate)
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    for _ in 0..<2 { #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil) }
+    let fixture = try CacheFixture(delegate: delegate)
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    for _ in 0..<2 { #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/a"))) == nil) }
     #expect(delegate.proposed.withLock { $0 } == ["v1", "v2"])
-    #expect(world.requests == 2)
-    #expect(world.cache.currentMemoryUsage == 0)
+    #expect(fixture.requests == 2)
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   /// A response without freshness information is stored if the delegate adds such information.
@@ -29,68 +29,68 @@ import Testing
       else { return nil }
       return CachedURLResponse(response: response, data: proposed.data)
     }
-    let world = try CacheWorld(delegate: delegate)
-    world.serve("/a", [:])
-    for _ in 0..<2 { #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil) }
-    #expect(delegate.proposed.withLock { $0 } == ["v1"] && world.requests == 1)
+    let fixture = try CacheFixture(delegate: delegate)
+    fixture.serve("/a", [:])
+    for _ in 0..<2 { #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/a"))) == nil) }
+    #expect(delegate.proposed.withLock { $0 } == ["v1"] && fixture.requests == 1)
   }
 
   /// A response without freshness information is stored if the delegate returns the proposal unchanged, as on Darwin.
   @Test func theDelegateReturnsTheProposal() async throws {
     let delegate = StoringDelegate { $0 }
-    let world = try CacheWorld(delegate: delegate)
-    world.serve("/a", [:])
+    let fixture = try CacheFixture(delegate: delegate)
+    fixture.serve("/a", [:])
     for round in 1...2 {
-      #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
-      let stored = world.cache.cachedResponse(for: URLRequest(url: try world.url("/a")))
+      #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/a"))) == nil)
+      let stored = fixture.cache.cachedResponse(for: URLRequest(url: try fixture.url("/a")))
       #expect(stored.map { String(decoding: $0.data, as: UTF8.self) } == "v\(round)")
     }
-    #expect(delegate.proposed.withLock { $0 } == ["v1", "v2"] && world.requests == 2)
-    let request = URLRequest(url: try world.url("/a"), cachePolicy: .returnCacheDataDontLoad)
-    #expect(await delegate.run(world.session.dataTask(with: request)) == nil)
-    #expect(world.requests == 2)
+    #expect(delegate.proposed.withLock { $0 } == ["v1", "v2"] && fixture.requests == 2)
+    let request = URLRequest(url: try fixture.url("/a"), cachePolicy: .returnCacheDataDontLoad)
+    #expect(await delegate.run(fixture.session.dataTask(with: request)) == nil)
+    #expect(fixture.requests == 2)
   }
 
   /// A response that HTTP forbids to store is not stored, even if the delegate returns the proposal.
   @Test(arguments: [("Cache-Control", "no-store"), ("Vary", "*")])
   func theDelegateReturnsWhatMayNotBeStored(name: String, value: String) async throws {
     let delegate = StoringDelegate { $0 }
-    let world = try CacheWorld(delegate: delegate)
-    world.serve("/a", [name: value])
-    #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
-    #expect(world.cache.currentMemoryUsage == 0)
+    let fixture = try CacheFixture(delegate: delegate)
+    fixture.serve("/a", [name: value])
+    #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/a"))) == nil)
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   @Test(arguments: [true, false]) func aDelegateWithoutTheMethodDoesNotDecide(isOwn: Bool) async throws {
     let recorder = SessionRecorder()
-    let world = try CacheWorld(delegate: isOwn ? nil : recorder)
-    world.serve("/a", [:])
+    let fixture = try CacheFixture(delegate: isOwn ? nil : recorder)
+    fixture.serve("/a", [:])
     for count in 1...2 {
-      let task = world.session.dataTask(with: try world.url("/a"))
+      let task = fixture.session.dataTask(with: try fixture.url("/a"))
       if isOwn { task.delegate = recorder }
       task.resume()
       await recorder.waitForEnds(count)
     }
-    await world.settle()
-    #expect(world.requests == 2 && world.cache.currentMemoryUsage == 0)
-    #expect(world.session.core.mayDecideStoring == false)
+    await fixture.settle()
+    #expect(fixture.requests == 2 && fixture.cache.currentMemoryUsage == 0)
+    #expect(fixture.session.core.mayDecideStoring == false)
   }
 
   /// A stored `URLResponse` that is not an HTTP response is served under the policies that accept any stored response,
   /// and not under the protocol's policy.
   @Test func aPlainResponse() async throws {
-    let world = try CacheWorld()
-    let url = try world.url("/a")
+    let fixture = try CacheFixture()
+    let url = try fixture.url("/a")
     let plain = URLResponse(url: url, mimeType: "text/plain", expectedContentLength: 5, textEncodingName: "utf-8")
-    world.cache.storeCachedResponse(
+    fixture.cache.storeCachedResponse(
       CachedURLResponse(response: plain, data: Data("plain".utf8)), for: URLRequest(url: url))
     for policy in [URLRequest.CachePolicy.returnCacheDataElseLoad, .returnCacheDataDontLoad] {
-      let loaded = try await world.load("/a", policy: policy)
+      let loaded = try await fixture.load("/a", policy: policy)
       #expect(loaded == .init(200, "plain"))
       #expect(loaded.fields["content-type"] == "text/plain; charset=utf-8")
     }
-    world.serve("/a", [:])
-    #expect(try await world.load("/a") == .init(200, "v1"))
+    fixture.serve("/a", [:])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
   }
 
   @Test func theDelegateChangesIt() async throws {
@@ -98,36 +98,36 @@ import Testing
       CachedURLResponse(
         response: $0.response, data: Data("changed".utf8), userInfo: ["by": "me"], storagePolicy: .allowedInMemoryOnly)
     }
-    let world = try CacheWorld(delegate: delegate)
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
-    #expect(try await world.load("/a") == .init(200, "changed"))
-    #expect(world.requests == 1)
-    let stored = world.cache.cachedResponse(for: URLRequest(url: try world.url("/a")))
+    let fixture = try CacheFixture(delegate: delegate)
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/a"))) == nil)
+    #expect(try await fixture.load("/a") == .init(200, "changed"))
+    #expect(fixture.requests == 1)
+    let stored = fixture.cache.cachedResponse(for: URLRequest(url: try fixture.url("/a")))
     #expect(stored?.userInfo?["by"] as? String == "me")
     #expect(stored?.storagePolicy == .allowedInMemoryOnly)
     // A response that came from the cache is not proposed to the delegate again.
-    #expect(await delegate.run(world.session.dataTask(with: try world.url("/a"))) == nil)
+    #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/a"))) == nil)
     #expect(delegate.proposed.withLock { $0.count } == 1)
   }
 
   /// The delegate gets no proposal for a response that cannot be stored, or for a body that was cut short.
   @Test func whatIsNotProposed() async throws {
     let delegate = StoringDelegate { $0 }
-    let world = try CacheWorld(capacity: 1 << 20, delegate: delegate)
-    world.serve("/secret", ["Cache-Control": "no-store"])
-    world.server.route("GET", "/large") { _ in
+    let fixture = try CacheFixture(capacity: 1 << 20, delegate: delegate)
+    fixture.serve("/secret", ["Cache-Control": "no-store"])
+    fixture.server.route("GET", "/large") { _ in
       TestServer.Response(fields: ["Cache-Control": "max-age=10"], body: .content(0..<1 << 19))
     }
-    world.server.route(
+    fixture.server.route(
       "GET", "/short",
       script: [.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=10\r\nContent-Length: 10\r\n\r\nhello"), .close])
-    #expect(await delegate.run(world.session.dataTask(with: try world.url("/secret"))) == nil)
-    #expect(await delegate.run(world.session.dataTask(with: try world.url("/large"))) == nil)
-    let error = await delegate.run(world.session.dataTask(with: try world.url("/short"))) as? URLError
+    #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/secret"))) == nil)
+    #expect(await delegate.run(fixture.session.dataTask(with: try fixture.url("/large"))) == nil)
+    let error = await delegate.run(fixture.session.dataTask(with: try fixture.url("/short"))) as? URLError
     #expect(error?.code == .networkConnectionLost)
     #expect(delegate.proposed.withLock { $0 } == [])
-    #expect(world.cache.currentMemoryUsage == 0)
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   // MARK: - Policies
@@ -136,14 +136,14 @@ import Testing
     (URLCache.StoragePolicy.allowed, true, true), (.allowedInMemoryOnly, true, false), (.notAllowed, false, false),
   ])
   func storagePolicies(_ policy: URLCache.StoragePolicy, isInMemory: Bool, isOnDisk: Bool) async throws {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     let server = try TestServer()
     server.route("GET", "/a") { _ in
       TestServer.Response(fields: ["Cache-Control": "max-age=1000"], body: .text("hello"))
     }
     let delegate = StoringDelegate { CachedURLResponse(response: $0.response, data: $0.data, storagePolicy: policy) }
     let configuration = URLSessionConfiguration.ephemeral
-    let cache = folder.cache(memory: 1 << 20)
+    let cache = directory.cache(memory: 1 << 20)
     configuration.urlCache = cache
     let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     defer { session.invalidateAndCancel() }
@@ -152,13 +152,13 @@ import Testing
     #expect((cache.cachedResponse(for: URLRequest(url: url)) != nil) == isInMemory)
     cache.core.settle()
     // A second cache on the directory sees the disk only.
-    let other = folder.cache(memory: 1 << 20)
+    let other = directory.cache(memory: 1 << 20)
     #expect(other.cachedResponse(for: URLRequest(url: url))?.text == (isOnDisk ? "hello" : nil))
   }
 
   /// A session finds the responses that an earlier session stored on disk.
   @Test func anotherSessionFindsItOnDisk() async throws {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     let server = try TestServer()
     server.route("GET", "/a") { _ in
       TestServer.Response(fields: ["Cache-Control": "max-age=1000"], body: .text("hello"))
@@ -166,7 +166,7 @@ import Testing
     let url = try #require(URL(string: server.url("/a")))
     for _ in 0..<3 {
       let configuration = URLSessionConfiguration.ephemeral
-      let cache = folder.cache()
+      let cache = directory.cache()
       configuration.urlCache = cache
       let session = URLSession(configuration: configuration)
       let (data, _) = try await session.data(from: url)
@@ -187,14 +187,14 @@ import Testing
       return TestServer.Response(fields: ["Cache-Control": "max-age=100000"], body: .content(number..<number + 20_000))
     }
     for _ in 0..<8 {
-      let folder = CacheFolder()
-      let writer = try SiblingProcess("session", ["store", server.url("/store"), folder.url.path])
+      let directory = CacheDirectory()
+      let writer = try SiblingProcess("session", ["store", server.url("/store"), directory.url.path])
       let lines = Int.random(in: 1...20, using: &generator)
       let last = try #require(writer.read(lines: lines).flatMap { Int($0) })
       writer.kill()
       // Entries that the process reported as written are there. Later entries may be missing, but the ones found are
       // whole.
-      let cache = folder.cache(disk: 1 << 30)
+      let cache = directory.cache(disk: 1 << 30)
       for number in 0..<last + 40 {
         let url = try #require(URL(string: server.url("/store/\(number)")))
         let found = cache.cachedResponse(for: URLRequest(url: url))

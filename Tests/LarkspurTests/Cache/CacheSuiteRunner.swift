@@ -172,15 +172,15 @@ struct CacheSuiteRunner {
   // MARK: - Requests at the origin
 
   private func check(_ seen: [CacheSuiteOrigin.Seen], _ responses: [CacheSuiteResponse?]) throws {
-    var place = 0
+    var position = 0
     for (index, script) in test.requests.enumerated() {
       if script.expected_type == "cached" { continue }
-      let request = seen.indices.contains(place) ? seen[place] : nil
+      let request = seen.indices.contains(position) ? seen[position] : nil
       let isTypeSetup = script.isSetup("expected_type")
       if script.expected_type == "not_cached" {
         try assert(isTypeSetup, request?.number == index + 1, "request \(index + 1) did not reach the origin")
       }
-      place += 1
+      position += 1
       let conditions = ["etag_validated": "If-None-Match", "lm_validated": "If-Modified-Since"]
       if let condition = script.expected_type.flatMap({ conditions[$0] }) {
         try assert(

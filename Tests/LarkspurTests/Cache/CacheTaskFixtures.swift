@@ -6,7 +6,7 @@ import Testing
 @testable import Larkspur
 
 /// A session with a cache in memory, a server, and the clock of the cache.
-final class CacheWorld: Sendable {
+final class CacheFixture: Sendable {
   let server: TestServer
   let clock: HandClock
   let cache: URLCache

@@ -7,108 +7,110 @@ import Testing
 
 /// Tests a session with a cache, from the caller to the server and back.
 @Suite struct CacheTaskTests {
-  private let world: CacheWorld
+  private let fixture: CacheFixture
 
-  init() throws { world = try CacheWorld() }
+  init() throws { fixture = try CacheFixture() }
 
   // MARK: - Conditions
 
   /// If the request carries its own condition, the caller gets the server's answer, including a 304.
   @Test func aConditionOfTheCallers() async throws {
-    world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "no-cache"])
-    let answer = try await world.load("/a", ["If-None-Match": "\"tag\""])
+    fixture.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "no-cache"])
+    let answer = try await fixture.load("/a", ["If-None-Match": "\"tag\""])
     #expect(answer == .init(304, ""))
-    #expect(world.latest?.fields["If-None-Match"] == "\"tag\"")
-    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(fixture.latest?.fields["If-None-Match"] == "\"tag\"")
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
     // The caller still gets the 304 when the cache holds an entry that needs validation.
-    #expect(try await world.load("/a", ["If-None-Match": "\"tag\""]) == .init(304, ""))
-    #expect(try await world.load("/a", ["If-None-Match": "\"other\""]) == .init(200, "v2"))
-    #expect(world.requests == 4)
+    #expect(try await fixture.load("/a", ["If-None-Match": "\"tag\""]) == .init(304, ""))
+    #expect(try await fixture.load("/a", ["If-None-Match": "\"other\""]) == .init(200, "v2"))
+    #expect(fixture.requests == 4)
   }
 
   /// The cache adds a condition of its own, and the caller gets the stored body in place of the 304.
   @Test func aConditionOfTheCaches() async throws {
-    world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    world.clock.advance(seconds: 20)
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(world.latest?.fields["If-None-Match"] == "\"tag\"")
-    #expect(world.requests == 2)
+    fixture.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    fixture.clock.advance(seconds: 20)
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(fixture.latest?.fields["If-None-Match"] == "\"tag\"")
+    #expect(fixture.requests == 2)
     // The 304 made the entry fresh again.
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(world.requests == 2)
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(fixture.requests == 2)
   }
 
   // MARK: - Methods
 
   @Test func headIsAnsweredFromGet() async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    let head = try await world.load("/a", method: "HEAD")
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    let head = try await fixture.load("/a", method: "HEAD")
     #expect(head == .init(200, ""))
     #expect(head.fields["cache-control"] == "max-age=10")
-    #expect(world.requests == 1)
+    #expect(fixture.requests == 1)
     // GET is not answered from a stored HEAD response.
-    world.serve("/b", ["Cache-Control": "max-age=10"])
-    #expect(try await world.load("/b", method: "HEAD").status == 200)
-    #expect(try await world.load("/b").status == 200)
-    #expect(world.requests == 3)
+    fixture.serve("/b", ["Cache-Control": "max-age=10"])
+    #expect(try await fixture.load("/b", method: "HEAD").status == 200)
+    #expect(try await fixture.load("/b").status == 200)
+    #expect(fixture.requests == 3)
   }
 
   @Test(arguments: [(200, true), (303, true), (404, false), (500, false)])
   func postInvalidates(status: Int, isInvalidated: Bool) async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    world.serve("/b", ["Cache-Control": "max-age=10"])
-    world.server.route("POST", "/a") { _ in TestServer.Response(status: status, fields: ["Content-Location": "/b"]) }
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(try await world.load("/b") == .init(200, "v1"))
-    _ = try await world.load("/a", method: "POST")
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    fixture.serve("/b", ["Cache-Control": "max-age=10"])
+    fixture.server.route("POST", "/a") { _ in TestServer.Response(status: status, fields: ["Content-Location": "/b"]) }
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(try await fixture.load("/b") == .init(200, "v1"))
+    _ = try await fixture.load("/a", method: "POST")
     let next = isInvalidated ? "v2" : "v1"
-    #expect(try await world.load("/a") == .init(200, next))
-    #expect(try await world.load("/b") == .init(200, next))
+    #expect(try await fixture.load("/a") == .init(200, next))
+    #expect(try await fixture.load("/b") == .init(200, next))
   }
 
   /// `Content-Location` with characters that a URL does not allow invalidates the URL in its encoded form.
   @Test func anInvalidReferenceInvalidates() async throws {
-    world.serve("/a%20%5B1%5D", ["Cache-Control": "max-age=10"])
-    world.server.route("POST", "/b") { _ in TestServer.Response(fields: ["Content-Location": "/a%20[1]"]) }
-    #expect(try await world.load("/a%20%5B1%5D") == .init(200, "v1"))
-    #expect(try await world.load("/a%20%5B1%5D") == .init(200, "v1"))
-    _ = try await world.load("/b", method: "POST")
-    #expect(try await world.load("/a%20%5B1%5D") == .init(200, "v2"))
+    fixture.serve("/a%20%5B1%5D", ["Cache-Control": "max-age=10"])
+    fixture.server.route("POST", "/b") { _ in TestServer.Response(fields: ["Content-Location": "/a%20[1]"]) }
+    #expect(try await fixture.load("/a%20%5B1%5D") == .init(200, "v1"))
+    #expect(try await fixture.load("/a%20%5B1%5D") == .init(200, "v1"))
+    _ = try await fixture.load("/b", method: "POST")
+    #expect(try await fixture.load("/a%20%5B1%5D") == .init(200, "v2"))
   }
 
   // MARK: - Variants and parts
 
   @Test func variants() async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10", "Vary": "X-Kind"])
-    #expect(try await world.load("/a", ["X-Kind": "one"]) == .init(200, "v1"))
-    #expect(try await world.load("/a", ["X-Kind": "two"]) == .init(200, "v2"))
-    #expect(try await world.load("/a", ["X-Kind": "one"]) == .init(200, "v1"))
-    #expect(try await world.load("/a", ["X-Kind": "two"]) == .init(200, "v2"))
-    #expect(try await world.load("/a") == .init(200, "v3"))
-    #expect(world.requests == 3)
-    world.serve("/any", ["Cache-Control": "max-age=10", "Vary": "*"])
-    #expect(try await world.load("/any") == .init(200, "v1"))
-    #expect(try await world.load("/any") == .init(200, "v2"))
+    fixture.serve("/a", ["Cache-Control": "max-age=10", "Vary": "X-Kind"])
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "v1"))
+    #expect(try await fixture.load("/a", ["X-Kind": "two"]) == .init(200, "v2"))
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "v1"))
+    #expect(try await fixture.load("/a", ["X-Kind": "two"]) == .init(200, "v2"))
+    #expect(try await fixture.load("/a") == .init(200, "v3"))
+    #expect(fixture.requests == 3)
+    fixture.serve("/any", ["Cache-Control": "max-age=10", "Vary": "*"])
+    #expect(try await fixture.load("/any") == .init(200, "v1"))
+    #expect(try await fixture.load("/any") == .init(200, "v2"))
   }
 
   /// Two sessions with different credentials share a cache and do not get each other's responses.
   @Test(arguments: ["Authorization", "Cookie"]) func usersOfOneCache(name: String) async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10", "Vary": "Authorization, Cookie"])
-    let other = try CacheWorld(cache: world.cache, clock: world.clock) { $0.httpAdditionalHeaders = [name: "other"] }
-    let url = try world.url("/a")
-    #expect(try await world.load("/a") == .init(200, "v1"))
+    fixture.serve("/a", ["Cache-Control": "max-age=10", "Vary": "Authorization, Cookie"])
+    let other = try CacheFixture(cache: fixture.cache, clock: fixture.clock) {
+      $0.httpAdditionalHeaders = [name: "other"]
+    }
+    let url = try fixture.url("/a")
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
     #expect(try await String(decoding: other.session.data(from: url).0, as: UTF8.self) == "v2")
-    #expect(try await world.load("/a") == .init(200, "v1"))
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
   }
 
   /// Two servers that get requests with one `Host` value have separate entries.
   @Test func oneHostOfTwoServers() async throws {
-    let other = try CacheWorld(cache: world.cache, clock: world.clock)
-    world.serve("/a", ["Cache-Control": "max-age=10"])
+    let other = try CacheFixture(cache: fixture.cache, clock: fixture.clock)
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
     other.serve("/a", ["Cache-Control": "max-age=10"])
-    for some in [world, other] {
+    for some in [fixture, other] {
       for _ in 0..<2 { #expect(try await some.load("/a", ["Host": "a.example"]) == .init(200, "v1")) }
       #expect(some.requests == 1)
     }
@@ -116,54 +118,54 @@ import Testing
 
   /// The `Host` field of a request is part of the cache key.
   @Test func hosts() async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    #expect(try await world.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
-    #expect(try await world.load("/a", ["Host": "b.example"]) == .init(200, "v2"))
-    #expect(try await world.load("/a") == .init(200, "v3"))
-    #expect(try await world.load("/a", ["Host": "A.example:80"]) == .init(200, "v1"))
-    var request = URLRequest(url: try world.url("/a"))
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await fixture.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
+    #expect(try await fixture.load("/a", ["Host": "b.example"]) == .init(200, "v2"))
+    #expect(try await fixture.load("/a") == .init(200, "v3"))
+    #expect(try await fixture.load("/a", ["Host": "A.example:80"]) == .init(200, "v1"))
+    var request = URLRequest(url: try fixture.url("/a"))
     request.setValue("b.example", forHTTPHeaderField: "Host")
-    #expect(world.cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) } == "v2")
-    world.server.route("POST", "/a") { _ in TestServer.Response(status: 200) }
-    _ = try await world.load("/a", ["Host": "b.example"], method: "POST")
-    #expect(try await world.load("/a", ["Host": "b.example"]) == .init(200, "v4"))
-    #expect(try await world.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
+    #expect(fixture.cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) } == "v2")
+    fixture.server.route("POST", "/a") { _ in TestServer.Response(status: 200) }
+    _ = try await fixture.load("/a", ["Host": "b.example"], method: "POST")
+    #expect(try await fixture.load("/a", ["Host": "b.example"]) == .init(200, "v4"))
+    #expect(try await fixture.load("/a", ["Host": "a.example"]) == .init(200, "v1"))
   }
 
   /// A request that sets `Accept-Encoding` itself gets the coded bytes; one that does not gets the decoded content.
   @Test func codedForOneAndNotForTheOther() async throws {
     let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAAAA8vPBgBH3dx5AgAAAA=="))
-    world.server.route("GET", "/a") { _ in
+    fixture.server.route("GET", "/a") { _ in
       TestServer.Response(
         fields: ["Cache-Control": "max-age=10", "Content-Encoding": "gzip"], body: .bytes(Array(gzip)))
     }
-    var coded = URLRequest(url: try world.url("/a"))
+    var coded = URLRequest(url: try fixture.url("/a"))
     coded.setValue("gzip", forHTTPHeaderField: "Accept-Encoding")
     for _ in 0..<2 {
-      #expect(try await world.session.data(for: coded).0 == gzip)
-      await world.settle()
-      #expect(try await world.load("/a") == .init(200, "ok"))
-      #expect(try await world.load("/a") == .init(200, "ok"))
+      #expect(try await fixture.session.data(for: coded).0 == gzip)
+      await fixture.settle()
+      #expect(try await fixture.load("/a") == .init(200, "ok"))
+      #expect(try await fixture.load("/a") == .init(200, "ok"))
     }
-    #expect(world.requests == 4)
+    #expect(fixture.requests == 4)
   }
 
   @Test func partsOfAWhole() async throws {
     let whole = "0123456789"
-    world.server.route("GET", "/a") { _ in
+    fixture.server.route("GET", "/a") { _ in
       TestServer.Response(
         fields: ["Cache-Control": "max-age=10", "ETag": "\"tag\"", "Accept-Ranges": "bytes"], body: .text(whole))
     }
-    #expect(try await world.load("/a") == .init(200, whole))
-    let part = try await world.load("/a", ["Range": "bytes=2-4"])
+    #expect(try await fixture.load("/a") == .init(200, whole))
+    let part = try await fixture.load("/a", ["Range": "bytes=2-4"])
     #expect(part == .init(206, "234"))
     #expect(part.fields["content-range"] == "bytes 2-4/10")
-    #expect(world.requests == 1)
+    #expect(fixture.requests == 1)
   }
 
   @Test func aWholeOfParts() async throws {
     let whole = Array("0123456789".utf8)
-    world.server.route("GET", "/a") { request in
+    fixture.server.route("GET", "/a") { request in
       let isFirst = request.fields["Range"] == "bytes=0-4"
       return TestServer.Response(
         status: 206,
@@ -171,42 +173,42 @@ import Testing
           "Cache-Control": "max-age=10", "ETag": "\"tag\"", "Content-Range": isFirst ? "bytes 0-4/10" : "bytes 5-9/10",
         ], body: .bytes(Array(isFirst ? whole[..<5] : whole[5...])))
     }
-    #expect(try await world.load("/a", ["Range": "bytes=0-4"]) == .init(206, "01234"))
-    #expect(try await world.load("/a", ["Range": "bytes=0-4"]) == .init(206, "01234"))
-    #expect(try await world.load("/a", ["Range": "bytes=5-9"]) == .init(206, "56789"))
-    #expect(world.requests == 2)
-    #expect(try await world.load("/a") == .init(200, "0123456789"))
-    #expect(world.requests == 2)
+    #expect(try await fixture.load("/a", ["Range": "bytes=0-4"]) == .init(206, "01234"))
+    #expect(try await fixture.load("/a", ["Range": "bytes=0-4"]) == .init(206, "01234"))
+    #expect(try await fixture.load("/a", ["Range": "bytes=5-9"]) == .init(206, "56789"))
+    #expect(fixture.requests == 2)
+    #expect(try await fixture.load("/a") == .init(200, "0123456789"))
+    #expect(fixture.requests == 2)
   }
 
   // MARK: - Policies
 
   @Test func onlyIfCached() async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    #expect(try await world.load("/a", ["Cache-Control": "only-if-cached"]).status == 504)
-    #expect(world.requests == 0)
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(try await world.load("/a", ["Cache-Control": "only-if-cached"]) == .init(200, "v1"))
-    #expect(world.requests == 1)
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await fixture.load("/a", ["Cache-Control": "only-if-cached"]).status == 504)
+    #expect(fixture.requests == 0)
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(try await fixture.load("/a", ["Cache-Control": "only-if-cached"]) == .init(200, "v1"))
+    #expect(fixture.requests == 1)
   }
 
   /// Fields of the configuration count for the cache as those of a request do, even if nothing is stored.
   @Test func fieldsOfTheConfiguration() async throws {
-    let world = try CacheWorld { $0.httpAdditionalHeaders = ["Cache-Control": "only-if-cached"] }
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    #expect(try await world.load("/a").status == 504)
-    #expect(world.requests == 0)
+    let fixture = try CacheFixture { $0.httpAdditionalHeaders = ["Cache-Control": "only-if-cached"] }
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await fixture.load("/a").status == 504)
+    #expect(fixture.requests == 0)
   }
 
   /// With a `Host` of the program's own a request has a key of its own: it neither gets the other's response nor misses
   /// its own.
   @Test func aHostOfTheProgramsOwn() async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10"])
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(try await world.load("/a", ["Host": "other.example"]) == .init(200, "v2"))
-    #expect(try await world.load("/a", ["Host": "other.example"]) == .init(200, "v2"))
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(world.requests == 2)
+    fixture.serve("/a", ["Cache-Control": "max-age=10"])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(try await fixture.load("/a", ["Host": "other.example"]) == .init(200, "v2"))
+    #expect(try await fixture.load("/a", ["Host": "other.example"]) == .init(200, "v2"))
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(fixture.requests == 2)
   }
 
   enum Ending: Sendable, CustomTestStringConvertible {
@@ -242,22 +244,22 @@ import Testing
   func policies(_ row: PolicyCase) async throws {
     for (age, expected) in [(nil, row.none), (5.0, row.fresh), (50.0, row.stale)] {
       for isOfSession in [false, true] {
-        let world = try CacheWorld { if isOfSession { $0.requestCachePolicy = row.policy } }
-        world.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
+        let fixture = try CacheFixture { if isOfSession { $0.requestCachePolicy = row.policy } }
+        fixture.serve("/a", ["ETag": "\"tag\"", "Cache-Control": "max-age=10"])
         if let age {
           // Stores an entry. A request's policy overrides the session's only if it is not `useProtocolCachePolicy`.
-          #expect(try await world.load("/a", policy: .reloadIgnoringLocalCacheData) == .init(200, "v1"))
-          world.clock.advance(seconds: age)
+          #expect(try await fixture.load("/a", policy: .reloadIgnoringLocalCacheData) == .init(200, "v1"))
+          fixture.clock.advance(seconds: age)
         }
-        let before = world.requests
+        let before = fixture.requests
         let ending: Ending
         do {
-          let loaded = try await world.load("/a", policy: isOfSession ? .useProtocolCachePolicy : row.policy)
+          let loaded = try await fixture.load("/a", policy: isOfSession ? .useProtocolCachePolicy : row.policy)
           #expect(loaded.status == 200)
-          if world.requests == before {
+          if fixture.requests == before {
             ending = .stored
           } else {
-            ending = world.latest?.fields["If-None-Match"] == nil ? .loaded : .validated
+            ending = fixture.latest?.fields["If-None-Match"] == nil ? .loaded : .validated
           }
           #expect(loaded.text == (age == nil || ending != .loaded ? "v1" : "v2"))
         } catch let error as URLError {
@@ -266,7 +268,7 @@ import Testing
         }
         #expect(ending == expected, "age \(age.map { "\($0)" } ?? "none"), of the session: \(isOfSession)")
         if row.policy == .reloadIgnoringLocalAndRemoteCacheData {
-          #expect(world.latest?.fields["Cache-Control"] == "no-cache")
+          #expect(fixture.latest?.fields["Cache-Control"] == "no-cache")
         }
       }
     }
@@ -275,17 +277,17 @@ import Testing
   // MARK: - Redirections
 
   @Test func redirectionsOutOfTheCache() async throws {
-    world.server.route("GET", "/from") { _ in
+    fixture.server.route("GET", "/from") { _ in
       TestServer.Response(status: 301, fields: ["Location": "/to", "Cache-Control": "max-age=10"])
     }
-    world.serve("/to", ["Cache-Control": "no-store"])
-    #expect(try await world.load("/from") == .init(200, "v1"))
-    #expect(world.requests == 2)
-    #expect(try await world.load("/from") == .init(200, "v2"))
-    #expect(world.server.requests.map(\.path) == ["/from", "/to", "/to"])
+    fixture.serve("/to", ["Cache-Control": "no-store"])
+    #expect(try await fixture.load("/from") == .init(200, "v1"))
+    #expect(fixture.requests == 2)
+    #expect(try await fixture.load("/from") == .init(200, "v2"))
+    #expect(fixture.server.requests.map(\.path) == ["/from", "/to", "/to"])
     // The delegate decides about a redirection from the cache, too.
-    #expect(try await world.load("/from", delegate: Refusing()).status == 301)
-    #expect(world.requests == 3)
+    #expect(try await fixture.load("/from", delegate: Refusing()).status == 301)
+    #expect(fixture.requests == 3)
   }
 
   private final class Refusing: NSObject, URLSessionTaskDelegate {
@@ -299,108 +301,108 @@ import Testing
   @Test(arguments: [false, true]) func aRedirectionWithContent(isCutShort: Bool) async throws {
     let hello = try #require(Data(base64Encoded: "H4sIAAAAAAAC/8tIzcnJBwCGphA2BQAAAA=="))
     let body = Array(isCutShort ? hello.dropLast(9) : hello)
-    world.server.route("GET", "/from") { _ in
+    fixture.server.route("GET", "/from") { _ in
       TestServer.Response(
         status: 301, fields: ["Location": "/get", "Cache-Control": "max-age=10", "Content-Encoding": "gzip"],
         body: .bytes(body))
     }
-    #expect(try await world.load("/from").status == 200)
-    #expect(world.requests == 2)
+    #expect(try await fixture.load("/from").status == 200)
+    #expect(fixture.requests == 2)
     if isCutShort {
-      #expect(world.cache.currentMemoryUsage == 0)
+      #expect(fixture.cache.currentMemoryUsage == 0)
     } else {
-      #expect(try await world.load("/from", delegate: Refusing()) == .init(301, "hello"))
-      #expect(world.requests == 2)
+      #expect(try await fixture.load("/from", delegate: Refusing()) == .init(301, "hello"))
+      #expect(fixture.requests == 2)
     }
   }
 
   // MARK: - Stale responses
 
   @Test func staleWhileRevalidate() async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10, stale-while-revalidate=60"])
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    world.clock.advance(seconds: 20)
+    fixture.serve("/a", ["Cache-Control": "max-age=10, stale-while-revalidate=60"])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    fixture.clock.advance(seconds: 20)
     // The stale response is delivered at once, and a background revalidation fetches a new one for the next caller.
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(world.requests == 2)
-    #expect(try await world.load("/a") == .init(200, "v2"))
-    #expect(world.requests == 2)
-    world.clock.advance(seconds: 100)
-    #expect(try await world.load("/a") == .init(200, "v3"))
-    #expect(world.requests == 3)
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(fixture.requests == 2)
+    #expect(try await fixture.load("/a") == .init(200, "v2"))
+    #expect(fixture.requests == 2)
+    fixture.clock.advance(seconds: 100)
+    #expect(try await fixture.load("/a") == .init(200, "v3"))
+    #expect(fixture.requests == 3)
   }
 
   /// A background revalidation calls no delegate method and is not in the session's list of tasks, since the program
   /// did not create it.
   @Test func nobodyHearsOfTheRevalidation() async throws {
     let recorder = SessionRecorder()
-    let world = try CacheWorld(delegate: recorder)
-    let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
+    let fixture = try CacheFixture(delegate: recorder)
+    let (arrived, proceed) = (TestServer.Signal(), TestServer.Signal())
     let fields: TestServer.Fields = ["Cache-Control": "max-age=10, stale-while-revalidate=60"]
-    world.serve("/a", fields)
-    let url = try world.url("/a")
-    let first = world.session.dataTask(with: url)
+    fixture.serve("/a", fields)
+    let url = try fixture.url("/a")
+    let first = fixture.session.dataTask(with: url)
     first.resume()
     await recorder.waitForEnds(1)
-    await world.settle()
-    world.server.route(
+    await fixture.settle()
+    fixture.server.route(
       "GET", "/a",
       script: [
-        .fire(arrived), .wait(goOn),
+        .fire(arrived), .wait(proceed),
         .respond(TestServer.Response(status: 302, fields: ["Location": "/b", "Cache-Control": "max-age=10"])),
       ])
-    world.clock.advance(seconds: 20)
-    let second = world.session.dataTask(with: url)
+    fixture.clock.advance(seconds: 20)
+    let second = fixture.session.dataTask(with: url)
     second.resume()
     await recorder.waitForEnds(2)
     try await arrived.wait()
-    #expect(await world.session.allTasks.isEmpty)
+    #expect(await fixture.session.allTasks.isEmpty)
     // A second background revalidation does not start while one runs.
-    let third = world.session.dataTask(with: url)
+    let third = fixture.session.dataTask(with: url)
     third.resume()
     await recorder.waitForEnds(3)
-    #expect(world.session.core.tasks.count { $0.state == .running } == 1)
-    goOn.fire()
-    await world.settle()
-    world.session.finishTasksAndInvalidate()
+    #expect(fixture.session.core.tasks.count { $0.state == .running } == 1)
+    proceed.fire()
+    await fixture.settle()
+    fixture.session.finishTasksAndInvalidate()
     await recorder.waitForInvalidation()
     let known = [first, second, third].map(\.taskIdentifier)
     #expect(recorder.events.filter { if case .created = $0 { true } else { false } } == known.map { .created($0) })
     #expect(recorder.metrics.count == 3)
     // The background revalidation did not follow the redirection, since the delegate was not asked.
     #expect(!recorder.events.contains { if case .redirected = $0 { true } else { false } })
-    #expect(world.requests == 2)
+    #expect(fixture.requests == 2)
   }
 
   /// After a background revalidation has failed, the next request starts another.
   @Test func aRevalidationThatFailed() async throws {
     let fields: TestServer.Fields = ["Cache-Control": "max-age=10, stale-while-revalidate=60"]
-    world.serve("/a", fields)
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    world.clock.advance(seconds: 20)
-    world.server.route("GET", "/a", script: [.reset])
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    world.server.route("GET", "/a") { _ in TestServer.Response(fields: fields, body: .text("v2")) }
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(try await world.load("/a") == .init(200, "v2"))
+    fixture.serve("/a", fields)
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    fixture.clock.advance(seconds: 20)
+    fixture.server.route("GET", "/a", script: [.reset])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    fixture.server.route("GET", "/a") { _ in TestServer.Response(fields: fields, body: .text("v2")) }
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(try await fixture.load("/a") == .init(200, "v2"))
   }
 
   @Test(arguments: [true, false]) func staleIfError(isReset: Bool) async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10, stale-if-error=60"])
-    #expect(try await world.load("/a") == .init(200, "v1"))
+    fixture.serve("/a", ["Cache-Control": "max-age=10, stale-if-error=60"])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
     if isReset {
-      world.server.route("GET", "/a", script: [.reset])
+      fixture.server.route("GET", "/a", script: [.reset])
     } else {
-      world.server.route("GET", "/a") { _ in TestServer.Response(status: 503) }
+      fixture.server.route("GET", "/a") { _ in TestServer.Response(status: 503) }
     }
-    world.clock.advance(seconds: 20)
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    #expect(world.requests >= 2)
-    world.clock.advance(seconds: 100)
+    fixture.clock.advance(seconds: 20)
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    #expect(fixture.requests >= 2)
+    fixture.clock.advance(seconds: 100)
     if isReset {
-      await #expect(throws: URLError.self) { try await world.load("/a") }
+      await #expect(throws: URLError.self) { try await fixture.load("/a") }
     } else {
-      #expect(try await world.load("/a").status == 503)
+      #expect(try await fixture.load("/a").status == 503)
     }
   }
 
@@ -408,7 +410,7 @@ import Testing
 
   /// A lookup waits for the stores that precede it, even if the cache is slow.
   @Test func partsOneAfterAnother() async throws {
-    world.server.route("GET", "/a") { request in
+    fixture.server.route("GET", "/a") { request in
       let isFirst = request.fields["Range"] == "bytes=0-4"
       let fields: TestServer.Fields = [
         "Cache-Control": "max-age=100", "ETag": "\"tag\"", "Content-Range": isFirst ? "bytes 0-4/10" : "bytes 5-9/10",
@@ -416,87 +418,87 @@ import Testing
       return TestServer.Response(status: 206, fields: fields, body: .text(isFirst ? "01234" : "56789"))
     }
     func request(_ range: String?, _ policy: URLRequest.CachePolicy) throws -> URLRequest {
-      var request = URLRequest(url: try world.url("/a"), cachePolicy: policy)
+      var request = URLRequest(url: try fixture.url("/a"), cachePolicy: policy)
       request.setValue(range, forHTTPHeaderField: "Range")
       return request
     }
     let gate = DispatchSemaphore(value: 0)
-    world.cache.core.run { gate.wait() }
-    _ = try await world.session.data(for: try request("bytes=0-4", .useProtocolCachePolicy))
-    async let part = world.session.data(for: try request("bytes=0-4", .returnCacheDataDontLoad)).0
+    fixture.cache.core.run { gate.wait() }
+    _ = try await fixture.session.data(for: try request("bytes=0-4", .useProtocolCachePolicy))
+    async let part = fixture.session.data(for: try request("bytes=0-4", .returnCacheDataDontLoad)).0
     gate.signal()
     #expect(try await part == Data("01234".utf8))
     let secondGate = DispatchSemaphore(value: 0)
-    world.cache.core.run { secondGate.wait() }
-    _ = try await world.session.data(for: try request("bytes=5-9", .useProtocolCachePolicy))
-    async let whole = world.session.data(for: try request(nil, .returnCacheDataDontLoad)).0
+    fixture.cache.core.run { secondGate.wait() }
+    _ = try await fixture.session.data(for: try request("bytes=5-9", .useProtocolCachePolicy))
+    async let whole = fixture.session.data(for: try request(nil, .returnCacheDataDontLoad)).0
     secondGate.signal()
     #expect(try await whole == Data("0123456789".utf8))
-    #expect(world.requests == 2)
+    #expect(fixture.requests == 2)
   }
 
   @Test func aConditionOfTheProgramsOwnAndWhoComesNext() async throws {
-    world.serve("/a", ["Cache-Control": "max-age=10", "ETag": "\"tag\""])
-    #expect(try await world.load("/a") == .init(200, "v1"))
-    world.clock.advance(seconds: 20)
+    fixture.serve("/a", ["Cache-Control": "max-age=10", "ETag": "\"tag\""])
+    #expect(try await fixture.load("/a") == .init(200, "v1"))
+    fixture.clock.advance(seconds: 20)
     let gate = DispatchSemaphore(value: 0)
-    world.cache.core.run { gate.wait() }
-    var request = URLRequest(url: try world.url("/a"))
+    fixture.cache.core.run { gate.wait() }
+    var request = URLRequest(url: try fixture.url("/a"))
     request.setValue("\"tag\"", forHTTPHeaderField: "If-None-Match")
-    let answer = try await world.session.data(for: request).1 as? HTTPURLResponse
+    let answer = try await fixture.session.data(for: request).1 as? HTTPURLResponse
     #expect(answer?.statusCode == 304)
-    async let next = world.session.data(from: try world.url("/a")).0
+    async let next = fixture.session.data(from: try fixture.url("/a")).0
     gate.signal()
     #expect(try await next == Data("v1".utf8))
-    #expect(world.requests == 2)
+    #expect(fixture.requests == 2)
   }
 
   /// RFC 9111 4.4: a response to a request sent before an invalidation is not stored, since it may be as old as the
   /// removed entry.
   @Test func anAnswerThatWasOnItsWay() async throws {
-    let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
+    let (arrived, proceed) = (TestServer.Signal(), TestServer.Signal())
     let fields: TestServer.Fields = ["Cache-Control": "max-age=100"]
-    world.server.route(
+    fixture.server.route(
       "GET", "/a",
-      script: [.fire(arrived), .wait(goOn), .respond(TestServer.Response(fields: fields, body: .text("old")))])
-    world.server.route("PUT", "/a") { _ in TestServer.Response(status: 204) }
-    async let old = world.load("/a")
+      script: [.fire(arrived), .wait(proceed), .respond(TestServer.Response(fields: fields, body: .text("old")))])
+    fixture.server.route("PUT", "/a") { _ in TestServer.Response(status: 204) }
+    async let old = fixture.load("/a")
     try await arrived.wait()
-    world.clock.advance(seconds: 1)
-    var put = URLRequest(url: try world.url("/a"))
+    fixture.clock.advance(seconds: 1)
+    var put = URLRequest(url: try fixture.url("/a"))
     put.httpMethod = "PUT"
-    #expect((try await world.session.data(for: put).1 as? HTTPURLResponse)?.statusCode == 204)
-    goOn.fire()
+    #expect((try await fixture.session.data(for: put).1 as? HTTPURLResponse)?.statusCode == 204)
+    proceed.fire()
     #expect(try await old == .init(200, "old"))
-    world.server.route("GET", "/a") { _ in TestServer.Response(fields: fields, body: .text("new")) }
-    for _ in 0..<2 { #expect(try await world.load("/a") == .init(200, "new")) }
-    #expect(world.requests == 3)
+    fixture.server.route("GET", "/a") { _ in TestServer.Response(fields: fields, body: .text("new")) }
+    for _ in 0..<2 { #expect(try await fixture.load("/a") == .init(200, "new")) }
+    #expect(fixture.requests == 3)
   }
 
   /// A response whose head arrived before an invalidation, and whose body arrived after it, is not stored.
   @Test(arguments: [true, false]) func anAnswerThatWasHalfThere(isInvalidated: Bool) async throws {
-    let (arrived, goOn) = (TestServer.Signal(), TestServer.Signal())
+    let (arrived, proceed) = (TestServer.Signal(), TestServer.Signal())
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 3\r\n\r\no"
-    world.server.route("GET", "/a", script: [.send(head), .fire(arrived), .wait(goOn), .send("ld")])
-    world.server.route("PUT", "/a") { _ in TestServer.Response(status: 204) }
-    let (bytes, _) = try await world.session.bytes(from: try world.url("/a"))
+    fixture.server.route("GET", "/a", script: [.send(head), .fire(arrived), .wait(proceed), .send("ld")])
+    fixture.server.route("PUT", "/a") { _ in TestServer.Response(status: 204) }
+    let (bytes, _) = try await fixture.session.bytes(from: try fixture.url("/a"))
     async let old = bytes.reduce(into: Data()) { $0.append($1) }
     try await arrived.wait()
-    world.clock.advance(seconds: 1)
-    var put = URLRequest(url: try world.url("/a"))
+    fixture.clock.advance(seconds: 1)
+    var put = URLRequest(url: try fixture.url("/a"))
     put.httpMethod = "PUT"
-    if isInvalidated { _ = try await world.session.data(for: put) }
-    goOn.fire()
+    if isInvalidated { _ = try await fixture.session.data(for: put) }
+    proceed.fire()
     #expect(try await old == Data("old".utf8))
-    await world.settle()
+    await fixture.settle()
     put.httpMethod = "GET"
-    #expect((world.cache.cachedResponse(for: put) == nil) == isInvalidated)
+    #expect((fixture.cache.cachedResponse(for: put) == nil) == isInvalidated)
   }
 
   /// A removal also covers a part that is still waiting to be combined with others.
   @Test func aPartAndARemoval() async throws {
-    let url = try world.url("/a")
-    world.server.route("GET", "/a") { _ in
+    let url = try fixture.url("/a")
+    fixture.server.route("GET", "/a") { _ in
       let fields: TestServer.Fields = [
         "Cache-Control": "max-age=100", "ETag": "\"tag\"", "Content-Range": "bytes 0-4/10",
       ]
@@ -505,29 +507,29 @@ import Testing
     var request = URLRequest(url: url)
     request.setValue("bytes=0-4", forHTTPHeaderField: "Range")
     let gate = DispatchSemaphore(value: 0)
-    world.cache.core.run { gate.wait() }
-    _ = try await world.session.data(for: request)
-    world.cache.core.removeAll()
+    fixture.cache.core.run { gate.wait() }
+    _ = try await fixture.session.data(for: request)
+    fixture.cache.core.removeAll()
     gate.signal()
-    world.cache.core.settle()
-    #expect(world.cache.currentMemoryUsage == 0)
+    fixture.cache.core.settle()
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   /// The cache remembers `invalidatedMax` invalidated keys. Beyond that, no response to an earlier request is stored.
   @Test func manyInvalidations() throws {
-    let start = world.clock.now.timeIntervalSince1970
+    let start = fixture.clock.now.timeIntervalSince1970
     func stored(_ key: String, requested seconds: Double) -> Bool {
-      let cache = world.cache.core
+      let cache = fixture.cache.core
       cache.store(entry(key, "x").prepared(key: key, now: start), requested: start + seconds, now: start)
       defer { cache.remove(key) }
       if case .inMemory(let found) = cache.find({ key }, now: start) { return !found.isEmpty }
       return false
     }
-    for index in 0...CacheCore.invalidatedMax { world.cache.core.invalidate("k\(index)", now: start + Double(index)) }
+    for index in 0...CacheCore.invalidatedMax { fixture.cache.core.invalidate("k\(index)", now: start + Double(index)) }
     let last = Double(CacheCore.invalidatedMax)
     // The clock was set back behind the invalidations, so their order is unknown, and the response is stored.
     #expect(stored("k5", requested: 10))
-    world.clock.advance(seconds: last)
+    fixture.clock.advance(seconds: last)
     #expect(!stored("k5", requested: 10) && !stored("other", requested: 10))
     #expect(stored("k5", requested: last) && stored("other", requested: last))
   }

@@ -9,15 +9,15 @@ import Testing
   static let b = "http://cache.test/b"
 
   @Test func memoryAlone() throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20, disk: 0)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20, disk: 0)
     cache.storeCachedResponse(entry(Self.a, "one", ["X": "y"]), for: request(Self.a))
     let found = try #require(cache.cachedResponse(for: request(Self.a)))
     #expect(found.text == "one" && (found.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "x") == "y")
     #expect(cache.cachedResponse(for: request(Self.b)) == nil)
     #expect(cache.cachedResponse(for: request(Self.a + "#fragment"))?.text == "one")
     #expect(cache.cachedResponse(for: request(Self.a, method: "POST")) == nil)
-    #expect(cache.currentMemoryUsage >= 3 && cache.currentDiskUsage == 0 && folder.names.isEmpty)
+    #expect(cache.currentMemoryUsage >= 3 && cache.currentDiskUsage == 0 && directory.names.isEmpty)
     cache.storeCachedResponse(entry(Self.a, "two"), for: request(Self.a))
     #expect(cache.cachedResponse(for: request(Self.a))?.text == "two")
     cache.removeCachedResponse(for: request(Self.a))
@@ -25,8 +25,8 @@ import Testing
   }
 
   @Test func headsAndGetsAreTwo() {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     cache.storeCachedResponse(entry(Self.a, "one"), for: request(Self.a))
     cache.storeCachedResponse(entry(Self.a, ""), for: request(Self.a, method: "HEAD"))
     #expect(cache.cachedResponse(for: request(Self.a))?.text == "one")
@@ -34,9 +34,9 @@ import Testing
   }
 
   @Test(arguments: [0, 1 << 20]) func diskOutlivesTheCache(memory: Int) throws {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     do {
-      let cache = folder.cache(memory: memory)
+      let cache = directory.cache(memory: memory)
       let info: [AnyHashable: Any] = [
         "n": 1, "t": "x", "f": true, "d": 1.5, "l": [1, "y"], "b": Data([1]), "at": Date(timeIntervalSince1970: 5),
       ]
@@ -49,7 +49,7 @@ import Testing
         textEncodingName: "utf-8")
       cache.storeCachedResponse(CachedURLResponse(response: plain, data: Data("abc".utf8)), for: request("x-test:p"))
     }
-    let cache = folder.cache(memory: memory)
+    let cache = directory.cache(memory: memory)
     let found = try #require(cache.cachedResponse(for: request(Self.a)))
     let head = try #require(found.response as? HTTPURLResponse)
     #expect(found.text == "one" && head.statusCode == 404 && head.value(forHTTPHeaderField: "etag") == "\"e\"")
@@ -63,15 +63,15 @@ import Testing
     #expect(!(plain.response is HTTPURLResponse) && plain.response.textEncodingName == "utf-8")
     #expect(cache.currentDiskUsage > 6)
     cache.removeAllCachedResponses()
-    #expect(cache.currentDiskUsage == 0 && cache.currentMemoryUsage == 0 && folder.names.isEmpty)
+    #expect(cache.currentDiskUsage == 0 && cache.currentMemoryUsage == 0 && directory.names.isEmpty)
     #expect(cache.cachedResponse(for: request(Self.a)) == nil)
   }
 
   /// A store or removal is on the disk when its call returns, since the process may end right after it.
   @Test func anotherCacheSeesItAtOnce() {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
-    func others() -> String? { folder.cache().cachedResponse(for: request(Self.a))?.text }
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
+    func others() -> String? { directory.cache().cachedResponse(for: request(Self.a))?.text }
     for round in 0..<20 {
       cache.storeCachedResponse(entry(Self.a, "\(round)"), for: request(Self.a))
       #expect(others() == "\(round)")
@@ -97,8 +97,8 @@ import Testing
 
   /// A `userInfo` that is not a property list is left out, and the response is stored without it.
   @Test func userInfoThatIsNoPropertyList() throws {
-    let folder = CacheFolder()
-    let cache = folder.cache()
+    let directory = CacheDirectory()
+    let cache = directory.cache()
     let odd = CachedURLResponse(
       response: response(Self.a), data: Data("x".utf8), userInfo: ["o": NSObject()], storagePolicy: .allowed)
     cache.storeCachedResponse(odd, for: request(Self.a))
@@ -107,8 +107,8 @@ import Testing
   }
 
   @Test func storagePolicies() {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     cache.storeCachedResponse(entry(Self.a, "x", policy: .notAllowed), for: request(Self.a))
     #expect(cache.cachedResponse(for: request(Self.a)) == nil && cache.currentMemoryUsage == 0)
     cache.storeCachedResponse(entry(Self.a, "x", policy: .allowedInMemoryOnly), for: request(Self.a))
@@ -117,14 +117,14 @@ import Testing
     #expect(cache.currentDiskUsage > 0)
     // Storing in memory only also removes the file, which would otherwise reappear once the memory entry is evicted.
     cache.storeCachedResponse(entry(Self.a, "z", policy: .allowedInMemoryOnly), for: request(Self.a))
-    #expect(cache.currentDiskUsage == 0 && folder.cache().cachedResponse(for: request(Self.a)) == nil)
+    #expect(cache.currentDiskUsage == 0 && directory.cache().cachedResponse(for: request(Self.a)) == nil)
   }
 
   @Test func budgets() {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     let body = String(repeating: "x", count: 1000)
     let one = entry(Self.a, body).prepared(key: Self.a, now: 0).cost
-    let cache = folder.cache(memory: one * 3, disk: 0)
+    let cache = directory.cache(memory: one * 3, disk: 0)
     for name in ["a", "b", "c"] {
       cache.storeCachedResponse(entry("http://cache.test/\(name)", body), for: request("http://cache.test/\(name)"))
     }
@@ -148,9 +148,9 @@ import Testing
   }
 
   @Test func diskBudget() {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     let body = String(repeating: "x", count: 1000)
-    let cache = folder.cache(disk: 1 << 20)
+    let cache = directory.cache(disk: 1 << 20)
     cache.storeCachedResponse(entry(Self.a, body), for: request(Self.a))
     let one = cache.currentDiskUsage
     #expect(one > 1000 && one < 1400)
@@ -158,20 +158,20 @@ import Testing
     for name in ["b", "c", "d", "e"] {
       cache.storeCachedResponse(entry("http://cache.test/\(name)", body), for: request("http://cache.test/\(name)"))
     }
-    #expect(cache.currentDiskUsage <= one * 3 && folder.names.count == 3)
+    #expect(cache.currentDiskUsage <= one * 3 && directory.names.count == 3)
     #expect(cache.cachedResponse(for: request(Self.a)) == nil)
     #expect(cache.cachedResponse(for: request("http://cache.test/e")) != nil)
     cache.diskCapacity = one
-    #expect(cache.currentDiskUsage == one && folder.names.count == 1)
+    #expect(cache.currentDiskUsage == one && directory.names.count == 1)
     cache.diskCapacity = 0
-    #expect(cache.currentDiskUsage == 0 && folder.names.isEmpty)
+    #expect(cache.currentDiskUsage == 0 && directory.names.isEmpty)
     cache.storeCachedResponse(entry(Self.a, body), for: request(Self.a))
-    #expect(cache.currentDiskUsage == 0 && folder.names.isEmpty)
+    #expect(cache.currentDiskUsage == 0 && directory.names.isEmpty)
   }
 
   @Test func since() throws {
-    let folder = CacheFolder()
-    let cache = folder.cache(memory: 1 << 20)
+    let directory = CacheDirectory()
+    let cache = directory.cache(memory: 1 << 20)
     for (url, time) in [(Self.a, 1000.0), (Self.b, 2000.0)] {
       let stored = entry(url, "x").prepared(key: url, now: time)
       cache.core.store(stored, now: time)
@@ -181,8 +181,8 @@ import Testing
     cache.removeCachedResponses(since: Date(timeIntervalSince1970: 1500))
     #expect(cache.cachedResponse(for: request(Self.b)) == nil && cache.cachedResponse(for: request(Self.a)) != nil)
     cache.core.settle()
-    #expect(folder.cache().cachedResponse(for: request(Self.b)) == nil)
-    #expect(folder.cache().cachedResponse(for: request(Self.a)) != nil)
+    #expect(directory.cache().cachedResponse(for: request(Self.b)) == nil)
+    #expect(directory.cache().cachedResponse(for: request(Self.a)) != nil)
     cache.removeCachedResponses(since: .distantFuture)
     cache.removeCachedResponses(since: .distantPast)
     #expect(cache.currentDiskUsage == 0 && cache.currentMemoryUsage == 0)
@@ -190,42 +190,42 @@ import Testing
 
   /// Directory and files are accessible to their owner only, and no file name reveals the requested URL.
   @Test func filesArePrivate() throws {
-    let folder = CacheFolder()
-    let cache = folder.cache()
+    let directory = CacheDirectory()
+    let cache = directory.cache()
     let url = "http://cache.test/../../../secret?../x"
     cache.storeCachedResponse(entry(url, "x"), for: request(url))
     cache.core.settle()
-    let attributes = try FileManager.default.attributesOfItem(atPath: folder.path)
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory.path)
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o700)
-    let name = try #require(folder.names.first)
-    let file = try FileManager.default.attributesOfItem(atPath: folder.path + "/" + name)
-    #expect((file[.posixPermissions] as? NSNumber)?.intValue == 0o600 && folder.names.count == 1)
+    let name = try #require(directory.names.first)
+    let file = try FileManager.default.attributesOfItem(atPath: directory.path + "/" + name)
+    #expect((file[.posixPermissions] as? NSNumber)?.intValue == 0o600 && directory.names.count == 1)
     #expect(
       name.utf8.count == 71 && name.hasSuffix(".entry") && name.allSatisfy { $0.isHexDigit || "-.entry".contains($0) })
   }
 
   /// The user name of a URL is part of the cache key; the password is not written to the disk.
   @Test func passwordsAreNotWritten() throws {
-    let folder = CacheFolder()
-    let cache = folder.cache()
+    let directory = CacheDirectory()
+    let cache = directory.cache()
     let url = "http://me:pass-word@cache.test/"
     cache.storeCachedResponse(entry(url, "x"), for: request(url))
     #expect(cache.cachedResponse(for: request(url))?.text == "x")
     #expect(cache.cachedResponse(for: request("http://cache.test/")) == nil)
-    let name = try #require(folder.names.first)
-    let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/" + name))
+    let name = try #require(directory.names.first)
+    let file = try Data(contentsOf: URL(fileURLWithPath: directory.path + "/" + name))
     #expect(
       file.firstRange(of: Data("me@cache.test".utf8)) != nil && file.firstRange(of: Data("pass-word".utf8)) == nil)
   }
 
   /// A symbolic link in place of the cache's directory is not followed, since it could lead to foreign files.
-  @Test func aLinkIsNoFolder() throws {
-    let folder = CacheFolder()
-    let other = CacheFolder()
-    try FileManager.default.createDirectory(at: folder.url, withIntermediateDirectories: true)
+  @Test func aLinkIsNoDirectory() throws {
+    let directory = CacheDirectory()
+    let other = CacheDirectory()
+    try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
     try FileManager.default.createDirectory(at: other.url, withIntermediateDirectories: true)
-    try FileManager.default.createSymbolicLink(atPath: folder.path, withDestinationPath: other.url.path)
-    let cache = folder.cache()
+    try FileManager.default.createSymbolicLink(atPath: directory.path, withDestinationPath: other.url.path)
+    let cache = directory.cache()
     cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     #expect(cache.currentDiskUsage == 0 && cache.cachedResponse(for: request(Self.a)) == nil)
     #expect(try FileManager.default.contentsOfDirectory(atPath: other.url.path).isEmpty)
@@ -233,24 +233,24 @@ import Testing
 
   /// Foreign files in the directory are neither removed nor taken for entries.
   @Test func otherFilesStay() throws {
-    let folder = CacheFolder()
-    let cache = folder.cache()
+    let directory = CacheDirectory()
+    let cache = directory.cache()
     cache.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     cache.core.settle()
-    let mine = folder.names
+    let mine = directory.names
     for name in ["notes", "x.entry", String(repeating: "0", count: 65) + ".entry"] {
-      try Data("hello".utf8).write(to: URL(fileURLWithPath: folder.path + "/" + name))
+      try Data("hello".utf8).write(to: URL(fileURLWithPath: directory.path + "/" + name))
     }
-    let again = folder.cache()
+    let again = directory.cache()
     #expect(again.cachedResponse(for: request(Self.a))?.text == "x")
     again.removeAllCachedResponses()
     again.core.settle()
-    #expect(folder.names.count == 3 && !folder.names.contains { mine.contains($0) })
+    #expect(directory.names.count == 3 && !directory.names.contains { mine.contains($0) })
   }
 
   @Test func places() throws {
     #expect(CacheLocation.path("/x") == "/x/URLCache" && CacheLocation.path("/x/") == "/x/URLCache")
-    let program = try #require(CacheLocation.programFolder)
+    let program = try #require(CacheLocation.programDirectory)
     #expect(CacheLocation.path(nil) == program + "/URLCache" && CacheLocation.path("") == program + "/URLCache")
     #expect(CacheLocation.path("mine") == program + "/mine/URLCache")
     #expect(CacheLocation.path("../x") == nil && CacheLocation.path("a/../../x") == nil)
@@ -258,9 +258,9 @@ import Testing
   }
 
   @Test func variants() {
-    let folder = CacheFolder()
+    let directory = CacheDirectory()
     for memory in [0, 1 << 20] {
-      let cache = folder.cache(memory: memory)
+      let cache = directory.cache(memory: memory)
       cache.removeAllCachedResponses()
       func store(_ value: String?, _ text: String) {
         let fields: CacheFields = [("Cache-Control", "max-age=60"), ("Vary", "Foo")]
@@ -281,21 +281,21 @@ import Testing
       for index in 3...CacheCore.variantsMax { store("\(index)", "\(index)") }
       cache.core.settle()
       #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "1"]))?.text == "one")
-      #expect(folder.names.count == CacheCore.variantsMax)
+      #expect(directory.names.count == CacheCore.variantsMax)
       store("17", "17")
       cache.core.settle()
       let found = (1...17).compactMap { cache.cachedResponse(for: request(Self.a, ["Foo": "\($0)"]))?.text }
       #expect(found.count == CacheCore.variantsMax && found.last == "17")
-      #expect(folder.names.count == CacheCore.variantsMax)
+      #expect(directory.names.count == CacheCore.variantsMax)
       // A response without `Vary` replaces all variants, and is itself replaced when a response with `Vary` comes.
       cache.storeCachedResponse(entry(Self.a, "all"), for: request(Self.a))
       #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "2"]))?.text == "all")
       cache.core.settle()
-      #expect(folder.names.count == 1)
+      #expect(directory.names.count == 1)
       store("1", "one")
       #expect(cache.cachedResponse(for: request(Self.a, ["Foo": "2"])) == nil)
       cache.core.settle()
-      #expect(folder.names.count == 1)
+      #expect(directory.names.count == 1)
     }
   }
 

@@ -11,7 +11,7 @@ import Testing
 @Suite struct CookieBehindTests {
   /// A storage in a temporary directory that counts its writes.
   private final class Kept: Sendable {
-    let folder: TemporaryFolder
+    let directory: TemporaryDirectory
     let storage: HTTPCookieStorage
     private let counter: Counter
 
@@ -24,10 +24,10 @@ import Testing
     }
 
     init() throws {
-      let (folder, counter) = (try TemporaryFolder(), Counter())
-      self.folder = folder
+      let (directory, counter) = (try TemporaryDirectory(), Counter())
+      self.directory = directory
       self.counter = counter
-      storage = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path) { if $0 == .created { counter.add() } })
+      storage = HTTPCookieStorage(disk: CookieDisk(path: directory.url.path) { if $0 == .created { counter.add() } })
     }
 
     /// The number of times the file was written.
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// The cookies that another process would read from the file.
-    var others: [HTTPCookie] { HTTPCookieStorage(disk: CookieDisk(path: folder.url.path)).cookies ?? [] }
+    var others: [HTTPCookie] { HTTPCookieStorage(disk: CookieDisk(path: directory.url.path)).cookies ?? [] }
   }
 
   @Test(arguments: ["", "; Max-Age=86400", "; Expires=Tue, 01 Jan 2047 00:00:00 GMT"])
@@ -90,7 +90,7 @@ import Testing
     let kept = try Kept()
     try kept.receive("a=1; Max-Age=1000")
     #expect(CookieDiskTests.write(kept.storage) == .done)
-    let other = HTTPCookieStorage(disk: CookieDisk(path: kept.folder.url.path))
+    let other = HTTPCookieStorage(disk: CookieDisk(path: kept.directory.url.path))
     for cookie in other.cookies ?? [] { other.deleteCookie(cookie) }
     #expect(CookieDiskTests.write(other) == .done)
     try kept.receive("a=1; Max-Age=1000", after: 10)
@@ -106,7 +106,7 @@ import Testing
     let kept = try Kept()
     try kept.receive("a=1; Max-Age=1000")
     #expect(CookieDiskTests.write(kept.storage) == .done)
-    let other = HTTPCookieStorage(disk: CookieDisk(path: kept.folder.url.path))
+    let other = HTTPCookieStorage(disk: CookieDisk(path: kept.directory.url.path))
     other.setCookie(try CookieDiskTests.cookie("theirs"))
     #expect(CookieDiskTests.write(other) == .done)
     try kept.receive("b=1; Max-Age=1000")

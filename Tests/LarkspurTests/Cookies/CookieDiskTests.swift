@@ -32,8 +32,8 @@ import Testing
   }
 
   @Test func whatIsWrittenIsRead() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.path("deep/er")
+    let directory = try TemporaryDirectory()
+    let path = directory.path("deep/er")
     let storage = HTTPCookieStorage(disk: CookieDisk(path: path))
     storage.setCookie(try Self.cookie("a"))
     storage.setCookie(try Self.cookie("session", lifetime: nil))
@@ -55,18 +55,18 @@ import Testing
   }
 
   @Test func aStorageThatGoesWritesFirst() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     do {
-      let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
+      let storage = HTTPCookieStorage(disk: CookieDisk(path: directory.path("x")))
       storage.setCookie(try Self.cookie("a"))
     }
-    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))) == ["a=1"])
+    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: directory.path("x")))) == ["a=1"])
   }
 
   @Test func severalStoragesShareAFile() throws {
-    let folder = try TemporaryFolder()
-    let one = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
-    let other = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
+    let directory = try TemporaryDirectory()
+    let one = HTTPCookieStorage(disk: CookieDisk(path: directory.path("x")))
+    let other = HTTPCookieStorage(disk: CookieDisk(path: directory.path("x")))
     #expect(Self.names(one) == [] && Self.names(other) == [])
     one.setCookie(try Self.cookie("a"))
     #expect(Self.write(one) == .done)
@@ -91,99 +91,99 @@ import Testing
   }
 
   @Test func damagedFilesAreSetAside() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.path("cookies")
+    let directory = try TemporaryDirectory()
+    let path = directory.path("cookies")
     for text in ["", "garbage", "larkspur-cookies 1\nend 0 0000000000000000\n"] {
       try Data(text.utf8).write(to: URL(filePath: path))
-      let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+      let storage = HTTPCookieStorage(disk: CookieDisk(path: directory.url.path))
       #expect(storage.cookies == [])
       storage.setCookie(try Self.cookie("a"))
       #expect(Self.write(storage) == .done)
-      #expect(try Data(contentsOf: URL(filePath: folder.path("cookies.damaged"))) == Data(text.utf8))
-      #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))) == ["a=1"])
+      #expect(try Data(contentsOf: URL(filePath: directory.path("cookies.damaged"))) == Data(text.utf8))
+      #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: directory.url.path))) == ["a=1"])
     }
   }
 
   @Test func laterVersionsAreLeftAlone() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let text = Data("larkspur-cookies 2\nwhat we do not know\n".utf8)
-    try text.write(to: URL(filePath: folder.path("cookies")))
-    let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    try text.write(to: URL(filePath: directory.path("cookies")))
+    let storage = HTTPCookieStorage(disk: CookieDisk(path: directory.url.path))
     storage.setCookie(try Self.cookie("a"))
     #expect(Self.write(storage) == .failed)
     #expect(Self.names(storage) == ["a=1"])
-    #expect(try Data(contentsOf: URL(filePath: folder.path("cookies"))) == text)
+    #expect(try Data(contentsOf: URL(filePath: directory.path("cookies"))) == text)
   }
 
   /// CVE-2022-32207: symbolic links in place of the file, its temporary file or its directory are not followed.
   @Test func linksAreNotFollowed() throws {
-    let folder = try TemporaryFolder()
-    let target = folder.path("target")
+    let directory = try TemporaryDirectory()
+    let target = directory.path("target")
     try Data("precious".utf8).write(to: URL(filePath: target))
-    try FileManager.default.createDirectory(atPath: folder.path("x"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: directory.path("x"), withIntermediateDirectories: true)
     for name in ["cookies", "cookies.new"] {
-      try FileManager.default.createSymbolicLink(atPath: folder.path("x/\(name)"), withDestinationPath: target)
+      try FileManager.default.createSymbolicLink(atPath: directory.path("x/\(name)"), withDestinationPath: target)
     }
-    let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.path("x")))
+    let storage = HTTPCookieStorage(disk: CookieDisk(path: directory.path("x")))
     storage.setCookie(try Self.cookie("a"))
     #expect(Self.write(storage) == .failed)
-    try FileManager.default.removeItem(atPath: folder.path("x/cookies"))
+    try FileManager.default.removeItem(atPath: directory.path("x/cookies"))
     storage.setCookie(try Self.cookie("b"))
     #expect(Self.write(storage) == .done)
     #expect(try Data(contentsOf: URL(filePath: target)) == Data("precious".utf8))
-    try FileManager.default.createSymbolicLink(atPath: folder.path("y"), withDestinationPath: folder.path("x"))
-    #expect(HTTPCookieStorage(disk: CookieDisk(path: folder.path("y"))).cookies == [])
+    try FileManager.default.createSymbolicLink(atPath: directory.path("y"), withDestinationPath: directory.path("x"))
+    #expect(HTTPCookieStorage(disk: CookieDisk(path: directory.path("y"))).cookies == [])
   }
 
   @Test func aPlaceThatCannotBeWritten() throws {
-    let folder = try TemporaryFolder()
-    try Data().write(to: URL(filePath: folder.path("file")))
-    let storage = HTTPCookieStorage(disk: CookieDisk(path: folder.path("file/x")))
+    let directory = try TemporaryDirectory()
+    try Data().write(to: URL(filePath: directory.path("file")))
+    let storage = HTTPCookieStorage(disk: CookieDisk(path: directory.path("file/x")))
     storage.setCookie(try Self.cookie("a"))
     #expect(Self.write(storage) == .failed)
     #expect(Self.names(storage) == ["a=1"])
     // The next write tries the failed changes again.
-    try FileManager.default.removeItem(atPath: folder.path("file"))
+    try FileManager.default.removeItem(atPath: directory.path("file"))
     #expect(Self.write(storage) == .done)
-    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.path("file/x")))) == ["a=1"])
+    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: directory.path("file/x")))) == ["a=1"])
   }
 
   struct Killed: Error {}
 
   /// A process that is killed after any step of a write leaves a readable file. Unsynced bytes may be lost in part.
   @Test(arguments: CookieDisk.Step.allCases) func killedAfterAStep(step: CookieDisk.Step) throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     var generator = SeededGenerator(for: "cookies killed after \(step)")
-    let before = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    let before = HTTPCookieStorage(disk: CookieDisk(path: directory.url.path))
     before.setCookie(try Self.cookie("a", "old"))
     #expect(Self.write(before) == .done)
-    let disk = CookieDisk(path: folder.url.path) { if $0 == step { throw Killed() } }
+    let disk = CookieDisk(path: directory.url.path) { if $0 == step { throw Killed() } }
     // The failing step may also occur in the write of the storage's deinitialization.
     var storage: HTTPCookieStorage? = HTTPCookieStorage(disk: disk)
     storage?.setCookie(try Self.cookie("a", "new"))
     storage?.setCookie(try Self.cookie("b", "new"))
     #expect(Self.write(try #require(storage)) == .failed)
     storage = nil
-    let new = URL(filePath: folder.path("cookies.new"))
+    let new = URL(filePath: directory.path("cookies.new"))
     if let bytes = try? Data(contentsOf: new), step != .synced {
       try bytes.prefix(Int.random(in: 0...bytes.count, using: &generator)).write(to: new)
     }
-    let next = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    let next = HTTPCookieStorage(disk: CookieDisk(path: directory.url.path))
     #expect(Self.names(next) == (step == .renamed ? ["a=new", "b=new"] : ["a=old"]))
     next.setCookie(try Self.cookie("c"))
     #expect(Self.write(next) == .done)
     #expect(Self.names(next).last == "c=1")
-    let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
+    let left = try FileManager.default.contentsOfDirectory(atPath: directory.url.path).sorted()
     #expect(left == ["cookies", "cookies.lock"])
   }
 
   /// A write that starts while another of the same storage is under way returns `.busy`, so that its caller does not
   /// take the cookies for written.
   @Test func aWriteThatIsUnderWay() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let own = Mutex<HTTPCookieStorage?>(nil)
     let found = Mutex<HTTPCookieStorage.Written?>(nil)
-    let disk = CookieDisk(path: folder.url.path) { step in
+    let disk = CookieDisk(path: directory.url.path) { step in
       guard step == .half, let storage = own.withLock({ $0.take() }) else { return }
       found.withLock { $0 = storage.write() }
     }
@@ -193,16 +193,16 @@ import Testing
     #expect(Self.write(storage) == .done)
     #expect(found.withLock { $0 } == .busy)
     #expect(Self.write(storage) == .done)
-    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))) == ["a=1"])
+    #expect(Self.names(HTTPCookieStorage(disk: CookieDisk(path: directory.url.path))) == ["a=1"])
   }
 
   /// A write that finds the file locked by another storage does nothing and returns `.busy`.
   @Test func aLockedFile() throws {
-    let folder = try TemporaryFolder()
-    let other = HTTPCookieStorage(disk: CookieDisk(path: folder.url.path))
+    let directory = try TemporaryDirectory()
+    let other = HTTPCookieStorage(disk: CookieDisk(path: directory.url.path))
     other.setCookie(try Self.cookie("b"))
     let found = Mutex<HTTPCookieStorage.Written?>(nil)
-    let disk = CookieDisk(path: folder.url.path) { step in
+    let disk = CookieDisk(path: directory.url.path) { step in
       if step == .half { found.withLock { $0 = other.write() } }
     }
     let storage = HTTPCookieStorage(disk: disk)
@@ -214,13 +214,13 @@ import Testing
   }
 
   @Test func places() {
-    #expect(CookiePlaces.dataHome(["XDG_DATA_HOME": "/data", "HOME": "/home/me"]) == "/data")
-    #expect(CookiePlaces.dataHome(["XDG_DATA_HOME": "data", "HOME": "/home/me"]) == "/home/me/.local/share")
-    #expect(CookiePlaces.dataHome([:]).hasSuffix("/.local/share"))
+    #expect(CookieLocation.dataHome(["XDG_DATA_HOME": "/data", "HOME": "/home/me"]) == "/data")
+    #expect(CookieLocation.dataHome(["XDG_DATA_HOME": "data", "HOME": "/home/me"]) == "/home/me/.local/share")
+    #expect(CookieLocation.dataHome([:]).hasSuffix("/.local/share"))
     let rows = ["a": "a", "../x": "%2E.%2Fx", ".": "%2E", "": "%", "a/b": "a%2Fb", "a%2Fb": "a%252Fb", "é": "%C3%A9"]
-    for (name, component) in rows { #expect(CookiePlaces.component(name) == component) }
+    for (name, component) in rows { #expect(CookieLocation.component(name) == component) }
     let long = String(repeating: "x", count: 300)
-    #expect(CookiePlaces.component(long).utf8.count < 256)
-    #expect(CookiePlaces.component(long) != CookiePlaces.component(long + "y"))
+    #expect(CookieLocation.component(long).utf8.count < 256)
+    #expect(CookieLocation.component(long) != CookieLocation.component(long + "y"))
   }
 }

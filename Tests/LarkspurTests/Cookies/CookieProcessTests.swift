@@ -53,13 +53,13 @@ import Testing
 
   @Test func killedAtAnyMoment() throws {
     var generator = SeededGenerator(for: "cookie writers killed")
-    let folder = try TemporaryFolder()
-    let path = folder.url.path
+    let directory = try TemporaryDirectory()
+    let path = directory.url.path
     for round in 0..<25 {
       let writer = try Writer(path, "r\(round)", "1000000")
       let last = try #require(writer.read(lines: Int.random(in: 1...40, using: &generator)))
       writer.kill()
-      let bytes = try Data(contentsOf: URL(filePath: folder.path("cookies")))
+      let bytes = try Data(contentsOf: URL(filePath: directory.path("cookies")))
       guard case .cookies(let cookies) = CookieFile.read(Array(bytes)) else {
         Issue.record("the file is damaged")
         return
@@ -73,10 +73,10 @@ import Testing
   }
 
   @Test func severalAtOnce() throws {
-    let folder = try TemporaryFolder()
-    let writers = try (0..<3).map { try Writer(folder.url.path, "w\($0)", "60") }
+    let directory = try TemporaryDirectory()
+    let writers = try (0..<3).map { try Writer(directory.url.path, "w\($0)", "60") }
     for writer in writers { #expect(writer.finish() == 0) }
-    let cookies = CookieDisk(path: folder.url.path).read()
+    let cookies = CookieDisk(path: directory.url.path).read()
     #expect(cookies.map(\.name).sorted() == (0..<3).flatMap { ["w\($0)-a", "w\($0)-b"] })
     // The last number is written by each process's exit.
     #expect(Set(cookies.map(\.value)) == ["59"])
@@ -84,12 +84,12 @@ import Testing
 
   /// The shared storage of a program uses the directory that `XDG_DATA_HOME` names.
   @Test func theSharedStorage() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     for name in ["first", "second"] {
-      let writer = try Writer("-", name, "shared", environment: ["XDG_DATA_HOME": folder.url.path])
+      let writer = try Writer("-", name, "shared", environment: ["XDG_DATA_HOME": directory.url.path])
       #expect(writer.finish() == 0)
     }
-    let cookies = CookieDisk(path: folder.path("TestHelper/larkspur")).read()
+    let cookies = CookieDisk(path: directory.path("TestHelper/larkspur")).read()
     #expect(cookies.map(\.name) == ["first", "second"])
   }
 }

@@ -49,8 +49,8 @@ import Testing
   }
 
   @Test func aMovedFileStays() async throws {
-    let folder = try TemporaryFolder()
-    let target = folder.url.appending(path: "kept")
+    let directory = try TemporaryDirectory()
+    let target = directory.url.appending(path: "kept")
     let source = try url("/bytes/1000")
     let session = URLSession(configuration: .ephemeral)
     let problem: (any Error)? = await withCheckedContinuation { continuation in
@@ -106,15 +106,15 @@ import Testing
   }
 
   @Test func suspendedInMidBodyNothingIsLost() async throws {
-    let goOn = TestServer.Signal()
+    let proceed = TestServer.Signal()
     server.enqueue([
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"), .sendContent(0..<100_000),
-      .wait(goOn), .sendContent(100_000..<300_000), .hang,
+      .wait(proceed), .sendContent(100_000..<300_000), .hang,
     ])
     let recorder = DownloadRecorder { task, total in
       guard total == 100_000 else { return }
       task.suspend()
-      goOn.fire()
+      proceed.fire()
       // Resumes on another thread, at an unpredictable moment.
       Thread.detachNewThread { task.resume() }
     }

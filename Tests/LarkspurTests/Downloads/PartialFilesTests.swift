@@ -6,12 +6,12 @@ import Testing
 @testable import Larkspur
 
 @Suite struct PartialFilesTests {
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   let files: PartialFiles
 
   init() throws {
-    folder = try TemporaryFolder()
-    files = PartialFiles(path: folder.path("partial"))
+    directory = try TemporaryDirectory()
+    files = PartialFiles(path: directory.path("partial"))
   }
 
   private let point = ResumePoint(validator: "\"one\"", offset: 5, total: 10, coding: nil)
@@ -41,15 +41,15 @@ import Testing
     #expect(files.open(data) != nil)
   }
 
-  @Test func aFolderThatOthersMayEnterIsClosedToThem() throws {
+  @Test func aDirectoryThatOthersMayEnterIsClosedToThem() throws {
     try FileManager.default.createDirectory(
       atPath: files.path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
     _ = try kept()
     #expect(try mode(files.path) == 0o700)
   }
 
-  @Test func aLinkInPlaceOfTheFolderIsNotFollowed() throws {
-    let elsewhere = folder.path("elsewhere")
+  @Test func aLinkInPlaceOfTheDirectoryIsNotFollowed() throws {
+    let elsewhere = directory.path("elsewhere")
     try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: false)
     try FileManager.default.createSymbolicLink(atPath: files.path, withDestinationPath: elsewhere)
     let file = try DownloadFile()
@@ -61,7 +61,7 @@ import Testing
   @Test func whatHasTakenThePartsPlaceIsNotOpened() throws {
     let data = try kept()
     let path = files.path + "/" + data.fileName
-    let secret = folder.path("secret")
+    let secret = directory.path("secret")
     try Data("01234".utf8).write(to: URL(filePath: secret))
     // A symbolic link, a hard link to another file and a file of another size are not opened.
     try FileManager.default.removeItem(atPath: path)

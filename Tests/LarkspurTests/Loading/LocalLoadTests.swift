@@ -34,14 +34,14 @@ import Testing
   }
 
   @Test func filesHaveTheTypeOfTheirNames() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-local-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-local-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
     for (name, type) in [
       ("page.HTML", "text/html"), ("photo.jpg", "image/jpeg"), ("data.json", "application/json"),
       ("script.js", "text/javascript"), ("archive.tar.gz", "application/gzip"), ("none", "application/octet-stream"),
     ] {
-      let file = folder.appending(path: name)
+      let file = directory.appending(path: name)
       try Data(name.utf8).write(to: file)
       let (data, response) = try await session.data(from: file)
       #expect(data == Data(name.utf8))

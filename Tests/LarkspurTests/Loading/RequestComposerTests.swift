@@ -11,20 +11,20 @@ import Testing
     ["Content-Type": "text/plain"], ["Bad Name": "1"],
   ]
 
-  private static func extras(_ change: (inout RequestComposer.AdditionalFields) -> Void)
+  private static func additions(_ change: (inout RequestComposer.AdditionalFields) -> Void)
     -> RequestComposer.AdditionalFields
   {
-    var extras = RequestComposer.AdditionalFields()
-    change(&extras)
-    return extras
+    var additions = RequestComposer.AdditionalFields()
+    change(&additions)
+    return additions
   }
 
-  private static var extras: [RequestComposer.AdditionalFields] {
+  private static var additions: [RequestComposer.AdditionalFields] {
     [
-      RequestComposer.AdditionalFields(), extras { $0.cookie = "a=1" }, extras { $0.authorization = "Basic x" },
-      extras { $0.proxyAuthorization = "Basic y" },
-      extras { $0.conditions = [(name: "If-None-Match", value: "\"t\"")] },
-      extras { $0.hasLeftOrigin = true }, extras { $0.addsDefaultContentType = true },
+      RequestComposer.AdditionalFields(), additions { $0.cookie = "a=1" }, additions { $0.authorization = "Basic x" },
+      additions { $0.proxyAuthorization = "Basic y" },
+      additions { $0.conditions = [(name: "If-None-Match", value: "\"t\"")] },
+      additions { $0.hasLeftOrigin = true }, additions { $0.addsDefaultContentType = true },
     ]
   }
 
@@ -37,8 +37,8 @@ import Testing
   private static let target = try? LoadTarget.of(#require(url), after: nil)
 
   private func head(
-    _ composer: RequestComposer, _ fields: [String: String], _ extras: RequestComposer.AdditionalFields,
-    known: KnownFields? = nil,
+    _ composer: RequestComposer, _ fields: [String: String], _ additions: RequestComposer.AdditionalFields,
+    cache: HeadCache? = nil,
     method: String = "GET", to other: LoadTarget? = nil
   ) throws -> String? {
     var request = URLRequest(url: try #require(Self.url))
@@ -46,7 +46,7 @@ import Testing
     request.allHTTPHeaderFields = fields.isEmpty ? nil : fields
     let target = try other ?? #require(Self.target)
     guard
-      let head = try? composer.head(for: request, to: target, known: known, body: .none, extras: extras)
+      let head = try? composer.head(for: request, to: target, cache: cache, body: .none, additions: additions)
     else { return nil }
     return String(decoding: head.bytes, as: UTF8.self)
   }
@@ -64,13 +64,13 @@ import Testing
   @Test(arguments: configurations.indices) func afterOthers(configuration: Int) throws {
     let additional = Self.configurations[configuration]
     for fields in Self.fields {
-      for extras in Self.extras {
-        let expected = try head(RequestComposer(additional: additional), fields, extras)
+      for additions in Self.additions {
+        let expected = try head(RequestComposer(additional: additional), fields, additions)
         for others in Self.fields {
-          for otherExtras in Self.extras {
-            let (composer, known) = (RequestComposer(additional: additional), KnownFields())
-            for _ in 0..<3 { _ = try head(composer, others, otherExtras, known: known) }
-            for _ in 0..<3 { #expect(try head(composer, fields, extras, known: known) == expected) }
+          for otherAdditions in Self.additions {
+            let (composer, cache) = (RequestComposer(additional: additional), HeadCache())
+            for _ in 0..<3 { _ = try head(composer, others, otherAdditions, cache: cache) }
+            for _ in 0..<3 { #expect(try head(composer, fields, additions, cache: cache) == expected) }
           }
         }
       }
@@ -82,13 +82,13 @@ import Testing
   @Test(arguments: configurations.indices) func theCacheChoosesByWhatIsSent(configuration: Int) throws {
     let composer = RequestComposer(additional: Self.configurations[configuration])
     for fields in Self.fields {
-      for extras in Self.extras {
+      for additions in Self.additions {
         var request = URLRequest(url: try #require(URL(string: "http://a.example/path")))
         request.allHTTPHeaderFields = fields
-        guard let sent = try head(composer, fields, extras) else { continue }
+        guard let sent = try head(composer, fields, additions) else { continue }
         let isOthers = ["Host: a.example", "Proxy-Authorization:", "Content-Type: application/x-www", "If-None-Match:"]
         let lines = sent.split(separator: "\r\n").dropFirst().map(String.init)
-        let framing = composer.fields(of: request, extras).map { "\($0.name): \($0.value)" }
+        let framing = composer.fields(of: request, additions).map { "\($0.name): \($0.value)" }
         #expect(
           Set(framing.filter { !$0.hasPrefix("Content-Length") })
             == Set(lines.filter { line in !isOthers.contains { line.hasPrefix($0) } }))
@@ -98,7 +98,7 @@ import Testing
 
   @Test func whatIsSent() throws {
     let composer = RequestComposer(additional: ["X-All": "1", "Cookie": "ours=1"])
-    let lines = try head(composer, ["X-One": "1", "Accept": "text/plain"], Self.extras { $0.cookie = "a=1" })?
+    let lines = try head(composer, ["X-One": "1", "Accept": "text/plain"], Self.additions { $0.cookie = "a=1" })?
       .split(separator: "\r\n").filter { !$0.hasPrefix("User-Agent") && !$0.hasPrefix("Accept-Language") }
     #expect(
       lines == [
@@ -116,18 +116,18 @@ import Testing
   ])
   func credentialsForProxies(fields: [String: String], additional: [String: String], sent: String) throws {
     let composer = RequestComposer(additional: additional)
-    for (extras, expected) in [
-      (RequestComposer.AdditionalFields(), nil), (Self.extras { $0.isForwarded = true }, sent),
+    for (additions, expected) in [
+      (RequestComposer.AdditionalFields(), nil), (Self.additions { $0.isForwarded = true }, sent),
       (
-        Self.extras {
+        Self.additions {
           $0.proxyAuthorization = "found"
           $0.isForwarded = true
         }, "found"
       ),
     ] {
-      for known in [nil, KnownFields()] {
+      for cache in [nil, HeadCache()] {
         for _ in 0..<3 {
-          let lines = try #require(try head(composer, fields, extras, known: known)).split(separator: "\r\n")
+          let lines = try #require(try head(composer, fields, additions, cache: cache)).split(separator: "\r\n")
           let values = lines.filter { $0.lowercased().hasPrefix("proxy-authorization: ") }.map { $0.dropFirst(21) }
           #expect(values == (expected.map { [$0[...]] } ?? []))
         }
@@ -137,21 +137,21 @@ import Testing
 
   /// A cached head is used only for its target and method, and only for a request without fields of its own.
   @Test func aKnownHeadIsForOneTarget() throws {
-    let (composer, known) = (RequestComposer(additional: nil), KnownFields())
+    let (composer, cache) = (RequestComposer(additional: nil), HeadCache())
     let other = try LoadTarget(try #require(URL(string: "http://a.example/other")))
     let none = RequestComposer.AdditionalFields()
-    #expect(try known.bareHead(to: #require(Self.target)) == nil)
+    #expect(try cache.bareHead(to: #require(Self.target)) == nil)
     for _ in 0..<2 {
-      _ = try head(composer, [:], none, known: known)
-      #expect(try known.bareHead(to: #require(Self.target)) != nil)
-      let cookie = try head(composer, [:], Self.extras { $0.cookie = "a=1" }, known: known)
+      _ = try head(composer, [:], none, cache: cache)
+      #expect(try cache.bareHead(to: #require(Self.target)) != nil)
+      let cookie = try head(composer, [:], Self.additions { $0.cookie = "a=1" }, cache: cache)
       #expect(cookie?.contains("Cookie: a=1\r\n") == true)
-      let forwarded = try head(composer, [:], Self.extras { $0.isForwarded = true }, known: known)
+      let forwarded = try head(composer, [:], Self.additions { $0.isForwarded = true }, cache: cache)
       #expect(forwarded?.hasPrefix("GET http://a.example/path ") == true)
-      #expect(try head(composer, [:], none, known: known)?.hasPrefix("GET /path HTTP/1.1\r\n") == true)
-      #expect(try head(composer, [:], none, known: known, to: other)?.hasPrefix("GET /other HTTP/1.1\r\n") == true)
-      #expect(try head(composer, [:], none, known: known, method: "HEAD")?.hasPrefix("HEAD /path ") == true)
-      #expect(try head(composer, ["X-One": "1"], none, known: known)?.contains("X-One: 1\r\n") == true)
+      #expect(try head(composer, [:], none, cache: cache)?.hasPrefix("GET /path HTTP/1.1\r\n") == true)
+      #expect(try head(composer, [:], none, cache: cache, to: other)?.hasPrefix("GET /other HTTP/1.1\r\n") == true)
+      #expect(try head(composer, [:], none, cache: cache, method: "HEAD")?.hasPrefix("HEAD /path ") == true)
+      #expect(try head(composer, ["X-One": "1"], none, cache: cache)?.contains("X-One: 1\r\n") == true)
     }
   }
 
@@ -160,7 +160,7 @@ import Testing
     let composer = RequestComposer(additional: ["Host": "all.example"])
     let texts = try [[:], ["Host": "own.example"]].map { try head(composer, $0, .init()) ?? "" }
     #expect(texts[0].contains("\r\nHost: all.example\r\n") && texts[1].contains("\r\nHost: own.example\r\n"))
-    let elsewhere = try #require(try head(composer, [:], Self.extras { $0.hasLeftOrigin = true }))
+    let elsewhere = try #require(try head(composer, [:], Self.additions { $0.hasLeftOrigin = true }))
     #expect(elsewhere.contains("\r\nHost: a.example\r\n") && !elsewhere.contains("all.example"))
   }
 
@@ -173,9 +173,9 @@ import Testing
   ])
   func theCodingOfParts(fields: [String: String], additional: [String: String], coding: String) throws {
     let composer = RequestComposer(additional: additional)
-    for known in [nil, KnownFields()] {
+    for cache in [nil, HeadCache()] {
       for _ in 0..<3 {
-        let lines = try head(composer, fields, .init(), known: known)?.split(separator: "\r\n") ?? []
+        let lines = try head(composer, fields, .init(), cache: cache)?.split(separator: "\r\n") ?? []
         let codings = lines.filter { $0.lowercased().hasPrefix("accept-encoding: ") }.map { $0.dropFirst(17) }
         #expect(codings == [coding[...]])
       }

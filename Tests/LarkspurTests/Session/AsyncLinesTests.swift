@@ -64,11 +64,11 @@ import Testing
     var bytes: [UInt8] = []
     for try await byte in url.resourceBytes { bytes.append(byte) }
     #expect(bytes == Array("one\ntwo\n".utf8))
-    let folder = try TemporaryFolder()
-    let file = folder.url.appending(path: "poem")
+    let directory = try TemporaryDirectory()
+    let file = directory.url.appending(path: "poem")
     try Data("three\nfour".utf8).write(to: file)
     #expect(try await file.lines.reduce(into: []) { $0.append($1) } == ["three", "four"])
-    let absent = folder.url.appending(path: "absent")
+    let absent = directory.url.appending(path: "absent")
     #expect(try await rest(behind: absent.resourceBytes) == [])
   }
 

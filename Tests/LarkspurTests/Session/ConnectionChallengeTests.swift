@@ -55,7 +55,7 @@ import Testing
     let challenges = challenges(of: session, decider: isSessions ? nil : delegate)
     let over = session.dataTask(with: try #require(URL(string: "https://a.example/")))
     challenges.attach(over)
-    if isSessions { challenges.detach(over) } else { _ = over.letGo() }
+    if isSessions { challenges.detach(over) } else { _ = over.releaseReferences() }
     async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
     for _ in 0..<100 { await Task.yield() }
     #expect(delegate.asked == 0)
@@ -74,7 +74,7 @@ import Testing
       completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
       note()
-      if asked == 1 { _ = task.letGo() }
+      if asked == 1 { _ = task.releaseReferences() }
       completionHandler(asked == 1 ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
     }
   }

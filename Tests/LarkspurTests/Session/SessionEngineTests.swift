@@ -22,9 +22,11 @@ import Testing
         ways.append(try await engine.resolveRoute(to: target, of: core, decider: nil, SessionEngine.RouteNeeds()))
       }
       #expect(ways[0].endpoint === ways[1].endpoint && ways[0].challenges === ways[1].challenges)
-      #expect(ways[0].knownFields !== ways[1].knownFields && ways[0].endpoint !== ways[2].endpoint)
-      let marked = try await engine.resolveRoute(to: targets[0], of: core, decider: nil, SessionEngine.RouteNeeds(trafficClass: 8))
-      let own = try await engine.resolveRoute(to: targets[1], of: core, decider: SilentDelegate(), SessionEngine.RouteNeeds())
+      #expect(ways[0].headCache !== ways[1].headCache && ways[0].endpoint !== ways[2].endpoint)
+      let marked = try await engine.resolveRoute(
+        to: targets[0], of: core, decider: nil, SessionEngine.RouteNeeds(trafficClass: 8))
+      let own = try await engine.resolveRoute(
+        to: targets[1], of: core, decider: SilentDelegate(), SessionEngine.RouteNeeds())
       #expect(marked.endpoint !== ways[0].endpoint && own.challenges !== ways[0].challenges)
     }
     engine.shutDown()

@@ -76,9 +76,9 @@ import Testing
 
   /// The kinds of proxies and their default ports are those of the environment variables.
   @Test(arguments: kinds, Proxy.Kind.allCases) func kindsBeforeTheHost(key: String, kind: Proxy.Kind) throws {
-    for place in ["p", "[fe80::1%lo]"] {
-      let expected = try Proxy("\(kind.rawValue)://\(place)")
-      let named = try SessionProxies.settings([key + "Enable": 1, key + "Proxy": "\(kind.rawValue)://\(place)"])
+    for host in ["p", "[fe80::1%lo]"] {
+      let expected = try Proxy("\(kind.rawValue)://\(host)")
+      let named = try SessionProxies.settings([key + "Enable": 1, key + "Proxy": "\(kind.rawValue)://\(host)"])
       #expect(proxy(key, named) == expected)
     }
     let capitals = try SessionProxies.settings([

@@ -257,8 +257,8 @@ import Testing
     configuration.httpMaximumConnectionsPerHost = 1
     let recorder = SessionRecorder()
     let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
-    let goesOn = TestServer.Signal()
-    server.enqueue([.expectRequest, .wait(goesOn), .respond(.text("first")), .serveRoutes])
+    let proceed = TestServer.Signal()
+    server.enqueue([.expectRequest, .wait(proceed), .respond(.text("first")), .serveRoutes])
     session.dataTask(with: try url("/first")).resume()
     try await server.waitForRequests(1)
     let priorities: [(String, Float)] = [
@@ -272,7 +272,7 @@ import Testing
     }
     // This load completes on the loop after the earlier tasks have queued their requests.
     _ = try await session.data(from: try #require(URL(string: "data:,x")))
-    goesOn.fire()
+    proceed.fire()
     await recorder.waitForEnds(7)
     let order = server.requests.map { $0.target }
     #expect(
@@ -286,11 +286,11 @@ import Testing
     configuration.httpMaximumConnectionsPerHost = most
     let session = URLSession(configuration: configuration)
     // The permitted number of requests arrives before any of them is answered.
-    let goesOn = TestServer.Signal()
+    let proceed = TestServer.Signal()
     server.route("GET", "/held") { _ in
       TestServer.Response(
         body: .stream(count: 4) { writer in
-          try writer.wait(goesOn)
+          try writer.wait(proceed)
           try writer.write("held")
         })
     }
@@ -298,7 +298,7 @@ import Testing
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<30 { group.addTask { _ = try await session.data(from: url) } }
       try await server.waitForRequests(most)
-      goesOn.fire()
+      proceed.fire()
       try await group.waitForAll()
     }
     #expect(server.connectionsAccepted == most)

@@ -130,15 +130,15 @@ import Testing
 
   @Test func aDelegateMayTakeItsTime() async throws {
     let recorder = SessionRecorder()
-    let goesOn = DispatchSemaphore(value: 0)
-    recorder.onData = { _, _ in goesOn.wait() }
+    let proceed = DispatchSemaphore(value: 0)
+    recorder.onData = { _, _ in proceed.wait() }
     let session = session(request: 3, resource: 4, delegate: recorder)
     defer { session.invalidateAndCancel() }
     let task = session.dataTask(with: try request("/bytes/10"))
     task.resume()
     await recorder.wait { $0.contains(.data(task.taskIdentifier)) }
     _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/4500"))
-    goesOn.signal()
+    proceed.signal()
     await recorder.waitForEnds()
     #expect(recorder.events.last == .completed(task.taskIdentifier, nil))
   }

@@ -39,10 +39,10 @@ import Testing
     }
     #expect((failure as? URLError)?.code == .unsupportedURL)
     let recorder = SessionRecorder()
-    let told = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
-    let task = told.uploadTask(withResumeData: data)
+    let delegateSession = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let task = delegateSession.uploadTask(withResumeData: data)
     task.resume()
-    told.finishTasksAndInvalidate()
+    delegateSession.finishTasksAndInvalidate()
     await recorder.waitForInvalidation()
     #expect(recorder.events.contains(.completed(task.taskIdentifier, .unsupportedURL)))
   }

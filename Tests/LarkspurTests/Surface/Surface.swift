@@ -108,8 +108,8 @@ struct Surface {
   // MARK: - Comparison
 
   /// The differences that could break a program that compiles with `theirs`, one for each declaration, with its path.
-  func gaps(to theirs: Surface) -> [(path: String, words: String)] {
-    var gaps: [(path: String, words: String)] = []
+  func gaps(to theirs: Surface) -> [(path: String, reason: String)] {
+    var gaps: [(path: String, reason: String)] = []
     for (path, wanted) in theirs.declarations.sorted(by: { $0.key < $1.key }) {
       for declaration in wanted {
         let ours = declarations(of: path)
@@ -140,7 +140,7 @@ struct Surface {
   }
 
   /// Additional enumeration cases, which make complete `switch` statements of a program incomplete.
-  private func caseGaps(to theirs: Surface) -> [(path: String, words: String)] {
+  private func caseGaps(to theirs: Surface) -> [(path: String, reason: String)] {
     let enumerations = Set(theirs.cases.map { $0.enumeration })
     let known = Set(theirs.cases.map { $0.path })
     return cases.filter { enumerations.contains($0.enumeration) && !known.contains($0.path) }
@@ -153,8 +153,8 @@ struct Surface {
     }
   }
 
-  private func conformanceGaps(to theirs: Surface) -> [(path: String, words: String)] {
-    var gaps: [(path: String, words: String)] = []
+  private func conformanceGaps(to theirs: Surface) -> [(path: String, reason: String)] {
+    var gaps: [(path: String, reason: String)] = []
     for (path, wanted) in theirs.conformances.sorted(by: { $0.key < $1.key }) {
       let ours = conformances[path] ?? []
       for name in wanted.subtracting(ours).sorted() where declarations[path] != nil {
@@ -169,8 +169,8 @@ struct Surface {
   }
 
   /// Differences in requirements that could break a program's conforming type.
-  private func requirementGaps(to theirs: Surface) -> [(path: String, words: String)] {
-    var gaps: [(path: String, words: String)] = []
+  private func requirementGaps(to theirs: Surface) -> [(path: String, reason: String)] {
+    var gaps: [(path: String, reason: String)] = []
     for (name, wanted) in theirs.requirements.sorted(by: { $0.key < $1.key }) {
       for path in (requirements[name] ?? []).sorted() where !defaults.contains(path) {
         if !wanted.contains(path) || theirs.defaults.contains(path) {

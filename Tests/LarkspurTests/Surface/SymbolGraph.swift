@@ -51,8 +51,8 @@ struct SymbolGraph: Decodable {
 
   /// Runs `swift-symbolgraph-extract` for a module.
   ///
-  /// - Parameter folders: The directories of modules and of the C targets' module maps.
-  static func extract(_ module: String, folders: [String]) throws -> SymbolGraph {
+  /// - Parameter directories: The directories of modules and of the C targets' module maps.
+  static func extract(_ module: String, directories: [String]) throws -> SymbolGraph {
     let output = FileManager.default.temporaryDirectory.appending(path: "larkspur-surface-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: output, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: output) }
@@ -62,7 +62,7 @@ struct SymbolGraph: Decodable {
       [
         "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-minimum-access-level", "public",
         "-output-dir", output.path, "-module-cache-path", output.appending(path: "cache").path,
-      ] + folders.flatMap { ["-I", $0] }
+      ] + directories.flatMap { ["-I", $0] }
     let pipe = Pipe()
     process.standardOutput = pipe
     process.standardError = pipe
@@ -91,17 +91,17 @@ struct SymbolGraph: Decodable {
   }
 
   /// The directories with the built modules and the module maps.
-  static func folders() throws -> [String] {
+  static func directories() throws -> [String] {
     let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-    var folders = [program.deletingLastPathComponent().appending(path: "Modules").path]
+    var directories = [program.deletingLastPathComponent().appending(path: "Modules").path]
     var root = URL(filePath: #filePath)
-    // Removes this file's name, its folder, its target and `Tests`.
+    // Removes this file's name, its directory, its target and `Tests`.
     for _ in 0..<4 { root.deleteLastPathComponent() }
     let sources = root.appending(path: "Sources")
     let names = FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String } ?? []
     for name in names.sorted() where name.hasSuffix("module.modulemap") {
-      folders.append(sources.appending(path: name).deletingLastPathComponent().path)
+      directories.append(sources.appending(path: name).deletingLastPathComponent().path)
     }
-    return folders
+    return directories
   }
 }

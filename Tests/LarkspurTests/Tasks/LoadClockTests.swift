@@ -18,7 +18,7 @@ import Testing
   /// Starts a clock and counts its expiries.
   private func start(idle: Duration?, total: Duration?) -> (clock: Load, expiries: Shared<Int>) {
     let clock = Load(idle: idle, total: total, clocks)
-    world.turn()
+    world.tick()
     clock.startClock()
     return (clock, clock.expiries)
   }

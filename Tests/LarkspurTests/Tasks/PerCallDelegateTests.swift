@@ -13,7 +13,7 @@ import Testing
 
   init() throws { server = try TestServer() }
 
-  private final class Companion: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+  private final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
     let heard = Mutex<[String]>([])
     let data = Mutex(Data())
     let written = Mutex<[Int64]>([])
@@ -56,37 +56,37 @@ import Testing
   }
 
   @Test(arguments: [0, 5, 300_000]) func data(bytes: Int) async throws {
-    let companion = Companion()
-    let (data, _) = try await session.data(for: request("/bytes/\(bytes)"), delegate: companion)
-    #expect(data.count == bytes && companion.data.withLock { $0 } == data)
-    #expect(companion.heard.withLock { $0 } == ["response 200", "metrics"])
+    let recorder = RecordingDelegate()
+    let (data, _) = try await session.data(for: request("/bytes/\(bytes)"), delegate: recorder)
+    #expect(data.count == bytes && recorder.data.withLock { $0 } == data)
+    #expect(recorder.heard.withLock { $0 } == ["response 200", "metrics"])
   }
 
   @Test func upload() async throws {
-    let companion = Companion()
+    let recorder = RecordingDelegate()
     server.route("POST", "/") { .text($0.bodyText) }
     var request = try request("/")
     request.httpMethod = "POST"
-    let (data, _) = try await session.upload(for: request, from: Data("abc".utf8), delegate: companion)
-    #expect(data == Data("abc".utf8) && companion.data.withLock { $0 } == data)
-    #expect(companion.heard.withLock { $0 } == ["response 200", "metrics"])
+    let (data, _) = try await session.upload(for: request, from: Data("abc".utf8), delegate: recorder)
+    #expect(data == Data("abc".utf8) && recorder.data.withLock { $0 } == data)
+    #expect(recorder.heard.withLock { $0 } == ["response 200", "metrics"])
   }
 
   @Test func download() async throws {
-    let companion = Companion()
-    let (file, _) = try await session.download(for: request("/bytes/5"), delegate: companion)
+    let recorder = RecordingDelegate()
+    let (file, _) = try await session.download(for: request("/bytes/5"), delegate: recorder)
     #expect(try Data(contentsOf: file).count == 5)
-    #expect(companion.written.withLock { $0 } == [5, 5, 5])
-    #expect(companion.heard.withLock { $0 } == ["metrics"])
+    #expect(recorder.written.withLock { $0 } == [5, 5, 5])
+    #expect(recorder.heard.withLock { $0 } == ["metrics"])
     try FileManager.default.removeItem(at: file)
   }
 
   /// The session's delegate does not get the calls about content of an async call, only the metrics.
   @Test func theSessionsDelegate() async throws {
-    let companion = Companion()
-    let session = URLSession(configuration: .ephemeral, delegate: companion, delegateQueue: nil)
+    let recorder = RecordingDelegate()
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
     #expect(try await session.data(for: request("/bytes/5")).0.count == 5)
-    #expect(companion.heard.withLock { $0 } == ["metrics"] && companion.data.withLock { $0.isEmpty })
+    #expect(recorder.heard.withLock { $0 } == ["metrics"] && recorder.data.withLock { $0.isEmpty })
     session.invalidateAndCancel()
   }
 
@@ -115,12 +115,12 @@ import Testing
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .fire(isThere), .wait(mayGoOn),
       .send("def"), .fire(hasSent), .hang,
     ])
-    let companion = Companion()
+    let recorder = RecordingDelegate()
     let queue = session.delegateQueue
     let (session, request) = (session, try request("/"))
-    let load = Task { try await session.data(for: request, delegate: companion) }
+    let load = Task { try await session.data(for: request, delegate: recorder) }
     try await isThere.wait()
-    while companion.data.withLock({ $0.count }) < 3 { await Task.yield() }
+    while recorder.data.withLock({ $0.count }) < 3 { await Task.yield() }
     let task = try #require(await session.allTasks.first)
     queue.isSuspended = true
     mayGoOn.fire()
@@ -130,7 +130,7 @@ import Testing
     while task.state == .running { await Task.yield() }
     queue.isSuspended = false
     _ = await load.result
-    #expect(companion.data.withLock { $0 } == Data("abc".utf8))
+    #expect(recorder.data.withLock { $0 } == Data("abc".utf8))
   }
 
   private final class Silent: NSObject, URLSessionDataDelegate {

@@ -91,11 +91,11 @@ import Testing
 
   @Test("CVE-2023-45289: a host whose name ends like the other's counts as a part of it")
   func cve_2023_45289() throws {
-    for place in [
+    for location in [
       "http://sub.a.example/", "http://evila.example/", "http://example/", "http://[fe80::1%25.a.example]/",
       "http://a.example./",
     ] {
-      #expect(try kept(from: "http://a.example/", to: place) == [], "\(place)")
+      #expect(try kept(from: "http://a.example/", to: location) == [], "\(location)")
     }
   }
 
@@ -104,10 +104,10 @@ import Testing
     var request = try TaskMachineTests.request()
     request.setValue("secret", forHTTPHeaderField: "Authorization")
     var machine = TaskMachine(request)
-    for place in ["http://b.example/", "http://b.example/2", "http://a.example/"] {
-      let response = try TaskMachineTests.response(302, ["Location": place])
+    for location in ["http://b.example/", "http://b.example/2", "http://a.example/"] {
+      let response = try TaskMachineTests.response(302, ["Location": location])
       guard case .askRedirection(_, let next) = machine.responseReceived(response) else {
-        Issue.record("\(place) is not followed")
+        Issue.record("\(location) is not followed")
         return
       }
       _ = machine.redirectionAnswered(next)

@@ -9,8 +9,8 @@ import Testing
     #expect(!bytes.add(SentBytes(from: 5, to: 7)))
     bytes.dropped()
     #expect(bytes.add(SentBytes(from: 7, to: 9)))
-    let told = bytes.take()
-    #expect(told?.from == 0 && told?.to == 9)
+    let reported = bytes.take()
+    #expect(reported?.from == 0 && reported?.to == 9)
     #expect(bytes.take() == nil)
     #expect(bytes.add(SentBytes(from: 9, to: 10)))
   }
@@ -22,7 +22,7 @@ import Testing
     for (from, to) in [(5, 7), (0, 3), (3, 7)] as [(Int64, Int64)] {
       #expect(!bytes.add(SentBytes(from: from, to: to)))
     }
-    let told = [bytes.take(), bytes.take(), bytes.take()]
-    #expect(told.map { $0?.from } == [0, 0, nil] && told.map { $0?.to } == [7, 7, nil])
+    let reported = [bytes.take(), bytes.take(), bytes.take()]
+    #expect(reported.map { $0?.from } == [0, 0, nil] && reported.map { $0?.to } == [7, 7, nil])
   }
 }

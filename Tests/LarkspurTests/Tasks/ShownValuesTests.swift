@@ -51,7 +51,7 @@ import Testing
   @Test func cancelComesTooLateForWhatIsGiven() throws {
     let task = try task()
     task.read { $0.state = .canceling }
-    #expect(task.complete(nil, isGiven: true) == nil && task.error == nil)
+    #expect(task.complete(nil, isDelivered: true) == nil && task.error == nil)
   }
 
   @Test func anErrorStays() throws {

@@ -228,10 +228,10 @@ import Testing
 
   @Test func whoHasBeenElsewhereStaysThere() throws {
     var machine = TaskMachine(try Self.request())
-    for place in ["http://b.example/", "http://a.example/"] {
-      guard case .askRedirection(_, let next) = machine.responseReceived(try Self.response(302, ["Location": place]))
+    for location in ["http://b.example/", "http://a.example/"] {
+      guard case .askRedirection(_, let next) = machine.responseReceived(try Self.response(302, ["Location": location]))
       else {
-        Issue.record("\(place) is not followed")
+        Issue.record("\(location) is not followed")
         return
       }
       _ = machine.redirectionAnswered(next)

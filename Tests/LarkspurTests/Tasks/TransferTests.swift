@@ -17,7 +17,7 @@ import Testing
         session.core, request: URLRequest(url: url),
         output: .dataHandler { data, _, _ in continuation.resume(returning: data?.count) })
       session.core.register(task, session)
-      task.read { $0.hasBegun = true }
+      task.read { $0.hasStarted = true }
       let transfer = Transfer(
         of: task, URLRequest(url: url), identifier: task.taskIdentifier, session, engine, isWatched: false)
       task.resume()

@@ -7,7 +7,7 @@ import Testing
 /// Tests redirections to URLs that cannot be loaded: the load fails only if the client follows the redirection.
 @Suite(.timeLimit(.minutes(1))) struct UnfollowedRedirectionTests {
   /// The targets of redirections, and the error of a load that follows them.
-  static let places: [(location: String, code: URLError.Code)] = [
+  static let redirections: [(location: String, code: URLError.Code)] = [
     ("ht3p://localhost/", .unsupportedURL), ("mailto:a@b.example", .unsupportedURL),
     ("file:///etc/passwd", .unsupportedURL),
     ("data:,bad", .unsupportedURL), ("javascript:alert(1)", .unsupportedURL), ("http://[oops/", .badURL),
@@ -30,10 +30,12 @@ import Testing
     return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
   }
 
-  @Test(arguments: places) func aDelegateThatRefusesGetsTheResponse(place: (location: String, code: URLError.Code))
+  @Test(arguments: redirections) func aDelegateThatRefusesGetsTheResponse(
+    redirection: (location: String, code: URLError.Code)
+  )
     async throws
   {
-    let server = try server(redirectingTo: place.location)
+    let server = try server(redirectingTo: redirection.location)
     let proposed = Mutex<[URL]>([])
     let delegate = RecordingDelegate(redirection: { request in
       if let url = request.url { proposed.withLock { $0.append(url) } }
@@ -48,27 +50,31 @@ import Testing
     #expect((task.response as? HTTPURLResponse)?.statusCode == 301)
   }
 
-  @Test(arguments: places) func aDelegateThatFollowsGetsAnError(place: (location: String, code: URLError.Code))
+  @Test(arguments: redirections) func aDelegateThatFollowsGetsAnError(
+    redirection: (location: String, code: URLError.Code)
+  )
     async throws
   {
-    let server = try server(redirectingTo: place.location)
+    let server = try server(redirectingTo: redirection.location)
     let delegate = RecordingDelegate()
     let task = session(delegate).dataTask(with: try #require(URL(string: server.url("/a"))))
     task.resume()
     await delegate.wait()
-    #expect((delegate.error as? URLError)?.code == place.code)
+    #expect((delegate.error as? URLError)?.code == redirection.code)
     #expect(!delegate.events.contains("response 301"))
     let response = try #require(task.response as? HTTPURLResponse)
-    #expect(response.statusCode == 301 && response.value(forHTTPHeaderField: "Location") == place.location)
+    #expect(response.statusCode == 301 && response.value(forHTTPHeaderField: "Location") == redirection.location)
   }
 
   /// Without a delegate every redirection is followed. The completion handler gets the redirection's response together
   /// with the error.
-  @Test(arguments: places) func handlersGetTheResponseBesideTheError(place: (location: String, code: URLError.Code))
+  @Test(arguments: redirections) func handlersGetTheResponseBesideTheError(
+    redirection: (location: String, code: URLError.Code)
+  )
     async throws
   {
     for isDownload in [false, true] {
-      let server = try server(redirectingTo: place.location)
+      let server = try server(redirectingTo: redirection.location)
       let (session, url) = (session(), try #require(URL(string: server.url("/a"))))
       let (response, error): (URLResponse?, (any Error)?) = await withCheckedContinuation { continuation in
         if isDownload {
@@ -81,7 +87,7 @@ import Testing
           }.resume()
         }
       }
-      #expect((error as? URLError)?.code == place.code)
+      #expect((error as? URLError)?.code == redirection.code)
       #expect((response as? HTTPURLResponse)?.statusCode == 301 && response?.url == url)
     }
   }

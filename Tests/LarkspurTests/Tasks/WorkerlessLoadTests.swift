@@ -67,13 +67,13 @@ import Testing
 
   /// Runs a closure with a session whose cache is on disk only, in a temporary directory.
   private func withDiskSession(_ body: (URLSession, URLCache) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: directory) }
     server.route("GET", "/stored") { _ in
       TestServer.Response(fields: ["Cache-Control": "max-age=60"], body: .bytes(Array("ok".utf8)))
     }
     let configuration = URLSessionConfiguration.ephemeral
-    let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: folder)
+    let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
     configuration.urlCache = cache
     let session = URLSession(configuration: configuration)
     try await body(session, cache)

@@ -36,7 +36,7 @@ import Testing
     let other = try Self.certificate(try TestCA(name: "other").rootCertificateDER)
     #expect(try trust.evaluate(host: nil).result.isTrusted)
     #expect(try trust.evaluate(host: "127.0.0.1").result.isTrusted)
-    #expect(try trust.evaluate(host: "b.example").result.words.contains("ostname"))
+    #expect(try trust.evaluate(host: "b.example").result.message.contains("ostname"))
     let foreign = try trust.evaluate(host: nil, anchors: [other])
     #expect(!foreign.result.isTrusted && foreign.result.code != 0 && !foreign.chain.isEmpty)
     let late = try trust.evaluate(host: nil, date: .distantFuture)

@@ -8,17 +8,17 @@ import Testing
   /// Connections fail while the file of roots cannot be opened, and succeed once it can: the cause may have been a
   /// temporary lack of descriptors. The test uses a symbolic link to itself, which even root cannot open.
   @Test func rootsThatCanBeReadLater() throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-roots-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let (place, roots) = (folder.appending(path: "place"), folder.appending(path: "roots"))
-    try FileManager.default.createSymbolicLink(atPath: place.path, withDestinationPath: "place")
+    let directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-roots-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    let (link, roots) = (directory.appending(path: "place"), directory.appending(path: "roots"))
+    try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "place")
     let authority = try TestCA()
     try authority.rootCertificatePEM.write(to: roots, atomically: false, encoding: .utf8)
     let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
     let probe = try SiblingProcess(
       "session", ["roots", server.url("/get"), roots.path],
-      environment: ["SSL_CERT_FILE": place.path, "SSL_CERT_DIR": folder.path])
+      environment: ["SSL_CERT_FILE": link.path, "SSL_CERT_DIR": directory.path])
     let failure = URLError.secureConnectionFailed.rawValue
     #expect(try probe.numbers() == [failure, failure, 200, 200])
     #expect(server.requestsReceived == 2)
@@ -27,15 +27,15 @@ import Testing
   // MARK: - Files
 
   /// A directory with the roots that the environment names, and a server whose certificate one of them issued.
-  private final class Place {
-    let folder: URL
+  private final class Fixture {
+    let directory: URL
     let authority: TestCA
     let server: TestServer
 
     init(_ change: (inout TestServer.TLS) -> Void = { _ in }) throws {
-      folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-roots-\(UUID().uuidString)")
+      directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-roots-\(UUID().uuidString)")
       try FileManager.default.createDirectory(
-        at: folder.appending(path: "hashed"), withIntermediateDirectories: true)
+        at: directory.appending(path: "hashed"), withIntermediateDirectories: true)
       authority = try TestCA()
       var request = TestCertificate.Request()
       request.key = .rsa(2048)
@@ -44,12 +44,12 @@ import Testing
       server = try TestServer(tls: tls)
     }
 
-    deinit { try? FileManager.default.removeItem(at: folder) }
+    deinit { try? FileManager.default.removeItem(at: directory) }
 
-    func path(_ name: String) -> String { folder.appending(path: name).path }
+    func path(_ name: String) -> String { directory.appending(path: name).path }
 
     func write(_ name: String, _ text: String) throws -> String {
-      try Data(text.utf8).write(to: folder.appending(path: name))
+      try Data(text.utf8).write(to: directory.appending(path: name))
       return path(name)
     }
 
@@ -69,73 +69,73 @@ import Testing
   private static let hashedName = "83641f51.0"
 
   @Test func goodRootsBesideDamagedOnes() throws {
-    let place = try Place()
-    let good = place.authority.rootCertificatePEM
+    let fixture = try Fixture()
+    let good = fixture.authority.rootCertificatePEM
     let damaged = try TestCA(name: "damaged").rootCertificatePEM.replacing("MII", with: "AII")
-    let file = try place.write("roots.pem", damaged + good + damaged)
-    #expect(try place.status(file: file) == "200\n")
+    let file = try fixture.write("roots.pem", damaged + good + damaged)
+    #expect(try fixture.status(file: file) == "200\n")
   }
 
   /// A file of roots that cannot be used fails the connection with an error that names the file, not with an untrusted
   /// certificate.
   @Test func filesThatCannotBeUsed() throws {
-    let place = try Place()
-    let damaged = place.authority.rootCertificatePEM.replacing("MII", with: "AII")
+    let fixture = try Fixture()
+    let damaged = fixture.authority.rootCertificatePEM.replacing("MII", with: "AII")
     let files = [
-      place.path("missing"), try place.write("empty", ""), try place.write("words", "no certificate\n"),
-      try place.write("damaged", damaged), place.folder.path, Self.unreadable,
+      fixture.path("missing"), try fixture.write("empty", ""), try fixture.write("words", "no certificate\n"),
+      try fixture.write("damaged", damaged), fixture.directory.path, Self.unreadable,
     ]
     for file in files {
-      let status = try place.status(file: file)
+      let status = try fixture.status(file: file)
       #expect(status.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && status.contains(file), "\(status)")
     }
     // A readable file without the server's root makes the certificate untrusted.
-    let other = try place.write("other", try TestCA(name: "other").rootCertificatePEM)
-    #expect(try place.status(file: other).hasPrefix("\(URLError.serverCertificateUntrusted.rawValue) "))
-    #expect(place.server.requestsReceived == 0)
+    let other = try fixture.write("other", try TestCA(name: "other").rootCertificatePEM)
+    #expect(try fixture.status(file: other).hasPrefix("\(URLError.serverCertificateUntrusted.rawValue) "))
+    #expect(fixture.server.requestsReceived == 0)
   }
 
   /// Roots in the directory count even if the file cannot be used, and an unreadable file there is named.
-  @Test func folders() throws {
-    let place = try Place()
+  @Test func directories() throws {
+    let fixture = try Fixture()
     let hash = "hashed/\(Self.hashedName)"
-    _ = try place.write(hash, place.authority.rootCertificatePEM)
-    for file in [place.path("missing"), try place.write("empty", ""), Self.unreadable] {
-      #expect(try place.status(file: file) == "200\n")
+    _ = try fixture.write(hash, fixture.authority.rootCertificatePEM)
+    for file in [fixture.path("missing"), try fixture.write("empty", ""), Self.unreadable] {
+      #expect(try fixture.status(file: file) == "200\n")
     }
-    let other = try place.write("other", try TestCA(name: "other").rootCertificatePEM)
-    try FileManager.default.removeItem(at: place.folder.appending(path: hash))
-    try FileManager.default.createSymbolicLink(atPath: place.path(hash), withDestinationPath: Self.unreadable)
-    let status = try place.status(file: other)
+    let other = try fixture.write("other", try TestCA(name: "other").rootCertificatePEM)
+    try FileManager.default.removeItem(at: fixture.directory.appending(path: hash))
+    try FileManager.default.createSymbolicLink(atPath: fixture.path(hash), withDestinationPath: Self.unreadable)
+    let status = try fixture.status(file: other)
     #expect(status.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && status.contains(hash), "\(status)")
   }
 
   /// A self-signed server certificate may be among roots that could not be read, so the error names the file.
   @Test func aServersOwnCertificate() throws {
-    let place = try Place()
+    let fixture = try Fixture()
     let own = try TestCA.selfSigned()
     let server = try TestServer(tls: TestServer.TLS(certificate: own))
     func status(_ file: String) throws -> String {
       try SiblingProcess(
         "session", ["status", server.url("/get")],
-        environment: ["SSL_CERT_FILE": file, "SSL_CERT_DIR": place.path("hashed")]
+        environment: ["SSL_CERT_FILE": file, "SSL_CERT_DIR": fixture.path("hashed")]
       ).text()
     }
-    #expect(try status(place.write("own.pem", own.certificatePEM)) == "200\n")
+    #expect(try status(fixture.write("own.pem", own.certificatePEM)) == "200\n")
     let unread = try status(Self.unreadable)
     #expect(unread.hasPrefix("\(URLError.secureConnectionFailed.rawValue) ") && unread.contains(Self.unreadable))
-    let others = try status(place.write("roots.pem", place.authority.rootCertificatePEM))
+    let others = try status(fixture.write("roots.pem", fixture.authority.rootCertificatePEM))
     #expect(others.hasPrefix("\(URLError.serverCertificateUntrusted.rawValue) "))
   }
 
   /// A file that could not be opened for lack of descriptors is opened again later.
   @Test func descriptorsRunOut() throws {
-    let place = try Place()
-    let roots = try place.write("roots.pem", place.authority.rootCertificatePEM)
-    let chain = try place.write("chain.pem", try place.authority.issue(.init(names: ["a.example"])).certificatePEM)
+    let fixture = try Fixture()
+    let roots = try fixture.write("roots.pem", fixture.authority.rootCertificatePEM)
+    let chain = try fixture.write("chain.pem", try fixture.authority.issue(.init(names: ["a.example"])).certificatePEM)
     let probe = try SiblingProcess(
       "session", ["short", "a.example", chain],
-      environment: ["SSL_CERT_FILE": roots, "SSL_CERT_DIR": place.path("hashed")])
+      environment: ["SSL_CERT_FILE": roots, "SSL_CERT_DIR": fixture.path("hashed")])
     #expect(try probe.text() == "\(roots): Too many open files\nok\n")
   }
 
@@ -148,15 +148,15 @@ import Testing
   /// OpenSSL's configuration counts where it is stricter than Larkspur, and Larkspur's rules count where the
   /// configuration is laxer.
   @Test func theStricterPolicyCounts() throws {
-    let old = try Place { $0.versions = .tls1_2 ... .tls1_2 }
-    let new = try Place { $0.versions = .tls1_3 ... .tls1_3 }
-    let dated = try Place {
+    let old = try Fixture { $0.versions = .tls1_2 ... .tls1_2 }
+    let new = try Fixture { $0.versions = .tls1_3 ... .tls1_3 }
+    let dated = try Fixture {
       ($0.versions, $0.ciphers) = (.tls1_0 ... .tls1_1, "ALL")
     }
-    let lax = try Place { ($0.versions, $0.ciphers) = (.tls1_2 ... .tls1_2, "AES128-GCM-SHA256") }
+    let lax = try Fixture { ($0.versions, $0.ciphers) = (.tls1_2 ... .tls1_2, "AES128-GCM-SHA256") }
     let failed = "\(URLError.secureConnectionFailed.rawValue) "
     let untrusted = "\(URLError.serverCertificateUntrusted.rawValue) "
-    let rows: [(Place, String, String)] = [
+    let rows: [(Fixture, String, String)] = [
       (old, "", "200\n"), (old, "MinProtocol = TLSv1.2", "200\n"), (old, "MinProtocol = TLSv1.3", failed),
       (new, "MinProtocol = TLSv1.3", "200\n"), (new, "MaxProtocol = TLSv1.2", failed),
       (old, "MaxProtocol = TLSv1.2", "200\n"), (old, "Protocol = -TLSv1.2", failed),
@@ -167,10 +167,10 @@ import Testing
       (dated, "MinProtocol = TLSv1\nCipherString = ALL@SECLEVEL=0", failed),
       (lax, "CipherString = ALL@SECLEVEL=0", failed),
     ]
-    for (place, line, expected) in rows {
-      let status = try place.status([
-        "SSL_CERT_FILE": try place.write("roots.pem", place.authority.rootCertificatePEM),
-        "OPENSSL_CONF": try place.write("openssl.cnf", Self.policy(line)),
+    for (fixture, line, expected) in rows {
+      let status = try fixture.status([
+        "SSL_CERT_FILE": try fixture.write("roots.pem", fixture.authority.rootCertificatePEM),
+        "OPENSSL_CONF": try fixture.write("openssl.cnf", Self.policy(line)),
       ])
       #expect(status.hasPrefix(expected), "\(line): \(status)")
     }

@@ -18,7 +18,7 @@ import Testing
   func theServerGetsAllOfTheBody(from source: Source, isSecure: Bool) async throws {
     let authority = try TestCA()
     let server = try TestServer(tls: isSecure ? TestServer.TLS(certificate: try authority.issue()) : nil)
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let answered = TestServer.Signal()
     server.enqueue([
       .expectHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"), .wait(answered), .expectBody, .serveRoutes,
@@ -34,7 +34,7 @@ import Testing
     switch source {
     case .data: task = session.uploadTask(with: request, from: Data(bytes))
     case .file:
-      let file = folder.url.appending(path: "body")
+      let file = directory.url.appending(path: "body")
       try Data(bytes).write(to: file)
       task = session.uploadTask(with: request, fromFile: file)
     case .stream:

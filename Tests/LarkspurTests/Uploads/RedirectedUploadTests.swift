@@ -53,8 +53,8 @@ import Testing
       _ = try await session.data(for: request)
     case .uploadData: _ = try await session.upload(for: request, from: Data(bytes))
     case .uploadFile:
-      let folder = try TemporaryFolder()
-      let file = folder.url.appending(path: "body")
+      let directory = try TemporaryDirectory()
+      let file = directory.url.appending(path: "body")
       try Data(bytes).write(to: file)
       _ = try await session.upload(for: request, fromFile: file)
     case .uploadStream:

@@ -8,11 +8,11 @@ import Testing
 @Suite struct UploadTests {
   let server: TestServer
   let session = URLSession(configuration: .ephemeral)
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
 
   init() throws {
     server = try TestServer()
-    folder = try TemporaryFolder()
+    directory = try TemporaryDirectory()
   }
 
   private func request(_ path: String, method: String = "POST") throws -> URLRequest {
@@ -22,7 +22,7 @@ import Testing
   }
 
   private func file(_ bytes: [UInt8]) throws -> URL {
-    let url = folder.url.appending(path: UUID().uuidString)
+    let url = directory.url.appending(path: UUID().uuidString)
     try Data(bytes).write(to: url)
     return url
   }
@@ -141,10 +141,10 @@ import Testing
 
   @Test func aFileThatIsNoneFails() async throws {
     let request = try request("/post")
-    let missing = folder.url.appending(path: "missing")
+    let missing = directory.url.appending(path: "missing")
     let none = await #expect(throws: URLError.self) { try await session.upload(for: request, fromFile: missing) }
     #expect(none?.code == .fileDoesNotExist)
-    let directory = folder.url
+    let directory = directory.url
     let error = await #expect(throws: URLError.self) { try await session.upload(for: request, fromFile: directory) }
     #expect(error?.code == .fileIsDirectory)
     #expect(server.requestsReceived == 0)

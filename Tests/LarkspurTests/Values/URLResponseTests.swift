@@ -124,8 +124,8 @@ import Testing
     (511, "Network Authentication Required"),
     (599, "Server Error"), (0, "Server Error"), (-1, "Server Error"),
   ])
-  func wordsForStatuses(status: Int, words: String) {
-    #expect(HTTPURLResponse.localizedString(forStatusCode: status) == words)
+  func phrasesForStatuses(status: Int, phrase: String) {
+    #expect(HTTPURLResponse.localizedString(forStatusCode: status) == phrase)
   }
 
   @Test func equality() throws {

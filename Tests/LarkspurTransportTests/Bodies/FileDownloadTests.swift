@@ -174,16 +174,16 @@ import Testing
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(request())
       var total = 0
-      for _ in 0..<3 { _ = try await exchange.receivePiece { total += $0.count } }
+      for _ in 0..<3 { _ = try await exchange.receiveData { total += $0.count } }
       while !mayGoOn.value { await Task.yield() }
       return total + (try await exchange.receiveBody(into: file.openFile))
     }
-    world.turn(5)
+    world.tick(5)
     peer.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n".utf8), body)
-    world.turn(20)
+    world.tick(20)
     let receives = kernel.counts.receives
     let unfetched = peer.unfetched
-    world.turn(20)
+    world.tick(20)
     #expect(kernel.counts.receives == receives)
     #expect(unfetched == peer.unfetched && unfetched > count - (1 << 20))
     mayGoOn.value = true

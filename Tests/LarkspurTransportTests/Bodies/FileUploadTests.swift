@@ -248,7 +248,7 @@ extension ScriptedWorld {
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(head, body: body)
       var text: [UInt8] = []
-      while try await exchange.receivePiece({ text.append(copying: $0) }) {}
+      while try await exchange.receiveData({ text.append(copying: $0) }) {}
       return connection.isIdle && text == Array("hello".utf8)
     }
     world.settle()
@@ -287,7 +287,7 @@ extension ScriptedWorld {
     let tasks = (0..<2).map { _ in world.exchange(head, body) }
     var before = [0, 0]
     for _ in 0..<1000 where before != [head.bytes.count + count, head.bytes.count + count] {
-      world.turn()
+      world.tick()
       for index in 0..<2 {
         let sent = kernel.peer(index).received.count
         #expect(sent - before[index] <= 256 * 1024)

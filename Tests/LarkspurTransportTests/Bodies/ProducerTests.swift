@@ -193,9 +193,9 @@ import Testing
         try await writer.write([1])
         while !Task.isCancelled { await Task.yield() }
       })
-    world.turn(20)
+    world.tick(20)
     peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
-    world.turn(20)
+    world.tick(20)
     #expect(running.transportError == .bodyFailed(.notWaitedFor))
     #expect(!peer.isOpen)
   }
@@ -217,7 +217,7 @@ import Testing
           throw error
         }
       })
-    world.turn(50)
+    world.tick(50)
     peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
     #expect(world.settle())
     #expect(running.value == Outcome(status: 413, body: "no"))
@@ -240,9 +240,9 @@ import Testing
           afterwards.value = "\(error)"
         }
       })
-    world.turn(20)
+    world.tick(20)
     peer.send("HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno")
-    world.turn(20)
+    world.tick(20)
     #expect(running.value == Outcome(status: 500, body: "no"))
     #expect(world.leftovers == [])
     mayEnd.value = true
@@ -266,9 +266,9 @@ import Testing
       try await exchange.discardBody()
       return connection.isIdle
     }
-    world.turn(20)
+    world.tick(20)
     peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n\u{1}\r\n")
-    world.turn(20)
+    world.tick(20)
     mayGoOn.value = true
     world.settle()
     #expect(peer.received == head.bytes + Array("1\r\n\u{1}\r\n1\r\n\u{2}\r\n0\r\n\r\n".utf8))
@@ -371,7 +371,7 @@ import Testing
           hasRun.value = "\(error)"
         }
       })
-    world.turn(20)
+    world.tick(20)
     peer.send("HTTP/1.1 \(status) X\r\nContent-Length: 2\r\n\r\nno")
     world.settle()
     #expect(running.value == Outcome(status: status, body: "no"))

@@ -125,9 +125,9 @@ import Testing
         })
     }
     kept.value = nil
-    var words: [String] = []
-    for await word in ends { words.append(word) }
-    #expect(words == ["cancelled"])
+    var events: [String] = []
+    for await event in ends { events.append(event) }
+    #expect(events == ["cancelled"])
   }
 
   /// A download into a device that is always full fails.

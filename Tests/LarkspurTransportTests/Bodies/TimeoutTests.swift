@@ -102,9 +102,9 @@ import Testing
         while !mayGoOn.value { await Task.yield() }
         try await writer.write([2])
       }, timeouts: Self.timeouts { $0.send = Self.short })
-    world.turn(20)
+    world.tick(20)
     kernel.advance(by: .seconds(100))
-    world.turn(20)
+    world.tick(20)
     #expect(!running.isOver)
     peer.setSendRoom(1)
     mayGoOn.value = true
@@ -189,15 +189,15 @@ import Testing
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(
         request(), body: .none, timeouts: Self.timeouts { $0.idle = Self.short })
-      _ = try await exchange.receivePiece { _ in }
+      _ = try await exchange.receiveData { _ in }
       while !mayGoOn.value { await Task.yield() }
       return try await exchange.collectBody(bytesMax: 1000).count
     }
-    world.turn(10)
+    world.tick(10)
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-    world.turn(10)
+    world.tick(10)
     kernel.advance(by: .seconds(100))
-    world.turn(10)
+    world.tick(10)
     mayGoOn.value = true
     world.settle()
     expectTimeOut(running, .timedOut(.receivingBody, limit: .idle))

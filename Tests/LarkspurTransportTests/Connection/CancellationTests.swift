@@ -106,16 +106,16 @@ import Testing
       while !mayGoOn.value { await Task.yield() }
       return try await fetch(request(), over: connection)
     }
-    world.turn(10)
+    world.tick(10)
     peer.send(Self.response)
-    world.turn(10)
+    world.tick(10)
     // Cancels between the exchanges, and again during the second one.
     canceller.value?.cancel()
-    world.turn(10)
+    world.tick(10)
     mayGoOn.value = true
-    world.turn(10)
+    world.tick(10)
     canceller.value?.cancel()
-    world.turn(10)
+    world.tick(10)
     peer.send(Self.response)
     world.settle()
     #expect(running.value == Outcome(status: 200, body: "hello"))

@@ -10,7 +10,7 @@ import Testing
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
   var peer: ScriptedPeer { world.kernel.peer() }
-  let mayGoOn = Shared(false)
+  let mayProceed = Shared(false)
 
   init() throws {
     world = try ScriptedWorld()
@@ -21,25 +21,25 @@ import Testing
 
   /// Performs two exchanges. Between them the caller waits until the test resumes it.
   func twoExchanges(afterFirst: @escaping @Sendable (Connection) -> Void = { _ in }) -> Running<Outcome> {
-    let mayGoOn = mayGoOn
+    let mayProceed = mayProceed
     return world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       let first = try await fetch(request("GET", "/1"), over: connection)
       #expect(first == Self.whole)
       afterFirst(connection)
-      while !mayGoOn.value { await Task.yield() }
+      while !mayProceed.value { await Task.yield() }
       return try await fetch(request("GET", "/2"), over: connection)
     }
   }
 
   func firstExchange() {
-    world.turn(10)
+    world.tick(10)
     peer.send(Self.response)
-    world.turn(10)
+    world.tick(10)
   }
 
-  func goOn() {
-    mayGoOn.value = true
+  func proceed() {
+    mayProceed.value = true
     world.settle()
   }
 
@@ -48,8 +48,8 @@ import Testing
     let running = twoExchanges()
     firstExchange()
     peer.arrive([arrival])
-    world.turn(10)
-    goOn()
+    world.tick(10)
+    proceed()
     #expect(running.transportError == .connectionClosed)
     #expect(!peer.receivedText.contains("/2"))
     #expect(world.leftovers == [])
@@ -88,7 +88,7 @@ import Testing
       _ = try await fetch(request("GET", "/1"), over: connection)
       return try await fetch(request("POST", "/2", body: body.count), body: body, over: connection)
     }
-    world.turn(10)
+    world.tick(10)
     peer.willFailToSend(error)
     peer.arrive([.bytes(Array(Self.response.utf8)), .bytes(Array(Self.response.utf8)), .end])
     world.settle()
@@ -98,16 +98,16 @@ import Testing
 
   /// An overloaded server may respond as soon as a connection is open, and close it.
   @Test(arguments: [false, true]) func aServerThatAnswersAtOnce(closes: Bool) {
-    let mayGoOn = mayGoOn
+    let mayProceed = mayProceed
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
-      while !mayGoOn.value { await Task.yield() }
+      while !mayProceed.value { await Task.yield() }
       return try await fetch(request("GET", "/1"), over: connection)
     }
-    world.turn(10)
+    world.tick(10)
     peer.arrive([.bytes(Array("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy".utf8))] + (closes ? [.end] : []))
-    world.turn(10)
-    goOn()
+    world.tick(10)
+    proceed()
     #expect(running.value == Outcome(status: 503, body: "busy"))
     #expect(world.leftovers == [])
   }
@@ -158,7 +158,7 @@ import Testing
 
   /// The end of one exchange does not remove the cancellation of its task.
   @Test func aLateCancellationOfAnExchangeBesideThatOfItsTask() {
-    let mayGoOn = mayGoOn
+    let mayProceed = mayProceed
     let late = Shared<Canceller?>(nil)
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
@@ -166,16 +166,16 @@ import Testing
         let exchange = try await connection.send(request("GET", "/1"))
         late.value = exchange.canceller
         _ = try await exchange.collectBody(bytesMax: 100)
-        while !mayGoOn.value { await Task.yield() }
+        while !mayProceed.value { await Task.yield() }
         return try await fetch(request("GET", "/2"), over: connection)
       }
     }
     firstExchange()
     running.cancel()
-    world.turn(10)
+    world.tick(10)
     late.value?.cancel()
-    world.turn(10)
-    goOn()
+    world.tick(10)
+    proceed()
     #expect(running.transportError == .cancelled)
     #expect(world.leftovers == [])
   }
@@ -188,8 +188,8 @@ import Testing
       PollerEvent(
         slot: token?.slot ?? 0, registration: token?.registration ?? 0, isReadable: true, isWritable: true,
         isHungUp: false))
-    world.turn(10)
-    mayGoOn.value = true
+    world.tick(10)
+    mayProceed.value = true
     world.settle()
     peer.send(Self.response)
     world.settle()
@@ -203,10 +203,10 @@ import Testing
   func strayBytes(stray: String) {
     let wasIdle = Shared<Bool?>(nil)
     let running = twoExchanges { wasIdle.value = $0.isIdle }
-    world.turn(10)
+    world.tick(10)
     peer.send(Self.response + stray)
-    world.turn(10)
-    goOn()
+    world.tick(10)
+    proceed()
     #expect(wasIdle.value == false)
     #expect(running.transportError == .connectionClosed)
     #expect(!peer.receivedText.contains("/2"))
@@ -220,11 +220,11 @@ import Testing
   ])
   func responsesThatEndTheConnection(response: String) {
     let running = twoExchanges()
-    world.turn(10)
+    world.tick(10)
     peer.send(response)
-    world.turn(10)
+    world.tick(10)
     #expect(!peer.isOpen)
-    goOn()
+    proceed()
     #expect(running.transportError == .connectionClosed)
     #expect(world.leftovers == [])
   }
@@ -233,7 +233,7 @@ import Testing
     let running = world.run { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       let first = try await connection.send(request("HEAD"))
-      let end = try await first.receivePiece { _ in }
+      let end = try await first.receiveData { _ in }
       #expect(!end)
       return try await fetch(request(), over: connection)
     }
@@ -251,7 +251,7 @@ import Testing
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(request())
       var pieces = 0
-      while try await exchange.receivePiece({ _ in
+      while try await exchange.receiveData({ _ in
         pieces += 1
         connection.close()
         connection.close()
@@ -268,7 +268,7 @@ import Testing
     let running = world.run { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(request())
-      while try await exchange.receivePiece({ _ in connection.close() }) {}
+      while try await exchange.receiveData({ _ in connection.close() }) {}
     }
     peer.send(Self.response)
     world.settle()
@@ -334,9 +334,9 @@ import Testing
       return (count, other.transportError)
     }
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
-    world.turn(10)
+    world.tick(10)
     peer.send("hello")
-    world.turn(10)
+    world.tick(10)
     #expect(running.isOver)
     #expect(running.value?.0 == 5)
     #expect(running.value?.1 == .localMisuse(.exchangeRunning))
@@ -349,14 +349,14 @@ import Testing
       let old = try await connection.send(request())
       try await old.discardBody()
       // The end is returned again if the caller asks again.
-      let again = try await old.receivePiece { _ in }
+      let again = try await old.receiveData { _ in }
       #expect(!again)
       let new = try await connection.send(request())
       #expect(old.status == 0)
       #expect(old.headBytes.isEmpty)
       #expect(old.canceller == nil)
       do {
-        _ = try await old.receivePiece { _ in }
+        _ = try await old.receiveData { _ in }
         Issue.record("the old exchange read the new one's body")
       } catch {
         #expect(error as? TransportError == .localMisuse(.exchangeOver))
@@ -447,7 +447,7 @@ import Testing
       let exchange = try await connection.send(request(upgrade: true))
       #expect(exchange.status == 101)
       // HTTP is over: there is no body, and no other request can be made.
-      let more = try await exchange.receivePiece { _ in }
+      let more = try await exchange.receiveData { _ in }
       #expect(!more)
       #expect(!connection.isIdle)
       do {

@@ -256,12 +256,12 @@ func fetch(
       while !mayGoOn.value { await Task.yield() }
       return try await exchange.collectBody(bytesMax: 1 << 20).count
     }
-    world.turn(10)
+    world.tick(10)
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
-    world.turn(10)
+    world.tick(10)
     let receives = kernel.counts.receives
     peer.send(Array(repeating: 0, count: 100))
-    world.turn(10)
+    world.tick(10)
     #expect(kernel.counts.receives == receives)
     #expect(peer.unfetched == 100)
     mayGoOn.value = true

@@ -105,7 +105,7 @@ import Testing
           to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
         let until = deadline.map { loop.now.advanced(by: $0) } ?? .never
         let exchange = try await connection.send(request(), deadline: until)
-        while try await exchange.receivePiece({ piece in
+        while try await exchange.receiveData({ piece in
           for index in piece.indices { delivered.value.append(piece[index]) }
         }) {}
         return (nil, delivered.value)

@@ -18,19 +18,19 @@ import Testing
   /// Opens a connection, and returns its steps with the ports of the addresses.
   func open(_ addresses: [SocketAddress] = addresses, deadline: Duration? = nil) -> Running<[ConnectionStep]> {
     world.run { [world] in
-      let story = Shared<[ConnectionStep]>([])
+      let steps = Shared<[ConnectionStep]>([])
       let connection = try await Connection.open(
         to: addresses, on: world.loop, deadline: deadline.map { world.loop.now.advanced(by: $0) } ?? .never
       ) { event, _ in
         switch event {
-        case .connecting(let address): story.value.append(.connecting(address.port))
-        case .connectFailed(let address, let error): story.value.append(.failed(address.port, error))
-        case .connected(let address): story.value.append(.connected(address.port))
+        case .connecting(let address): steps.value.append(.connecting(address.port))
+        case .connectFailed(let address, let error): steps.value.append(.failed(address.port, error))
+        case .connected(let address): steps.value.append(.connected(address.port))
         default: break
         }
       }
       connection.close()
-      return story.value
+      return steps.value
     }
   }
 

@@ -18,7 +18,7 @@ import Testing
     return isResumed
   }
 
-  @Test(arguments: versions) func goesOn(version: TestServer.TLS.Version) async throws {
+  @Test(arguments: versions) func isOffered(version: TestServer.TLS.Version) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
     let client = try SecureClient(trusting: ca)

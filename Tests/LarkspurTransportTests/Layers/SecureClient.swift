@@ -62,7 +62,7 @@ final class SecureClient: @unchecked Sendable {
         try await connection.cancelledWithTask { () async throws(TransportError) in
           let exchange = try await connection.send(request("GET", target), deadline: until)
           outcome.status = exchange.status
-          while try await exchange.receivePiece({ outcome.body.append(copying: $0) }) {}
+          while try await exchange.receiveData({ outcome.body.append(copying: $0) }) {}
         }
       } catch {
         outcome.handshake = handshake.value

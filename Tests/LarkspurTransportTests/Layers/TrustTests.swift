@@ -358,7 +358,7 @@ import Testing
     let client = try SecureClient(trusting: ca)
     client.security.decideTrust = { _ in .trusted }
     let trust = try #require(await client.get(from: server).handshake?.trust)
-    #expect(!trust.result.isTrusted && trust.result.code != 0 && !trust.result.words.isEmpty)
+    #expect(!trust.result.isTrusted && trust.result.code != 0 && !trust.result.message.isEmpty)
     let anchors = [try Certificate.one(other.certificate)]
     let now = client.loop.kernel.date()
     func problem(_ host: String?, date: Int64, anchors: [Certificate]?) throws -> TLSError.Problem? {

@@ -30,7 +30,7 @@ import Testing
     for _ in 0..<100 {
       await loop.run { [loop] in
         let deadline = loop.now.advanced(by: .microseconds(100))
-        await Waiter.suspend { waiter in _ = loop.startTimer(deadline) { waiter.wake() } }
+        await TaskContinuation.suspend { continuation in _ = loop.startTimer(deadline) { continuation.resume() } }
         #expect(loop.kernel.now() >= deadline)
       }
     }

@@ -108,16 +108,16 @@ import Testing
   /// Deadlines that move on set no timer: the timer of an earlier deadline, which was met, serves the next one, too.
   @Test func deadlinesThatMoveOnSetNoTimer() {
     let running = exchanges(Array(repeating: .seconds(60), count: 10))
-    let alarms = kernel.counts.alarms
+    let timerChanges = kernel.counts.timerChanges
     for _ in 0..<5 {
       world.advance(by: .seconds(10))
       peer.send(Self.response)
       world.settle()
     }
-    #expect(kernel.counts.alarms == alarms)
+    #expect(kernel.counts.timerChanges == timerChanges)
     // The timer expires for a deadline that is long over, and is set for the present one.
     world.advance(by: .seconds(10))
-    #expect(kernel.counts.alarms == alarms + 1)
+    #expect(kernel.counts.timerChanges == timerChanges + 1)
     #expect(kernel.waitMilliseconds == 50_000)
     world.advance(by: .seconds(50) - .nanoseconds(1))
     #expect(!running.isOver)
@@ -128,10 +128,10 @@ import Testing
 
   @Test func aSoonerDeadlineSetsTheTimer() {
     let running = exchanges([.seconds(60), .seconds(5)])
-    let alarms = kernel.counts.alarms
+    let timerChanges = kernel.counts.timerChanges
     peer.send(Self.response)
     world.settle()
-    #expect(kernel.counts.alarms == alarms + 1)
+    #expect(kernel.counts.timerChanges == timerChanges + 1)
     #expect(kernel.waitMilliseconds == 5_000)
     world.advance(by: .seconds(5))
     #expect(running.transportError == .timedOut(.awaitingHead))
@@ -201,7 +201,7 @@ import Testing
         let connection = try await Connection.open(to: [address], on: world.loop)
         let exchange = try await connection.send(request())
         var received = 0
-        while try await exchange.receivePiece({
+        while try await exchange.receiveData({
           received += $0.count
           if order.value.last != index { order.value.append(index) }
         }) {}
@@ -222,7 +222,7 @@ import Testing
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(request(), deadline: world.loop.now.advanced(by: .seconds(1)))
-      _ = try await exchange.receivePiece { _ in world.kernel.advance(by: .seconds(2)) }
+      _ = try await exchange.receiveData { _ in world.kernel.advance(by: .seconds(2)) }
       try await exchange.discardBody()
     }
     world.settle()

@@ -101,7 +101,7 @@ import Testing
     let running = fetch([request(), request()], through: pool)
     world.settle()
     kernel.peer().send(PoolTests.response)
-    world.turn(3)
+    world.tick(3)
     kernel.peer().close()
     world.settle()
     kernel.peer(1).send(PoolTests.response)

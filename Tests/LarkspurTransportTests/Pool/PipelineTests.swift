@@ -294,10 +294,10 @@ import Testing
       try await pool.cancelledWithTask { scope in
         try await pool.exchange(request, with: pool.endpoint(for: PoolTests.route), in: scope) {
           exchange throws(TransportError) in
-          let isMore = try await exchange.receivePiece { _ in isRead.value = true }
-          let turn = world.loop.tickNumber
-          while world.loop.tickNumber < turn + 10 { await Task.yield() }
-          let isStillMore = try await exchange.receivePiece { _ in }
+          let isMore = try await exchange.receiveData { _ in isRead.value = true }
+          let tick = world.loop.tickNumber
+          while world.loop.tickNumber < tick + 10 { await Task.yield() }
+          let isStillMore = try await exchange.receiveData { _ in }
           #expect(isMore && !isStillMore && exchange.status == 200)
         }
       }
@@ -306,9 +306,9 @@ import Testing
     let early = isLate ? [] : fetch(["next"])
     world.settle()
     kernel.peer().send(Self.response("slow"))
-    while !isRead.value { world.turn() }
+    while !isRead.value { world.tick() }
     let next = early + (isLate ? fetch(["next"]) : [])
-    world.turn(3)
+    world.tick(3)
     kernel.peer().send(Self.response("next"))
     world.settle()
     #expect(slow.error == nil)

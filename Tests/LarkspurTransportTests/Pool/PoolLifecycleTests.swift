@@ -44,7 +44,7 @@ import Testing
     let socketsMax = Shared(0)
     kernel.beforeCalls { [kernel] _ in socketsMax.value = max(socketsMax.value, kernel.openSockets) }
     kernel.advance(by: .seconds(10))
-    world.turn(turns)
+    world.tick(turns)
     let second = tests.fetch(through: pool)
     world.settle()
     kernel.peer(1).send(PoolTests.response)

@@ -95,13 +95,13 @@ import Testing
     let slot = RequestSlot(of: pool)
     let endpoint = pool.endpoint(for: PoolTests.route)
     let outcome = world.start {
-      await Waiter.suspend { waiter in
-        #expect(pool.ask(for: endpoint, priority: 128, in: slot, for: Work { waiter.wake() }))
-        #expect(pool.asked(in: slot) == nil)
+      await TaskContinuation.suspend { continuation in
+        #expect(pool.requestConnection(to: endpoint, priority: 128, in: slot, for: Work { continuation.resume() }))
+        #expect(pool.obtainedConnection(in: slot) == nil)
       }
-      #expect(pool.asked(in: slot) != nil)
+      #expect(pool.obtainedConnection(in: slot) != nil)
       guard isWanted else {
-        pool.stopAsking(in: slot)
+        pool.withdrawRequest(in: slot)
         return 0
       }
       #expect(pool.sendNow(PoolRequest(request()), in: slot))

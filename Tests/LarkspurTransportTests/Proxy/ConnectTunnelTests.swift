@@ -110,10 +110,10 @@ import Testing
     world.settle()
     if isReset { peer.reset() } else { peer.close() }
     world.settle()
-    let place: ResponseError.Place =
+    let point: ResponseError.TruncationPoint =
       count == 0 ? .beforeHead : count < "HTTP/1.1 403 Forbidden\r\n".utf8.count ? .statusLine : .head
     let expected: TransportError =
-      isReset ? .connectionLost(.tunnelling, .connectionReset) : .badResponse(.truncated(place))
+      isReset ? .connectionLost(.tunnelling, .connectionReset) : .badResponse(.truncated(point))
     #expect(
       SOCKSTunnelTests.failure(.transport(expected), running.transportError), "\(String(describing: running.result))")
     // The connection had not been idle, so there is no second attempt.

@@ -186,8 +186,8 @@ import Testing
         host: "localhost", port: 443, security: security, via: route, on: loop)
       defer { connection.close() }
       // Without a request, the handshake's last flight leaves at the end of the tick.
-      let turn = loop.tickNumber
-      while loop.tickNumber == turn { await Task.yield() }
+      let tick = loop.tickNumber
+      while loop.tickNumber == tick { await Task.yield() }
       var lent = [loop.chunkBytesLent]
       try await connection.send(request("GET", "/bytes/100000")).discardBody()
       lent.append(loop.chunkBytesLent)

@@ -1,8 +1,0 @@
-/// An object that runs a closure when it is deallocated.
-final class Parting: @unchecked Sendable {
-  private let last: () -> Void
-
-  init(_ last: @escaping () -> Void) { self.last = last }
-
-  deinit { last() }
-}

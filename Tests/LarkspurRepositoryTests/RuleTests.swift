@@ -1,0 +1,241 @@
+import Foundation
+import TestKit
+import Testing
+
+/// The project's rules, as far as a text search can check them.
+@Suite(.ownThread) struct RuleTests {
+  static let sources = Repository.files(under: "Sources")
+  static let tests = Repository.files(under: "Tests")
+
+  /// The modules that each module may import. Imports point one way; adding a line here is a design decision.
+  static let imports: [String: Set<String>] = [
+    "LarkspurBytes": ["CLarkspurScan", "Synchronization"],
+    "LarkspurCoding": ["CLarkspurZlib"],
+    "LarkspurHTTP": ["LarkspurBytes"],
+    "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
+    "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
+    "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
+    "LarkspurTestServer": ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
+    "Larkspur": [
+      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
+      "LarkspurTLS", "LarkspurTransport", "Synchronization",
+    ],
+    "FoundationNetworking": ["Foundation", "Larkspur"],
+    "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
+    "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
+    "LarkspurCommand": [
+      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
+      "LarkspurTLS",
+      "LarkspurTestServer", "LarkspurTransport", "Synchronization",
+    ],
+  ]
+
+  @Test func importsPointOneWay() {
+    #expect(!Self.sources.isEmpty)
+    for file in Self.sources {
+      let allowed = Self.imports[file.module]
+      #expect(allowed != nil, "\(file.path): the module \(file.module) is not in the table")
+      for name in Self.importedModules(file) where allowed?.contains(name) == false {
+        Issue.record("\(file.path) imports \(name)")
+      }
+    }
+  }
+
+  static func importedModules(_ file: Repository.File) -> [String] {
+    file.code.compactMap { line in
+      let tokens = line.split(whereSeparator: \.isWhitespace)
+      // Matches `import X`, `public import X`, `@preconcurrency import struct X.Y`.
+      guard let index = tokens.firstIndex(of: "import"), index + 1 < tokens.count,
+        tokens[..<index].allSatisfy({ $0.hasPrefix("@") || ["public", "package", "internal", "private"].contains($0) })
+      else { return nil }
+      let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+      let name = kinds.contains(tokens[index + 1]) ? tokens[tokens.count - 1] : tokens[index + 1]
+      return String(name.prefix { $0 != "." })
+    }
+  }
+
+  // MARK: - C
+
+  /// No stored property has a C type. Clients do not see the C modules beneath these modules: a package that says
+  /// `import FoundationNetworking` has no module map for them. In a client, the compiler then omits a stored property
+  /// of a C type, often without an error, and the type has another size there.
+  @Test func noStoredPropertyIsOfC() {
+    var filesThatImportC = 0
+    for file in Self.sources where file.module != "LarkspurTestServer" {
+      let imports = file.code.filter { $0.contains("import CLarkspur") }
+      if imports.isEmpty { continue }
+      filesThatImportC += 1
+      #expect(imports.allSatisfy { $0.hasPrefix("@_implementationOnly import") }, "\(file.path)")
+      for line in file.code where Self.storesC(line) { Issue.record("\(file.path) stores a value of C: \(line)") }
+    }
+    #expect(filesThatImportC > 20)
+  }
+
+  @Test(arguments: [
+    ("  private let thread: pthread_t", true), ("  nonisolated(unsafe) let one: UnsafeMutablePointer<sem_t>", true),
+    ("  var stream = z_stream()", true), ("    package var list: [addrinfo] = []", true), ("  let folder: DIR?", true),
+    ("  case event(larkspur_event)", true), ("  public var context: SSL_CTX", true),
+    ("  private let number: Int32", false), ("  static let x = z_stream()", false), ("    let x = pthread_t()", false),
+    ("  private var stream: UnsafeMutablePointer<z_stream> { unsafe memory }", false),
+  ])
+  func whatStoresC(line: String, expected: Bool) { #expect(Self.storesC(line) == expected) }
+
+  /// Returns whether a line declares a stored property or case with a C type. A member of a type is indented by two
+  /// spaces, or has a modifier.
+  static func storesC(_ line: String) -> Bool {
+    let tokens = line.split(separator: " ")
+    let modifiers = tokens.prefix { word in
+      ["private", "package", "public", "internal", "final"].contains { word.hasPrefix($0) } || word.hasPrefix("@")
+        || word.hasPrefix("nonisolated")
+    }
+    guard let keyword = tokens.dropFirst(modifiers.count).first, ["let", "var", "case"].contains(keyword),
+      !modifiers.isEmpty || line.prefix(while: { $0 == " " }).count == 2, !line.contains("{")
+    else { return false }
+    return line.contains(
+      /\b[a-z][a-z0-9]*_[a-z0-9_]+\b|\b(sockaddr|addrinfo|timespec|stat|iovec|msghdr|dirent|DIR|FILE|(SSL|X509|EVP)\w*)\b/
+    )
+  }
+
+  /// The command's use of sessions shows what programs can do, so it uses the public API and nothing beneath. Of the
+  /// transport it may use the loop that the command's main thread runs.
+  @Test func theCommandsSessionsArePublic() {
+    let files = Self.sources.filter { $0.directory == "Sources/LarkspurCommand/Session" }
+    #expect(!files.isEmpty)
+    for file in files {
+      for name in Self.importedModules(file) where ["LarkspurHTTP", "LarkspurTLS"].contains(name) {
+        Issue.record("\(file.path) imports \(name)")
+      }
+    }
+  }
+
+  /// No source imports the module that Larkspur replaces, or the library beneath that module.
+  @Test func nobodyImportsFoundationNetworking() {
+    let files = Repository.files(under: "Sources", suffixes: [".swift", ".h", ".c", ".modulemap"])
+    for file in files {
+      for (number, line) in file.code.enumerated()
+      where line.contains("import FoundationNetworking") || line.contains("curl/") || line.contains("libcurl") {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  static let unsafeDirectorys: Set<String> = [
+    "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Unsafe",
+    "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
+    "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Unsafe", "Sources/AFNetworking/Unsafe",
+    "Sources/LarkspurCommand/Unsafe",
+  ]
+
+  @Test func unsafeHasItsRooms() {
+    for file in Self.sources where !Self.unsafeDirectorys.contains(file.directory) {
+      for (number, line) in file.code.enumerated() where line.hasWord("unsafe") {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  /// Maximum number of `unsafe` lines without an explanation, which is `Safe:` or `@unsafe` within the ten lines
+  /// before, on the line itself or on the next one. The numbers only fall.
+  static let unexplainedMax: [String: Int] = [
+    "Sources/LarkspurBytes/Scan": 29, "Sources/LarkspurBytes/Storage": 3, "Sources/LarkspurIO/Unsafe": 24,
+    "Sources/LarkspurCoding/Zlib": 1, "Sources/LarkspurTransport/Loop": 7,
+  ]
+
+  @Test func unsafeIsExplained() {
+    var unexplained: [String: [String]] = [:]
+    for file in Self.sources {
+      let lines = file.lines
+      for (number, line) in file.code.enumerated() where line.hasWord("unsafe") && !line.contains("@unsafe") {
+        let reach = lines[max(number - 10, 0)...min(number + 1, lines.count - 1)]
+        guard !reach.contains(where: { $0.contains("Safe:") || $0.contains("@unsafe") }) else { continue }
+        unexplained[file.directory, default: []].append("\(file.path):\(number + 1)")
+      }
+    }
+    for (directory, places) in unexplained {
+      #expect(places.count <= Self.unexplainedMax[directory, default: 0], "\(places.joined(separator: ", "))")
+    }
+  }
+
+  @Test(arguments: ["try!", "as!", "fatalError", "preconditionFailure", "precondition("])
+  func nothingTraps(word: String) {
+    for file in Self.sources {
+      for (number, line) in file.code.enumerated() where line.contains(word) {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  /// Declarations that are documented where they are required: members of Foundation's and Swift's protocols, and
+  /// delegate methods.
+  private static let documentedElsewhere = [
+    "override ", "static func ==", "func hash(into", "var description", "var debugDescription", "var customMirror",
+    "typealias ", "init?(coder", "func encode(with", "func copy(with", "func mutableCopy(with", "supportsSecureCoding",
+    "func makeAsyncIterator", "mutating func next", "ObjectiveC", "func urlSession(", "func urlSessionDidFinishEvents(",
+  ]
+
+  /// Every public declaration of the modules that programs import in place of others has a documentation comment.
+  @Test func publicDeclarationsHaveWords() {
+    let modules: Set<String> = ["Larkspur", "AFNetworking", "AFNetworkingXML"]
+    for file in Self.sources where modules.contains(file.module) {
+      for (number, line) in file.code.enumerated() {
+        let tokens = line.split(separator: " ")
+        let access = tokens.first { !$0.hasPrefix("@") }
+        guard access == "public" || access == "open", !tokens.contains("extension"), !tokens.contains("+="),
+          !Self.documentedElsewhere.contains(where: line.contains)
+        else { continue }
+        // Attributes and `//` comments may stand between the documentation and the declaration.
+        let above = file.lines[..<number].last { line in
+          let text = line.drop { $0 == " " }
+          return !text.hasPrefix("@") && (!text.hasPrefix("//") || text.hasPrefix("///"))
+        }
+        if above?.drop(while: { $0 == " " }).hasPrefix("///") != true {
+          Issue.record("\(file.path):\(number + 1): \(line)")
+        }
+      }
+    }
+  }
+
+  @Test func noTestSleeps() {
+    for file in Self.tests {
+      for (number, line) in file.code.enumerated() where ["sleep", "usleep", "nanosleep"].contains(where: line.hasWord)
+      {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
+  @Test func filesAreShort() {
+    for directory in ["Sources", "Tests", "Fuzz", "Benchmarks"] {
+      for file in Repository.files(under: directory) {
+        #expect(file.lines.count <= 600, "\(file.path) has \(file.lines.count) lines")
+      }
+    }
+  }
+
+  /// The entries that are allowed at the top level, and those that tools leave there.
+  static let topLevel: Set<String> = [
+    ".ci", ".editorconfig", ".gitignore", ".swift-format", "Benchmarks", "Fuzz", "LICENSE", "Package.swift",
+    "README.md", "Sources", "Tests",
+  ]
+  static let leftByTools: Set<String> = [
+    ".git", ".build", ".swiftpm", ".vscode", ".index-build", ".DS_Store", "Package.resolved",
+  ]
+
+  @Test func theTopLevelIsTidy() throws {
+    let names = Set(try FileManager.default.contentsOfDirectory(atPath: Repository.root.path))
+    #expect(names.subtracting(Self.topLevel).subtracting(Self.leftByTools) == [])
+  }
+
+  /// The command does not link libcurl: the names of the libraries that a program links are text in its file. The
+  /// command's own messages about them lack the `.so`.
+  @Test func theCommandLinksNoCurl() throws {
+    let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+    let command = program.deletingLastPathComponent().appending(path: "larkspur")
+    let data = try Data(contentsOf: command)
+    // The search finds a name that is there.
+    #expect(data.firstRange(of: Data("libc.so".utf8)) != nil)
+    for library in ["libcurl.so", "libFoundationNetworking.so"] {
+      #expect(data.firstRange(of: Data(library.utf8)) == nil, "\(command.path) needs \(library)")
+    }
+  }
+}
