@@ -67,7 +67,9 @@ let package = Package(
     .target(name: "AFNetworkingXML", dependencies: ["AFNetworking", "Larkspur"], swiftSettings: settings),
     .target(
       name: "LarkspurTestServer",
-      dependencies: ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO"],
+      dependencies: [
+        "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      ],
       swiftSettings: settings),
     .executableTarget(
       name: "LarkspurCommand",

@@ -15,7 +15,10 @@ import Testing
     "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
     "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
-    "LarkspurTestServer": ["CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "Synchronization"],
+    "LarkspurTestServer": [
+      "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "Synchronization",
+    ],
     "Larkspur": [
       "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS", "LarkspurTransport", "Synchronization",

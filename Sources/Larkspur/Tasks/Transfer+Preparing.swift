@@ -39,7 +39,7 @@ extension Transfer {
       return nil
     } catch {
       if let response = machine.redirection { keepRedirection(response) }
-      if case .schemeUnsupported = error, machine.mayBeLocal, Self.isLocal(url) { return .localLoad(url) }
+      if case .schemeUnsupported = error, machine.mayBeLocal, live == nil, Self.isLocal(url) { return .localLoad(url) }
       throw unloadable(url, error)
     }
   }

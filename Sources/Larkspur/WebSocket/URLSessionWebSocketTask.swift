@@ -198,7 +198,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 extension URLSessionWebSocketTask {
   /// The messages of the server, up to the Close. Not on Darwin.
   ///
-  /// The sequence ends when the WebSocket has been closed by either side, and throws the error of ``receive()-5nl9t`` otherwise.
+  /// The sequence ends when the WebSocket has been closed by either side, and throws the error of ``receive()`` otherwise.
   /// Each step is one `receive`, so several readers share the messages.
   public var messages: Messages { Messages(task: self) }
 

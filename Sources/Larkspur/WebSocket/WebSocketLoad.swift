@@ -53,7 +53,8 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     // From here on only the time limit of the resource counts.
     transfer.stopIdleTime()
     let connection = WebSocketConnection(over: tunnel, agreement, settings)
-    transfer.notifyWebSocket { session, task, delegate in
+    // No call of `send` or `receive` returns before the delegate has been notified.
+    await transfer.notifyWebSocket { session, task, delegate in
       delegate.urlSession(session, webSocketTask: task, didOpenWithProtocol: agreement.subprotocol)
     }
     connection.start()
@@ -69,7 +70,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
         guard initiator == .peer || !$0.isClosedHere else { return }
         ($0.closeCode, $0.closeReason) = (code, reason)
       }
-      transfer.notifyWebSocket { session, task, delegate in
+      await transfer.notifyWebSocket { session, task, delegate in
         delegate.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
       }
     case .failed(let error, let cause)?:
@@ -119,15 +120,15 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
 }
 
 extension Transfer {
-  /// Calls the delegate of a WebSocket task, without waiting.
+  /// Calls the delegate of a WebSocket task, and returns when the call has returned.
   fileprivate func notifyWebSocket(
     _ call: @escaping @Sendable (URLSession, URLSessionWebSocketTask, any URLSessionWebSocketDelegate) -> Void
-  ) {
-    guard hasDelegate else { return }
-    calls.post { session, task, delegate in
-      guard let task = task as? URLSessionWebSocketTask, let delegate = delegate as? any URLSessionWebSocketDelegate
-      else { return }
+  ) async {
+    guard let task = task as? URLSessionWebSocketTask else { return }
+    await calls.notify { session, delegate in
+      guard let delegate = delegate as? any URLSessionWebSocketDelegate else { return false }
       call(session, task, delegate)
+      return true
     }
   }
 }

@@ -85,6 +85,7 @@ public enum Scan {
         }
         index += 16
       }
+      // Safe: as above.
       while index < end, unsafe !isLineEnd(raw[index]) { index += 1 }
     }
     return index

@@ -1,11 +1,12 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurTestServer
 
 extension DemoPart {
   /// A WebSocket whose server sends each message back. Both sides close it at the end.
   static let webSocketEcho = DemoPart("A WebSocket that echoes") { stage in
-    let server = try SocketServer { try $0.echo() }
+    let server = try WebSocketServer { try $0.echo() }
     defer { server.stop() }
     guard let url = URL(string: server.url("/echo")) else { throw DemoFailure("the server has no URL") }
     let session = URLSession(configuration: .ephemeral)

@@ -5,7 +5,7 @@ import LarkspurTLS
 import Synchronization
 
 /// A WebSocket server on the loopback interface, with a thread for each connection.
-package final class SocketServer: Sendable {
+package final class WebSocketServer: Sendable {
   /// A request that is no opening handshake, or a message that is too large.
   package struct Refusal: Error {}
 
@@ -31,16 +31,20 @@ package final class SocketServer: Sendable {
 
   /// Starts a server on a free port.
   ///
-  /// - Parameter serve: Called for each connection behind its opening handshake, on the connection's thread. The
-  ///   connection ends when the closure returns or throws.
-  package init(_ serve: @escaping @Sendable (Conversation) throws -> Void) throws(Errno) {
+  /// - Parameters:
+  ///   - compression: The parameters of permessage-deflate to agree on if the client offers it, or `nil` for none.
+  ///   - serve: Called for each connection behind its opening handshake, on the connection's thread. The
+  ///     connection ends when the closure returns or throws.
+  package init(
+    compression: WebSocketCompression? = nil, _ serve: @escaping @Sendable (Conversation) throws -> Void
+  ) throws(Errno) {
     listener = try BlockingListener(address: .loopback(port: 0))
     port = listener.port
     try SystemThread(name: "socket-server") { [self] in
       while let socket = try? listener.accept() {
         sockets.withLock { $0.append(socket) }
         let thread = try? SystemThread(name: "socket") {
-          if let conversation = try? Conversation(socket) { try? serve(conversation) }
+          if let conversation = try? Conversation(socket, compression) { try? serve(conversation) }
           socket.shutDown()
         }
         thread?.detach()
@@ -67,14 +71,16 @@ package final class SocketServer: Sendable {
     /// Received bytes, parsed up to `position`.
     private var bytes: [UInt8] = []
     private var position = 0
-    private var parser = WebSocketFrameParser(role: .server, allowsCompression: false)
+    private var parser: WebSocketFrameParser
 
-    /// Answers the opening handshake: with the first subprotocol that the client offers, and without compression.
-    fileprivate init(_ socket: BlockingSocket) throws {
+    /// Answers the opening handshake: with the first subprotocol that the client offers.
+    fileprivate init(_ socket: BlockingSocket, _ compression: WebSocketCompression?) throws {
       self.socket = socket
+      parser = WebSocketFrameParser(role: .server, allowsCompression: compression != nil)
       try readHead()
       let offer = try WebSocketOffer(fields: values)
-      let agreement = WebSocketAgreement(subprotocol: offer.protocols.first)
+      let agreement = WebSocketAgreement(
+        subprotocol: offer.protocols.first, compression: offer.compressions.isEmpty ? nil : compression)
       guard let answer = offer.responseFields(agreement, sha1: { MessageDigest.of($0, .sha1) }) else { throw Refusal() }
       let lines = answer.map { "\($0.name): \($0.value)\r\n" }.joined()
       try socket.send(Array("HTTP/1.1 101 Switching Protocols\r\n\(lines)\r\n".utf8))
