@@ -37,6 +37,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   /// - Parameters:
   ///   - minBytes: The number of bytes to wait for; at least one byte is waited for in any case. Fewer bytes come only at the end
   ///     of the stream.
+  ///   - maxBytes: Maximum number of bytes.
   ///   - timeout: In seconds; 0 for no limit. A read whose time is up fails with `URLError.timedOut`, and its bytes go to
   ///     the next read.
   ///   - completionHandler: Called with the bytes, whether the server has closed its side behind them, and the error.
@@ -62,10 +63,14 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     return (operation.data, operation.isAtEnd)
   }
 
-  /// Writes all of `data`. The handler is called when the kernel has taken the bytes, which does not mean that the server has.
+  /// Writes all of `data`.
   ///
-  /// - Parameter timeout: In seconds; 0 for no limit. A write whose time is up before its first byte was sent is
-  ///   dropped; any other one is sent to its end, because a part of it would spoil the stream.
+  /// - Parameters:
+  ///   - data: The bytes.
+  ///   - timeout: In seconds; 0 for no limit. A write whose time is up before its first byte was sent is dropped; any
+  ///     other one is sent to its end, because a part of it would spoil the stream.
+  ///   - completionHandler: Called when the kernel has taken the bytes, which does not mean that the server has, or with
+  ///     the error.
   open func write(
     _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) {
