@@ -72,6 +72,8 @@ final class EventSourceConnection {
     } catch {
       return gaveUp(number, error)
     }
+    // A cancelled reader makes no connection.
+    if Task.isCancelled { return left(number) }
     // The head has the request's timeout, and the stream has its own.
     let idleTime = configuration.idleTimeout?.wholeNanoseconds ?? .max
     let bytes = source.session.unstartedBytes(for: request, idleTime: idleTime)
@@ -79,6 +81,7 @@ final class EventSourceConnection {
     source.setInterrupt(number) { task.cancel() }
     do {
       let response = try await bytes.response()
+      if Task.isCancelled { return left(number) }
       self.response = response
       let parser = EventStreamParser(limits: configuration.limits, lastEventID: lastEventID)
       reader = EventReader(bytes.makeAsyncIterator().reader, parser)

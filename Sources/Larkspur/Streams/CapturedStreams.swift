@@ -16,9 +16,9 @@ final class CapturedStreams: ByteStreamUser, LoopCallback, @unchecked Sendable {
   private let outgoing = BoundBuffer(capacity: bufferSize)
   private var isSendingClosed = false
 
-  /// The program's streams. They are not open yet.
-  private(set) lazy var input: InputStream = BoundInputStream(incoming)
-  private(set) lazy var output: OutputStream = BoundOutputStream(outgoing)
+  /// Returns the program's streams, once. They are not open yet, and nothing but the program keeps them: its release
+  /// closes them.
+  func makeStreams() -> (InputStream, OutputStream) { (BoundInputStream(incoming), BoundOutputStream(outgoing)) }
 
   init(over tunnel: Tunnel) {
     stream = ByteStream(over: tunnel)

@@ -27,6 +27,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private var heldBack: [StreamOperation] = []
   /// Bytes of a read that timed out. The next read gets them first.
   private var unread = Data()
+  /// Whether the owner has been told to take the connection over.
+  private var isHandingOver = false
   private var hasReadEnd = false
   private var isReadClosed = false
   private var isWriteClosed = false
@@ -51,6 +53,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   func use(_ tunnel: Tunnel) {
     let stream = ByteStream(over: tunnel)
     self.stream = stream
+    isHandingOver = false
     stream.start(for: self)
     let held = heldBack
     heldBack = []
@@ -164,7 +167,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
       end(nil)
       return report(.end(nil))
     }
-    if reads.isEmpty, writes.isEmpty, let first = heldBack.first, let stream, stream.unsentBytes == 0 {
+    if !isHandingOver, reads.isEmpty, writes.isEmpty, let first = heldBack.first, let stream, stream.unsentBytes == 0 {
+      isHandingOver = true
       switch first.kind {
       case .startSecureConnection: report(.secure)
       case .captureStreams: report(.capture)
@@ -201,7 +205,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   }
 
   /// The number of bytes with which a read is complete. A read of any minimum waits for a byte, unless it wants none.
-  private static func enough(_ min: Int, _ max: Int) -> Int { Swift.min(Swift.max(min, 1), Swift.max(max, 0)) }
+  private static func enough(_ min: Int, _ max: Int) -> Int { Swift.min(Swift.max(min, 1), max) }
 
   /// Finishes the reads that need no bytes from the connection.
   private func advanceReads() {

@@ -119,8 +119,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
   }
 
   private func capture(_ tunnel: Tunnel, _ transfer: Transfer) async {
-    let streams = CapturedStreams(over: tunnel)
-    let box = UncheckedSendable((streams.input, streams.output))
+    let box = UncheckedSendable(CapturedStreams(over: tunnel).makeStreams())
     let task = transfer.task as? URLSessionStreamTask
     await transfer.calls.notify { session, delegate in
       guard let delegate = delegate as? any URLSessionStreamDelegate, let task else { return false }

@@ -45,7 +45,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
     completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
   ) {
-    begin(.read(min: minBytes, max: maxBytes), timeout: timeout) {
+    begin(.read(min: max(minBytes, 0), max: max(maxBytes, 0)), timeout: timeout) {
       completionHandler($0.failure == nil ? $0.data : nil, $0.isAtEnd, $0.failure)
     }
   }
@@ -58,7 +58,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   public func readData(
     ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval
   ) async throws -> (Data?, Bool) {
-    let operation = StreamOperation(.read(min: minBytes, max: maxBytes), timeout: timeout, through: gate)
+    let operation = StreamOperation(
+      .read(min: max(minBytes, 0), max: max(maxBytes, 0)), timeout: timeout, through: gate)
     try await operation.run()
     return (operation.data, operation.isAtEnd)
   }

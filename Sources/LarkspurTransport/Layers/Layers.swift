@@ -146,7 +146,7 @@ enum Layers: ~Copyable {
     }
   }
 
-  /// Sends `close_notify` if the kernel takes it at once. Receiving continues.
+  /// Queues `close_notify` with TLS. Receiving continues.
   func endSending(to channel: Channel) {
     switch self {
     case .secured(let tls): tls.state.endSending(to: channel)

@@ -224,14 +224,12 @@ struct TLSLayer: ~Copyable {
     releaseIdleChunks()
   }
 
-  /// Sends `close_notify` behind everything else, if the kernel takes it at once, and nothing after it.
+  /// Queues `close_notify`, and sends as much of it as the kernel takes. The owner sends no data after it.
   mutating func endSending(to channel: Channel) {
     guard !hasStoppedSending, !hasFailed else { return }
     makeRoom()
     engine.shutDown(&outgoing)
     _ = try? sendOutgoing(to: channel)
-    hasStoppedSending = true
-    outer?.stopSending()
   }
 
   /// Sends `close_notify` if the kernel takes it at once; there is no wait for it.

@@ -43,8 +43,12 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     var isInStep = false
     var hasEnded = false
     var hasStoppedSending = false
+    /// Whether bytes have been written since the user heard that the output is drained.
+    var owesDrained = false
     /// Whether the sending side is closed once the output is empty.
     var closesSending = false
+    /// Whether TLS has announced the end of the output.
+    var hasAnnouncedEnd = false
     var user: (any ByteStreamUser)?
   }
 
@@ -70,7 +74,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     tunnel.channel.begin(exchange: .max, deadline: .never)
   }
 
-  /// The number of bytes that have been written and not sent.
+  /// The number of bytes that have been written and not handed to TLS or to the kernel.
   public var unsentBytes: Int { loopBound.state.output.byteCount }
 
   /// Whether the kernel takes no bytes for now, or more bytes wait than are received at once.
@@ -91,6 +95,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   public func write(_ bytes: [UInt8]) {
     guard !isClosed, !loopBound.state.hasStoppedSending, !loopBound.state.closesSending else { return }
     loopBound.state.output.append(bytes)
+    loopBound.state.owesDrained = true
     step()
   }
 
@@ -199,8 +204,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   private func send(to channel: Channel) {
     guard !isClosed, !loopBound.state.hasStoppedSending else { return }
-    let hadOutput = !loopBound.state.output.isEmpty
-    if hadOutput || loopBound.state.layers.sendingState.hasOutput, channel.isWritable {
+    if !loopBound.state.output.isEmpty || loopBound.state.layers.sendingState.hasOutput, channel.isWritable {
       do throws(TLSLayer.Failure) {
         _ = try loopBound.state.layers.send(&loopBound.state.output, to: channel)
       } catch {
@@ -211,14 +215,24 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
         return
       }
     }
-    guard loopBound.state.output.isEmpty else { return }
-    if hadOutput { loopBound.state.user?.outputDrained() }
-    if loopBound.state.closesSending, loopBound.state.output.isEmpty, !isClosed {
-      loopBound.state.hasStoppedSending = true
-      loopBound.state.layers.endSending(to: channel)
-      channel.closeSending()
+    guard isAllSent else { return }
+    if loopBound.state.owesDrained {
+      loopBound.state.owesDrained = false
+      loopBound.state.user?.outputDrained()
     }
+    guard loopBound.state.closesSending, !isClosed, isAllSent else { return }
+    if !loopBound.state.hasAnnouncedEnd {
+      loopBound.state.hasAnnouncedEnd = true
+      loopBound.state.layers.endSending(to: channel)
+      // The kernel may not have taken `close_notify` yet.
+      guard isAllSent else { return }
+    }
+    loopBound.state.hasStoppedSending = true
+    channel.closeSending()
   }
+
+  /// Whether the kernel has taken everything, the bytes that TLS has encrypted included.
+  private var isAllSent: Bool { loopBound.state.output.isEmpty && !loopBound.state.layers.sendingState.hasOutput }
 
   // MARK: - Receiving
 

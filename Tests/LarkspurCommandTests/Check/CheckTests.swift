@@ -204,7 +204,7 @@ import Testing
   }
 
   @Test func everyTargetOfOursIsKnown() throws {
-    let root = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+    let root = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
     #expect(try Set(FileManager.default.contentsOfDirectory(atPath: root + "/Sources")) == OwnModules.names)
   }
 }

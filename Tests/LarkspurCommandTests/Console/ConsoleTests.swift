@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test func theDocumentationHasTheTable() throws {
-    let root = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+    let root = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
     let page = String(
       decoding: try OpenFile(reading: root + "/Sources/Larkspur/Larkspur.docc/Command.md").readToEnd(), as: UTF8.self)
     let rows = ExitStatus.explained.map { "| \($0.status.rawValue) | \($0.meaning) |\n" }.joined()
