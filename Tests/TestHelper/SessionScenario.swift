@@ -132,6 +132,10 @@ func runSessionScenario(_ arguments: [String]) async throws {
     guard arguments.count == 3, let data = FileManager.default.contents(atPath: arguments[2]),
       let chain = TLSCertificate.read(data)
     else { throw Failure.wrongArguments }
+    // The dispatch library opens its descriptors with the first timer, and ends a process in which it cannot.
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().asyncAfter(deadline: .now()) { continuation.resume() }
+    }
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Failure("no limit") }
     let usual = limit.rlim_cur
