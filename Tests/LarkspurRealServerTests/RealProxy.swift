@@ -75,7 +75,7 @@ final class RealProxy {
   }
 
   /// Files in a directory of their own that every user can read, whichever the proxy runs as.
-  final class Files {
+  final class Files: Sendable {
     let directory: URL
 
     init() throws {

@@ -28,23 +28,12 @@ struct HTTPBin: Sendable {
   }
 
   /// Throws in CI if Python or the packages are not available; elsewhere cancels the test with a message.
-  init() throws {
-    switch Self.running {
-    case .success(let running): port = running.port
-    case .failure(let error):
-      guard ProcessInfo.processInfo.environment["CI"] == nil else { throw error }
-      FileHandle.standardError.write(Data("skipped: httpbin cannot be installed: \(error)\n".utf8))
-      try Test.cancel("httpbin cannot be installed")
-    }
-  }
+  init() throws { port = try PythonPackages.require(Self.running, "httpbin").port }
 
   private static func start() throws -> Running {
     let directory = FileManager.default.temporaryDirectory.appending(path: "larkspur-httpbin-\(UUID().uuidString)")
     do {
-      try ServerProcess.run("/usr/bin/env", ["python3", "-m", "venv", directory.path])
-      let python = directory.path + "/bin/python"
-      try ServerProcess.run(
-        python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"] + packages)
+      let python = try PythonPackages.install(packages, in: directory)
       // More threads than kept connections, because each connection occupies a thread.
       let server = try ServerProcess(
         python,
