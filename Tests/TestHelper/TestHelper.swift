@@ -16,6 +16,7 @@ import Foundation
   }
 
   private static let commands: [(name: String, command: Command)] = [
+    ("autobahn", .suspending(runAutobahn)),
     ("cache-writer", .suspending(runCacheWriter)),
     ("connectivity", .suspending(runConnectivity)),
     ("cookie-writer", .blocking(runCookieWriter)),
