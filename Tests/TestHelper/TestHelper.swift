@@ -22,6 +22,7 @@ import Foundation
     ("cookie-writer", .blocking(runCookieWriter)),
     ("descriptor-shortage", .suspending(runDescriptorShortage)),
     ("handshake-leaks", .suspending(runHandshakeLeaks)),
+    ("idle-sockets", .suspending(runIdleSockets)),
     ("memory-errors", .blocking(runMemoryErrors)),
     ("multipart-footprint", .suspending(runMultipartFootprint)),
     ("races", .suspending(runRaces)),
