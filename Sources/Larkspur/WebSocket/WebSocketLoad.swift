@@ -11,6 +11,8 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   private let settings: WebSocketTaskSettings
   private var handshake: WebSocketHandshake?
   private var agreement: WebSocketAgreement?
+  /// The error of calls on a conversation that has failed.
+  private var callError: (any Error)?
 
   var beginsWithRequest: Bool { true }
 
@@ -74,6 +76,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
         delegate.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
       }
     case .failed(let error, let cause)?:
+      callError = Self.error(for: error, cause)
       settings.read {
         guard !$0.isClosedHere else { return }
         $0.closeCode = error.closeCode.map { .init($0) } ?? .abnormalClosure
@@ -83,7 +86,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     }
   }
 
-  func ended(_ failure: (any Error)?) { gate.close(failure ?? Self.notConnected) }
+  func ended(_ failure: (any Error)?) { gate.close(callError ?? failure ?? Self.notConnected) }
 
   // MARK: - Errors
 

@@ -85,6 +85,9 @@ import Testing
       }
     }
     #expect(outcome.messages == attack.messages)
+    // A call that comes later fails like those that waited.
+    let late = await receiveAll(outcome.task).1
+    #expect(late.domain == outcome.error.domain && late.code == outcome.error.code)
     #expect(outcome.error.domain == NSPOSIXErrorDomain)
     #expect(outcome.error.code == attack.error.map { Int($0.rawValue) })
     let code = attack.answer.map { $0 == 0 ? [] : [UInt8($0 >> 8), UInt8($0 & 0xff)] }
