@@ -14,16 +14,16 @@ public let AFEventSourceErrorDomain = "com.alamofire.networking.event-source.err
 /// }
 /// ```
 ///
-/// A source connects when it is created, as in AFRocketClient; the first ``open()`` after that changes nothing. Off the
-/// main queue, ``init(request:opens:)`` leaves time for properties and listeners. When the connection ends, the source
-/// connects again, with the field `Last-Event-ID`. The work is done by `URLSessionEventSource`, which documents the errors
-/// and statuses after which the source connects again, and the delays. An open source stays in memory until ``close()``,
-/// or until it fails or the server ends it, also if the program has no reference to it.
+/// A source connects when it is created, as in AFRocketClient; the first ``open()`` after that changes nothing. Use
+/// ``init(request:opens:)`` to set properties and listeners before the first event. When the connection ends, the source
+/// connects again, with the field `Last-Event-ID`. The work is done by `URLSessionEventSource`, which documents the
+/// errors and statuses after which the source connects again, and the delays. An open source stays in memory until
+/// ``close()``, or until it fails or the server ends it, also if the program has no reference to it.
 ///
-/// Safe to use from any thread. The listeners and the delegate are called on ``completionQueue``, which is the main queue
-/// by default, one call after another. The source reads the next event when the calls for the one before have returned: a
-/// slow program slows the server down. In a program whose main thread does not serve the main queue, set a completion
-/// queue.
+/// Safe to use from any thread. The listeners and the delegate are called on ``completionQueue``, which is the main
+/// queue by default, one call after another. The source reads the next event when the calls for the one before have
+/// returned: a slow program slows the server down. In a program whose main thread does not serve the main queue, set a
+/// completion queue.
 ///
 /// The source keeps its listeners when it is closed. A listener that uses the source captures it weakly, or the program
 /// removes the listener.
@@ -92,8 +92,8 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   /// How long the source waits before it connects again, in seconds, until the server sets another time. 3 by default,
   /// and at most a day.
   ///
-  /// Failures in a row double the time, up to a minute. A new value counts from the next connection on, and replaces the
-  /// server's.
+  /// Failures in a row double the time, up to a minute. A new value counts from the next connection on, and replaces
+  /// the server's.
   open var retryInterval: TimeInterval {
     get { details.read { $0.retryInterval } }
     set { details.read { $0.retryInterval = newValue } }
@@ -267,12 +267,6 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
   /// Creates a source of this class with the same request.
   private func blank() -> AFEventSource? {
-    guard type(of: self) != AFEventSource.self else { return nil }
-    let archiver = NSKeyedArchiver(requiringSecureCoding: false)
-    encode(with: archiver)
-    archiver.finishEncoding()
-    guard let unarchiver = try? NSKeyedUnarchiver(forReadingFrom: archiver.encodedData) else { return nil }
-    unarchiver.requiresSecureCoding = false
-    return type(of: self).init(coder: unarchiver)
+    type(of: self) == AFEventSource.self ? nil : recoded()
   }
 }

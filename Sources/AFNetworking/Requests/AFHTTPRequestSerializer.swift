@@ -240,13 +240,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, @unchec
 
   /// Creates an object of this class. Its settings are not defined.
   func blank() -> AFHTTPRequestSerializer? {
-    if type(of: self) == AFHTTPRequestSerializer.self { return AFHTTPRequestSerializer() }
-    let archiver = NSKeyedArchiver(requiringSecureCoding: false)
-    encode(with: archiver)
-    archiver.finishEncoding()
-    guard let unarchiver = try? NSKeyedUnarchiver(forReadingFrom: archiver.encodedData) else { return nil }
-    unarchiver.requiresSecureCoding = false
-    return type(of: self).init(coder: unarchiver)
+    type(of: self) == AFHTTPRequestSerializer.self ? AFHTTPRequestSerializer() : recoded()
   }
 }
 

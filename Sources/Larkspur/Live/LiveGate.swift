@@ -71,15 +71,10 @@ final class LiveGate: Sendable {
   /// Fails the operations that wait, and all later ones.
   func close(_ error: any Error) {
     let operations = state.withLock { state -> [LiveOperation] in
-      switch state {
-      case .waiting(let operations):
-        state = .closed(error)
-        return operations
-      case .open:
-        state = .closed(error)
-        return []
-      case .closed: return []
-      }
+      if case .closed = state { return [] }
+      defer { state = .closed(error) }
+      if case .waiting(let operations) = state { return operations }
+      return []
     }
     for operation in operations { operation.refuse(error) }
   }

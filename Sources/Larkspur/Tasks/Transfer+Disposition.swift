@@ -1,7 +1,7 @@
 import Foundation
 import LarkspurTransport
 
-/// The disposition of a response: the data task continues, ends, or becomes a download.
+/// The disposition of a response: the data task continues, ends, or becomes a download or a stream.
 extension Transfer {
   func decideDisposition(of response: URLResponse) async throws(URLError) {
     guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
@@ -35,13 +35,7 @@ extension Transfer {
     stopIdleTime()
     live = new.load(over: tunnel)
     takeOver(old, by: new)
-    await calls.notify { session, delegate in
-      guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
-      return old.methodProbe.isImplemented(by: delegate) {
-        delegate.urlSession(session, dataTask: old, didBecome: new)
-        return true
-      }
-    }
+    await notifyOfReplacement(of: old) { $1.urlSession($0, dataTask: old, didBecome: new) }
   }
 
   /// A new download task takes the place of the data task, and the delegate is notified.
@@ -49,11 +43,18 @@ extension Transfer {
     guard let old = task as? URLSessionDataTask else { return }
     let new = URLSessionDownloadTask(core, request: old.originalRequest, output: .delegate)
     takeOver(old, by: new)
+    await notifyOfReplacement(of: old) { $1.urlSession($0, dataTask: old, didBecome: new) }
+  }
+
+  /// Notifies the delegate that another task has taken the place of `old`.
+  private func notifyOfReplacement(
+    of old: URLSessionDataTask, _ call: @escaping @Sendable (URLSession, any URLSessionDataDelegate) -> Void
+  ) async {
     await calls.notify { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // The default implementation of the method reports the old task.
       return old.methodProbe.isImplemented(by: delegate) {
-        delegate.urlSession(session, dataTask: old, didBecome: new)
+        call(session, delegate)
         return true
       }
     }

@@ -1,21 +1,19 @@
 import Foundation
 import LarkspurBytes
-import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
-import Synchronization
 
-/// The connection of a WebSocket task, from the end of the opening handshake to the end of the connection. It belongs to
-/// its loop.
+/// The connection of a WebSocket task, from the end of the opening handshake to the end of the connection. It belongs
+/// to its loop.
 ///
 /// Theory of operation. The connection performs the actions of a `WebSocketMachine`. Received bytes are parsed where
-/// they lie, and collected into one message. While a complete message waits for its `receive`, nothing is received: TCP's
-/// flow control slows the server down. Pings are not answered in that time either.
+/// they lie, and collected into one message. While a complete message waits for its `receive`, nothing is received:
+/// TCP's flow control slows the server down. Pings are not answered in that time either.
 ///
-/// The object outlives the task for a moment: when both sides have said Close, or the conversation has failed, the
-/// owner hears of it at once, and the object waits for the server to close the connection (RFC 6455 7.1.1).
+/// The object outlives the task for a moment: when both sides have sent a Close, or the conversation has failed, the
+/// object reports the end at once, and waits for the server to close the connection (RFC 6455 7.1.1).
 final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
-  /// How the conversation ended.
+  /// The end of a conversation.
   enum End: Sendable {
     /// Both sides have sent a Close.
     case closed(WebSocketClose, startedBy: WebSocketMachine.Initiator)
@@ -242,14 +240,14 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   // MARK: - The stream
 
-  /// Bytes are wanted unless a message waits for its `receive`. Without a conversation the end of the stream is waited
-  /// for.
+  /// Bytes are wanted unless a message waits for its `receive`. After the conversation, bytes are received up to the end
+  /// of the stream, and discarded.
   var wantsBytes: Bool { message == nil || !machine.readsFrames }
 
   func received(_ bytes: Span<UInt8>) -> Int {
     var consumed = 0
-    assembler.messageBytesMax = settings.machine.messageBytesMax
     machine.settings = settings.machine
+    assembler.messageBytesMax = machine.settings.messageBytesMax
     while wantsBytes, machine.readsFrames {
       do throws(WebSocketFrameError) {
         let event = try parser.next(in: bytes, consumed: &consumed)

@@ -93,27 +93,31 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   /// The error of a call on a WebSocket that is closed, as on Darwin.
   static var notConnected: any Error { posix(.ENOTCONN, "The WebSocket is closed.") }
 
-  /// The error of the calls that a failed conversation ends. A message that is too large, and a server that breaks the
-  /// protocol, have Darwin's codes.
+  /// The error of the calls that a failed conversation ends.
   static func error(for error: WebSocketError, _ cause: TransportError?) -> any Error {
-    switch error {
-    case .messageTooBig: posix(.EMSGSIZE, "\(error)")
-    case .frameInvalid, .closeTooShort, .closeCodeInvalid, .invalidUTF8, .compressionInvalid, .dataUnsupported:
-      posix(.EPROTO, "\(error)")
-    case .endedWithoutClose, .pongTimedOut, .closeTimedOut, .internalInconsistency: urlError(for: error, cause)
-    }
+    posixError(for: error) ?? urlError(for: error, cause)
   }
 
   /// The error of a task whose conversation has failed.
   private static func urlError(for error: WebSocketError, _ cause: TransportError?) -> URLError {
     switch error {
-    case .messageTooBig:
-      .make(.dataLengthExceedsMaximum, "\(error)", underlying: posix(.EMSGSIZE, "\(error)"))
+    case .messageTooBig: .make(.dataLengthExceedsMaximum, "\(error)", underlying: posixError(for: error))
     case .frameInvalid, .closeTooShort, .closeCodeInvalid, .invalidUTF8, .compressionInvalid, .dataUnsupported:
-      .make(.badServerResponse, "\(error)", underlying: posix(.EPROTO, "\(error)"))
+      .make(.badServerResponse, "\(error)", underlying: posixError(for: error))
     case .pongTimedOut, .closeTimedOut: .make(.timedOut, "\(error)")
     case .endedWithoutClose: cause.map { URLError($0, url: nil) } ?? .make(.networkConnectionLost, "\(error)")
     case .internalInconsistency: .make(.unknown, "\(error)")
+    }
+  }
+
+  /// Returns an error with Darwin's code for a message that is too large, or for a server that breaks the protocol, and
+  /// `nil` for any other failure.
+  private static func posixError(for error: WebSocketError) -> (any Error)? {
+    switch error {
+    case .messageTooBig: posix(.EMSGSIZE, "\(error)")
+    case .frameInvalid, .closeTooShort, .closeCodeInvalid, .invalidUTF8, .compressionInvalid, .dataUnsupported:
+      posix(.EPROTO, "\(error)")
+    case .endedWithoutClose, .pongTimedOut, .closeTimedOut, .internalInconsistency: nil
     }
   }
 

@@ -63,7 +63,7 @@ package struct SocketOptions: Hashable, Sendable {
     other bytes are shown in hexadecimal, and control characters in a text as \\x1b.
 
     At the end of standard input the WebSocket is closed with code 1000, on Ctrl-C with 1001. Messages are shown until
-    the server has closed its side.
+    the server has closed its side. A line or a message may have 64 MiB.
 
           --binary              Send each line as a binary message, whatever its bytes.
           --ping S              Send a ping every S seconds, and give up when nothing comes for S seconds after it.

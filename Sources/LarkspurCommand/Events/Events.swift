@@ -7,8 +7,8 @@ import LarkspurTransport
 /// `larkspur events`: writes the events of an event stream as lines, by the public API of `URLSession` alone.
 ///
 /// `URLSessionEventSource` connects again when a connection ends. With `--no-reconnect` the bytes of one response are
-/// read in its place. Either way the next event is read when the one before has been written, so a slow output slows the
-/// server down.
+/// read in its place. Either way the next event is read when the one before has been written, so a slow output slows
+/// the server down.
 struct Events {
   private let options: EventsOptions
   private let log: EventsLog?
@@ -80,7 +80,7 @@ struct Events {
     configuration.lastEventID = options.lastEventID
     if let log {
       let wait = configuration.wait
-      configuration.prepare = { log.tellTry($0) }
+      configuration.prepare = { log.writeTry($0) }
       configuration.wait = { delay in
         log.writeWait(delay)
         try await wait(delay)
@@ -99,7 +99,7 @@ struct Events {
       request.setValue("no-store", forHTTPHeaderField: "Cache-Control")
     }
     if let id = options.lastEventID, !id.isEmpty { request.setValue(id, forHTTPHeaderField: "Last-Event-ID") }
-    log?.tellTry(request)
+    log?.writeTry(request)
     let (bytes, response) = try await session.bytes(for: request)
     guard let response = response as? HTTPURLResponse else { return nil }
     if response.statusCode == 204 { return nil }

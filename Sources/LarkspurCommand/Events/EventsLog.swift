@@ -24,8 +24,8 @@ final class EventsLog: NSObject, URLSessionTaskDelegate, Sendable {
     self.start = start
   }
 
-  /// Tells of a request that is about to be sent.
-  func tellTry(_ request: URLRequest) {
+  /// Writes a request that is about to be sent.
+  func writeTry(_ request: URLRequest) {
     let number = tries.withLock { tries in
       tries += 1
       return tries

@@ -4,13 +4,13 @@ import LarkspurBytes
 import LarkspurIO
 import LarkspurTransport
 
-/// `larkspur socket`: opens a WebSocket by the public API of `URLSession` alone, and connects it with standard input and
-/// standard output.
+/// `larkspur socket`: opens a WebSocket by the public API of `URLSession` alone, and connects it with standard input
+/// and standard output.
 ///
-/// Three tasks share the main thread. One receives: it writes each message before it asks for the next, so a slow output
-/// slows the server down. One sends what `SocketInput` reads, and asks for the next line when the kernel has taken the
-/// message. One sends pings. The first determines the end: it receives up to the server's Close, also after this side
-/// has sent its own. A signal therefore cancels none of the tasks, and only sends the Close.
+/// Three tasks share the main thread. One receives: it writes each message before it asks for the next, so a slow
+/// output slows the server down. One sends what `SocketInput` reads, and asks for the next line when the kernel has
+/// taken the message. One sends pings. The first determines the end: it receives up to the server's Close, also after
+/// this side has sent its own. A signal therefore cancels none of the tasks, and only sends the Close.
 struct Socket {
   /// Maximum size in bytes of a message in either direction, because each is held as a whole.
   static let messageBytesMax = 64 << 20
@@ -140,7 +140,8 @@ struct Socket {
     return nil
   }
 
-  /// Sends a ping after each interval, once the pong of the one before has come. The task itself fails if a pong is late.
+  /// Sends a ping after each interval, once the pong of the one before has come. The task itself fails if a pong is
+  /// late.
   private func sendPings(over task: URLSessionWebSocketTask, every interval: Duration) async {
     do {
       while true {

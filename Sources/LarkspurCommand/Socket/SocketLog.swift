@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurBytes
 import LarkspurIO
 
-/// Writes the story of a WebSocket to standard error, for `-v`:
+/// Writes the events of a WebSocket to standard error, for `-v`:
 ///
 /// ```
 /// > GET ws://127.0.0.1:8080/
@@ -25,17 +25,17 @@ struct SocketLog: Sendable {
 
   func write(_ message: String) { Console.write(message, after: now.duration(since: start)) }
 
-  func tellOpening(of task: URLSessionWebSocketTask, protocol name: String?) {
-    tellHandshake(of: task)
+  func writeOpening(of task: URLSessionWebSocketTask, protocol name: String?) {
+    writeHandshake(of: task)
     let subprotocol = name.map { "with the subprotocol \($0)" } ?? "without a subprotocol"
     let extensions = (task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Sec-WebSocket-Extensions")
     let compression = extensions.map { "with \(Format.visible($0.utf8))" } ?? "without compression"
     write("the WebSocket is open, \(subprotocol), \(compression)")
   }
 
-  /// Tells of an opening handshake that has failed.
-  func tellRefusal(of task: URLSessionTask) {
-    tellHandshake(of: task)
+  /// Writes that an opening handshake has failed.
+  func writeRefusal(of task: URLSessionTask) {
+    writeHandshake(of: task)
     write("the WebSocket has not opened")
   }
 
@@ -46,7 +46,7 @@ struct SocketLog: Sendable {
     }
   }
 
-  private func tellHandshake(of task: URLSessionTask) {
+  private func writeHandshake(of task: URLSessionTask) {
     if let request = task.originalRequest { SessionLog.write(request) }
     if let response = task.response as? HTTPURLResponse { SessionLog.write(response) }
   }

@@ -15,7 +15,7 @@ enum SocketOutcome {
       case .normalClosure, .goingAway, .noStatusReceived, nil: return
       default:
         throw CommandFailure(
-          .closedWithError, "\(peer): the server closed the WebSocket with \(end.close?.words ?? "")")
+          .closedWithError, "\(peer): the server closed the WebSocket with \(end.close?.message ?? "")")
       }
     }
     var failure = SessionFailure(error, url: url, settings, isLate: isLate).failure

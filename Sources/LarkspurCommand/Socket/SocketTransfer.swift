@@ -86,7 +86,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
   ) {
     state.withLock { $0.isOpened = true }
-    log?.tellOpening(of: webSocketTask, protocol: `protocol`)
+    log?.writeOpening(of: webSocketTask, protocol: `protocol`)
   }
 
   func urlSession(
@@ -95,7 +95,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   ) {
     let close = Close(code: closeCode, reason: reason ?? Data())
     state.withLock { $0.close = close }
-    log?.write("received Close \(close.words)")
+    log?.write("received Close \(close.message)")
   }
 
   func urlSession(
@@ -108,14 +108,14 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let response = task.response as? HTTPURLResponse
     let end = state.withLock { End(error: error, close: $0.close, isOpened: $0.isOpened, response: response) }
-    if !end.isOpened { log?.tellRefusal(of: task) }
+    if !end.isOpened { log?.writeRefusal(of: task) }
     completion.set(end)
   }
 }
 
 extension SocketTransfer.Close {
   /// The code and the reason, for messages.
-  var words: String {
+  var message: String {
     let number = code == .noStatusReceived ? "without a code" : "\(code.rawValue)"
     return reason.isEmpty ? number : "\(number) \"\(Format.visible(reason))\""
   }

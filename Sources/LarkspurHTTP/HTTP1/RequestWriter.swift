@@ -243,7 +243,8 @@ public enum ChunkedEncoder {
   }
 }
 
-private func isToken(_ text: String) -> Bool {
+/// Whether a text is a token (RFC 9110 5.6.2).
+func isToken(_ text: String) -> Bool {
   let span = text.utf8Span.span
   return !span.isEmpty && Scan.endOfToken(in: span, from: 0, to: span.count) == span.count
 }

@@ -184,8 +184,3 @@ private func trimmed(_ text: String) -> String {
   else { return "" }
   return String(text[first...last])
 }
-
-private func isToken(_ text: String) -> Bool {
-  let span = text.utf8Span.span
-  return !span.isEmpty && Scan.endOfToken(in: span, from: 0, to: span.count) == span.count
-}
