@@ -61,8 +61,8 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     set { fields.read { $0.event = newValue } }
   }
 
-  /// The identifier, or `nil` if there is none. An event of an event source without an identifier of its own has that of
-  /// the latest event before.
+  /// The identifier, or `nil` if there is none. An event of an event source without an identifier of its own has that
+  /// of the latest event before.
   open var identifier: String! {
     get { fields.read { $0.identifier } }
     set { fields.read { $0.identifier = newValue } }
@@ -81,8 +81,8 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     set { fields.read { $0.retry = newValue } }
   }
 
-  /// The fields that the protocol does not define. Empty for the events of an event source, which ignores these fields as
-  /// the standard says. ``AFServerSentEventResponseSerializer`` keeps them.
+  /// The fields that the protocol does not define. Empty for the events of an event source, which ignores these fields
+  /// as the standard says. ``AFServerSentEventResponseSerializer`` keeps them.
   open var userInfo: [AnyHashable: Any]! {
     get { fields.read { $0.userInfo } }
     set { fields.put(newValue, at: \.userInfo) }

@@ -10,8 +10,8 @@ struct EventSourceRoute: Sendable {
   /// The route of sources that belong to no manager.
   static let standard = EventSourceRoute(session: session)
 
-  /// The number of connections to one host. An open source never gives its connection back, so this is also the number of
-  /// sources that can be open.
+  /// The number of connections to one host. An open source never gives its connection back, so this is also the number
+  /// of sources that can be open.
   private static let connectionsPerHostMax = 1000
 
   private static let session: URLSession = {

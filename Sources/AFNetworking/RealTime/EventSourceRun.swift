@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// One opening of an event source, from `open()` to its end. A task reads the events of a `URLSessionEventSource`, which
-/// connects as often as that takes.
+/// One opening of an event source, from `open()` to its end. A task reads the events of a `URLSessionEventSource`,
+/// which connects as often as that takes.
 ///
 /// ```
 ///   start -> [connecting -> open -> event ... -> connecting -> ...] -> closed | failed

@@ -49,7 +49,7 @@ final class EventSourceConnection {
       case .wait(let delay): action = await wait(number, delay, isolation: actor)
       case .finish:
         reader = nil
-        // The reader's cancellation and not the source's end.
+        // The reader was cancelled, and the source has not ended.
         if Task.isCancelled, source.readyState != .closed { throw URLError.make(.cancelled, url: source.request.url) }
         return nil
       case .fail(let failure):

@@ -3,8 +3,8 @@ import Foundation
 extension URLSessionEventSource {
   /// The events of a source.
   ///
-  /// Nothing is read ahead: a slow reader slows the server down. Cancelling the reader's task closes the connection, and
-  /// throws `URLError.cancelled`, as loads of sessions do.
+  /// Nothing is read ahead: a slow reader slows the server down. Cancelling the reader's task closes the connection,
+  /// and throws `URLError.cancelled`, as loads of sessions do.
   public struct Events: AsyncSequence, Sendable {
     public typealias Element = ServerSentEvent
 

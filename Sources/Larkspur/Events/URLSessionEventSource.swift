@@ -18,8 +18,8 @@ import Synchronization
 /// with `Last-Event-ID`, after a network error, the end of the stream, and the statuses in
 /// ``Configuration/retriedStatuses``. The events end without an error when the server answers with status 204 or the
 /// program calls ``close()``. They end with an error for any other status (`.badServerResponse`), another type than
-/// `text/event-stream` (`.badServerResponse`), and errors that another try would not mend, such as a certificate that is
-/// not trusted.
+/// `text/event-stream` (`.badServerResponse`), and errors that another try would not mend, such as a certificate that
+/// is not trusted.
 ///
 /// Usable from any thread. One loop at a time reads the events: a new one takes over, and the one before ends. When a
 /// loop is left, the connection closes; the next loop connects again with the latest ID.

@@ -171,8 +171,9 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   ///
   /// Reads of the stream may block, because it has a thread of its own. If the task ends during a read, the stream is
   /// closed after the read. If the stream is of a class of the program's own and the read takes longer than one second,
-  /// the stream is closed from another thread, and its `close()` has to end the read. A ``URLSessionNonblockingInputStream`` is
-  /// never closed during a read, and needs no thread of its own if its reads do not wait.
+  /// the stream is closed from another thread, and its `close()` has to end the read. A
+  /// ``URLSessionNonblockingInputStream`` is never closed during a read, and needs no thread of its own if its reads do
+  /// not wait.
   public var httpBodyStream: InputStream? {
     get { if case .stream(let stream) = storage.body { stream } else { storage.dataStream } }
     set { change { $0.body = newValue.map { .stream($0) } ?? .none } }

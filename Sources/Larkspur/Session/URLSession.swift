@@ -44,8 +44,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     case allow = 1
     /// Writes the content to a file. A download task takes the place of this task.
     case becomeDownload = 2
-    /// Passes the connection to the program. A stream task takes the place of this task, and begins with the bytes behind the
-    /// response's head, as they come from the server.
+    /// Passes the connection to the program. A stream task takes the place of this task, and begins with the bytes
+    /// behind the response's head, as they come from the server.
     case becomeStream = 3
   }
 

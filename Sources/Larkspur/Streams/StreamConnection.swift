@@ -6,11 +6,11 @@ import LarkspurTransport
 /// The connection of a stream task. It belongs to its loop.
 ///
 /// Theory of operation. Reads are performed one after another, and so are writes, each beside the other. Bytes are
-/// received only while a read wants them, so that TCP's flow control reaches the program. `closeRead` waits for the reads before
-/// it, `closeWrite` for the writes before it. `startSecureConnection` and `captureStreams` wait for all operations
-/// before them, and hold back all operations behind them.
+/// received only while a read wants them, so that TCP's flow control reaches the program. `closeRead` waits for the
+/// reads before it, `closeWrite` for the writes before it. `startSecureConnection` and `captureStreams` wait for all
+/// operations before them, and hold back all operations behind them.
 final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
-  /// What the owner does next.
+  /// The owner's next step.
   enum Event: Sendable {
     /// TLS begins: all operations before it are complete.
     case secure

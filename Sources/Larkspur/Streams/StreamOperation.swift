@@ -14,7 +14,7 @@ final class StreamOperation: LiveOperation, @unchecked Sendable {
   }
 
   let kind: Kind
-  /// How long the operation may take, or `nil` if it may take any time.
+  /// The time limit of the operation, or `nil` for none.
   let timeout: Duration?
 
   // These belong to the loop until the operation is finished.

@@ -2,8 +2,8 @@ import Foundation
 import LarkspurHTTP
 import LarkspurTransport
 
-/// A task for a stream of bytes without HTTP: a TCP connection to a host and port, through the session's proxies, with or
-/// without TLS.
+/// A task for a stream of bytes without HTTP: a TCP connection to a host and port, through the session's proxies, with
+/// or without TLS.
 ///
 /// The connection is opened when the task is first resumed. Operations may be called before that. Reads are performed
 /// one after another in the order of their calls, and so are writes; a read and a write may be in progress at the same
@@ -12,8 +12,8 @@ import LarkspurTransport
 /// The task is complete when both directions are closed, with `error` `nil`, or when the connection has failed. Until
 /// then its session keeps it. The request's time limit counts while the connection is opened and during the TLS
 /// handshake; after that only the limits of the operations and the resource's limit
-/// (``URLSessionConfiguration/timeoutIntervalForResource``) count. Completion handlers are called on the delegate queue.
-/// For any thread.
+/// (``URLSessionConfiguration/timeoutIntervalForResource``) count. Completion handlers are called on the delegate
+/// queue. For any thread.
 ///
 /// ```swift
 /// let task = session.streamTask(withHostName: "example.org", port: 79)
@@ -35,11 +35,11 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   /// Reads at least `minBytes` and at most `maxBytes` bytes.
   ///
   /// - Parameters:
-  ///   - minBytes: The number of bytes to wait for; at least one byte is waited for in any case. Fewer bytes come only at the end
-  ///     of the stream.
+  ///   - minBytes: The number of bytes to wait for; at least one byte is waited for in any case. Fewer bytes come only
+  ///     at the end of the stream.
   ///   - maxBytes: Maximum number of bytes.
-  ///   - timeout: In seconds; 0 for no limit. A read whose time is up fails with `URLError.timedOut`, and its bytes go to
-  ///     the next read.
+  ///   - timeout: In seconds; 0 for no limit. A read whose time is up fails with `URLError.timedOut`, and its bytes go
+  ///     to the next read.
   ///   - completionHandler: Called with the bytes, whether the server has closed its side behind them, and the error.
   open func readData(
     ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
@@ -70,8 +70,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   ///   - data: The bytes.
   ///   - timeout: In seconds; 0 for no limit. A write whose time is up before its first byte was sent is dropped; any
   ///     other one is sent to its end, because a part of it would spoil the stream.
-  ///   - completionHandler: Called when the kernel has taken the bytes, which does not mean that the server has, or with
-  ///     the error.
+  ///   - completionHandler: Called when the kernel or TLS has taken the bytes, which does not mean that the server has,
+  ///     or with the error.
   open func write(
     _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) {
@@ -100,7 +100,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   open func startSecureConnection() { begin(.startSecureConnection) }
 
   /// Closes the secure connection: sends `close_notify` once everything has been written, as ``closeWrite()`` does.
-  /// A connection does not return to plain text, on Darwin neither.
+  /// As on Darwin, a connection does not return to plain text.
   open func stopSecureConnection() { closeWrite() }
 
   private func begin(

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// Updates that a delegate has not been notified of yet, and that do not hold the task up. At most one call is on its way to the
-/// delegate: if the delegate is slower than the network, its next call covers more.
+/// Updates that a delegate has not been notified of yet, and that do not hold the task up. At most one call is on its
+/// way to the delegate: if the delegate is slower than the network, its next call covers more.
 final class CoalescedUpdates<Update: Mergeable>: Sendable {
   private struct State {
     var updates: [Update] = []

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The delegate of one call of an async function: data, an upload or a download. Besides challenges, redirections and metrics it is
-/// notified of the response and its content, as in FoundationNetworking. No call holds the task up: the caller gets the result in
-/// any case, after these calls, as it does after the one with the metrics.
+/// The delegate of one call of an async function: data, an upload or a download. Besides challenges, redirections and
+/// metrics it is notified of the response and its content, as in FoundationNetworking. No call holds the task up: the
+/// caller gets the result in any case, after these calls, as it does after the one with the metrics.
 final class PerCallDelegate {
   private unowned let transfer: Transfer
   private let data: (any URLSessionDataDelegate)?

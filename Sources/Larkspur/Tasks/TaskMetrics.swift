@@ -4,7 +4,8 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// What a delegate learns of a load in numbers. Made for a load that has a delegate when it is set running. It belongs to the loop.
+/// What a delegate learns of a load in numbers. Made for a load that has a delegate when it is set running. It belongs
+/// to the loop.
 final class TaskMetrics {
   private unowned let transfer: Transfer
   /// When the load was set running.
@@ -22,7 +23,8 @@ final class TaskMetrics {
     }
     for (index, metrics) in tries.enumerated() {
       let isLast = index == tries.count - 1
-      // The length of a stream is not known beforehand; and a request that a redirection has turned into a GET has no body.
+      // The length of a stream is not known beforehand; and a request that a redirection has turned into a GET has no
+      // body.
       let bodyBytes = metrics.requestBodyBytes == 0 ? 0 : expectedToSend < 0 ? sent : expectedToSend
       transactions.append(
         URLSessionTaskTransactionMetrics(

@@ -13,9 +13,9 @@ import Synchronization
 ///                 '------------- redirection, credential, another part ------------'
 /// ```
 ///
-/// `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server sends. A load that
-/// needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the stages again from
-/// there.
+/// `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server
+/// sends. A load that needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the
+/// stages again from there.
 extension Transfer {
   enum Stage {
     case created

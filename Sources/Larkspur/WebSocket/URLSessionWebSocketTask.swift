@@ -3,11 +3,11 @@ import LarkspurHTTP
 
 /// A WebSocket (RFC 6455): a connection over which client and server send each other messages.
 ///
-/// The task is made for a `ws` or `wss` URL, and opens when it is first resumed. The opening handshake is an HTTP request: the
-/// session's cookies, credentials, challenges, proxies (always by CONNECT), pins and time limits apply, and redirections
-/// are followed. A server that answers it with another status than 101, or wrongly, fails the task with
-/// `URLError.badServerResponse`; ``URLSessionTask/response`` shows the answer. `send` and `receive` may be called before the
-/// handshake is complete.
+/// The task is made for a `ws` or `wss` URL, and opens when it is first resumed. The opening handshake is an HTTP
+/// request: the session's cookies, credentials, challenges, proxies (always by CONNECT), pins and time limits apply,
+/// and redirections are followed. A server that answers it with another status than 101, or wrongly, fails the task
+/// with `URLError.badServerResponse`; ``URLSessionTask/response`` shows the answer. `send` and `receive` may be called
+/// before the handshake is complete.
 ///
 /// Messages are received only while they are wanted: besides the message that waits for the next `receive`, nothing is
 /// read from the server, and pings that it sends meanwhile are answered later. So call `receive` again after each
@@ -103,8 +103,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   private let gate = LiveGate()
   private let settings = WebSocketTaskSettings()
 
-  /// Maximum size of a received message in bytes, after decompression; 1 MiB by default. A larger message fails the task:
-  /// the server gets a Close with ``CloseCode-swift.enum/messageTooBig``, and `receive` fails with `EMSGSIZE` of
+  /// Maximum size of a received message in bytes, after decompression; 1 MiB by default. A larger message fails the
+  /// task: the server gets a Close with ``CloseCode-swift.enum/messageTooBig``, and `receive` fails with `EMSGSIZE` of
   /// `NSPOSIXErrorDomain`. Nothing of the message is kept.
   open var maximumMessageSize: Int {
     get { settings.machine.messageBytesMax }
@@ -113,13 +113,15 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
   /// The reason why the WebSocket was closed: the code of ``cancel(with:reason:)``, or the server's, or the one with
   /// which a violation of the protocol was answered; ``CloseCode-swift.enum/abnormalClosure`` if the connection was
-  /// lost; ``CloseCode-swift.enum/invalid`` as long as it is open.
+  /// lost; ``CloseCode-swift.enum/invalid`` while it is open, and if it was
+  /// cancelled or never opened.
   open var closeCode: CloseCode { settings.read { $0.closeCode } }
 
   /// The text or the bytes that came with ``closeCode-swift.property``, or `nil` if there are none.
   open var closeReason: Data? { settings.read { $0.closeReason } }
 
-  /// Whether compression is offered to the server. Set it before the first `resume()`. Not on Darwin, which never offers it.
+  /// Whether compression is offered to the server. Set it before the first `resume()`. Not on Darwin, which never
+  /// offers it.
   open var offersCompression: Bool {
     get { settings.read { $0.offersCompression } }
     set { settings.read { $0.offersCompression = newValue } }
@@ -139,8 +141,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     set { settings.read { $0.machine.pongTimeout = newValue > 0 ? Duration(interval: newValue) : nil } }
   }
 
-  /// Sends a ping, and calls the handler when the pong has come, or with an error when the connection is over. Pongs are
-  /// read together with messages: see the type's description.
+  /// Sends a ping, and calls the handler when the pong has come, or with an error when the connection is over. Pongs
+  /// are read together with messages: see the type's description.
   open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
     begin(.ping) { pongReceiveHandler($0.failure) }
   }
@@ -149,8 +151,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   open func sendPing() async throws { try await WebSocketOperation(.ping, through: gate).run() }
 
   /// Closes the WebSocket: sends a Close behind the messages that have been sent before. The task is complete when the
-  /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake. A
-  /// code that may not be sent is left out (RFC 6455 7.4), and a reason is cut behind 123 bytes.
+  /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake;
+  /// a task that was never resumed is cancelled. A code that may not be sent is left out (RFC 6455 7.4), and a reason is
+  /// cut behind 123 bytes.
   open func cancel(with closeCode: CloseCode, reason: Data?) {
     settings.read {
       guard $0.closeCode == .invalid else { return }
@@ -160,13 +163,13 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     if isUnbegun { cancel() }
   }
 
-  /// Sends a message, and returns when the kernel has taken it. Cancelling the Swift task ends the wait with
+  /// Sends a message, and returns when the kernel or TLS has taken it. Cancelling the Swift task ends the wait with
   /// `CancellationError`; the message is sent all the same.
   public func send(_ message: Message) async throws {
     try await WebSocketOperation(.send(message), through: gate).run()
   }
 
-  /// Sends a message. The handler is called when the kernel has taken it, or with an error.
+  /// Sends a message. The handler is called when the kernel or TLS has taken it, or with an error.
   public func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
     begin(.send(message)) { completionHandler($0.failure) }
   }
@@ -198,8 +201,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 extension URLSessionWebSocketTask {
   /// The messages of the server, up to the Close. Not on Darwin.
   ///
-  /// The sequence ends when the WebSocket has been closed by either side, and throws the error of ``receive()`` otherwise.
-  /// Each step is one `receive`, so several readers share the messages.
+  /// The sequence ends when the WebSocket has been closed by either side, and throws the error of ``receive()``
+  /// otherwise. Each step is one `receive`, so several readers share the messages.
   public var messages: Messages { Messages(task: self) }
 
   /// See ``messages``.

@@ -2,7 +2,7 @@ import Foundation
 import LarkspurHTTP
 import Synchronization
 
-/// What a program sets on a WebSocket task, and what the task shows of its end. For any thread.
+/// The settings of a WebSocket task, and its close code and reason. For any thread.
 final class WebSocketTaskSettings: Sendable {
   struct Values {
     var machine = WebSocketSettings()

@@ -1,7 +1,7 @@
 @_implementationOnly import CLarkspurScan
 
-/// Searches for the end of tokens, field values and lines, 16 bytes at a time. A test compares the results with those of
-/// a plain loop over `isToken`, `isFieldValueByte` and `isLineEnd`.
+/// Searches for the end of tokens, field values and lines, 16 bytes at a time. A test compares the results with those
+/// of a plain loop over `isToken`, `isFieldValueByte` and `isLineEnd`.
 public enum Scan {
   /// Returns the index of the first byte in `start..<end` that is not a token character (RFC 9110 5.6.2), or `end`.
   public static func endOfToken(in bytes: Span<UInt8>, from start: Int, to end: Int) -> Int {

@@ -21,8 +21,8 @@ public enum Base64 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Decodes base64 in its canonical form: with padding, without white space, and with unused bits of zero, so that each
-  /// value has one text.
+  /// Decodes base64 in its canonical form: with padding, without white space, and with unused bits of zero, so that
+  /// each value has one text.
   ///
   /// - Returns: The bytes, or `nil` if the text is not canonical base64.
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
@@ -30,8 +30,8 @@ public enum Base64 {
     return bytes
   }
 
-  /// Decodes base64 as leniently as browsers do ("forgiving-base64 decode" of the WHATWG Infra Standard): white space is
-  /// skipped, padding may be missing, and left-over bits may be set.
+  /// Decodes base64 as leniently as browsers do ("forgiving-base64 decode" of the WHATWG Infra Standard): white space
+  /// is skipped, padding may be missing, and left-over bits may be set.
   ///
   /// - Returns: The bytes, or `nil` if the text is not base64.
   public static func decodeForgiving(_ text: some Sequence<UInt8>) -> [UInt8]? {

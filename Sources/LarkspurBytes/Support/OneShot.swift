@@ -41,7 +41,8 @@ public final class OneShot<Value: Sendable>: Sendable {
     state.withLock { state in if case .settled(let value) = state { value } else { nil } }
   }
 
-  /// Suspends until the value is set or given up. Only one task may await it. Cancelling the task does not end the wait.
+  /// Suspends until the value is set or given up. Only one task may await it. Cancelling the task does not end the
+  /// wait.
   ///
   /// - Returns: The value, or `nil` if `giveUp()` was called.
   @inlinable public func get() async -> Value? {

@@ -1,7 +1,7 @@
 /// Keys with their costs, in the order of their last use.
 ///
-/// Each operation takes constant time: the order is a doubly linked list in an array. Performance: inlinable, because code
-/// for any key looks up the key's hash at run time.
+/// Each operation takes constant time: the order is a doubly linked list in an array. Performance: inlinable, because
+/// code for any key looks up the key's hash at run time.
 public struct RecencyLedger<Key: Hashable & Sendable>: Sendable {
   @usableFromInline struct Link: Sendable {
     @usableFromInline var key: Key

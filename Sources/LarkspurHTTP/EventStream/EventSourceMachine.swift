@@ -1,8 +1,8 @@
 /// Decides when an event source connects, with which ID, and when it ends (WHATWG HTML, sections 9.2.2 and 9.2.3).
 ///
-/// Theory of operation. The owner reports facts; each fact has one action as its answer, which the owner carries out and
-/// reports the outcome of. The machine remembers the latest event ID, the reconnection time and the number of failures
-/// since the latest event.
+/// Theory of operation. The owner reports facts; each fact has one action as its answer, which the owner carries out
+/// and reports the outcome of. The machine remembers the latest event ID, the reconnection time and the number of
+/// failures since the latest event.
 ///
 /// ```
 ///            start                200 and the type is right

@@ -1,4 +1,4 @@
-/// Why a conversation failed after its handshake.
+/// The reason why a conversation failed after its handshake.
 package enum WebSocketError: Error, Hashable, Sendable {
   // Violations by the peer.
 

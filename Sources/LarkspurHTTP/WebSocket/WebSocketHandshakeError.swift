@@ -1,4 +1,4 @@
-/// Why an opening handshake failed.
+/// The reason why an opening handshake failed.
 package enum WebSocketHandshakeError: Error, Hashable, Sendable {
   // Misuse by the caller. Nothing is sent.
 

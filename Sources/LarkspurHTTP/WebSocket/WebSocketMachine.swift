@@ -4,9 +4,9 @@ import LarkspurBytes
 ///
 /// Theory of operation. The owner parses received bytes with `WebSocketFrameParser`, passes each event to `received`,
 /// and carries out each action before the next event: the ranges of `deliver` are those of the event's bytes. The owner
-/// writes frames, collects messages with `WebSocketMessageAssembler`, and reports the errors of parser, decompressor and
-/// assembler to `failed`. From then on `readsFrames` is `false`, and the owner skips what is left of the message, an
-/// `endMessage` of the same event included. `deadline` says when to call `timerFired`.
+/// writes frames, collects messages with `WebSocketMessageAssembler`, and reports the errors of parser, decompressor
+/// and assembler to `failed`. From then on `readsFrames` is `false`, and the owner skips what is left of the message,
+/// an `endMessage` of the same event included. `deadline` says when to call `timerFired`.
 ///
 /// ```
 ///            close (write)                    Close received (complete)

@@ -1,7 +1,7 @@
 /// Limits and times of a WebSocket conversation.
 package struct WebSocketSettings: Hashable, Sendable {
-  /// Maximum size of a received message in bytes, after decompression. A frame that exceeds the limit fails the
-  /// connection before its payload is read.
+  /// Maximum size of a received message in bytes, after decompression. An uncompressed frame that exceeds the limit
+  /// fails the connection before its payload is read.
   package var messageBytesMax: Int
   /// The time for the whole closing handshake, up to the end of the peer's stream.
   package var closeTimeout: Duration

@@ -10,8 +10,8 @@ import LarkspurTLS
 /// channel and polls again. Bytes are therefore received only on demand, and TCP's flow control passes the demand on to
 /// the server. `ExchangeMachine` decides whether the connection stays open.
 ///
-/// The core is a value inside `Connection`, held by `LoopBound`. No user code runs during a step: the observer's events,
-/// and the pieces of a body, are handed out after the step.
+/// The core is a value inside `Connection`, held by `LoopBound`. No user code runs during a step: the observer's
+/// events, and the pieces of a body, are handed out after the step.
 struct ConnectionCore: ~Copyable {
   enum Step {
     /// The requested part is there.

@@ -16,7 +16,7 @@ public struct TaskContinuation: Sendable {
   @inlinable
   init(_ continuation: UnsafeContinuation<Void, Never>) { unsafe self.continuation = continuation }
 
-  /// Suspends the task until the continuation is resumed. `keep` stores it.
+  /// Suspends the task until its continuation is resumed. `keep` stores the continuation.
   ///
   /// Performance: `withUnsafeContinuation` looks up its executor before it suspends, and its caller does so again
   /// afterwards. A task on a loop is on the right executor already. The older form omits the first look-up, 3 % of a

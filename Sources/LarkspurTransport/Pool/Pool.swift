@@ -38,7 +38,7 @@ public final class Pool: @unchecked Sendable {
     fileprivate var id: PoolMachine.RequestID?
     /// The task that waits for the connection, if it has suspended.
     fileprivate var continuation: TaskContinuation?
-    /// The callback to run in place of waking a task.
+    /// The callback to run in place of resuming a task.
     fileprivate var work: (any LoopCallback)?
     /// The record of the failed dial that the request waited for.
     fileprivate var failedDial: DialRecord?
@@ -444,7 +444,7 @@ public final class Pool: @unchecked Sendable {
   // MARK: - Decisions
 
   private func perform() {
-    // Tasks and callbacks that are woken here run later, so they add no actions to this list.
+    // Tasks and callbacks that are resumed here run later, so they add no actions to this list.
     var index = 0
     while index < loopBound.state.actions.count {
       perform(loopBound.state.actions[index])

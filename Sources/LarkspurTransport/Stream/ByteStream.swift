@@ -240,7 +240,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     while !isClosed, !loopBound.state.hasEnded || loopBound.state.input.count > 0 {
       if loopBound.state.input.count > 0, wantsBytes { lend() }
       guard !isClosed else { return }
-      // What is left is what the user does not want now, and is offered first.
+      // The user does not want the remaining bytes now. The next call offers them first.
       if loopBound.state.input.count > 0 { return }
       guard !loopBound.state.hasEnded else { return reportEnd() }
       guard wantsBytes || loopBound.state.layers.sendingState.waitsForInput else { break }

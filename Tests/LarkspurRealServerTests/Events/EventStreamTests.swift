@@ -55,8 +55,8 @@ import Testing
     #expect(ids == ["7", "8", "9"])
   }
 
-  /// Each event arrives while the stream is open: the server sends the next one when the program has read the one before.
-  /// A server can switch nginx's buffering off with a field of its response.
+  /// Each event arrives while the stream is open: the server sends the next one when the program has read the one
+  /// before. A server can switch nginx's buffering off with a field of its response.
   @Test(arguments: [("off", false), ("on", true)])
   func eventsArriveAtOnce(buffering: String, isSwitchedOff: Bool) async throws {
     let server = try front(buffering)
