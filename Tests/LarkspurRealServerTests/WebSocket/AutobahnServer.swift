@@ -20,20 +20,23 @@ final class AutobahnServer {
     return PythonServer.package.appending(path: ".build/autobahn/python/bin/python").path
   }
 
-  /// Cancels the test with a message if there is no Python 2.7, on which the suite runs. Throws if the suite cannot be
-  /// installed for another reason.
+  /// The path of the interpreter. Cancels the test with a message if there is no Python 2.7, on which the suite runs.
+  /// Throws if the suite cannot be installed for another reason.
+  private static func interpreter() throws -> String {
+    do {
+      return try python.get()
+    } catch let error as RealServer.Unavailable where error.description.contains("there is no Python 2.7") {
+      FileHandle.standardError.write(Data("skipped: there is no Python 2.7 for Autobahn's test suite\n".utf8))
+      try Test.cancel("there is no Python 2.7 for Autobahn's test suite")
+    }
+  }
+
+  /// Starts the server, or cancels the test if there is no Python 2.7.
   ///
   /// - Parameters:
   ///   - cases: Patterns of cases, such as `1.*`.
   ///   - certificate: The server's certificate for TLS, or `nil` for a server without TLS.
   init(cases: [String], certificate: TestCertificate? = nil) throws {
-    let python: String
-    do {
-      python = try Self.python.get()
-    } catch let error as RealServer.Unavailable where error.description.contains("there is no Python 2.7") {
-      FileHandle.standardError.write(Data("skipped: there is no Python 2.7 for Autobahn's test suite\n".utf8))
-      try Test.cancel("there is no Python 2.7 for Autobahn's test suite")
-    }
     files = try RealProxy.Files()
     var arguments = [files.path("reports"), cases.joined(separator: ",")]
     if let certificate {
@@ -41,7 +44,7 @@ final class AutobahnServer {
       try files.write("key.pem", certificate.privateKeyPEM)
       arguments += [files.path("certificate.pem"), files.path("key.pem")]
     }
-    server = try PythonServer("Tests/Autobahn/server.py", arguments, python: python)
+    server = try PythonServer("Tests/Autobahn/server.py", arguments, python: Self.interpreter())
     url = "\(certificate == nil ? "ws" : "wss")://localhost:\(server.port)"
   }
 
