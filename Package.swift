@@ -188,7 +188,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurTestServerTests",
       dependencies: [
-        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurIO", "LarkspurTestServer", "TestKit",
+        "CLarkspurOpenSSL", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTestServer", "TestKit",
       ],
       swiftSettings: testSettings),
   ]

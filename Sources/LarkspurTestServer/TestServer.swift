@@ -35,8 +35,16 @@ public final class TestServer: Sendable {
     /// count and the checksum.
     public var bodyBytesKept = 16 << 20
     /// The number of latest requests that ``TestServer/requests`` keeps, and of handshakes in
-    /// ``TestServer/handshakes``.
+    /// ``TestServer/handshakes`` and ``TestServer/webSockets``.
     public var requestsKept = 10_000
+    /// The maximum length in bytes of a WebSocket message that a client sends, inflated if it was compressed. A longer
+    /// one fails the step that reads it.
+    public var webSocketMessageBytesMax = 64 << 20
+    /// The number of latest frames, and of latest messages, that the record of each WebSocket keeps.
+    public var webSocketFramesKept = 10_000
+    /// The number of payload bytes of frames, and of messages, that the record of each WebSocket keeps. Of later ones
+    /// only the length is recorded.
+    public var webSocketBytesKept = 16 << 20
 
     public init() {}
   }
@@ -53,7 +61,7 @@ public final class TestServer: Sendable {
 
   /// The TCP port that the server listens on, chosen by the kernel.
   public let port: Int
-  private let core: ServerCore
+  let core: ServerCore
 
   /// Starts a server on a free port of the loopback interface.
   ///
@@ -110,6 +118,13 @@ public final class TestServer: Sendable {
     return (core.tls == nil ? "http://" : "https://") + authority + (path.hasPrefix("/") ? path : "/" + path)
   }
 
+  /// Returns the URL of a path on this server for WebSockets: `ws://`, or `wss://` if the server speaks TLS.
+  ///
+  /// - Parameter host: A name of this machine, such as `localhost`, to use in place of the IP address.
+  public func webSocketURL(_ path: String = "/", host: String? = nil) -> String {
+    "ws" + url(path, host: host).dropFirst("http".count)
+  }
+
   // MARK: Routes
 
   /// Adds a route for a method and a path. The latest route that matches a request answers it; the server's own come
@@ -130,6 +145,18 @@ public final class TestServer: Sendable {
   /// The server closes the connection after the script, unless the script ends with ``Step/serveRoutes``.
   public func route(_ method: String, _ path: String, script: Script) {
     core.add(Router.Route(method, path) { _ in .script(script) })
+  }
+
+  /// Adds a route that accepts WebSockets, and does the steps on each. The server closes the connection after the steps.
+  ///
+  /// - Parameter answer: The choices of the server in the opening handshake, and what it does wrong.
+  public func webSocket(_ path: String, _ steps: [WebSocketStep], answer: WebSocketAnswer = WebSocketAnswer()) {
+    route("GET", path, script: [.webSocket(steps, answer: answer)])
+  }
+
+  /// Adds a route that sends an event stream, and continues it when the client reconnects.
+  public func eventStream(_ path: String, _ stream: EventStream) {
+    core.add(Router.Route("GET", path) { stream.answer(to: $0) })
   }
 
   // MARK: Scripts
@@ -163,6 +190,9 @@ public final class TestServer: Sendable {
   /// A failed handshake is not in ``failures``.
   public var handshakes: [Handshake] { core.handshakes }
 
+  /// The latest WebSockets, in the order in which the server answered their handshakes, with all that the clients sent.
+  public var webSockets: [WebSocket] { core.webSockets }
+
   /// The number of connections accepted since the start.
   public var connectionsAccepted: Int { core.count(.connections) }
 
@@ -193,6 +223,34 @@ public final class TestServer: Sendable {
   public func waitForHandshakes(_ count: Int) async throws -> [Handshake] {
     try await core.wait(for: .handshakes, count)
     return handshakes
+  }
+
+  /// Suspends until the server has answered `count` opening handshakes of WebSockets since its start, and returns
+  /// ``webSockets``.
+  @discardableResult
+  public func waitForWebSockets(_ count: Int) async throws -> [WebSocket] {
+    try await core.wait(for: .webSockets, count)
+    return webSockets
+  }
+
+  /// Suspends until clients have sent `count` messages since the server's start, over all WebSockets together, and
+  /// returns ``webSockets``.
+  ///
+  /// Only messages that a step has read are counted.
+  @discardableResult
+  public func waitForWebSocketMessages(_ count: Int) async throws -> [WebSocket] {
+    try await core.wait(for: .webSocketMessages, count)
+    return webSockets
+  }
+
+  /// Suspends until clients have sent `count` Close frames since the server's start, over all WebSockets together, and
+  /// returns ``webSockets``.
+  ///
+  /// Only frames that a step has read are counted.
+  @discardableResult
+  public func waitForWebSocketCloses(_ count: Int) async throws -> [WebSocket] {
+    try await core.wait(for: .webSocketCloses, count)
+    return webSockets
   }
 
   /// Suspends until the server has closed `count` connections, usually because the client has closed.

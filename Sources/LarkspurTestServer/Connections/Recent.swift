@@ -27,5 +27,13 @@ struct Recent<Record> {
     if records.indices.contains(index) { records[index] = record }
   }
 
+  /// Changes a record in place, if it has not been dropped.
+  mutating func amend(_ recordNumber: Int, _ change: (inout Record) -> Void) {
+    let index = recordNumber - forgotten
+    if records.indices.contains(index) { change(&records[index]) }
+  }
+
   var latest: [Record] { Array(records.suffix(countMax)) }
 }
+
+extension Recent: Sendable where Record: Sendable {}

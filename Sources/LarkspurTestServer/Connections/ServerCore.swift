@@ -12,7 +12,7 @@ final class ServerCore: Sendable {
 
   /// The events that a test can wait for; each is counted.
   enum Tally: Hashable {
-    case requests, connections, closedConnections, handshakes
+    case requests, connections, closedConnections, handshakes, webSockets, webSocketMessages, webSocketCloses
   }
 
   private struct State {
@@ -29,6 +29,7 @@ final class ServerCore: Sendable {
     var nextWaiter = 0
     var requests: Recent<TestServer.Request>
     var handshakes: Recent<TestServer.Handshake>
+    var webSockets: Recent<TestServer.WebSocket>
     var failures: [String] = []
     var scripts: [TestServer.Script] = []
     var defaultScript: TestServer.Script?
@@ -50,7 +51,7 @@ final class ServerCore: Sendable {
     state = Mutex(
       State(
         listener: listener, requests: Recent(countMax: options.requestsKept),
-        handshakes: Recent(countMax: options.requestsKept)))
+        handshakes: Recent(countMax: options.requestsKept), webSockets: Recent(countMax: options.requestsKept)))
   }
 
   func deadline(after duration: Duration) -> Deadline { LinuxKernel.shared.now().advanced(by: duration) }
@@ -250,6 +251,30 @@ final class ServerCore: Sendable {
   }
 
   var handshakes: [TestServer.Handshake] { state.withLock { $0.handshakes.latest } }
+
+  /// Records a WebSocket whose opening handshake the server answers.
+  ///
+  /// - Returns: The record's number among all WebSockets since the start.
+  func record(_ webSocket: TestServer.WebSocket) -> Int {
+    let (recordNumber, due) = state.withLock { state in
+      (state.webSockets.append(webSocket), Self.count(.webSockets, in: &state))
+    }
+    for suspension in due { suspension.set(.success(())) }
+    return recordNumber
+  }
+
+  /// Changes the record of a WebSocket in place, and adds one to a count.
+  func amendWebSocket(
+    _ recordNumber: Int, counting tally: Tally? = nil, _ change: (inout TestServer.WebSocket) -> Void
+  ) {
+    let due = state.withLock { state in
+      state.webSockets.amend(recordNumber, change)
+      return tally.map { Self.count($0, in: &state) } ?? []
+    }
+    for suspension in due { suspension.set(.success(())) }
+  }
+
+  var webSockets: [TestServer.WebSocket] { state.withLock { $0.webSockets.latest } }
 
   func fail(_ message: String) { state.withLock { $0.failures.append(message) } }
 

@@ -41,6 +41,10 @@ final class Wire {
 
   // MARK: Reading
 
+  /// Whether bytes can be taken, or the end of the stream seen, without waiting for the peer. Over TLS a record may
+  /// have to be completed first.
+  var isReadable: Bool { position < buffer.count || socket?.isReadable == true }
+
   /// Receives at least one more byte into the buffer.
   private func fill() throws(Failure) {
     let bytes = try receive()

@@ -33,7 +33,7 @@ struct Router: Sendable {
 
   static let builtIn = Router(
     routes: echoRoutes + contentRoutes + streamRoutes + statusRoutes + redirectRoutes + rangeRoutes + codingRoutes
-      + faultRoutes)
+      + faultRoutes + webSocketRoutes + eventRoutes)
 
   mutating func add(_ route: Route) { routes.insert(route, at: 0) }
 

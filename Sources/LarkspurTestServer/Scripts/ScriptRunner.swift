@@ -1,7 +1,9 @@
+import LarkspurCoding
+
 /// Runs a script on a connection's thread.
 struct ScriptRunner {
   /// The reason why a script ends early.
-  private enum End: Error {
+  enum End: Error {
     /// An expectation was not met, or a step is not possible.
     case failed(String)
     /// The client has gone or the server stops, and the script did not expect anything else.
@@ -13,16 +15,20 @@ struct ScriptRunner {
   /// The maximum depth of scripts and routes that start each other. Without it a client could overflow the stack.
   private static let depthMax = 8
 
-  private let connection: Connection
-  private let wire: Wire
+  let connection: Connection
+  let wire: Wire
   private let depth: Int
   /// The last request that was read.
   var request: TestServer.Request?
   /// The number of the record of `request`.
   private var recordNumber = 0
+  /// The writer of the event stream that has been started, or `nil` if there is none.
+  var eventWriter: TestServer.BodyWriter?
+  /// Whether the end of the connection ends that event stream.
+  var endsWithConnection = false
   /// The number of the step and of the steps around it, the outermost first.
-  private var path: [Int] = []
-  private var stepName = ""
+  var path: [Int] = []
+  var stepName = ""
 
   init(_ connection: Connection, _ wire: Wire, depth: Int) {
     self.connection = connection
@@ -56,7 +62,7 @@ struct ScriptRunner {
   }
 
   /// Does one step. If `mayEnd`, the connection may end in its place without a failure.
-  private mutating func perform(_ step: TestServer.Step.Kind, mayEnd: Bool) throws(End) {
+  mutating func perform(_ step: TestServer.Step.Kind, mayEnd: Bool) throws(End) {
     switch step {
     case .expectRequest(let method, let target):
       try readHead(mayEnd: mayEnd)
@@ -108,6 +114,14 @@ struct ScriptRunner {
       wire.fault.cut = (max(count, 0), end)
     case .setSegment(let bytes):
       wire.fault.segmentBytesMax = max(bytes, 1)
+    case .webSocket(let answer, let steps):
+      try runWebSocket(answer, steps, mayEnd: mayEnd)
+    case .startEvents(let fields, let framing):
+      try startEvents(fields, framing)
+    case .events(let events, let lineEnd, let pieceBytes):
+      try sendEvents(events, lineEnd, pieceBytes)
+    case .endEvents:
+      try endEvents()
     case .close:
       wire.close()
     case .reset:
@@ -135,7 +149,7 @@ struct ScriptRunner {
 
   // MARK: Expectations
 
-  private mutating func readHead(mayEnd: Bool) throws(End) {
+  mutating func readHead(mayEnd: Bool) throws(End) {
     do {
       let request = try connection.readHead(wire)
       self.request = request
@@ -147,7 +161,7 @@ struct ScriptRunner {
     }
   }
 
-  private mutating func readBody() throws(End) {
+  mutating func readBody() throws(End) {
     guard var request else { throw .failed("no head has been read that could announce a body") }
     do {
       try connection.reader(wire).readBody(of: &request)
@@ -168,7 +182,7 @@ struct ScriptRunner {
     }
   }
 
-  private var theEnd: String {
+  var theEnd: String {
     connection.core.isStopping
       ? "the server was stopped" : wire.isOpen ? "the connection ended" : "the script closed it"
   }
@@ -217,13 +231,17 @@ struct ScriptRunner {
   // MARK: Sending
 
   /// Sends. An error means that the client has gone, and ends the script quietly, unless the script itself has closed.
-  private func sending(_ body: () throws -> Void) throws(End) {
+  func sending(_ body: () throws -> Void) throws(End) {
     do {
       try body()
     } catch Wire.Failure.closed {
       throw .failed("the script has closed the connection already")
     } catch let failure as ResponseWriter.RouteFailure {
       throw .failed(failure.message)
+    } catch WebSocketChannel.Failure.wrong(let message) {
+      throw .failed(message)
+    } catch let error as CodingError {
+      throw .failed("the compression failed: \(error)")
     } catch {
       throw .quiet
     }

@@ -29,6 +29,10 @@ extension TestServer {
       case sendBelowTLS([UInt8])
       case cut(afterBytes: Int, SendFault.End)
       case setSegment(bytes: Int)
+      case webSocket(WebSocketAnswer, [WebSocketStep])
+      case startEvents(Fields, Framing)
+      case events([StreamEvent], lineEnd: String, pieceBytes: Int)
+      case endEvents
     }
 
     let kind: Kind
@@ -113,6 +117,26 @@ extension TestServer.Step {
 
   /// Asks the kernel for a send buffer of about this size. A small one makes back-pressure show early.
   public static func setSendBuffer(bytes: Int) -> Self { Self(.setSendBuffer(bytes: bytes), "setSendBuffer") }
+}
+
+// MARK: WebSockets
+
+extension TestServer.Step {
+  /// Answers the opening handshake of a WebSocket, and does steps on the WebSocket.
+  ///
+  /// ```swift
+  /// server.enqueue([.webSocket([.expectText("hello"), .send("goodbye"), .close(), .awaitClose()])])
+  /// ```
+  ///
+  /// The handshake is the last request that was read; if there is none, the step reads one. A request that is no right
+  /// handshake gets a 400 or a 426, and the step fails. After the steps the script continues, and closes at its end.
+  ///
+  /// - Parameter answer: The choices of the server, and what it does wrong.
+  public static func webSocket(
+    _ steps: [TestServer.WebSocketStep], answer: TestServer.WebSocketAnswer = TestServer.WebSocketAnswer()
+  ) -> Self {
+    Self(.webSocket(answer, steps), "webSocket")
+  }
 }
 
 // MARK: Time
