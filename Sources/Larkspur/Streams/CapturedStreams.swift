@@ -33,17 +33,17 @@ final class CapturedStreams: ByteStreamUser, LoopCallback, @unchecked Sendable {
 
   /// Moves what can be moved, after the program has read, written or closed.
   func perform() {
-    while stream.unsentBytes == 0, !isSendingClosed, outgoing.isReady(.input) {
+    while stream.isDrained, !isSendingClosed, outgoing.isReady(.input) {
       var bytes: [UInt8] = []
       _ = outgoing.read(atMost: Self.bufferSize) { bytes = Array($0) }
       stream.write(bytes)
     }
-    if !isSendingClosed, stream.unsentBytes == 0, outgoing.status(of: .input) == .atEnd {
+    if !isSendingClosed, stream.isDrained, outgoing.status(of: .input) == .atEnd {
       isSendingClosed = true
       stream.closeSending()
     }
     let isRead = incoming.status(of: .output) != .open
-    if isRead, isSendingClosed, stream.unsentBytes == 0 { return stream.close() }
+    if isRead, isSendingClosed, stream.isDrained { return stream.close() }
     if !isRead { stream.resumeReceiving() }
   }
 

@@ -71,8 +71,10 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   /// Takes the connection from this object, after `secure` or `capture`.
   func takeTunnel() -> Tunnel? {
-    defer { stream = nil }
-    return stream?.detach()
+    // Bytes that came before the handshake are a part of it, never of what follows under TLS.
+    let taken = [UInt8](unread)
+    unread = Data()
+    return stream.take()?.detach(behind: taken)
   }
 
   /// Finishes the operation at which this object waits.
@@ -111,10 +113,11 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   func begin(_ operation: LiveOperation) {
     guard let operation = operation as? StreamOperation else { return }
     if let failure { return finish(operation, failure) }
-    guard heldBack.isEmpty, stream != nil else { return heldBack.append(operation) }
-    if let timeout = operation.timeout {
+    // An operation that was held back has its timer already.
+    if let timeout = operation.timeout, operation.timer == nil {
       operation.timer = loop.startTimer(loop.now.advanced(by: timeout)) { [self, operation] in timedOut(operation) }
     }
+    guard heldBack.isEmpty, stream != nil else { return heldBack.append(operation) }
     switch operation.kind {
     case .read, .closeRead: reads.append(operation)
     case .write, .closeWrite: writes.append(operation)
@@ -139,6 +142,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   /// because half of it would spoil the stream.
   private func drop(_ operation: StreamOperation) {
     if let timer = operation.timer.take() { loop.stopTimer(timer) }
+    heldBack.removeAll { $0 === operation }
     switch operation.kind {
     case .read:
       reads.removeAll { $0 === operation }
@@ -167,7 +171,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
       end(nil)
       return report(.end(nil))
     }
-    if !isHandingOver, reads.isEmpty, writes.isEmpty, let first = heldBack.first, let stream, stream.unsentBytes == 0 {
+    if !isHandingOver, reads.isEmpty, writes.isEmpty, let first = heldBack.first, let stream, stream.isDrained {
       isHandingOver = true
       switch first.kind {
       case .startSecureConnection: report(.secure)
@@ -244,7 +248,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   /// Gives the connection the next bytes once it has sent those before.
   private func advanceWrites() {
-    while failure == nil, let stream, stream.unsentBytes == 0, let first = writes.first {
+    while failure == nil, let stream, stream.isDrained, let first = writes.first {
       switch first.kind {
       case .write(let data):
         guard !isWriteClosed else {

@@ -110,6 +110,8 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
     _ tunnel: Tunnel?, _ challenges: ChallengeRouter, _ transfer: Transfer
   ) async throws(URLError) -> Tunnel {
     guard let tunnel else { throw StreamConnection.closed }
+    transfer.countIdleTime()
+    defer { transfer.stopIdleTime() }
     let (host, port) = (host, port)
     let security = try await transfer.engine.security(toHost: host, port: port, asking: challenges)
     let plain = UncheckedSendable(tunnel)

@@ -96,7 +96,13 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     case .send(let message):
       guard machine.isOpen else { return operation.finish(WebSocketLoad.notConnected) }
       send(message)
-      if stream.unsentBytes == 0 { operation.finish() } else { sends.append(operation) }
+      if let error = failure ?? transportFailure.map({ URLError($0, url: nil) }) {
+        operation.finish(error)
+      } else if stream.isDrained {
+        operation.finish()
+      } else {
+        sends.append(operation)
+      }
     case .ping:
       step { machine, now, actions in
         guard let number = machine.ping(now: now, into: &actions) else {
@@ -204,6 +210,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   }
 
   private func deliver(_ message: WebSocketMessage) {
+    // Behind this side's Close nobody waits for messages, and one is kept at most.
+    guard self.message == nil else { return }
     guard !receives.isEmpty else { return self.message = message }
     let operation = receives.removeFirst()
     operation.message = message
@@ -235,14 +243,18 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private func timerFired() {
     if let timer { loop.stopTimer(timer.timer) }
     timer = nil
-    step { machine, now, actions in machine.timerFired(now: now, into: &actions) }
+    let isPaused = !wantsBytes
+    step { machine, now, actions in
+      if isPaused { machine.readingIsPaused(now: now) }
+      machine.timerFired(now: now, into: &actions)
+    }
   }
 
   // MARK: - The stream
 
-  /// Bytes are wanted unless a message waits for its `receive`. After the conversation, bytes are received up to the end
-  /// of the stream, and discarded.
-  var wantsBytes: Bool { message == nil || !machine.readsFrames }
+  /// Bytes are wanted unless a message waits for its `receive`. Behind this side's Close they are wanted in any case, up
+  /// to the end of the stream, because the server's Close may be among them.
+  var wantsBytes: Bool { message == nil || !machine.isOpen }
 
   func received(_ bytes: Span<UInt8>) -> Int {
     var consumed = 0

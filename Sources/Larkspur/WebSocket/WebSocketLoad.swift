@@ -61,9 +61,16 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     }
     connection.start()
     gate.open(for: connection)
-    let end = try await transfer.waiting(
-      givingUpBy: { connection.interrupt(URLError.make(transfer.interruption ?? .cancelled)) }, timeCounts: true,
-      { await connection.end.get() })
+    let end: WebSocketConnection.End?
+    do throws(URLError) {
+      end = try await transfer.waiting(
+        givingUpBy: { connection.interrupt(URLError.make(transfer.interruption ?? .cancelled)) }, timeCounts: true,
+        { await connection.end.get() })
+    } catch {
+      // The load may have been interrupted before the wait, during the call of the delegate.
+      connection.interrupt(error)
+      throw error
+    }
     switch end {
     case .closed(let close, let initiator)?:
       let code = URLSessionWebSocketTask.CloseCode(close.code)

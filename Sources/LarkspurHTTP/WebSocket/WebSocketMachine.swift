@@ -190,6 +190,11 @@ package struct WebSocketMachine: Sendable {
     }
   }
 
+  /// The owner receives nothing for now. A pong may have come and wait in the kernel.
+  package mutating func readingIsPaused(now: Deadline) {
+    if silentSince != nil { silentSince = now }
+  }
+
   /// The socket takes no more bytes. Until it does, only the latest ping is answered.
   package mutating func writesBlocked() { writesAreBlocked = true }
 

@@ -172,9 +172,10 @@ public final class Channel {
   ///
   /// - Returns: `true` if all of the queue has been sent.
   func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
-    let sentAll = try socket.send(&queue)
-    isWritable = sentAll
-    return sentAll
+    let count = queue.byteCount
+    isWritable = try socket.send(&queue)
+    countSent(count - queue.byteCount)
+    return isWritable
   }
 
   /// Sends what the kernel takes.

@@ -53,7 +53,10 @@ struct Inbox: ~Copyable {
   /// - Returns: `true` if the inbox is empty. Otherwise the loop's thread has to poll without waiting.
   func park() -> Bool {
     parked.store(true, ordering: .sequentiallyConsistent)
-    return !hasItems.load(ordering: .sequentiallyConsistent)
+    guard hasItems.load(ordering: .sequentiallyConsistent) else { return true }
+    // An inline tick before the items are drained would run a later call of a thread before an earlier one.
+    unpark()
+    return false
   }
 
   func unpark() { parked.store(false, ordering: .relaxed) }

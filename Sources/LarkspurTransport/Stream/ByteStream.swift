@@ -77,6 +77,9 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// The number of bytes that have been written and not handed to TLS or to the kernel.
   public var unsentBytes: Int { loopBound.state.output.byteCount }
 
+  /// Whether the kernel has taken everything, or takes nothing more. If not, `outputDrained` or `sendingFailed` follows.
+  public var isDrained: Bool { isClosed || loopBound.state.hasStoppedSending || isAllSent }
+
   /// Whether the kernel takes no bytes for now, or more bytes wait than are received at once.
   public var isBlocked: Bool {
     guard let channel = loopBound.state.channel, unsentBytes > 0 else { return false }
@@ -126,12 +129,13 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   /// Ends the stream and gives its connection away, with the bytes that have been received and not taken.
   ///
+  /// - Parameter taken: Bytes that the user has taken and gives back. They come first.
   /// - Returns: The tunnel, or `nil` if the stream is closed or has unsent bytes.
-  public func detach() -> Tunnel? {
+  public func detach(behind taken: [UInt8] = []) -> Tunnel? {
     guard !loopBound.state.isInStep, loopBound.state.output.isEmpty, let channel = loopBound.state.channel.take() else {
       return nil
     }
-    var received: [UInt8] = []
+    var received = taken
     loopBound.state.input.lend(0..<loopBound.state.input.count) { received.append(copying: $0) }
     releaseInput()
     loopBound.state.user = nil
@@ -154,8 +158,8 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     repeat {
       send(to: channel)
       receive(from: channel)
-      // The user may have written while it received.
-      if !loopBound.state.output.isEmpty { send(to: channel) }
+      // The user may have written while it received, or TLS received what it waited for.
+      if !loopBound.state.output.isEmpty || loopBound.state.closesSending { send(to: channel) }
     } while !isClosed && !subscribe(to: channel)
     loopBound.state.isInStep = false
     if isClosed { releaseInput() }
@@ -177,7 +181,9 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// - Returns: `false` if there is something to do at once.
   private func subscribe(to channel: Channel) -> Bool {
     let sending = loopBound.state.layers.sendingState
-    let reading = !loopBound.state.hasEnded && (wantsBytes || sending.waitsForInput)
+    // TLS can only receive what it waits for once the user has taken the bytes before it.
+    let reading =
+      !loopBound.state.hasEnded && (wantsBytes || sending.waitsForInput && loopBound.state.input.count == 0)
     let writing =
       !loopBound.state.hasStoppedSending && !sending.waitsForInput
       && (!loopBound.state.output.isEmpty || sending.hasOutput)
@@ -206,7 +212,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     guard !isClosed, !loopBound.state.hasStoppedSending else { return }
     if !loopBound.state.output.isEmpty || loopBound.state.layers.sendingState.hasOutput, channel.isWritable {
       do throws(TLSLayer.Failure) {
-        _ = try loopBound.state.layers.send(&loopBound.state.output, to: channel)
+        _ = try loopBound.state.layers.send(&loopBound.state.output, to: channel, atMost: channel.sendingShare)
       } catch {
         loopBound.state.hasStoppedSending = true
         loopBound.state.output.removeAll()
@@ -215,12 +221,19 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
         return
       }
     }
-    guard isAllSent else { return }
+    guard isAllSent else {
+      // Also for messages of TLS's own, because a write waits for them.
+      loopBound.state.owesDrained = true
+      return
+    }
     if loopBound.state.owesDrained {
       loopBound.state.owesDrained = false
       loopBound.state.user?.outputDrained()
     }
-    guard loopBound.state.closesSending, !isClosed, isAllSent else { return }
+    // While TLS waits for input, `close_notify` cannot leave.
+    guard loopBound.state.closesSending, !isClosed, isAllSent, !loopBound.state.layers.sendingState.waitsForInput else {
+      return
+    }
     if !loopBound.state.hasAnnouncedEnd {
       loopBound.state.hasAnnouncedEnd = true
       loopBound.state.layers.endSending(to: channel)

@@ -223,6 +223,21 @@ final class StreamTaskDelegate: NSObject, URLSessionStreamDelegate, URLSessionDa
     #expect(delegate.events == ["error -1004"])
   }
 
+  /// The time limit of the request counts during the TLS handshake.
+  @Test func nobodyAnswersTheHandshake() async throws {
+    server.enqueue([.hang])
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.timeoutIntervalForRequest = 0.1
+    let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+    task.startSecureConnection()
+    task.resume()
+    let error = await #expect(throws: URLError.self) { try await task.write(Data([1]), timeout: 0) }
+    #expect(error?.code == .timedOut)
+    await delegate.wait()
+    #expect(delegate.events == ["error -1001"])
+  }
+
   @Test(arguments: [0, -1, 65_536]) func aPortThatIsNone(port: Int) async throws {
     let task = session.streamTask(withHostName: "127.0.0.1", port: port)
     task.resume()

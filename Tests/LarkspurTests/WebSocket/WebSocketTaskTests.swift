@@ -19,9 +19,17 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   private func note(_ event: String) { state.withLock { $0.events.append(event) } }
 
+  /// Runs when the task has been opened.
+  let whenOpen: @Sendable (URLSessionWebSocketTask) -> Void
+
+  init(whenOpen: @escaping @Sendable (URLSessionWebSocketTask) -> Void = { _ in }) { self.whenOpen = whenOpen }
+
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
-  ) { note("open \(`protocol` ?? "-")") }
+  ) {
+    note("open \(`protocol` ?? "-")")
+    whenOpen(webSocketTask)
+  }
 
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
@@ -266,6 +274,25 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
     await recorder.wait()
     #expect(recorder.events.last == "error -999")
     #expect(task.closeCode == .invalid)
+  }
+
+  /// The program cancels the task in the delegate's call that it has been opened: the connection ends.
+  @Test func theTaskIsCancelledAsItOpens() async throws {
+    let end = TestServer.Signal()
+    let server = try WebSocketServer { conversation in
+      while let frame = try? conversation.receive() { if frame.opcode == .close { break } }
+      end.fire()
+    }
+    defer { server.stop() }
+    let recorder = WebSocketRecorder { $0.cancel() }
+    let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
+    let task = session.webSocketTask(with: try #require(URL(string: server.url())))
+    let waiting = Task { try await task.receive() }
+    task.resume()
+    await recorder.wait()
+    #expect(recorder.events.last == "error -999")
+    await #expect(throws: URLError.self) { try await waiting.value }
+    try await end.wait()
   }
 
   @Test func aTaskIsClosedBeforeItRuns() async throws {

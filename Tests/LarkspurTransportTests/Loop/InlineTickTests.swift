@@ -40,6 +40,20 @@ import Testing
     loop.stop()
   }
 
+  /// A loop that finds items when it parks is not parked: an inline tick would run a later call of a thread before the
+  /// items, which may be its earlier calls.
+  @Test func aLoopWithItemsIsNotParked() throws {
+    let loop = try ClientLoop(withoutThreadOn: ScriptedKernel())
+    // Whether the loop may wait, and whether others take it for parked.
+    func park() -> [Bool] { [loop.inbox.park(), loop.inbox.isParked] }
+    #expect(park() == [true, true])
+    loop.inbox.add { $0.calls.append {} }
+    #expect(park() == [false, false])
+    let calls = loop.inbox.drain()?.calls.count
+    #expect(calls == 1)
+    #expect(park() == [true, true])
+  }
+
   /// Only one thread at a time runs a tick.
   @Test(.timeLimit(.minutes(5))) func ticksRunOneAtATime() async {
     let count = Count()

@@ -2,9 +2,10 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
-import LarkspurTransport
 import TestKit
 import Testing
+
+@testable import LarkspurTransport
 
 /// Byte streams over a scripted kernel: demand, back-pressure, ends and errors.
 @Suite(.ownThread) struct ByteStreamTests {
@@ -262,6 +263,30 @@ import Testing
     #expect(other.bytes == [2, 3, 4])
     #expect(reader.bytes == [1])
     next.close()
+    #expect(world.leftovers == [])
+  }
+
+  /// Bytes that the former user has taken and gives back come before those that it has not taken.
+  @Test func aStreamIsGivenAwayWithBytesThatWereTaken() throws {
+    reader.demand = 2
+    let stream = try open()
+    peer.send([1, 2, 3])
+    world.settle()
+    let tunnel = try #require(stream.detach(behind: reader.bytes))
+    #expect(tunnel.received == [1, 2, 3])
+  }
+
+  /// A writer that a fast peer never slows down sends its share of a tick and lets others run.
+  @Test func aLongWriteHasItsShareOfATick() throws {
+    let stream = try open()
+    let ticks = world.loop.tickNumber
+    stream.write([UInt8](repeating: 7, count: 10 * Channel.tickBytesMax))
+    #expect(sent.count <= 2 * Channel.tickBytesMax)
+    world.settle()
+    #expect(sent.count == 10 * Channel.tickBytesMax)
+    #expect(world.loop.tickNumber - ticks >= 9)
+    #expect(reader.events == ["drained"])
+    stream.close()
     #expect(world.leftovers == [])
   }
 

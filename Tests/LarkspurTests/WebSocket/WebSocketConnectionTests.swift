@@ -1,0 +1,119 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTestSupport
+import LarkspurTransport
+import TestKit
+import Testing
+
+@testable import Larkspur
+
+/// The connection of a WebSocket task over a scripted kernel.
+@Suite(.ownThread) struct WebSocketConnectionTests {
+  let world: ScriptedWorld
+  let gate = LiveGate()
+  var peer: ScriptedPeer { world.kernel.peer() }
+
+  init() throws {
+    world = try ScriptedWorld()
+  }
+
+  /// Begins a conversation.
+  private func open(_ change: (inout WebSocketSettings) -> Void = { _ in }) throws -> WebSocketConnection {
+    let settings = WebSocketTaskSettings()
+    settings.read { change(&$0.machine) }
+    let connection = WebSocketConnection(over: try world.openTunnel(), WebSocketAgreement(), settings)
+    connection.start()
+    gate.open(for: connection)
+    return connection
+  }
+
+  /// Runs ticks, also those for what completes behind the last one.
+  private func settle() {
+    world.settle()
+    world.settle()
+  }
+
+  private func start(_ kind: WebSocketOperation.Kind) -> Running<WebSocketOperation> {
+    let gate = gate
+    let running = world.run {
+      let operation = WebSocketOperation(kind, through: gate)
+      try await operation.run()
+      return operation
+    }
+    settle()
+    return running
+  }
+
+  private func text(_ running: Running<WebSocketOperation>) -> String? {
+    if case .string(let text)? = running.value?.received { text } else { nil }
+  }
+
+  private func end(of connection: WebSocketConnection) -> WebSocketConnection.End? {
+    world.run { await connection.end.get() }.value.flatMap { $0 }
+  }
+
+  private static let (first, second): ([UInt8], [UInt8]) = ([0x81, 1, 0x61], [0x81, 1, 0x62])
+
+  /// A call whose bytes cannot leave fails, and so does a later one, although the end has not been received yet.
+  @Test func sendingFails() throws {
+    let connection = try open()
+    peer.willFailToSend(.brokenPipe)
+    let (broken, later) = (start(.send(.string("a"))), start(.send(.string("b"))))
+    #expect(broken.error is URLError && later.error is URLError)
+    peer.close()
+    settle()
+    guard case .failed(.endedWithoutClose, .some)? = end(of: connection) else {
+      Issue.record("the conversation continues")
+      return
+    }
+    #expect(world.leftovers == [])
+  }
+
+  /// The server's Close is read although a message has not been received: the conversation does not wait for its time
+  /// limit.
+  @Test func aCloseBehindMessagesThatNobodyReceives() throws {
+    let connection = try open()
+    peer.send(Self.first, Self.second)
+    settle()
+    #expect(start(.close(1000, reason: [])).isOver)
+    peer.send(Self.second, [0x88, 2, 3, 0xe8])
+    settle()
+    guard case .closed(let close, startedBy: .local)? = end(of: connection) else {
+      Issue.record("the conversation continues")
+      return
+    }
+    #expect(close.code == 1000)
+    peer.close()
+    settle()
+    // The message that came first can still be received, and there is no other.
+    #expect(text(start(.receive)) == "a")
+    #expect(start(.receive).error != nil)
+    #expect(world.leftovers == [])
+  }
+
+  /// While a message waits for its `receive`, pongs are not read, and do not count as missing.
+  @Test func aPauseIsNoSilence() throws {
+    let connection = try open { ($0.pingInterval, $0.pongTimeout) = (.seconds(10), .seconds(15)) }
+    peer.send(Self.first)
+    settle()
+    for _ in 0..<20 { world.advance(by: .seconds(7)) }
+    settle()
+    // Pings are sent meanwhile: a middle-box does not forget the connection.
+    #expect(peer.received.count > 10)
+    #expect(text(start(.receive)) == "a")
+    world.advance(by: .seconds(7))
+    peer.send(Self.second)
+    settle()
+    #expect(text(start(.receive)) == "b")
+    // Now the silence counts.
+    for _ in 0..<3 { world.advance(by: .seconds(7)) }
+    settle()
+    guard case .failed(.pongTimedOut, nil)? = end(of: connection) else {
+      Issue.record("the conversation continues")
+      return
+    }
+    #expect(world.leftovers == [])
+  }
+}
