@@ -38,6 +38,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private var receives: [WebSocketOperation] = []
   /// The message that waits for a `receive`.
   private var message: WebSocketMessage?
+  /// Whether messages are dropped, because one came behind this side's Close and nobody waited for it.
+  private var dropsMessages = false
   /// The calls of `send` whose bytes the kernel has not taken.
   private var sends: [WebSocketOperation] = []
   private var pings: [(number: UInt64, operation: WebSocketOperation)] = []
@@ -210,8 +212,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   }
 
   private func deliver(_ message: WebSocketMessage) {
-    // Behind this side's Close nobody waits for messages, and one is kept at most.
-    guard self.message == nil else { return }
+    // Behind this side's Close, bytes are received also if a message waits.
+    if self.message != nil { dropsMessages = true }
+    guard !dropsMessages else { return }
     guard !receives.isEmpty else { return self.message = message }
     let operation = receives.removeFirst()
     operation.message = message

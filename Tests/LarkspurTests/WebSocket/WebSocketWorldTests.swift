@@ -1,0 +1,17 @@
+import TestKit
+import Testing
+
+/// Whole conversations of a WebSocket task's connection, drawn at random.
+@Suite(.ownThread) struct WebSocketWorldTests {
+  /// The same worlds in each run, and new ones.
+  @Test func noWorldBreaksARule() throws {
+    var generator = SeededGenerator(for: "WebSocket worlds")
+    for index in 0..<600 {
+      let seed = index < 300 ? UInt64(index) : generator.next()
+      let world = try WebSocketWorld(seed: seed)
+      world.run()
+      #expect(world.complaints == [], "world \(seed)")
+      if !world.complaints.isEmpty { return }
+    }
+  }
+}
