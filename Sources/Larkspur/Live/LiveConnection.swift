@@ -12,24 +12,39 @@ protocol LiveConnection: AnyObject, Sendable {
 }
 
 /// The part of a load that uses the connection for another protocol than HTTP. It belongs to the load's loop.
+///
+/// Performance: a load that waits for an event of its connection has no task of Swift's, which takes more memory than all
+/// else of an idle connection. The event calls `Transfer.perform`, and the load gets a task again.
 protocol LiveLoad: AnyObject {
   /// Whether an HTTP request opens the connection.
   var beginsWithRequest: Bool { get }
   /// Adds the fields of the opening request.
-  func complete(_ load: NetworkLoad) throws(URLError)
+  func addFields(to load: NetworkLoad) throws(URLError)
   /// Accepts the response to the opening request, or throws the error that ends the load.
   func admit(_ response: HTTPURLResponse) throws(URLError)
-  /// Opens the connection and uses it to its end.
-  func run(for transfer: Transfer) async throws(URLError)
+  /// Whether the connection is open and no event of it has come.
+  var awaitsEvent: Bool { get }
+  /// Opens the connection, or handles the event that has come.
+  ///
+  /// - Returns: Whether the connection is over.
+  func proceed(for transfer: Transfer) async throws(URLError) -> Bool
+  /// Ends the connection, whose event follows, because the load has been interrupted.
+  func interrupt(_ error: URLError)
   /// Fails the operations that are left, when the task is complete.
   func ended(_ failure: (any Error)?)
 }
 
 extension Transfer {
-  /// Lets another protocol use the connection, until its end.
+  /// What a connection that another protocol uses needs next.
+  func liveNeed(_ live: any LiveLoad) -> Need { live.awaitsEvent ? .event : .live }
+
+  /// Lets another protocol use the connection, up to its end or to the wait for an event.
   func runLive() async throws(URLError) {
     guard let live else { throw Self.inconsistency }
-    try await live.run(for: self)
-    enter(.complete)
+    giveUpWait = nil
+    guard try await !live.proceed(for: self) else { return enter(.complete) }
+    // The load may have been interrupted while it did not wait for the connection, as in a call of the delegate.
+    if let interruption { return live.interrupt(URLError.make(interruption)) }
+    giveUpWait = { [self] in live.interrupt(URLError.make(interruption ?? .cancelled)) }
   }
 }

@@ -10,7 +10,7 @@ import LarkspurTransport
 /// reads before it, `closeWrite` for the writes before it. `startSecureConnection` and `captureStreams` wait for all
 /// operations before them, and hold back all operations behind them.
 final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
-  /// The owner's next step.
+  /// What the owner has to do.
   enum Event: Sendable {
     /// TLS begins: all operations before it are complete.
     case secure
@@ -33,17 +33,22 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private var isReadClosed = false
   private var isWriteClosed = false
   private var failure: URLError?
-  /// The next event, once it has come.
-  private var event: OneShot<Event>?
-  private var earlyEvent: Event?
+  /// The event that has come and has not been taken.
+  private var event: Event?
+  private let whenEventful: () -> Void
   private let notify: (_ isReadClosed: Bool) -> Void
 
   /// Maximum number of bytes of a write that are given to the connection at once.
   private static let pieceBytesMax = 64 * 1024
 
-  /// - Parameter notify: Called once for each direction when it is closed.
-  init(on loop: ClientLoop, notify: @escaping (_ isReadClosed: Bool) -> Void) {
+  /// - Parameters:
+  ///   - whenEventful: Called when an event has come.
+  ///   - notify: Called once for each direction when it is closed.
+  init(
+    on loop: ClientLoop, whenEventful: @escaping () -> Void, notify: @escaping (_ isReadClosed: Bool) -> Void
+  ) {
     self.loop = loop
+    self.whenEventful = whenEventful
     self.notify = notify
   }
 
@@ -61,13 +66,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
     proceed()
   }
 
-  /// Waits for the next event.
-  func next() async -> Event {
-    if let event = earlyEvent.take() { return event }
-    let waiting = OneShot<Event>()
-    event = waiting
-    return await waiting.get() ?? .end(nil)
-  }
+  var hasEvent: Bool { event != nil }
+  func takeEvent() -> Event? { event.take() }
 
   /// Takes the connection from this object, after `secure` or `capture`.
   func takeTunnel() -> Tunnel? {
@@ -80,9 +80,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   /// Finishes the operation at which this object waits.
   func endHolding() { if !heldBack.isEmpty { finish(heldBack.removeFirst()) } }
 
-  /// Ends the connection and the owner's wait, because the load has been interrupted.
-  func interrupt(_ code: URLError.Code) {
-    let error = URLError.make(code)
+  /// Ends the connection, because the load has been interrupted.
+  func interrupt(_ error: URLError) {
     end(error)
     report(.end(error))
   }
@@ -101,7 +100,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   }
 
   private func report(_ event: Event) {
-    if let waiting = self.event.take() { waiting.set(event) } else { earlyEvent = event }
+    self.event = event
+    whenEventful()
   }
 
   static var closed: URLError {

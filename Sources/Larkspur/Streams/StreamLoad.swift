@@ -12,8 +12,10 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
   /// The connection of the data task that became a stream, if there was one.
   private var tunnel: Tunnel?
   private var connection: StreamConnection?
+  private var challenges: ChallengeRouter?
 
   var beginsWithRequest: Bool { false }
+  var awaitsEvent: Bool { connection.map { !$0.hasEvent } ?? false }
 
   /// - Parameter tunnel: A connection that is open already, or `nil` to open one.
   init(through gate: LiveGate, to host: String, port: UInt16, over tunnel: Tunnel? = nil) {
@@ -23,18 +25,43 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
     self.tunnel = tunnel
   }
 
-  func complete(_ load: NetworkLoad) {}
+  func addFields(to load: NetworkLoad) {}
   func admit(_ response: HTTPURLResponse) throws(URLError) {}
 
-  func run(for transfer: Transfer) async throws(URLError) {
+  func proceed(for transfer: Transfer) async throws(URLError) -> Bool {
+    guard let connection else {
+      try await begin(transfer)
+      return false
+    }
+    switch connection.takeEvent() {
+    case nil: return false
+    case .end(let error):
+      if let error { throw error }
+      return true
+    case .secure:
+      let tunnel = try await secure(connection.takeTunnel(), transfer)
+      connection.endHolding()
+      connection.use(tunnel)
+      return false
+    case .capture:
+      guard let tunnel = connection.takeTunnel() else { throw StreamConnection.closed }
+      connection.endHolding()
+      await capture(tunnel, transfer)
+      return true
+    }
+  }
+
+  /// Begins to use the connection, which is opened if the stream does not continue another task's.
+  private func begin(_ transfer: Transfer) async throws(URLError) {
     let engine = transfer.engine
     let challenges = engine.streamChallenges(of: transfer.task, transfer.core)
+    self.challenges = challenges
     transfer.attach(challenges)
     var tunnel = self.tunnel.take()
     if tunnel == nil { tunnel = try await open(challenges, transfer) }
-    guard var tunnel else { throw Transfer.inconsistency }
+    guard let tunnel else { throw Transfer.inconsistency }
     transfer.stopIdleTime()
-    let connection = StreamConnection(on: engine.loop) { isReadClosed in
+    let connection = StreamConnection(on: engine.loop, whenEventful: { transfer.perform() }) { isReadClosed in
       transfer.calls.post { session, task, delegate in
         guard let task = task as? URLSessionStreamTask, let delegate = delegate as? any URLSessionStreamDelegate else {
           return
@@ -48,34 +75,14 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
     }
     self.connection = connection
     gate.open(for: connection)
-    while true {
-      connection.use(tunnel)
-      switch try await event(of: connection, transfer) {
-      case .end(let error):
-        if let error { throw error }
-        return
-      case .secure:
-        tunnel = try await secure(connection.takeTunnel(), challenges, transfer)
-        connection.endHolding()
-      case .capture:
-        guard let tunnel = connection.takeTunnel() else { throw StreamConnection.closed }
-        connection.endHolding()
-        return await capture(tunnel, transfer)
-      }
-    }
+    connection.use(tunnel)
   }
+
+  func interrupt(_ error: URLError) { connection?.interrupt(error) }
 
   func ended(_ failure: (any Error)?) {
     gate.close(failure ?? StreamConnection.closed)
     connection?.end(failure as? URLError)
-  }
-
-  private func event(
-    of connection: StreamConnection, _ transfer: Transfer
-  ) async throws(URLError) -> StreamConnection.Event {
-    try await transfer.waiting(
-      givingUpBy: { connection.interrupt(transfer.interruption ?? .cancelled) }, timeCounts: true,
-      { await connection.next() })
   }
 
   /// Runs a step of the transport, which an interruption of the load cancels.
@@ -107,9 +114,9 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
 
   /// Makes the TLS handshake over an open connection, with the session's trust, pins and challenges.
   private func secure(
-    _ tunnel: Tunnel?, _ challenges: ChallengeRouter, _ transfer: Transfer
+    _ tunnel: Tunnel?, _ transfer: Transfer
   ) async throws(URLError) -> Tunnel {
-    guard let tunnel else { throw StreamConnection.closed }
+    guard let tunnel, let challenges else { throw StreamConnection.closed }
     transfer.countIdleTime()
     defer { transfer.stopIdleTime() }
     let (host, port) = (host, port)

@@ -73,7 +73,7 @@ extension Transfer {
   ///
   /// - Returns: What has to be provided first, or `nil` if the content is complete.
   func deliver() throws(URLError) -> Need? {
-    if live != nil { return .live }
+    if let live { return liveNeed(live) }
     guard let arrival = load?.arrival else { throw Self.inconsistency }
     if isHalted { return .resumption }
     switch arrival.content {

@@ -21,7 +21,7 @@ extension Transfer {
 
   /// Decides whether a protocol, this machine or a server has the content.
   func findSource() throws(URLError) -> Need? {
-    if live?.beginsWithRequest == false { return .live }
+    if let live, !live.beginsWithRequest { return liveNeed(live) }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     // A program's protocol answers requests, and cannot hold a conversation.
     return core.mayHaveProtocols && live == nil ? .protocolLoad : try findTarget()
@@ -154,7 +154,7 @@ extension Transfer {
       of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
     load.additions.hasLeftOrigin = machine.hasLeftOrigin
     if let download { load.additions.conditions = download.conditions }
-    try live?.complete(load)
+    try live?.addFields(to: load)
     if authentication != nil || !core.memory.isBlank {
       let authentication = authentication ?? TaskAuthentication(of: self)
       if authentication.prepare(load) { self.authentication = authentication }

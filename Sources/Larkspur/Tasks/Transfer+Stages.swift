@@ -53,8 +53,10 @@ extension Transfer {
     case beginning(HTTPURLResponse, length: Int64)
     case content
     case storing(CacheStoring)
-    /// The end of a connection that another protocol uses.
+    /// The work of a connection that another protocol uses.
     case live
+    /// The next event of such a connection, which calls `perform`.
+    case event
   }
 
   /// Runs the stages in their order, as far as they go without waiting.
@@ -98,8 +100,10 @@ extension Transfer {
     }
     do throws(URLError) {
       guard let need = try advance() else { return completeNow() }
-      if case .callback = need { return true }
-      loopBound.state.need = need
+      switch need {
+      case .callback, .event: return true
+      default: loopBound.state.need = need
+      }
     } catch {
       loadFailure = error
     }
@@ -130,7 +134,7 @@ extension Transfer {
 
   // MARK: - The worker
 
-  /// Carries the load on to its end, and provides what its stages need.
+  /// Carries the load on to its end or to the wait for an event, and provides what its stages need.
   @inline(__always)
   func run() async {
     hasWorker = true
@@ -143,7 +147,10 @@ extension Transfer {
     do throws(URLError) {
       if let loadFailure { throw loadFailure }
       if let need = loopBound.state.need.take() { try await provide(need) }
-      while let need = try advance() { try await provide(need) }
+      while let need = try advance() {
+        if case .event = need { return hasWorker = false }
+        try await provide(need)
+      }
     } catch {
       abandonExchange()
       loadFailure = interruption.map { URLError.make($0, Self.message(for: $0)) } ?? error
@@ -182,7 +189,7 @@ extension Transfer {
     case .cachePlan(let fields, let cache): try await plan(fields, cache)
     case .bodyStream: try await askForBody()
     case .response: try await awaitResponse()
-    case .callback: break
+    case .callback, .event: break
     case .chores: try await doChores()
     case .drain: try await drainResponse()
     case .redirection(let response, let next): load?.arrival?.step = try await askRedirection(response, to: next)

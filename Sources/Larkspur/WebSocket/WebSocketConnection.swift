@@ -18,12 +18,13 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     /// Both sides have sent a Close.
     case closed(WebSocketClose, startedBy: WebSocketMachine.Initiator)
     case failed(WebSocketError, TransportError?)
-    case interrupted
+    case interrupted(URLError)
   }
 
   let loop: ClientLoop
-  /// The end of the conversation.
-  let end = OneShot<End>()
+  /// The end of the conversation, once it has come.
+  private(set) var end: End?
+  private let whenEnded: () -> Void
   private let stream: ByteStream
   private let settings: WebSocketTaskSettings
   private var parser: WebSocketFrameParser
@@ -48,7 +49,12 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   /// The error of calls that come too late, once the conversation has ended.
   private var failure: (any Error)?
 
-  init(over tunnel: Tunnel, _ agreement: WebSocketAgreement, _ settings: WebSocketTaskSettings) {
+  /// - Parameter whenEnded: Called once, when `end` has been set.
+  init(
+    over tunnel: Tunnel, _ agreement: WebSocketAgreement, _ settings: WebSocketTaskSettings,
+    whenEnded: @escaping () -> Void
+  ) {
+    self.whenEnded = whenEnded
     stream = ByteStream(over: tunnel)
     loop = stream.loop
     self.settings = settings
@@ -66,7 +72,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   /// Ends the conversation because the load has been interrupted.
   func interrupt(_ error: URLError) {
-    conversationEnded(.interrupted, error)
+    conversationEnded(.interrupted(error), error)
     close()
   }
 
@@ -224,7 +230,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   /// Reports the end of the conversation. Calls that wait fail; a complete message can still be received.
   private func conversationEnded(_ end: End, _ error: any Error) {
     refuseCalls(error)
-    self.end.set(end)
+    guard self.end == nil else { return }
+    self.end = end
+    whenEnded()
   }
 
   private func close() {

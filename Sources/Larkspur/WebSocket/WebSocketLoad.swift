@@ -11,10 +11,12 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   private let settings: WebSocketTaskSettings
   private var handshake: WebSocketHandshake?
   private var agreement: WebSocketAgreement?
+  private var connection: WebSocketConnection?
   /// The error of calls on a conversation that has failed.
   private var callError: (any Error)?
 
   var beginsWithRequest: Bool { true }
+  var awaitsEvent: Bool { connection.map { $0.end == nil } ?? false }
 
   init(through gate: LiveGate, _ settings: WebSocketTaskSettings) {
     self.gate = gate
@@ -22,7 +24,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   }
 
   /// Adds the fields of the handshake, with a new key.
-  func complete(_ load: NetworkLoad) throws(URLError) {
+  func addFields(to load: NetworkLoad) throws(URLError) {
     let protocols = (load.request.value(forHTTPHeaderField: "Sec-WebSocket-Protocol") ?? "")
       .split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     do throws(WebSocketHandshakeError) {
@@ -46,7 +48,18 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     }
   }
 
-  func run(for transfer: Transfer) async throws(URLError) {
+  func proceed(for transfer: Transfer) async throws(URLError) -> Bool {
+    guard let connection else {
+      try await open(for: transfer)
+      return false
+    }
+    guard let end = connection.end else { return false }
+    try await finish(end, transfer)
+    return true
+  }
+
+  /// Uses the connection for the conversation.
+  private func open(for transfer: Transfer) async throws(URLError) {
     guard let agreement, let tunnel = transfer.running?.exchange.connection.takeTunnel() else {
       throw Transfer.inconsistency
     }
@@ -54,25 +67,20 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     transfer.load = nil
     // From here on only the time limit of the resource counts.
     transfer.stopIdleTime()
-    let connection = WebSocketConnection(over: tunnel, agreement, settings)
+    let connection = WebSocketConnection(over: tunnel, agreement, settings) { transfer.perform() }
     // No call of `send` or `receive` returns before the delegate has been notified.
     await transfer.notifyWebSocket { session, task, delegate in
       delegate.urlSession(session, webSocketTask: task, didOpenWithProtocol: agreement.subprotocol)
     }
+    self.connection = connection
     connection.start()
     gate.open(for: connection)
-    let end: WebSocketConnection.End?
-    do throws(URLError) {
-      end = try await transfer.waiting(
-        givingUpBy: { connection.interrupt(URLError.make(transfer.interruption ?? .cancelled)) }, timeCounts: true,
-        { await connection.end.get() })
-    } catch {
-      // The load may have been interrupted before the wait, during the call of the delegate.
-      connection.interrupt(error)
-      throw error
-    }
+  }
+
+  /// Tells the delegate of the end, or throws its error.
+  private func finish(_ end: WebSocketConnection.End, _ transfer: Transfer) async throws(URLError) {
     switch end {
-    case .closed(let close, let initiator)?:
+    case .closed(let close, let initiator):
       let code = URLSessionWebSocketTask.CloseCode(close.code)
       let reason = close.reason.isEmpty ? nil : Data(close.reason)
       settings.read {
@@ -82,16 +90,18 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
       await transfer.notifyWebSocket { session, task, delegate in
         delegate.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
       }
-    case .failed(let error, let cause)?:
+    case .failed(let error, let cause):
       callError = Self.error(for: error, cause)
       settings.read {
         guard !$0.isClosedHere else { return }
         $0.closeCode = error.closeCode.map { .init($0) } ?? .abnormalClosure
       }
       throw Self.urlError(for: error, cause)
-    case .interrupted?, nil: throw transfer.interruption.map { URLError.make($0) } ?? Transfer.inconsistency
+    case .interrupted(let error): throw error
     }
   }
+
+  func interrupt(_ error: URLError) { connection?.interrupt(error) }
 
   func ended(_ failure: (any Error)?) { gate.close(callError ?? failure ?? Self.notConnected) }
 

@@ -16,7 +16,7 @@ import Testing
 
   init() throws {
     world = try ScriptedWorld()
-    connection = StreamConnection(on: world.loop) { _ in }
+    connection = StreamConnection(on: world.loop, whenEventful: {}) { _ in }
     connection.use(try world.openTunnel())
     gate.open(for: connection)
   }

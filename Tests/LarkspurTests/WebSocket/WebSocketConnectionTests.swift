@@ -23,7 +23,7 @@ import Testing
   private func open(_ change: (inout WebSocketSettings) -> Void = { _ in }) throws -> WebSocketConnection {
     let settings = WebSocketTaskSettings()
     settings.read { change(&$0.machine) }
-    let connection = WebSocketConnection(over: try world.openTunnel(), WebSocketAgreement(), settings)
+    let connection = WebSocketConnection(over: try world.openTunnel(), WebSocketAgreement(), settings) {}
     connection.start()
     gate.open(for: connection)
     return connection
@@ -50,10 +50,6 @@ import Testing
     if case .string(let text)? = running.value?.received { text } else { nil }
   }
 
-  private func end(of connection: WebSocketConnection) -> WebSocketConnection.End? {
-    world.run { await connection.end.get() }.value.flatMap { $0 }
-  }
-
   private static let (first, second): ([UInt8], [UInt8]) = ([0x81, 1, 0x61], [0x81, 1, 0x62])
 
   /// A call whose bytes cannot leave fails, and so does a later one, although the end has not been received yet.
@@ -64,7 +60,7 @@ import Testing
     #expect(broken.error is URLError && later.error is URLError)
     peer.close()
     settle()
-    guard case .failed(.endedWithoutClose, .some)? = end(of: connection) else {
+    guard case .failed(.endedWithoutClose, .some)? = connection.end else {
       Issue.record("the conversation continues")
       return
     }
@@ -80,7 +76,7 @@ import Testing
     #expect(start(.close(1000, reason: [])).isOver)
     peer.send(Self.second, [0x88, 2, 3, 0xe8])
     settle()
-    guard case .closed(let close, startedBy: .local)? = end(of: connection) else {
+    guard case .closed(let close, startedBy: .local)? = connection.end else {
       Issue.record("the conversation continues")
       return
     }
@@ -110,7 +106,7 @@ import Testing
     // Now the silence counts.
     for _ in 0..<3 { world.advance(by: .seconds(7)) }
     settle()
-    guard case .failed(.pongTimedOut, nil)? = end(of: connection) else {
+    guard case .failed(.pongTimedOut, nil)? = connection.end else {
       Issue.record("the conversation continues")
       return
     }
