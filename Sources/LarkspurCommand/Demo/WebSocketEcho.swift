@@ -6,9 +6,10 @@ import LarkspurTestServer
 extension DemoPart {
   /// A WebSocket whose server sends each message back. Both sides close it at the end.
   static let webSocketEcho = DemoPart("A WebSocket that echoes") { stage in
-    let server = try WebSocketServer { try $0.echo() }
+    let server = try TestServer()
     defer { server.stop() }
-    guard let url = URL(string: server.url("/echo")) else { throw DemoFailure("the server has no URL") }
+    server.webSocket("/echo", [.echo], answer: TestServer.WebSocketAnswer(subprotocols: ["song"]))
+    guard let url = URL(string: server.webSocketURL("/echo")) else { throw DemoFailure("the server has no URL") }
     let session = URLSession(configuration: .ephemeral)
     defer { session.invalidateAndCancel() }
     let socket = session.webSocketTask(with: url, protocols: ["song"])

@@ -1,6 +1,5 @@
 import Glibc
 import LarkspurCommand
-import LarkspurHTTP
 import LarkspurTestServer
 import Testing
 
@@ -10,33 +9,26 @@ import Testing
     arguments: [
       (1000, "", 0, ""), (1001, "bye", 0, ""), (nil, "", 0, ""), (1011, "", 112, "1011"),
       (1008, "no \u{1b}", 112, "1008 \"no \\x1b\""), (4000, "☀", 112, "4000 \"☀\""),
-    ] as [(UInt16?, String, Int32, String)])
-  func closeOfTheServer(code: UInt16?, reason: String, status: Int32, words: String) async throws {
-    let peer = try SocketPeer { connection in
-      try connection.send(.init(.text, [0x61]), .close(code, reason))
-      try connection.drain()
-    }
+    ] as [(Int?, String, Int32, String)])
+  func closeOfTheServer(code: Int?, reason: String, status: Int32, words: String) async throws {
+    let peer = try SocketPeer([.send("a"), .close(code, reason), .awaitClose()])
     let result = try await peer.run()
     #expect(result.status == status)
     #expect(result.text == "a\n")
     #expect(
       result.errors
         == (status == 0 ? "" : "larkspur: \(peer.authority): the server closed the WebSocket with \(words)\n"))
+    try await peer.waitForEnd()
+    #expect(peer.failures.isEmpty)
   }
 
   /// Messages that come behind a signal are still written.
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
   func signals(signal: Int32) async throws {
     let isOpen = TestServer.Signal()
-    let peer = try SocketPeer { connection in
-      try connection.send(.init(.ping, []))
-      while let frame = try connection.receive() {
-        if frame.opcode == .pong { isOpen.fire() }
-        guard frame.opcode == .close else { continue }
-        try connection.send(.init(.text, [0x61]), frame)
-        return
-      }
-    }
+    let peer = try SocketPeer([
+      .ping(), .awaitPong(), .fire(isOpen), .answerClose(false), .awaitClose(), .send("a"), .close(1001),
+    ])
     let command = try Command(["socket", peer.url])
     try await isOpen.wait()
     command.send(signal: signal)
@@ -58,7 +50,7 @@ import Testing
   }
 
   @Test func inputThatIsNotText() async throws {
-    let peer = try SocketPeer { try $0.echo() }
+    let peer = try SocketPeer([.echo])
     let result = try await peer.run(input: [0x61, 0x0a, 0xff, 0x0a, 0x62])
     #expect(result.status == 26)
     #expect(result.errors == "larkspur: line 2 of standard input is not UTF-8 (--binary sends any bytes)\n")
@@ -67,10 +59,7 @@ import Testing
 
   /// The server is told when the reader of the output has gone.
   @Test func brokenOutput() async throws {
-    let peer = try SocketPeer { connection in
-      try connection.send(.init(.text, [0x61]))
-      try connection.echo()
-    }
+    let peer = try SocketPeer([.send("a"), .echo])
     let command = try Command(["socket", peer.url], output: .broken)
     let result = try await command.end(leavingInputOpen: true)
     #expect(result.status == 23)
@@ -81,7 +70,7 @@ import Testing
   // MARK: - Failures
 
   @Test func lostConnection() async throws {
-    let peer = try SocketPeer { _ in }
+    let peer = try SocketPeer([.end])
     let result = try await Command(["socket", peer.url]).end(leavingInputOpen: true)
     #expect(result.status == 56)
     #expect(result.errors.hasPrefix("larkspur: \(peer.authority): "))
@@ -90,17 +79,14 @@ import Testing
   /// The server sends a masked frame, the reserved opcode 3, or a text that is not UTF-8.
   @Test(arguments: [[0x81, 0x81, 0, 0, 0, 0, 0x61], [0x83, 0x00], [0x81, 0x01, 0xff]] as [[UInt8]])
   func brokenProtocol(bytes: [UInt8]) async throws {
-    let peer = try SocketPeer { connection in
-      try connection.conversation.send(bytes)
-      try connection.drain()
-    }
+    let peer = try SocketPeer([.sendBytes(bytes), .drain])
     let result = try await peer.run()
     #expect(result.status == 56)
     #expect(result.errors.hasPrefix("larkspur: \(peer.authority): "))
   }
 
   @Test func closeThatIsNotAnswered() async throws {
-    let peer = try SocketPeer { try $0.drain() }
+    let peer = try SocketPeer([.answerClose(false), .awaitEnd])
     let result = try await peer.run("--max-time", "2.5")
     #expect(result.status == 28)
     #expect(result.errors.hasPrefix("larkspur: \(peer.authority): ") && result.errors.hasSuffix(" (--max-time)\n"))
@@ -108,7 +94,7 @@ import Testing
   }
 
   @Test func pingThatIsNotAnswered() async throws {
-    let peer = try SocketPeer { try $0.drain() }
+    let peer = try SocketPeer([.answerPings(false), .answerClose(false), .awaitEnd])
     let command = try Command(["socket", peer.url, "--ping", "0.2", "--max-time", "600"])
     let result = try await command.end(leavingInputOpen: true)
     #expect(result.status == 28)

@@ -1,58 +1,35 @@
 import LarkspurCommand
-import LarkspurHTTP
 import LarkspurTestServer
-import Synchronization
 
-/// A WebSocket server whose connections all do the same work, and the frames that they have received.
+/// A server whose WebSockets all do the same steps, and the frames that it has received.
 final class SocketPeer: Sendable {
-  /// Notes what a connection receives.
-  final class Record: Sendable {
-    private let list = Mutex<[WebSocketServer.Frame]>([])
+  private let server: TestServer
 
-    var frames: [WebSocketServer.Frame] { list.withLock { $0 } }
-
-    func add(_ frame: WebSocketServer.Frame) { list.withLock { $0.append(frame) } }
+  init(
+    _ steps: [TestServer.WebSocketStep], answer: TestServer.WebSocketAnswer = TestServer.WebSocketAnswer()
+  ) throws {
+    server = try TestServer()
+    server.webSocket("/chat", steps, answer: answer)
   }
 
-  /// One connection. Calls block its thread.
-  struct Connection {
-    let conversation: WebSocketServer.Conversation
-    fileprivate let record: Record
-
-    func receive() throws -> WebSocketServer.Frame? {
-      let frame = try conversation.receive()
-      if let frame { record.add(frame) }
+  /// The frames without their masks.
+  var frames: [TestServer.WebSocketFrame] {
+    server.webSockets.flatMap(\.frames).map { frame in
+      var frame = frame
+      frame.mask = nil
       return frame
     }
-
-    func send(_ frames: WebSocketServer.Frame...) throws { for frame in frames { try conversation.send(frame) } }
-
-    /// Sends each message back, answers pings and the Close, and ends with the Close.
-    func echo() throws {
-      while let frame = try receive() {
-        try send(frame.opcode == .ping ? WebSocketServer.Frame(.pong, frame.payload) : frame)
-        if frame.opcode == .close { return }
-      }
-    }
-
-    /// Receives to the end of the stream.
-    func drain() throws { while try receive() != nil {} }
   }
 
-  private let server: WebSocketServer
-  private let record: Record
+  /// The fields of the latest opening handshake.
+  var fields: TestServer.Fields { server.webSockets.last?.request.fields ?? [:] }
+  /// The expectations of the steps that have not been met.
+  var failures: [String] { server.failures }
+  var authority: String { server.authority }
+  var url: String { server.webSocketURL("/chat") }
 
-  init(_ work: @escaping @Sendable (Connection) throws -> Void) throws {
-    let record = Record()
-    self.record = record
-    server = try WebSocketServer { try work(Connection(conversation: $0, record: record)) }
-  }
-
-  deinit { server.stop() }
-
-  var frames: [WebSocketServer.Frame] { record.frames }
-  var authority: String { "127.0.0.1:\(server.port)" }
-  var url: String { server.url("/chat") }
+  /// Suspends until the server has closed a connection, behind its last step.
+  func waitForEnd() async throws { try await server.waitForClosedConnections(1) }
 
   /// Runs `larkspur socket` with this input.
   func run(
@@ -60,4 +37,9 @@ final class SocketPeer: Sendable {
   ) async throws -> Command.Result {
     try await Command(["socket", url] + arguments, output: output).end(input: input)
   }
+}
+
+extension TestServer.WebSocketFrame {
+  /// Creates a Close frame with a code and without a reason.
+  static func close(_ code: UInt16) -> Self { Self(.close, [UInt8(code >> 8), UInt8(code & 0xff)]) }
 }

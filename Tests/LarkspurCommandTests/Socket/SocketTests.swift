@@ -1,25 +1,23 @@
 import LarkspurCommand
-import LarkspurHTTP
 import LarkspurTestServer
 import Testing
 
 /// Tests the messages of `larkspur socket`.
 @Suite struct SocketTests {
   @Test func linesAreTexts() async throws {
-    let peer = try SocketPeer { try $0.echo() }
+    let peer = try SocketPeer([.echo])
     let result = try await peer.run(input: Array("one\n\ntwo lärks\nthree".utf8))
     #expect(result.status == 0)
     #expect(result.errors == "")
     #expect(result.text == "one\n\ntwo lärks\nthree\n")
     #expect(
       peer.frames == [
-        .init(.text, Array("one".utf8)), .init(.text, []), .init(.text, Array("two lärks".utf8)),
-        .init(.text, Array("three".utf8)), .close(1000),
+        .init(.text, "one"), .init(.text, ""), .init(.text, "two lärks"), .init(.text, "three"), .close(1000),
       ])
   }
 
   @Test func linesAsBytes() async throws {
-    let peer = try SocketPeer { try $0.echo() }
+    let peer = try SocketPeer([.echo])
     let result = try await peer.run("--binary", input: [0xff, 0x00, 0x0a, 0xc3])
     #expect(result.status == 0)
     #expect(result.output == [0xff, 0x00, 0xc3])
@@ -28,7 +26,7 @@ import Testing
 
   /// The output and the server's sending side are blocked in turn: neither side may wait for the other for ever.
   @Test func moreThanAllBuffers() async throws {
-    let peer = try SocketPeer { try $0.echo() }
+    let peer = try SocketPeer([.echo])
     let line = String(repeating: "lark ", count: 20_000)
     let input = Array((0..<300).map { "\($0) \(line)\n" }.joined().utf8)
     let result = try await peer.run(input: input)
@@ -37,11 +35,9 @@ import Testing
   }
 
   @Test func messagesOnATerminal() async throws {
-    let peer = try SocketPeer { connection in
-      try connection.send(
-        .init(.text, Array("a\u{1b}[2Jb".utf8)), .init(.binary, Array(0...17)), .init(.binary, []), .close(1000))
-      try connection.drain()
-    }
+    let peer = try SocketPeer([
+      .send("a\u{1b}[2Jb"), .send([UInt8](0...17)), .send([]), .close(1000), .drain,
+    ])
     let result = try await peer.run(output: .terminal)
     #expect(result.status == 0)
     #expect(
@@ -49,50 +45,37 @@ import Testing
   }
 
   @Test func fieldsAndProtocols() async throws {
-    let peer = try SocketPeer { connection in
-      let lines = ["X-A", "Sec-WebSocket-Protocol", "User-Agent", "Sec-WebSocket-Extensions", "Authorization"].map {
-        "\($0): \(connection.conversation.values($0).joined(separator: ", "))"
-      }
-      try connection.send(.init(.text, Array(lines.joined(separator: "|").utf8)), .close(1000))
-      try connection.drain()
-    }
+    let peer = try SocketPeer(
+      [.send("a"), .close(1000), .drain], answer: TestServer.WebSocketAnswer(subprotocols: ["chat"]))
     let result = try await peer.run(
       "-H", "X-A: 1", "-H", "User-Agent: me", "-H", "Authorization: it", "--protocol", "chat", "--protocol", "other",
       "--no-compression")
-    #expect(
-      result.text == "X-A: 1|Sec-WebSocket-Protocol: chat, other|User-Agent: me|Sec-WebSocket-Extensions: |"
-        + "Authorization: it\n")
+    #expect(result.text == "a\n")
+    let fields = peer.fields
+    #expect(fields.values("X-A") == ["1"])
+    #expect(fields.values("Sec-WebSocket-Protocol").joined(separator: ", ") == "chat, other")
+    #expect(fields.values("User-Agent") == ["me"])
+    #expect(fields.values("Sec-WebSocket-Extensions") == [])
+    #expect(fields.values("Authorization") == ["it"])
     let offered = try await peer.run()
-    #expect(offered.text.contains("|Sec-WebSocket-Extensions: permessage-deflate"))
+    #expect(offered.text == "a\n")
+    #expect(peer.fields["Sec-WebSocket-Extensions"]?.hasPrefix("permessage-deflate") == true)
   }
 
   /// The server sends its Close when it has got a pong and a ping.
   @Test func pings() async throws {
-    let peer = try SocketPeer { connection in
-      try connection.send(.init(.ping, [1, 2]))
-      var isPonged = false
-      var isPinged = false
-      while !(isPonged && isPinged), let frame = try connection.receive() {
-        switch frame.opcode {
-        case .pong: isPonged = frame.payload == [1, 2]
-        case .ping:
-          isPinged = true
-          try connection.send(.init(.pong, frame.payload))
-        default: break
-        }
-      }
-      try connection.send(.close(1000))
-      try connection.drain()
-    }
+    let peer = try SocketPeer([.ping([1, 2]), .awaitPong(), .expectPing(), .close(1000), .awaitClose()])
     let command = try Command(["socket", peer.url, "-v", "--ping", "2"])
     let result = try await command.end(leavingInputOpen: true)
     #expect(result.status == 0)
     #expect(result.errors.contains(" ms  sending a ping\n"))
     #expect(result.errors.contains(" ms  received its pong after "))
+    try await peer.waitForEnd()
+    #expect(peer.failures.isEmpty)
   }
 
   @Test func story() async throws {
-    let peer = try SocketPeer { try $0.echo() }
+    let peer = try SocketPeer([.echo], answer: TestServer.WebSocketAnswer(subprotocols: ["chat"]))
     let result = try await peer.run("-v", "--protocol", "chat", input: Array("hello\n".utf8))
     #expect(result.text == "hello\n")
     let lines = result.errors.split(separator: "\n").map { line in

@@ -1,13 +1,11 @@
 import Foundation
 import Larkspur
-import LarkspurHTTP
 import LarkspurTestServer
-import Synchronization
 import Testing
 
 /// Servers that break the protocol or overwhelm the client: each has one outcome.
-@Suite struct HostileWebSocketTests {
-  /// What a server does behind the handshake, and how the conversation has to end.
+@Suite(.timeLimit(.minutes(2))) struct HostileWebSocketTests {
+  /// The bytes that a server sends behind the handshake, and the end that the conversation has to have.
   struct Attack: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: [UInt8]
@@ -58,32 +56,38 @@ import Testing
     }
   }
 
+  /// Reads to the end of the connection, and answers nothing.
+  private static let silence: [TestServer.WebSocketStep] = [.answerPings(false), .answerClose(false), .awaitEnd]
+
+  /// Receives all messages of a server that does the steps.
+  ///
+  /// - Parameter awaitsClose: Whether the client has to send a Close, which `record` then has.
   private func run(
-    _ serve: @escaping @Sendable (WebSocketServer.Conversation) throws -> Void,
-    _ setUp: (URLSessionWebSocketTask) -> Void = { _ in }
-  ) async throws -> (messages: Int, error: NSError, task: URLSessionWebSocketTask, events: [String]) {
-    let server = try WebSocketServer(serve)
+    _ steps: [TestServer.WebSocketStep], answer: TestServer.WebSocketAnswer = TestServer.WebSocketAnswer(),
+    awaitsClose: Bool = true, _ setUp: (URLSessionWebSocketTask) -> Void = { _ in }
+  ) async throws -> (
+    messages: Int, error: NSError, task: URLSessionWebSocketTask, events: [String], record: TestServer.WebSocket
+  ) {
+    let server = try TestServer()
     defer { server.stop() }
+    server.webSocket("/", steps, answer: answer)
     let recorder = WebSocketRecorder()
     let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
-    let task = session.webSocketTask(with: try #require(URL(string: server.url())))
+    let task = session.webSocketTask(with: try #require(URL(string: server.webSocketURL())))
     setUp(task)
     task.resume()
     let (count, error) = await receiveAll(task)
     await recorder.wait()
+    // The server's thread reads the Close in its own time: the task may be over before.
+    if awaitsClose { try await server.waitForWebSocketCloses(1) }
     session.invalidateAndCancel()
-    return (count, error, task, recorder.events)
+    let record = try #require(server.webSockets.first)
+    #expect(server.failures.isEmpty)
+    return (count, error, task, recorder.events, record)
   }
 
   @Test(arguments: attacks) func oneRightOutcome(_ attack: Attack) async throws {
-    let answer = Mutex<[UInt8]?>(nil)
-    let bytes = attack.bytes
-    let outcome = try await run { conversation in
-      try conversation.send(bytes)
-      while let frame = try conversation.receive() {
-        if frame.opcode == .close { answer.withLock { $0 = frame.payload } }
-      }
-    }
+    let outcome = try await run([.sendBytes(attack.bytes)] + Self.silence)
     #expect(outcome.messages == attack.messages)
     // A call that comes later fails like those that waited.
     let late = await receiveAll(outcome.task).1
@@ -91,9 +95,8 @@ import Testing
     #expect(outcome.error.domain == NSPOSIXErrorDomain)
     #expect(outcome.error.code == attack.error.map { Int($0.rawValue) })
     let code = attack.answer.map { $0 == 0 ? [] : [UInt8($0 >> 8), UInt8($0 & 0xff)] }
-    // The server's thread reads the answer in its own time: the task may be over before.
-    while answer.withLock({ $0 }) == nil { await Task.yield() }
-    #expect(answer.withLock { $0 } == code)
+    let close = outcome.record.frames.last { $0.opcode == .close }
+    #expect(close?.payload == code)
     #expect(
       outcome.events.last
         == (attack.error == .ENOTCONN ? "complete" : attack.error == .EMSGSIZE ? "error -1103" : "error -1011"))
@@ -101,45 +104,59 @@ import Testing
 
   /// A million empty fragments, and pings without end: bounded memory, and the connection still works.
   @Test func floods() async throws {
-    let outcome = try await run { conversation in
-      try conversation.send([0x01, 0])
-      let fragments = [UInt8](repeating: 0, count: 2 * 10_000)
-      for _ in 0..<100 { try conversation.send(fragments) }
-      try conversation.send([0x80, 1, 0x61])
-      let pings = (0..<10_000).flatMap { _ in [0x89, 0] as [UInt8] }
-      for _ in 0..<10 { try conversation.send(pings) }
-      try conversation.send(.close(1000))
-      while let frame = try conversation.receive(), frame.opcode != .close {}
-    }
+    let fragments = [UInt8](repeating: 0, count: 2 * 10_000)
+    let outcome = try await run([
+      .sendFrame(.init(.text, isFinal: false)), .repeat(100, [.sendBytes(fragments)]),
+      .sendFrame(.init(.continuation, "a")), .flood(.pings(), count: 100_000), .close(1000), .awaitClose(code: 1000),
+    ])
     #expect(outcome.messages == 1)
     #expect(outcome.events.last == "complete")
+    let last = try #require(outcome.record.frames.last)
+    #expect(last.opcode == .close)
+  }
+
+  /// A compressed message of 64 KiB that inflates to 64 MiB. No more of it is inflated than the task accepts, or, for a
+  /// task that accepts far longer messages, than the ratio of sizes that no honest message exceeds.
+  @Test(
+    arguments: [
+      (1 << 20, 1009, .EMSGSIZE, "error -1103"), (1 << 30, 1007, .EPROTO, "error -1011"),
+    ] as [(Int, Int, POSIXErrorCode, String)])
+  func aDeflateBomb(limit: Int, closeCode: Int, code: POSIXErrorCode, event: String) async throws {
+    let outcome = try await run(
+      [.deflateBomb(bytes: 64 << 20)] + Self.silence,
+      answer: TestServer.WebSocketAnswer(deflate: TestServer.WebSocketDeflate()), { $0.maximumMessageSize = limit })
+    #expect(outcome.record.deflate != nil)
+    #expect(outcome.messages == 0)
+    #expect(outcome.error.domain == NSPOSIXErrorDomain && outcome.error.code == Int(code.rawValue))
+    #expect(outcome.record.closeCode == closeCode && outcome.task.closeCode.rawValue == closeCode)
+    #expect(outcome.events.last == event)
+    let failure = try #require(outcome.task.error as? URLError)
+    let underlying = failure.userInfo[NSUnderlyingErrorKey] as? NSError
+    #expect(underlying?.domain == NSPOSIXErrorDomain && underlying?.code == Int(code.rawValue))
   }
 
   /// A message that grows in fragments beyond the limit.
   @Test func fragmentsBeyondTheLimit() async throws {
+    let payload = [UInt8](repeating: 1, count: 100)
     let outcome = try await run(
-      { conversation in
-        try conversation.send([0x02, 100] + [UInt8](repeating: 1, count: 100))
-        try conversation.send([0x00, 100] + [UInt8](repeating: 1, count: 100))
-        while try conversation.receive() != nil {}
-      }, { $0.maximumMessageSize = 199 })
+      [
+        .sendFrame(.init(.binary, payload, isFinal: false)), .sendFrame(.init(.continuation, payload, isFinal: false)),
+      ] + Self.silence, { $0.maximumMessageSize = 199 })
     #expect(outcome.messages == 0 && outcome.error.code == Int(EMSGSIZE))
     #expect(outcome.task.closeCode == .messageTooBig)
+    #expect(outcome.record.closeCode == 1009)
   }
 
   @Test func aMessageOfTheLimit() async throws {
     let outcome = try await run(
-      { conversation in
-        try conversation.send([0x82, 100] + [UInt8](repeating: 1, count: 100))
-        try conversation.send(.close(1000))
-        while try conversation.receive() != nil {}
-      }, { $0.maximumMessageSize = 100 })
+      [.send([UInt8](repeating: 1, count: 100)), .close(1000), .awaitClose(code: 1000)],
+      { $0.maximumMessageSize = 100 })
     #expect(outcome.messages == 1 && outcome.error.code == Int(ENOTCONN))
   }
 
   /// A server that vanishes without a Close.
   @Test func theConnectionIsLost() async throws {
-    let outcome = try await run { try $0.send([0x81, 1, 0x61]) }
+    let outcome = try await run([.send("a"), .end], awaitsClose: false)
     #expect(outcome.messages == 1)
     #expect(outcome.error.domain == NSURLErrorDomain && outcome.error.code == URLError.networkConnectionLost.rawValue)
     #expect(outcome.task.closeCode == .abnormalClosure)

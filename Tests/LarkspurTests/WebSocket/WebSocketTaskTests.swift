@@ -1,6 +1,5 @@
 import Foundation
 import Larkspur
-import LarkspurHTTP
 import LarkspurTestServer
 import Synchronization
 import Testing
@@ -62,9 +61,7 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
 }
 
 /// WebSocket tasks against a server that does what a test says.
-@Suite struct WebSocketTaskTests {
-  typealias Frame = WebSocketServer.Frame
-
+@Suite(.timeLimit(.minutes(1))) struct WebSocketTaskTests {
   private let recorder = WebSocketRecorder()
   private let session: URLSession
 
@@ -72,8 +69,17 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
     session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
   }
 
-  private func task(_ server: WebSocketServer, _ path: String = "/") throws -> URLSessionWebSocketTask {
-    session.webSocketTask(with: try #require(URL(string: server.url(path))))
+  /// Starts a server whose WebSockets do the steps.
+  private func start(
+    _ steps: [TestServer.WebSocketStep], answer: TestServer.WebSocketAnswer = TestServer.WebSocketAnswer()
+  ) throws -> TestServer {
+    let server = try TestServer()
+    server.webSocket("/", steps, answer: answer)
+    return server
+  }
+
+  private func task(_ server: TestServer) throws -> URLSessionWebSocketTask {
+    session.webSocketTask(with: try #require(URL(string: server.webSocketURL())))
   }
 
   private func text(_ message: URLSessionWebSocketTask.Message) -> String {
@@ -103,7 +109,8 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
   // MARK: - Conversations
 
   @Test func anEcho() async throws {
-    let server = try WebSocketServer { try $0.echo() }
+    // The server sends the client's reason back with its code.
+    let server = try start([.answerClose(false), .echo, .close(1000, "bye")])
     defer { server.stop() }
     let task = try task(server)
     // Calls before the handshake wait for it.
@@ -124,13 +131,15 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
     #expect(recorder.events == ["open -", "close 1000 bye", "metrics 1", "complete"])
     #expect(task.closeCode == .normalClosure && task.closeReason == Data("bye".utf8))
     #expect(task.state == .completed && task.error == nil)
+    let record = try #require(server.webSockets.first)
+    #expect(record.messagesReceived == 8 && record.closeCode == 1000 && record.closeReason == "bye")
     #expect(posix(await receiveAll(task).1) == .ENOTCONN)
     await #expect(throws: (any Error).self) { try await task.send(.string("late")) }
     await #expect(throws: (any Error).self) { try await task.sendPing() }
   }
 
   @Test func handlersAreCalledInOrder() async throws {
-    let server = try WebSocketServer { try $0.echo() }
+    let server = try start([.echo])
     defer { server.stop() }
     let task = try task(server)
     let log = Mutex<[String]>([])
@@ -155,18 +164,12 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
   }
 
   @Test func fragmentsWithControlFramesBetween() async throws {
-    let server = try WebSocketServer { conversation in
-      // "hä" in three fragments, cut within a character, with pings between.
-      try conversation.send([0x01, 0x01, 0x68])
-      try conversation.send(Frame(.ping, [1]))
-      try conversation.send([0x00, 0x01, 0xc3])
-      try conversation.send(Frame(.ping, [2]))
-      try conversation.send([0x80, 0x01, 0xa4])
-      var pongs: [UInt8] = []
-      while pongs.count < 2, let frame = try conversation.receive() { pongs += frame.payload }
-      try conversation.send(Frame(.binary, pongs))
-      try conversation.echo()
-    }
+    // "hä" in three fragments, cut within a character, with pings between.
+    let server = try start([
+      .sendFrame(.init(.text, [0x68], isFinal: false)), .ping([1]),
+      .sendFrame(.init(.continuation, [0xc3], isFinal: false)), .ping([2]), .sendFrame(.init(.continuation, [0xa4])),
+      .awaitPong([1]), .awaitPong([2]), .send([1, 2]), .echo,
+    ])
     defer { server.stop() }
     let task = try task(server)
     task.resume()
@@ -176,11 +179,8 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
   }
 
   @Test func messagesAsASequence() async throws {
-    let server = try WebSocketServer { conversation in
-      for number in 0..<5 { try conversation.send(Frame(.text, Array("\(number)".utf8))) }
-      try conversation.send(.close(4_001, "enough"))
-      _ = try conversation.receive()
-    }
+    let numbers = (0..<5).map { TestServer.WebSocketStep.send("\($0)") }
+    let server = try start(numbers + [.close(4_001, "enough"), .awaitClose()])
     defer { server.stop() }
     let task = try task(server)
     task.resume()
@@ -191,12 +191,15 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
     #expect(recorder.events == ["open -", "close 4001 enough", "metrics 1", "complete"])
     #expect(task.closeCode == .other(4_001) && task.closeCode.rawValue == 4_001)
     #expect(URLSessionWebSocketTask.CloseCode(rawValue: 1_001) == .goingAway)
+    // RFC 6455, section 5.5.1: the client's answer carries the server's code.
+    let records = try await server.waitForWebSocketCloses(1)
+    #expect(records.first?.closeCode == 4_001)
   }
 
   @Test func aSubprotocolIsAgreed() async throws {
-    let server = try WebSocketServer { try $0.echo() }
+    let server = try start([.echo], answer: TestServer.WebSocketAnswer(subprotocols: ["chat.v2", "chat.v1"]))
     defer { server.stop() }
-    let url = try #require(URL(string: server.url()))
+    let url = try #require(URL(string: server.webSocketURL()))
     let task = session.webSocketTask(with: url, protocols: ["chat.v2", "chat.v1"])
     task.resume()
     try await task.send(.string("x"))
@@ -207,22 +210,10 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
   }
 
   @Test(arguments: [
-    WebSocketCompression(), WebSocketCompression(clientTakesOver: false, serverTakesOver: false),
-    WebSocketCompression(clientWindowBits: 9, serverWindowBits: 9),
-  ]) func compressedMessages(_ agreement: WebSocketCompression) async throws {
-    let count = Mutex(0)
-    let server = try WebSocketServer(compression: agreement) { conversation in
-      // The payloads are sent back as they came, which the same window can read.
-      while let frame = try conversation.receive() {
-        count.withLock { $0 += frame.payload.count }
-        var bytes: [UInt8] = []
-        let isCompressed = frame.opcode == .text
-        WebSocketFrameWriter.append(
-          frame.opcode, isCompressed: isCompressed, payload: frame.payload.span, mask: nil, to: &bytes)
-        try conversation.send(bytes)
-        if frame.opcode == .close { return }
-      }
-    }
+    TestServer.WebSocketDeflate(), TestServer.WebSocketDeflate(clientTakesOver: false, serverTakesOver: false),
+    TestServer.WebSocketDeflate(clientWindowBits: 9, serverWindowBits: 9),
+  ]) func compressedMessages(_ deflate: TestServer.WebSocketDeflate) async throws {
+    let server = try start([.echo], answer: TestServer.WebSocketAnswer(deflate: deflate))
     defer { server.stop() }
     let task = try task(server)
     task.resume()
@@ -231,7 +222,11 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
       try await task.send(.string(long))
       #expect(text(try await task.receive()) == long)
     }
-    #expect(count.withLock { $0 } < long.utf8.count / 4)
+    let record = try #require(server.webSockets.first)
+    #expect(record.deflate == deflate)
+    #expect(record.messages.map(\.isCompressed) == [true, true, true])
+    let bytesSent = record.frames.reduce(0) { $0 + $1.payload.count }
+    #expect(bytesSent < long.utf8.count / 4)
     task.cancel(with: .normalClosure, reason: nil)
     await recorder.wait()
     #expect(recorder.events.last == "complete")
@@ -239,9 +234,12 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   // MARK: - Waits
 
+  /// Reads to the end of the connection, and answers nothing.
+  private static let silence: [TestServer.WebSocketStep] = [.answerPings(false), .answerClose(false), .awaitEnd]
+
   /// Cancelling a Swift task that waits ends its wait, and no message is lost.
   @Test func aReceiveIsCancelled() async throws {
-    let server = try WebSocketServer { try $0.echo() }
+    let server = try start([.echo])
     defer { server.stop() }
     let task = try task(server)
     let early = Task { try await task.receive() }
@@ -260,7 +258,7 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   /// The program cancels the task while it waits in every way.
   @Test func theTaskIsCancelled() async throws {
-    let server = try WebSocketServer { conversation in while try conversation.receive() != nil {} }
+    let server = try start(Self.silence)
     defer { server.stop() }
     let task = try task(server)
     task.resume()
@@ -278,25 +276,23 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   /// The program cancels the task in the delegate's call that it has been opened: the connection ends.
   @Test func theTaskIsCancelledAsItOpens() async throws {
-    let end = TestServer.Signal()
-    let server = try WebSocketServer { conversation in
-      while let frame = try? conversation.receive() { if frame.opcode == .close { break } }
-      end.fire()
-    }
+    let server = try start([.awaitEnd])
     defer { server.stop() }
     let recorder = WebSocketRecorder { $0.cancel() }
     let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
-    let task = session.webSocketTask(with: try #require(URL(string: server.url())))
+    let task = session.webSocketTask(with: try #require(URL(string: server.webSocketURL())))
     let waiting = Task { try await task.receive() }
     task.resume()
     await recorder.wait()
     #expect(recorder.events.last == "error -999")
     await #expect(throws: URLError.self) { try await waiting.value }
-    try await end.wait()
+    // The server closes its side because the client has ended the connection.
+    try await server.waitForClosedConnections(1)
+    #expect(server.failures.isEmpty)
   }
 
   @Test func aTaskIsClosedBeforeItRuns() async throws {
-    let server = try WebSocketServer { try $0.echo() }
+    let server = try start([.echo])
     defer { server.stop() }
     let task = try task(server)
     task.cancel(with: .goingAway, reason: nil)
@@ -304,11 +300,12 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
     await recorder.wait()
     #expect(recorder.events == ["metrics 0", "error -999"])
     #expect(task.closeCode == .goingAway)
+    #expect(server.connectionsAccepted == 0)
   }
 
   /// A close during the handshake is sent right behind it.
   @Test func aTaskIsClosedWhileItOpens() async throws {
-    let server = try WebSocketServer { try $0.echo() }
+    let server = try start([.echo])
     defer { server.stop() }
     let task = try task(server)
     task.resume()
@@ -319,40 +316,27 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   /// What is not received is not read: the server comes to a stop, and nothing is lost.
   @Test func aSlowReaderHoldsTheServerUp() async throws {
-    let sent = Mutex(0)
+    let allSent = TestServer.Signal()
     let total = 400
     let payload = [UInt8](repeating: 7, count: 100_000)
-    let server = try WebSocketServer { conversation in
-      for _ in 0..<total {
-        try conversation.send(Frame(.binary, payload))
-        sent.withLock { $0 += 1 }
-      }
-      try conversation.echo()
-    }
+    let server = try start([.repeat(total, [.send(payload)]), .fire(allSent), .echo])
     defer { server.stop() }
     let task = try task(server)
     task.resume()
     #expect(text(try await task.receive()) == "100000 bytes")
     for _ in 1..<50 { _ = try await task.receive() }
     // 40 MB would have fitted nowhere: the kernel's buffers hold a few megabytes.
-    #expect(sent.withLock { $0 } < total)
+    #expect(!allSent.hasFired)
     for _ in 50..<total { #expect(text(try await task.receive()) == "100000 bytes") }
+    try await allSent.wait()
     task.cancel()
   }
 
   @Test func pingsByThemselves() async throws {
-    let pings = Mutex(0)
-    let server = try WebSocketServer { conversation in
-      while let frame = try conversation.receive() {
-        guard frame.opcode == .ping else { continue }
-        if pings.withLock({
-          $0 += 1; return $0
-        }) == 3 {
-          return try conversation.send(Frame(.text, Array("3".utf8)))
-        }
-        try conversation.send(Frame(.pong, frame.payload))
-      }
-    }
+    // The third ping gets a message in place of a pong.
+    let server = try start([
+      .expectPing(), .expectPing(), .answerPings(false), .expectPing(), .send("3"), .awaitEnd,
+    ])
     defer { server.stop() }
     let task = try task(server)
     task.pingInterval = 0.01
@@ -364,7 +348,7 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
   }
 
   @Test func aServerThatAnswersNoPing() async throws {
-    let server = try WebSocketServer { conversation in while try conversation.receive() != nil {} }
+    let server = try start(Self.silence)
     defer { server.stop() }
     let task = try task(server)
     task.pingInterval = 0.01
@@ -389,7 +373,7 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
   ]) func anAnswerThatOpensNothing(_ answer: String) async throws {
     let server = try TestServer()
     server.enqueue([.expectRequest, .send(answer), .expectClose])
-    let url = server.url("/chat").replacing("http://", with: "ws://")
+    let url = server.webSocketURL("/chat")
     let task = session.webSocketTask(with: try #require(URL(string: url)))
     task.resume()
     let (messages, error) = await receiveAll(task)
@@ -402,6 +386,31 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
     let fields = server.requests.first?.fields
     #expect(fields?["Upgrade"] == "websocket" && fields?["Sec-WebSocket-Version"] == "13")
     #expect(fields?["Sec-WebSocket-Extensions"]?.hasPrefix("permessage-deflate") == true)
+  }
+
+  /// A single fault of the opening handshake fails the task.
+  @Test(
+    arguments: [
+      .status(200), .wrongAccept, .omit("Upgrade"), .omit("Connection"), .omit("Sec-WebSocket-Accept"),
+      .replace("Upgrade", with: "h2c"), .replace("Connection", with: "close"), .add("Upgrade", "websocket"),
+      .add("Sec-WebSocket-Accept", "x"), .add("Sec-WebSocket-Protocol", "chat.v3"),
+      .add("Sec-WebSocket-Extensions", "x-other"),
+      .add("Sec-WebSocket-Extensions", "permessage-deflate; server_max_window_bits=16"),
+    ] as [TestServer.WebSocketFault])
+  func aFaultOfTheHandshake(_ fault: TestServer.WebSocketFault) async throws {
+    let server = try start([.awaitEnd], answer: TestServer.WebSocketAnswer(faults: [fault]))
+    defer { server.stop() }
+    let url = try #require(URL(string: server.webSocketURL()))
+    let task = session.webSocketTask(with: url, protocols: ["chat.v2", "chat.v1"])
+    task.resume()
+    let (messages, error) = await receiveAll(task)
+    #expect(messages.isEmpty && (error as? URLError)?.code == .badServerResponse)
+    await recorder.wait()
+    #expect(recorder.events.last == "error -1011")
+    #expect(recorder.events.allSatisfy { !$0.hasPrefix("open") && !$0.hasPrefix("close") })
+    #expect((task.response as? HTTPURLResponse)?.statusCode == (fault == .status(200) ? 200 : 101))
+    #expect(task.closeCode == .invalid)
+    #expect(server.webSockets.count == 1)
   }
 
   /// The program's own fields are sent, those of the handshake are Larkspur's, and cookies go along.
@@ -428,19 +437,20 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
   }
 
   @Test func aRedirectionIsFollowed() async throws {
-    let server = try WebSocketServer { try $0.echo() }
+    let server = try TestServer()
     defer { server.stop() }
+    server.webSocket("/moved", [.echo])
+    let target = server.webSocketURL("/moved")
     let first = try TestServer()
     first.enqueue([
       .expectRequest,
-      .send("HTTP/1.1 302 Found\r\nLocation: \(server.url("/moved"))\r\nContent-Length: 0\r\n\r\n"), .expectClose,
+      .send("HTTP/1.1 302 Found\r\nLocation: \(target)\r\nContent-Length: 0\r\n\r\n"), .expectClose,
     ])
-    let url = first.url("/").replacing("http://", with: "ws://")
-    let task = session.webSocketTask(with: try #require(URL(string: url)))
+    let task = try task(first)
     task.resume()
     try await task.send(.string("x"))
     #expect(text(try await task.receive()) == "x")
-    #expect(task.response?.url?.absoluteString == server.url("/moved"))
+    #expect(task.response?.url?.absoluteString == target)
     task.cancel()
   }
 
