@@ -6,7 +6,7 @@ import pathlib
 
 from .places import BUILD, PEERS, ROOT
 from .processes import run, say
-from .workloads import API_CONCURRENT, API_SERIAL, UPLOADS
+from .workloads import API_CONCURRENT, API_SERIAL, EVENTS, UPLOADS, WEBSOCKETS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +65,9 @@ SESSION = LARKSPUR | {"product": "larkspur-session-bench"}
 CLIENTS = [
     Client("raw", source="raw.c", schemes=("http",)),
     Client("raw-tls", source="raw_tls.c", flags=("-lssl", "-lcrypto"), schemes=("https",)),
+    Client("raw-websocket", source="raw_websocket.c", workloads=WEBSOCKETS),
+    Client("raw-events", source="raw_events.c", workloads=EVENTS),
+    Client("libwebsockets", source="libwebsockets.c", flags=("-lwebsockets",), workloads=WEBSOCKETS),
     Client("curl-easy", source="curl_easy.c", flags=("-lcurl", "-lssl"), besides=API_SERIAL + UPLOADS),
     Client("curl-one-shot", source="curl_one_shot.c", flags=("-lcurl", "-lssl"), schemes=("https",)),
     Client("curl-multi", source="curl_multi.c", flags=("-lcurl", "-lssl"), besides=API_SERIAL + API_CONCURRENT),
@@ -75,8 +78,10 @@ CLIENTS = [
            besides=API_SERIAL + API_CONCURRENT + UPLOADS),
     Client("larkspur", **LARKSPUR),
     Client("larkspur-pool", **LARKSPUR, options=("--pool",)),
-    Client("larkspur-session", **SESSION, besides=API_SERIAL + API_CONCURRENT + UPLOADS),
-    Client("larkspur-session-loop", **SESSION, options=("--loop",), besides=API_SERIAL + API_CONCURRENT + UPLOADS),
+    Client("larkspur-session", **SESSION, besides=API_SERIAL + API_CONCURRENT + UPLOADS + WEBSOCKETS + EVENTS),
+    Client("larkspur-session-loop", **SESSION, options=("--loop",),
+           besides=API_SERIAL + API_CONCURRENT + UPLOADS + WEBSOCKETS + EVENTS),
+    Client("larkspur-session-source", **SESSION, options=("--source",), workloads=EVENTS),
     Client("larkspur-session-delegate", **SESSION, options=("--delegate",),
            workloads=API_SERIAL + API_CONCURRENT + ("upload-json",)),
     *(Client(form, **(LARKSPUR | {"product": "larkspur-manager-bench"}), options=(f"--{form}",),

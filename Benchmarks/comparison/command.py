@@ -9,7 +9,7 @@ import sys
 
 from .clients import CLIENTS
 from .measuring import Bench, InstructionCounter, SystemCallCounter
-from .packages import install_missing_packages
+from .packages import install_missing_packages, left_out
 from .places import BUILD
 from .processes import Failure
 from .reporting import print_environment, print_table, print_timings, summarise
@@ -120,6 +120,9 @@ def compare(options):
     load = os.getloadavg()[0]  # before the builds add to it
     options.workloads = [workload for workload in options.workloads if taking_part(options.clients, workload)]
     install_missing_packages(options)
+    reasons = left_out(options.clients)
+    options.clients = [client for client in options.clients if client.name not in reasons]
+    options.workloads = [workload for workload in options.workloads if taking_part(options.clients, workload)]
     BUILD.mkdir(exist_ok=True)
     programs = {client.name: client.build() for client in options.clients}
     cores = sorted(os.sched_getaffinity(0))
@@ -127,6 +130,8 @@ def compare(options):
     with Server(server_core, options.workloads, is_busy=options.busy_server) as server:
         bench = Bench(programs, server, client_core, options.folder.resolve())
         print_environment(server_core, client_core, load)
+        for name, reason in reasons.items():
+            print(f"{name} is left out: {reason}")
         objects = []
         if options.instructions:
             objects += count_instructions(bench, options)

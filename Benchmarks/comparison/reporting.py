@@ -77,7 +77,7 @@ def print_timings(clients, workload, requests, rounds, results):
         elif workload.is_bulk:
             figures = [f"{cpu / workload.moved_bytes * 1e3:.3f}", spread]
         else:
-            figures = [f"{cpu:.2f}", spread]
+            figures = [f"{cpu:.2f}" if cpu >= 1 else f"{cpu:.3f}", spread]
         rows.append([
             client.name,
             *figures,

@@ -17,9 +17,10 @@ import tempfile
 import time
 
 from .certificates import Certificates
+from .peer_servers import PeerServer
 from .processes import Failure, find_program
-from .sink import Sink
-from .workloads import TINY_BODY, WORKLOADS, Lifetime
+from .websockets import check_echo
+from .workloads import TINY_BODY, WORKLOADS, Lifetime, Protocol
 
 NGINX_CONFIGURATION = """\
 {user}
@@ -159,10 +160,12 @@ class Server:
         self.certificates = Certificates(self.folder / "certificates")
         self.process = None
         self.sinks = {}
+        self.live = None
         try:
             self.make_files()
             self.certificates.make()
             self.start_sinks()
+            self.start_live()
             self.start()
         except BaseException:
             self.__exit__()
@@ -178,8 +181,8 @@ class Server:
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
-        for sink in self.sinks.values():
-            sink.stop()
+        for server in [*self.sinks.values(), *filter(None, [self.live])]:
+            server.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
@@ -188,19 +191,25 @@ class Server:
         return self.folder / "files" / "1g"
 
     def port(self, workload):
+        if workload.protocol is not Protocol.HTTP:
+            return self.live.port
         return self.sinks[workload.scheme].port if workload.upload_bytes else self.ports.of(workload)
 
     def start_sinks(self):
         schemes = {workload.scheme for workload in self.workloads if workload.upload_bytes}
         for scheme in sorted(schemes):
-            certificates = self.certificates if scheme == "https" else None
-            self.sinks[scheme] = Sink(self.core, certificates)
+            files = [self.certificates.leaf, self.certificates.leaf_key] if scheme == "https" else []
+            self.sinks[scheme] = PeerServer("sink", self.core, *files)
+
+    def start_live(self):
+        if any(workload.protocol is not Protocol.HTTP for workload in self.workloads):
+            self.live = PeerServer("live", self.core)
 
     def make_files(self):
         files = self.folder / "files"
         files.mkdir()
         for workload in WORKLOADS:
-            if workload.upload_bytes:
+            if workload.upload_bytes or workload.protocol is not Protocol.HTTP:
                 continue
             path = files / workload.path.lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -246,12 +255,21 @@ class Server:
 
     def check(self):
         """Makes each workload's request once: is it answered as clients expect? Afterwards the files are in memory."""
+        # Any answer shows that nginx runs: the workloads may all be those of other servers.
+        with contextlib.closing(http.client.HTTPConnection(self.host, self.ports.plain, timeout=60)) as connection:
+            connection.request("GET", "/")
+            connection.getresponse().read()
         for workload in self.workloads:
             with contextlib.closing(self.connection(workload)) as connection:
+                if workload.protocol is Protocol.WEBSOCKET:
+                    check_echo(connection, workload.path, workload.body_bytes)
+                    continue
                 if workload.upload_bytes:
                     with open(self.upload_file, "rb") as file:
                         read(file)
                     connection.request("POST", "/upload/16", body=bytes(16))
+                elif workload.protocol is Protocol.EVENTS:
+                    connection.request("GET", f"{workload.path}/1")
                 else:
                     connection.request("GET", workload.path, headers={"Accept-Encoding": "gzip"})
                 response = connection.getresponse()

@@ -19,6 +19,13 @@ class Trust(enum.Enum):
     BUNDLE = "bundle.pem"  # the system's certificates and that root
 
 
+class Protocol(enum.Enum):
+    """What a workload's requests are."""
+    HTTP = "http"  # requests
+    WEBSOCKET = "websocket"  # messages, which come back
+    EVENTS = "events"  # server-sent events of one response
+
+
 @dataclasses.dataclass(frozen=True)
 class Workload:
     name: str
@@ -33,6 +40,7 @@ class Workload:
     # The two run lengths whose difference gives instructions and system calls for each request.
     counted_requests: tuple[int, int]
     lifetime: Lifetime = Lifetime.KEPT
+    protocol: Protocol = Protocol.HTTP
     trust: "Trust | None" = None
     warms_up: bool = True
     # Whether one request moves so much that its cost is given for each gigabyte.
@@ -144,8 +152,21 @@ WORKLOADS = [
     Workload("https-upload-1g", "PUTs of a file of 1 GiB over TLS, default configuration",
              f"/upload/{1 << 30}", RECEIVED_BODY, 1, 1, (1, 2), trust=Trust.ROOT, upload_bytes=1 << 30,
              warms_up=False, is_bulk=True, is_for_few=True),
+    Workload("websocket-serial-tiny", "WebSocket messages of 32 bytes and their echoes, one after the other",
+             "/echo", 32, 20_000, 1_000, (500, 1_500), protocol=Protocol.WEBSOCKET, is_for_few=True,
+             counts_instructions=True),
+    Workload("websocket-serial-64k", "WebSocket messages of 64 KiB and their echoes, one after the other",
+             "/echo", 64 << 10, 5_000, 200, (100, 300), protocol=Protocol.WEBSOCKET, is_for_few=True,
+             counts_instructions=True),
+    Workload("websocket-concurrent-tiny", "WebSocket messages of 32 bytes and their echoes over 64 connections",
+             "/echo", 32, 40_000, 1_000, (1_000, 3_000), protocol=Protocol.WEBSOCKET, is_for_few=True),
+    Workload("events", "server-sent events of 40 bytes, of one response",
+             "/events", 40, 2_000_000, 20_000, (10_000, 30_000), protocol=Protocol.EVENTS, is_for_few=True,
+             counts_instructions=True),
 ]
 
 API_SERIAL = ("api-json-serial", "api-etag-serial")
 API_CONCURRENT = ("api-json-concurrent", "api-etag-concurrent")
 UPLOADS = ("upload-json", "upload-1g", "https-upload-1g")
+WEBSOCKETS = ("websocket-serial-tiny", "websocket-serial-64k", "websocket-concurrent-tiny")
+EVENTS = ("events",)

@@ -23,6 +23,13 @@ typedef enum {
   idle,     // each makes one request and then stays open
 } Lifetime;
 
+// The protocol of a workload.
+typedef enum {
+  http,
+  websocket,  // messages that the server sends back
+  events,     // server-sent events of one response
+} Protocol;
+
 typedef struct {
   const char *name;
   const char *path;
@@ -36,6 +43,7 @@ typedef struct {
   int is_default;  // whether the client accepts gzip, keeps cookies and collects the body in memory
   uint64_t upload_bytes;  // the length of the request's body
   int from_file;  // whether the request's body comes from the file UPLOAD_FILE
+  Protocol protocol;
 } Workload;
 
 static const Workload workloads[] = {
@@ -61,6 +69,10 @@ static const Workload workloads[] = {
     {"upload-json", "/upload/1024", 17, 1, 1, .is_default = 1, .upload_bytes = 1 << 10},
     {"upload-1g", "/upload/1073741824", 17, 1, 0, .is_default = 1, .upload_bytes = 1 << 30, .from_file = 1},
     {"https-upload-1g", "/upload/1073741824", 17, 1, 0, 1, .is_default = 1, .upload_bytes = 1 << 30, .from_file = 1},
+    {"websocket-serial-tiny", "/echo", 32, 1, 1, .protocol = websocket},
+    {"websocket-serial-64k", "/echo", 64 << 10, 1, 1, .protocol = websocket},
+    {"websocket-concurrent-tiny", "/echo", 32, 64, 1, .protocol = websocket},
+    {"events", "/events", 40, 1, 1, .protocol = events},
 };
 
 enum { connections_max = 64, pipeline_max = 16 };
@@ -100,13 +112,14 @@ typedef struct {
 
 static inline void print_unsupported(void) { puts("{\"unsupported\":true}"); }
 
-static inline Arguments parse_arguments(int count, char **values) {
+// Parses the arguments of a client of `protocol`.
+static inline Arguments parse_arguments_for(Protocol protocol, int count, char **values) {
   if (count != 5 && count != 6) fail("usage: %s WORKLOAD HOST PORT REQUESTS [CA_FILE]", values[0]);
   Arguments result = {.host = values[2], .port = atoi(values[3]), .requests = strtoull(values[4], NULL, 10)};
   for (size_t index = 0; index < sizeof workloads / sizeof *workloads; index++)
     if (strcmp(workloads[index].name, values[1]) == 0) result.workload = &workloads[index];
-  if (!result.workload) {
-    // compare knows the workloads; an unknown one is meant for other clients.
+  if (!result.workload || result.workload->protocol != protocol) {
+    // compare knows the workloads; other ones are meant for other clients.
     print_unsupported();
     exit(0);
   }
@@ -118,6 +131,8 @@ static inline Arguments parse_arguments(int count, char **values) {
   if (result.workload->warms_up) result.warm_up_requests = result.requests / 10 < 1000 ? result.requests / 10 : 1000;
   return result;
 }
+
+static inline Arguments parse_arguments(int count, char **values) { return parse_arguments_for(http, count, values); }
 
 typedef struct {
   uint64_t cpu_us;

@@ -13,6 +13,10 @@ struct Workload {
     case uploadData
     /// An upload of the file that `UPLOAD_FILE` names.
     case uploadFile
+    /// Messages of `bodyBytes` that a WebSocket server sends back.
+    case echo
+    /// Events of `bodyBytes` from an event stream.
+    case events
   }
 
   var path: String
@@ -49,10 +53,15 @@ struct Workload {
     "https-upload-1g": Workload(
       path: "/upload/1073741824", bodyBytes: 17, kind: .uploadFile, isSecure: true, isDefault: true,
       uploadBytes: 1 << 30),
+    "websocket-serial-tiny": Workload(path: "/echo", bodyBytes: 32, kind: .echo, isDefault: true),
+    "websocket-serial-64k": Workload(path: "/echo", bodyBytes: 64 << 10, kind: .echo, isDefault: true),
+    "websocket-concurrent-tiny": Workload(path: "/echo", bodyBytes: 32, tasks: 64, kind: .echo, isDefault: true),
+    "events": Workload(path: "/events", bodyBytes: 40, kind: .events, isDefault: true),
   ]
 
   func url(host: String, port: String) throws -> URL {
-    guard let url = URL(string: "\(isSecure ? "https" : "http")://\(host):\(port)\(path)") else {
+    let scheme = kind == .echo ? "ws" : isSecure ? "https" : "http"
+    guard let url = URL(string: "\(scheme)://\(host):\(port)\(path)") else {
       throw Failure(description: "bad host")
     }
     return url

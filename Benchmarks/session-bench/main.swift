@@ -1,7 +1,8 @@
 // Larkspur's URLSession as a client of `Benchmarks/compare`: the public API, awaited as in a program.
-// Called as `larkspur-session-bench [--loop | --delegate] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in
-// Benchmarks/README.md. With `--loop` the calls are awaited on the session's own executor. With `--delegate` tasks
-// replace the calls, and their responses go to a delegate.
+// Called as `larkspur-session-bench [--loop | --delegate | --source] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the
+// contract is in Benchmarks/README.md. With `--loop` the calls are awaited on the session's own executor. With
+// `--delegate` tasks replace the calls, and their responses go to a delegate. With `--source` events come from an event
+// source.
 
 import BenchmarkUsage
 import Dispatch
@@ -13,6 +14,15 @@ enum Form: String {
   case calls
   case loop = "--loop"
   case delegate = "--delegate"
+  case source = "--source"
+
+  func offers(_ workload: Workload) -> Bool {
+    switch self {
+    case .calls, .loop: true
+    case .delegate: workload.kind == .data || workload.kind == .uploadData
+    case .source: workload.kind == .events
+    }
+  }
 }
 
 struct Failure: Error, CustomStringConvertible {
@@ -28,6 +38,8 @@ struct Client: Sendable {
   let session: URLSession
   let discarder = Discarder()
   let collector: Collector
+  let echo: Echo?
+  let events: EventStreams
 
   init(_ workload: Workload, _ form: Form, host: String, port: String, caFile: String?) throws {
     self.workload = workload
@@ -40,17 +52,26 @@ struct Client: Sendable {
       form == .delegate ? collector : workload.kind == .discard ? discarder : nil
     session = URLSession(
       configuration: try workload.configuration(caFile: caFile), delegate: delegate, delegateQueue: nil)
+    echo = workload.kind == .echo ? Echo(workload, to: url, by: session) : nil
+    events = EventStreams(url: url, session: session)
   }
+
+  /// Opens the WebSockets of the workload, if it has any. Other connections open with their first request.
+  func open() async throws { try await echo?.open() }
 
   func run(_ count: Int) async throws {
     switch form {
-    case .calls: try await runCalls(count)
+    case .calls, .source: try await runCalls(count)
     case .loop: try await withTaskExecutorPreference(session.taskExecutor) { try await runCalls(count) }
     case .delegate: try await collector.run(count, by: session)
     }
   }
 
   private func runCalls(_ count: Int) async throws {
+    if let echo { return try await echo.run(count) }
+    if workload.kind == .events {
+      return try await form == .source ? events.readSource(count) : events.readBytes(count)
+    }
     guard workload.tasks > 1 else {
       for _ in 0..<count { try await load() }
       return
@@ -79,6 +100,7 @@ struct Client: Sendable {
       let (file, _) = try await session.download(from: url)
       received = (try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int) ?? 0
       try FileManager.default.removeItem(at: file)
+    case .echo, .events: throw Failure(description: "not a workload of requests")
     }
     guard received == workload.bodyBytes else { throw Failure(description: "\(received) bytes of body") }
   }
@@ -106,7 +128,9 @@ final class Counter: Sendable {
 
 let form = CommandLine.arguments.lazy.compactMap(Form.init).first ?? .calls
 let arguments = CommandLine.arguments.filter { Form(rawValue: $0) == nil }
-guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let requests = Int(arguments[4]) else {
+guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let requests = Int(arguments[4]),
+  form.offers(workload)
+else {
   print("{\"unsupported\":true}")
   exit(0)
 }
@@ -115,6 +139,7 @@ Task.detached {
   do {
     let client = try Client(
       workload, form, host: arguments[2], port: arguments[3], caFile: arguments.count > 5 ? arguments[5] : nil)
+    try await client.open()
     try await client.run(min(requests / 10, 1_000))
     let (cpu, start) = (ProcessUsage.cpuMicroseconds, ContinuousClock.now)
     try await client.run(requests)
