@@ -8,7 +8,8 @@ import Synchronization
 ///     '---------------close------------^
 /// ```
 ///
-/// Operations wait in their order until there is a connection, and fail once there is none.
+/// Operations wait in their order until there is a connection, and fail once there is none. A connection that has ended
+/// and still has something to deliver stays.
 final class LiveGate: Sendable {
   private enum State: Sendable {
     case waiting([LiveOperation])
@@ -69,12 +70,19 @@ final class LiveGate: Sendable {
   }
 
   /// Fails the operations that wait, and all later ones.
-  func close(_ error: any Error) {
+  ///
+  /// - Parameter keepsConnection: Whether an open gate stays open: the connection answers later operations itself.
+  func close(_ error: any Error, keepsConnection: Bool = false) {
     let operations = state.withLock { state -> [LiveOperation] in
-      if case .closed = state { return [] }
-      defer { state = .closed(error) }
-      if case .waiting(let operations) = state { return operations }
-      return []
+      switch state {
+      case .waiting(let operations):
+        state = .closed(error)
+        return operations
+      case .open:
+        if !keepsConnection { state = .closed(error) }
+        return []
+      case .closed: return []
+      }
     }
     for operation in operations { operation.refuse(error) }
   }

@@ -195,7 +195,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     transfer.live = WebSocketLoad(through: gate, settings)
   }
 
-  override func ended(_ failure: (any Error)?) { gate.close(failure ?? WebSocketLoad.notConnected) }
+  override func ended(_ failure: (any Error)?) {
+    gate.close(failure ?? WebSocketLoad.notConnected, keepsConnection: true)
+  }
 }
 
 extension URLSessionWebSocketTask {

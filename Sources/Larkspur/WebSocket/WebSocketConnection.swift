@@ -37,10 +37,10 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   /// The calls of `receive` that wait, in their order.
   private var receives: [WebSocketOperation] = []
-  /// The message that waits for a `receive`.
-  private var message: WebSocketMessage?
-  /// Whether messages are dropped, because one came behind this side's Close and nobody waited for it.
-  private var dropsMessages = false
+  /// The messages that wait for a `receive`: one at most before this side's Close.
+  private var unread: [WebSocketMessage] = []
+  /// The memory of the messages behind the first one, in bytes.
+  private var unreadBytes = 0
   /// The calls of `send` whose bytes the kernel has not taken.
   private var sends: [WebSocketOperation] = []
   private var pings: [(number: UInt64, operation: WebSocketOperation)] = []
@@ -90,9 +90,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   func begin(_ operation: LiveOperation) {
     guard let operation = operation as? WebSocketOperation else { return }
-    if case .receive = operation.kind, let message {
-      self.message = nil
-      operation.message = message
+    if case .receive = operation.kind, !unread.isEmpty {
+      operation.message = unread.removeFirst()
+      if let first = unread.first { unreadBytes -= Self.memory(of: first) }
       operation.finish()
       return stream.resumeReceiving()
     }
@@ -218,10 +218,10 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   }
 
   private func deliver(_ message: WebSocketMessage) {
-    // Behind this side's Close, bytes are received also if a message waits.
-    if self.message != nil { dropsMessages = true }
-    guard !dropsMessages else { return }
-    guard !receives.isEmpty else { return self.message = message }
+    guard !receives.isEmpty else {
+      if !unread.isEmpty { unreadBytes += Self.memory(of: message) }
+      return unread.append(message)
+    }
     let operation = receives.removeFirst()
     operation.message = message
     operation.finish()
@@ -263,9 +263,14 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   // MARK: - The stream
 
-  /// Bytes are wanted unless a message waits for its `receive`. Behind this side's Close they are wanted in any case, up
-  /// to the end of the stream, because the server's Close may be among them.
-  var wantsBytes: Bool { message == nil || !machine.isOpen }
+  /// Bytes are wanted unless a message waits for its `receive`. Behind this side's Close, when a program may receive no
+  /// more, messages are collected up to a limit, because the server's Close may be behind them. After the conversation,
+  /// bytes are received up to the end of the stream, and discarded.
+  var wantsBytes: Bool {
+    unread.isEmpty || !machine.readsFrames || !machine.isOpen && unreadBytes < machine.settings.messageBytesMax
+  }
+
+  private static func memory(of message: WebSocketMessage) -> Int { message.bytes.count + 64 }
 
   func received(_ bytes: Span<UInt8>) -> Int {
     var consumed = 0

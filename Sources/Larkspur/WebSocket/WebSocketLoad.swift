@@ -12,8 +12,6 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   private var handshake: WebSocketHandshake?
   private var agreement: WebSocketAgreement?
   private var connection: WebSocketConnection?
-  /// The error of calls on a conversation that has failed.
-  private var callError: (any Error)?
 
   var beginsWithRequest: Bool { true }
   var awaitsEvent: Bool { connection.map { $0.end == nil } ?? false }
@@ -91,7 +89,6 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
         delegate.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
       }
     case .failed(let error, let cause):
-      callError = Self.error(for: error, cause)
       settings.read {
         guard !$0.isClosedHere else { return }
         $0.closeCode = error.closeCode.map { .init($0) } ?? .abnormalClosure
@@ -103,7 +100,10 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
 
   func interrupt(_ error: URLError) { connection?.interrupt(error) }
 
-  func ended(_ failure: (any Error)?) { gate.close(callError ?? failure ?? Self.notConnected) }
+  func ended(_ failure: (any Error)?) {
+    // Messages that came before the end can still be received.
+    gate.close(failure ?? Self.notConnected, keepsConnection: true)
+  }
 
   // MARK: - Errors
 

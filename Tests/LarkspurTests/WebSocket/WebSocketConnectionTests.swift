@@ -67,14 +67,14 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// The server's Close is read although a message has not been received: the conversation does not wait for its time
+  /// The server's Close is read although messages have not been received: the conversation does not wait for its time
   /// limit.
   @Test func aCloseBehindMessagesThatNobodyReceives() throws {
     let connection = try open()
     peer.send(Self.first, Self.second)
     settle()
     #expect(start(.close(1000, reason: [])).isOver)
-    peer.send(Self.second, [0x88, 2, 3, 0xe8])
+    peer.send([0x82, 0, 0x88, 2, 3, 0xe8])
     settle()
     guard case .closed(let close, startedBy: .local)? = connection.end else {
       Issue.record("the conversation continues")
@@ -83,9 +83,32 @@ import Testing
     #expect(close.code == 1000)
     peer.close()
     settle()
-    // The message that came first can still be received, and there is no other.
+    // What came before the server's Close can still be received.
     #expect(text(start(.receive)) == "a")
+    #expect(text(start(.receive)) == "b")
+    #expect(start(.receive).value?.message?.bytes == [])
     #expect(start(.receive).error != nil)
+    #expect(world.leftovers == [])
+  }
+
+  /// Messages that nobody receives take no more memory behind this side's Close than a message may have: then the
+  /// server is held up, and nothing is lost.
+  @Test func messagesBehindThisSidesClose() throws {
+    let connection = try open { $0.messageBytesMax = 1000 }
+    #expect(start(.close(1000, reason: [])).isOver)
+    for _ in 0..<40 { peer.send([0x82, 100] + [UInt8](repeating: 7, count: 100)) }
+    peer.send([0x88, 2, 3, 0xe8])
+    settle()
+    // The first one, and those behind it.
+    #expect(peer.unfetched > 25 * 102)
+    #expect(connection.end == nil)
+    for _ in 0..<40 { #expect(start(.receive).value?.message?.bytes.count == 100) }
+    guard case .closed? = connection.end else {
+      Issue.record("the conversation continues")
+      return
+    }
+    peer.close()
+    settle()
     #expect(world.leftovers == [])
   }
 
