@@ -43,6 +43,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private var unreadBytes = 0
   /// The calls of `send` whose bytes the kernel has not taken.
   private var sends: [WebSocketOperation] = []
+  /// Whether the machine knows that the socket takes no more bytes.
+  private var isBlocked = false
   private var pings: [(number: UInt64, operation: WebSocketOperation)] = []
   private var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
   private var transportFailure: TransportError?
@@ -98,9 +100,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     }
     guard failure == nil else { return operation.finish(failure) }
     switch operation.kind {
-    case .receive:
-      receives.append(operation)
-      stream.resumeReceiving()
+    // Bytes are wanted already.
+    case .receive: receives.append(operation)
     case .send(let message):
       guard machine.isOpen else { return operation.finish(WebSocketLoad.notConnected) }
       send(message)
@@ -152,7 +153,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   private func write(_ frame: [UInt8]) {
     stream.write(frame)
-    if stream.isBlocked { machine.writesBlocked() }
+    guard stream.isBlocked else { return }
+    isBlocked = true
+    machine.writesBlocked()
   }
 
   // MARK: - The machine
@@ -294,6 +297,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     let sent = sends
     sends = []
     for operation in sent { operation.finish() }
+    guard isBlocked else { return }
+    isBlocked = false
     step { machine, _, actions in machine.writesResumed(into: &actions) }
   }
 

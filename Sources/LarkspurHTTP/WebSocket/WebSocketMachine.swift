@@ -99,17 +99,21 @@ package struct WebSocketMachine: Sendable {
   }
 
   /// Whether messages may be sent.
-  package var isOpen: Bool { state == .open }
+  @inlinable package var isOpen: Bool { state == .open }
 
   /// Whether the owner passes frames on. If not, it discards received bytes.
-  package var readsFrames: Bool { state == .open || state == .closeSent }
+  @inlinable package var readsFrames: Bool { state == .open || state == .closeSent }
 
   /// The moment of the next `timerFired`.
+  ///
+  /// Performance: `mutating`, because the compiler would first copy a value that cannot be changed.
   package var deadline: Deadline {
-    switch state {
-    case .open: min(pingDue, pongDue)
-    case .closeSent, .closing: closeDeadline
-    case .closed: .never
+    mutating get {
+      switch state {
+      case .open: min(pingDue, pongDue)
+      case .closeSent, .closing: closeDeadline
+      case .closed: .never
+      }
     }
   }
 
