@@ -7,7 +7,7 @@ import Testing
   /// The number of connections. `TestHelper idle-sockets` measures any other number.
   private static let connections = 2000
   /// Maximum growth of the resident memory in bytes for each connection.
-  private static let bytesPerConnectionMax = 15_000
+  private static let bytesPerConnectionMax = 7_000
 
   @Test func memory() throws {
     let server = try PythonServer("Tests/LivePeers/idle_server.py")

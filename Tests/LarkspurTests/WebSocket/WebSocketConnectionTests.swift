@@ -91,7 +91,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  /// Messages that nobody receives take no more memory behind this side's Close than a message may have: then the
+  /// Behind this side's Close, unreceived messages take no more memory than a message may have: then the
   /// server is held up, and nothing is lost.
   @Test func messagesBehindThisSidesClose() throws {
     let connection = try open { $0.messageBytesMax = 1000 }

@@ -3,7 +3,7 @@ import Testing
 
 /// Whole conversations of a WebSocket task's connection, drawn at random.
 @Suite(.ownThread) struct WebSocketWorldTests {
-  /// The same worlds in each run, and new ones.
+  /// Half of the worlds are those of every run, and half are new.
   @Test func noWorldBreaksARule() throws {
     var generator = SeededGenerator(for: "WebSocket worlds")
     for index in 0..<600 {
