@@ -134,7 +134,8 @@ extension SessionCore {
     }
     if route.forwarder(toSecure: target.isSecure) != nil {
       additions.isForwarded = true
-      additions.proxyAuthorization = route.endpoint.route.proxy?.authorization
+      let isGiven = request.own.exactForm != nil && request.own.fields?.value(of: "Proxy-Authorization") != nil
+      if !isGiven { additions.proxyAuthorization = route.endpoint.route.proxy?.authorization }
     }
     return additions
   }
@@ -159,14 +160,15 @@ extension SessionCore {
     _ additions: RequestComposer.AdditionalFields,
     _ body: RequestBody = .none, _ length: RequestWriter.Body = .none, priority: UInt8
   ) throws(URLError) -> PoolRequest {
-    if request.own.method == "GET" {
+    let isExact = request.own.exactForm != nil
+    if request.own.method == "GET", !isExact {
       // Darwin refuses these requests, too: a server on the way may take the body of a GET for the next request.
       guard case .none = body else {
         throw URLError.make(.dataLengthExceedsMaximum, "a GET request must not have a body", url: request.url)
       }
     }
     var additions = additions
-    if length != .none, request.own.method == "POST" { additions.addsDefaultContentType = true }
+    if length != .none, request.own.method == "POST", !isExact { additions.addsDefaultContentType = true }
     do throws(RequestError) {
       let head = try composer.head(for: request, to: target, cache: route.headCache, body: length, additions: additions)
       var poolRequest = PoolRequest(head, body: body, priority: priority)

@@ -39,6 +39,9 @@ final class RequestComposer: Sendable {
     self.privateDefaults = privateDefaults
   }
 
+  /// The `User-Agent` of requests for tunnels: the configuration's, or the standard one.
+  var userAgent: String { additional.last { $0.name.equalsIgnoringCase("User-Agent") }?.value ?? Self.userAgent }
+
   /// The configuration's `Proxy-Authorization`.
   var proxyAuthorization: String? { privateDefaults.last { $0.name.equalsIgnoringCase("Proxy-Authorization") }?.value }
 
@@ -95,9 +98,10 @@ final class RequestComposer: Sendable {
     return isOffer ? known.joined(separator: ", ") : "identity"
   }
 
-  /// Whether a response's content coding is decoded: not if the request has an `Accept-Encoding` of its own.
+  /// Whether a response's content coding is decoded: not if the request has an `Accept-Encoding` of its own, unless its
+  /// exact form says so.
   static func decodes(_ request: URLRequest) -> Bool {
-    request.own.fields?.value(of: "Accept-Encoding") == nil
+    request.own.exactForm?.decodes ?? (request.own.fields?.value(of: "Accept-Encoding") == nil)
   }
 
   /// Writes the head of a request.
@@ -112,15 +116,16 @@ final class RequestComposer: Sendable {
     if isBare, let head = cache?.bareHead(to: target) { return head }
     let fields = own.fields?.all ?? []
     let proxy = additions.isForwarded
-    let path = proxy ? "http://" + target.authority + target.path : target.path
+    let ownPath = target.path(of: request)
+    let path = proxy ? "http://" + target.authority + ownPath : ownPath
     var writer: RequestWriter
-    if let common = common(to: target, fields, additions, cache) {
+    if let common = common(to: target, own, additions, cache) {
       writer = try RequestWriter(method: own.method, target: path, common, to: proxy ? .proxy : .origin)
     } else {
       writer = try RequestWriter(
-        method: own.method, target: path, host: host(fields, target, additions), to: proxy ? .proxy : .origin)
-      for field in given(fields, additions) { try writer.field(field.name, field.value) }
-      for field in missing(fields, additions) { try writer.field(field.name, field.value) }
+        method: own.method, target: path, host: host(own, target, additions), to: proxy ? .proxy : .origin)
+      for field in given(own, additions) { try writer.field(field.name, field.value) }
+      for field in missing(own, additions) { try writer.field(field.name, field.value) }
     }
     if !additions.isNone { try write(additions, beside: fields, to: &writer) }
     let head = (consume writer).finish(body: body)
@@ -130,7 +135,7 @@ final class RequestComposer: Sendable {
 
   /// Whether the head depends on nothing but the target.
   private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ additions: AdditionalFields) -> Bool {
-    own.fields == nil && additions.isNone && body == .none && !additions.isForwarded
+    own.fields == nil && own.exactForm == nil && additions.isNone && body == .none && !additions.isForwarded
       && (!additions.hasLeftOrigin || privateDefaults.isEmpty) && own.method == "GET"
   }
 
@@ -151,26 +156,32 @@ final class RequestComposer: Sendable {
 
   /// The value of `Host`. A `Host` field of the request or of the configuration replaces the URL's authority; the
   /// configuration's only for the origin that the program named.
-  private func host(_ fields: [RequestFields.Field], _ target: LoadTarget, _ additions: AdditionalFields) -> String {
-    otherHost(fields, additions) ?? target.authority
+  private func host(_ request: RequestStorage, _ target: LoadTarget, _ additions: AdditionalFields) -> String {
+    otherHost(request, additions) ?? target.authority
   }
 
-  private func otherHost(_ fields: [RequestFields.Field], _ additions: AdditionalFields) -> String? {
-    let own = fields.last { $0.name.equalsIgnoringCase("Host") }
-    return (own ?? (additions.hasLeftOrigin ? nil : privateDefaults.last { $0.name.equalsIgnoringCase("Host") }))?.value
+  private func otherHost(_ request: RequestStorage, _ additions: AdditionalFields) -> String? {
+    if let own = request.fields?.all.last(where: { $0.name.equalsIgnoringCase("Host") }) { return own.value }
+    guard !additions.hasLeftOrigin, request.exactForm == nil else { return nil }
+    return privateDefaults.last { $0.name.equalsIgnoringCase("Host") }?.value
   }
 
   /// Returns the request's own fields, and the configuration's private fields unless the request has left its origin.
-  private func given(_ fields: [RequestFields.Field], _ additions: AdditionalFields) -> [RequestFields.Field] {
+  private func given(_ request: RequestStorage, _ additions: AdditionalFields) -> [RequestFields.Field] {
+    let fields = request.fields?.all ?? []
     let own = fields.filter { !Self.isOurs($0.name, additions) }.map { (name: $0.name, value: $0.value.unfolded) }
-    guard !additions.hasLeftOrigin, !privateDefaults.isEmpty else { return own }
+    guard !additions.hasLeftOrigin, !privateDefaults.isEmpty, request.exactForm == nil else { return own }
     return own
       + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, additions) }
   }
 
-  /// Returns the defaults for fields that the request does not have.
-  private func missing(_ fields: [RequestFields.Field], _ additions: AdditionalFields) -> [RequestFields.Field] {
-    defaults(beside: fields).filter { !Self.contains(fields, $0.name) && !Self.contains(additions.conditions, $0.name) }
+  /// Returns the defaults for fields that the request does not have. A request of exact form gets none.
+  private func missing(_ request: RequestStorage, _ additions: AdditionalFields) -> [RequestFields.Field] {
+    guard request.exactForm == nil else { return [] }
+    let fields = request.fields?.all ?? []
+    return defaults(beside: fields).filter {
+      !Self.contains(fields, $0.name) && !Self.contains(additions.conditions, $0.name)
+    }
   }
 
   /// The defaults for a request. A part of encoded content cannot be decoded, because ranges count encoded bytes (RFC
@@ -182,11 +193,12 @@ final class RequestComposer: Sendable {
   /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
   /// request.
   private func common(
-    to target: LoadTarget, _ fields: [RequestFields.Field], _ additions: AdditionalFields, _ cache: HeadCache?
+    to target: LoadTarget, _ request: RequestStorage, _ additions: AdditionalFields, _ cache: HeadCache?
   ) -> CommonFields? {
-    guard let cache, additions.conditions.isEmpty, additions.upgrade.isEmpty,
+    guard let cache, request.exactForm == nil, additions.conditions.isEmpty, additions.upgrade.isEmpty,
       !additions.hasLeftOrigin || privateDefaults.isEmpty
     else { return nil }
+    let fields = request.fields?.all ?? []
     // Whether these are sent depends on the additions.
     if additions.authorization != nil, isSet("Authorization", fields) { return nil }
     if additions.cookie != nil, isSet("Cookie", fields) { return nil }
@@ -195,7 +207,7 @@ final class RequestComposer: Sendable {
       var none = AdditionalFields()
       none.isForwarded = additions.isForwarded
       // Fields that cannot be sent fail with the request that has them.
-      return try? CommonFields(host: host(fields, target, none), given(fields, none) + missing(fields, none))
+      return try? CommonFields(host: host(request, target, none), given(request, none) + missing(request, none))
     }
   }
 
@@ -208,9 +220,8 @@ final class RequestComposer: Sendable {
   /// authorizes (`AdditionalFields.authorizationIdentity`).
   /// `Host` is included if it differs from the URL's.
   func fields(of request: URLRequest, _ additions: AdditionalFields) -> [RequestFields.Field] {
-    let own = request.own.fields?.all ?? []
-    var fields = given(own, additions) + missing(own, additions)
-    if let host = otherHost(own, additions) { fields.append((name: "Host", value: host)) }
+    var fields = given(request.own, additions) + missing(request.own, additions)
+    if let host = otherHost(request.own, additions) { fields.append((name: "Host", value: host)) }
     if let cookie = additions.cookie { fields.append((name: "Cookie", value: cookie)) }
     if let value = additions.authorizationIdentity ?? additions.authorization {
       fields.append((name: "Authorization", value: value))

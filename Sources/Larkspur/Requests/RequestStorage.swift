@@ -48,6 +48,8 @@ final class RequestStorage {
   }
   /// The body's data as a stream, for a `URLProtocol`.
   var dataStream: InputStream?
+  /// `nil` if the session adds its fields.
+  var exactForm: ExactForm?
   /// Properties that a `URLProtocol` has set on the request.
   var properties = [String: Any]()
 
@@ -65,6 +67,7 @@ final class RequestStorage {
     fields = other.fields
     body = other.body
     dataStream = other.dataStream
+    exactForm = other.exactForm
     properties = other.properties
   }
 

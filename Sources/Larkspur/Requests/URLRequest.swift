@@ -40,7 +40,12 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   /// The URL of the resource. A request without one cannot be loaded.
   public var url: URL? {
     get { storage.url }
-    set { change { $0.url = newValue } }
+    set {
+      change {
+        $0.url = newValue
+        $0.exactForm = $0.exactForm?.withoutTarget
+      }
+    }
   }
 
   /// How the load uses the cache. `.useProtocolCachePolicy` leaves that to the session's configuration.

@@ -70,8 +70,9 @@ final class TaskAuthentication {
     guard let url = request.url,
       let peer = role == .origin ? AuthenticationTarget(origin: url) : proxy.map(AuthenticationTarget.init(proxy:))
     else { return nil }
+    let path = target.path(of: request)
     let authenticated = AuthenticatedRequest(
-      method: request.own.method, target: role == .proxy ? "http://" + target.authority + target.path : target.path,
+      method: request.own.method, target: role == .proxy ? "http://" + target.authority + path : path,
       to: role, bodyHash: bodyHash(of: request))
     return AuthenticationFlow(
       with: peer, about: authenticated, url: url, memory: transfer.core.memory,
