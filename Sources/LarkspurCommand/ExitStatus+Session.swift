@@ -2,8 +2,7 @@ import Foundation
 import Larkspur
 
 extension ExitStatus {
-  /// A failure of the transport has the status that `larkspur get` uses without a session. All others depend on their
-  /// code.
+  /// A failure of the transport has the status of the transport's error. All others depend on their code.
   package init(_ error: URLError) {
     if let beneath = error.transportError {
       self = ExitStatus(beneath)

@@ -11,10 +11,7 @@ enum LarkspurCommand {
     CaughtSignal.ignoreBrokenPipes()
     do throws(UsageError) {
       switch try Invocation(parsing: CommandLine.arguments.dropFirst()) {
-      case .get(let options):
-        MainLoop.run {
-          options.session.name == nil ? await Get(options, on: $0).run() : await SessionGet(options, on: $0).run()
-        }
+      case .get(let options): MainLoop.run { await Get(options, on: $0).run() }
       // A signal closes the WebSocket, and the server's Close determines the status.
       case .socket(let options): MainLoop.run(signalsDecide: false) { await Socket(options, on: $0).run() }
       case .events(let options): MainLoop.run { await Events(options, on: $0).run() }

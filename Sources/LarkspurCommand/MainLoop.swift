@@ -2,7 +2,7 @@ import Glibc
 import LarkspurIO
 import LarkspurTransport
 
-/// Runs a task on a loop that ticks on the main thread, so that a simple request needs no other thread and no hop.
+/// Runs a task on a loop that ticks on the main thread, where a signal ends each wait and each write that blocks.
 enum MainLoop {
   /// Runs `body`, and ends the process with the status that it returns. SIGINT, SIGTERM and SIGHUP cancel the task.
   ///

@@ -100,7 +100,10 @@ final class SessionEngine: @unchecked Sendable {
     options.limits.pipelineDepth = Self.pipelineDepth
     // The task's own timeouts apply, so this limit is no shorter than the request's. The resource's timeout, a week by
     // default, would let a server that accepts connections and says nothing occupy all slots of its host for too long.
-    options.dialMax = max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))
+    options.dialMax =
+      storage.timeoutForConnection.flatMap(Duration.init(interval:))
+      ?? max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))
+    options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
     do {
@@ -196,7 +199,7 @@ final class SessionEngine: @unchecked Sendable {
     if proxy.kind == .https {
       route.security = try await security(toHost: proxy.host, port: proxy.port, asking: challenges)
     }
-    route.userAgent = RequestComposer.userAgent
+    route.userAgent = core.composer.userAgent
     route.authorization = route.authorization ?? core.composer.proxyAuthorization
     if !isForwarded, !proxy.kind.isSOCKS { route.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) } }
     return route

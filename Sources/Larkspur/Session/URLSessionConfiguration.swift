@@ -1,4 +1,6 @@
 import Foundation
+import LarkspurBytes
+import LarkspurTransport
 
 /// The settings of a session. A session copies its configuration when it is made: later changes do not reach the
 /// session.
@@ -60,6 +62,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var multipathServiceType = MultipathServiceType.none
     var usesClassicLoadingMode = true
     var enablesEarlyData = false
+    /// How long opening a connection may take, in seconds, or `nil` for the session's own limit.
+    var timeoutForConnection: TimeInterval?
+    var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
 
     static let timeoutForRequestDefault: TimeInterval = 60
     static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

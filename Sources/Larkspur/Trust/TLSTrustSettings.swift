@@ -49,6 +49,10 @@ public struct TLSTrustSettings: Sendable {
   /// browsers offer neither.
   public var dangerouslyAllowsLegacyKeyExchange = false
 
+  /// Whether the secrets of connections are appended to the file that `SSLKEYLOGFILE` names. With the file the traffic
+  /// can be decrypted.
+  package var dangerouslyLogsKeys = false
+
   /// Creates settings with the system's roots, no pins and no identity.
   public init() {}
 }
@@ -142,16 +146,17 @@ extension TLSTrustSettings {
   var isStandard: Bool {
     guard case .system = roots else { return false }
     return revocationLists.isEmpty && pins.isEmpty && pinMismatched == nil && identity == nil
-      && !dangerouslyAllowsAnyCertificate && !dangerouslyAllowsLegacyKeyExchange
+      && !dangerouslyAllowsAnyCertificate && !dangerouslyAllowsLegacyKeyExchange && !dangerouslyLogsKeys
   }
 
-  func apply(to configuration: inout TLSConfiguration) {
+  package func apply(to configuration: inout TLSConfiguration) {
     configuration.roots = roots.inner
     configuration.revocationLists = revocationLists.map { Array($0) }
     configuration.pins = PinPolicy(pins.map(\.inner))
     configuration.identity = identity?.inner
     configuration.dangerouslyAllowsAnyCertificate = dangerouslyAllowsAnyCertificate
     configuration.dangerouslyAllowsLegacyKeyExchange = dangerouslyAllowsLegacyKeyExchange
+    configuration.dangerouslyLogsKeys = dangerouslyLogsKeys
   }
 
   /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if none is set.

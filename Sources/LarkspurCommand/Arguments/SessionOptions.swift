@@ -1,5 +1,4 @@
-/// The options of `larkspur get` that a session implements. If one of them is given, `URLSession` makes the whole
-/// request.
+/// The options of `larkspur get` for what `URLSession` does beyond one request and its response.
 package struct SessionOptions: Hashable, Sendable {
   /// The value of one `-F` option.
   package struct Part: Hashable, Sendable {
@@ -49,8 +48,6 @@ package struct SessionOptions: Hashable, Sendable {
   /// The maximum mean rate, or `nil` for no limit.
   package var bytesPerSecondMax: Int?
   package var showsMetrics = false
-  /// The name of the first of these options on the command line, for messages.
-  package private(set) var name: String?
 
   package init() {}
 
@@ -80,16 +77,11 @@ package struct SessionOptions: Hashable, Sendable {
     case "metrics": showsMetrics = true
     default: return false
     }
-    if name == nil { name = option }
     return true
   }
 
   /// Checks the combination of all options.
   func check(with options: GetOptions) throws(UsageError) {
-    guard let name else { return }
-    // A session has no separate limit for connecting, and writes no key log.
-    if options.connectTimeout != nil { throw Self.exclusion("connect-timeout", name) }
-    if options.tls.logsKeys { throw Self.exclusion("dangerously-log-keys", name) }
     if !parts.isEmpty, !options.data.isEmpty { throw Self.exclusion("form", isJSON ? "json" : "data") }
     guard resumes else { return }
     guard options.output != nil else {

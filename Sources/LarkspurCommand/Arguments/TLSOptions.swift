@@ -28,7 +28,7 @@ package struct TLSOptions: Hashable, Sendable {
     .init(nil, "dangerously-allow-legacy-key-exchange"), .init(nil, "dangerously-log-keys"),
   ]
 
-  /// The options that a session implements. A session writes no key log.
+  /// The options of `larkspur socket` and `larkspur events`, which write no key log.
   static let optionsOfSessions = options.filter { $0.long != "dangerously-log-keys" }
 
   /// Takes an option.

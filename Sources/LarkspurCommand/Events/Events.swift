@@ -68,7 +68,7 @@ struct Events {
 
   private func request(to target: RequestURL) throws(CommandFailure) -> URLRequest {
     let plan = try GetRequest(options.request, to: target)
-    var request = try SessionRequest.make(plan, options.request, to: target, form: nil, from: nil)
+    var request = try SessionRequest.make(plan, to: target)
     if !options.request.fields.contains(where: { $0.name.lowercased() == "accept" }) {
       request.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     }

@@ -1,40 +1,83 @@
+import Foundation
+import Larkspur
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// `larkspur get`: makes one request, and copies the body from the connection to the output.
+/// `larkspur get`: makes the request by a session, and copies the body to the output.
 ///
-/// Each piece of the body is written before the next one is requested. So memory does not grow with the body, and a
-/// slow output slows the server down.
+/// The delegate passes one piece of the body on and waits until the main thread has written it. So memory does not grow
+/// with the body, a slow output slows the server down, and a signal ends a write that blocks.
 struct Get {
   private let options: GetOptions
   private let loop: ClientLoop
   private let start: Deadline
+  private let progress: TransferProgress
 
   init(_ options: GetOptions, on loop: ClientLoop) {
     self.options = options
     self.loop = loop
     start = loop.kernel.now()
+    progress = TransferProgress(options.isVerbose ? VerboseLog(since: start) : nil)
+  }
+
+  private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
+
+  /// The configuration of the session, with the settings that only the command has.
+  private func configuration(_ settings: SessionSetUp) -> URLSessionConfiguration {
+    let configuration = settings.configuration
+    if deadline != .never {
+      // Reading the body from standard input counts. A timeout of 0 would be the default of a session.
+      let timeLeft = max(deadline.duration(since: loop.kernel.now()), .milliseconds(1))
+      configuration.timeoutIntervalForResource = Format.seconds(timeLeft)
+    }
+    configuration.timeoutIntervalForConnection = options.connectTimeout.map(Format.seconds)
+    configuration.connectionObserver = { [progress] in progress.note($0, at: $1) }
+    configuration.tlsTrustSettings.dangerouslyLogsKeys = options.tls.logsKeys
+    // For a proxy's tunnel. The request has its own field.
+    configuration.httpAdditionalHeaders = ["User-Agent": "larkspur/\(LarkspurCommand.version)"]
+    return configuration
   }
 
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
-      let url = try RequestURL.parse(options.url)
-      let route = try ProxySetUp.route(options, to: url)
-      let request = try GetRequest(options, to: url, through: route?.proxy)
-      let security = try TLSSetUp.security(options.tls, for: url)
-      let deadline = deadline(after: options.maxTime)
-      let output = try FileOutput(path: options.output, deadline: deadline)
+      let target = try RequestURL.parse(options.url)
+      let proxy = try ProxySetUp.proxy(options, to: target)
+      let plan = try GetRequest(options, to: target, through: proxy)
+      let form =
+        options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
+      let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
+      let output =
+        if options.session.resumes, let path = options.output {
+          try FileOutput(goingOnWith: path, deadline: deadline)
+        } else {
+          try FileOutput(path: options.output, deadline: deadline)
+        }
       CaughtSignal.interruptCalls(at: deadline)
       do throws(CommandFailure) {
-        try await transfer(request, from: url, by: security, via: route, to: output)
+        let request = try plan.request(to: target, options, form: form, from: output.offset)
+        var settings = try SessionSetUp(options, for: target, usesTLSProxy: proxy?.kind == .https)
+        settings.jar = jar
+        if settings.usesTLS { TLSSetUp.warnOfKeyLog(options.tls) }
+        let transfer = SessionTransfer(settings, form: form)
+        let events = transfer.begin(request, configuration(settings))
+        do throws(CommandFailure) {
+          try await receive(events, of: transfer, to: output)
+        } catch {
+          await transfer.end(closingConnections: options.isVerbose)
+          throw error
+        }
+        await transfer.end(closingConnections: options.isVerbose)
         try output.commit()
       } catch {
         output.abandon()
+        // The cookies that a server has set count, even if the transfer fails.
+        try? jar?.save(deadline: deadline)
         throw error
       }
+      try jar?.save(deadline: deadline)
       return .success
     } catch {
       if let message = error.message { Console.complain(message) }
@@ -42,82 +85,147 @@ struct Get {
     }
   }
 
-  private func transfer(
-    _ request: GetRequest, from url: RequestURL, by security: Security?, via route: ProxyRoute?, to output: FileOutput
-  ) async throws(CommandFailure) {
-    let log = options.isVerbose ? VerboseLog(since: start, of: request) : nil
-    let connection = try await connect(to: url, by: security, via: route, log)
-    defer { connection.close() }
-    let peer = Peer(url, through: route?.proxy, address: connection.address)
-    // Cancelling the task, as a signal does, cancels the operation on the connection.
-    try await connection.cancelledWithTask { () async throws(CommandFailure) in
-      let exchange = try await translating(peer) { () async throws(TransportError) in
-        try await connection.send(request.head, body: request.body, deadline: deadline(after: options.maxTime))
-      }
-      log?.writeResponse(exchange.headBytes)
-      if options.showsHead { try output.write(exchange.headBytes.span) }
-      if options.failsOnHTTPError, exchange.status >= 400 {
-        throw CommandFailure(.httpError, "\(peer): the server answered with \(statusLine(of: exchange))")
-      }
-      try await receiveBody(of: exchange, from: peer, to: output)
-    }
-  }
+  // MARK: - The response
 
-  private func connect(
-    to url: RequestURL, by security: Security?, via route: ProxyRoute?, _ log: VerboseLog?
-  ) async throws(CommandFailure) -> Connection {
-    let deadline = min(deadline(after: options.connectTimeout), deadline(after: options.maxTime))
-    let observer: Connection.Observer? = log.map { log in { log.write($0, at: $1) } }
-    return try await translating(Peer(url, through: route?.proxy, address: nil)) { () async throws(TransportError) in
-      try await Connection.open(
-        host: url.host, port: url.port, security: security, via: route, on: loop, deadline: deadline,
-        observer: observer)
-    }
-  }
-
-  private func receiveBody(
-    of exchange: Exchange, from peer: Peer, to output: FileOutput
+  private func receive(
+    _ events: AsyncStream<SessionTransfer.Event>, of transfer: SessionTransfer, to output: FileOutput
   ) async throws(CommandFailure) {
-    var progress: ProgressBar?
-    // The events of -v and the bar would overwrite each other.
-    if output.isFile, !options.isVerbose, OpenFile.standardError.isTerminal {
-      progress = ProgressBar(total: exchange.bodyBytesExpected, on: .standardError, now: loop.kernel.now())
-    }
-    defer { progress?.finish(now: loop.kernel.now()) }
-    var failure: CommandFailure?
-    var isOver = false
-    while !isOver {
-      isOver = try await translating(peer) { () async throws(TransportError) in
-        try await !exchange.receiveData { piece in
-          do throws(CommandFailure) {
-            try output.write(piece)
-            progress?.advance(by: piece.count, now: loop.now)
-          } catch {
-            failure = error
-          }
+    var bar: ProgressBar?
+    defer { bar?.finish(now: loop.kernel.now()) }
+    var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
+    var isWanted = true
+    var missing: Int?
+    /// The response whose coding has not been checked yet, or `nil` once its body has begun.
+    var response: HTTPURLResponse?
+    for await event in events {
+      switch event {
+      case .response(let head):
+        response = head
+        isWanted = try take(head, output, &missing)
+        if isWanted, output.isFile, !options.isVerbose, !options.session.showsMetrics,
+          OpenFile.standardError.isTerminal
+        {
+          let total = head.expectedContentLength >= 0 ? Int(clamping: head.expectedContentLength) : nil
+          bar = ProgressBar(total: total, on: .standardError, now: loop.kernel.now())
         }
+      case .piece(let piece):
+        if isWanted {
+          if let received = response { try checkCoding(of: received) }
+          response = nil
+          if let count = missing {
+            guard piece.count <= count else {
+              throw CommandFailure(.resumeFailed, "\(output.name): the server sends more than it says")
+            }
+            missing = count - piece.count
+          }
+          try output.write(piece.span)
+          bar?.advance(by: piece.count, now: loop.kernel.now())
+          try await wait(pace?.pause(after: piece.count, now: loop.kernel.now()))
+        }
+        transfer.pieceIsTaken()
+      case .metrics(let metrics):
+        bar?.finish(now: loop.kernel.now())
+        bar = nil
+        if options.session.showsMetrics { Console.note(MetricsTable.text(metrics)) }
+      case .completed(let error):
+        if let error { throw try failure(error) }
+        if let count = missing, count > 0 {
+          throw CommandFailure(.partialBody, "\(output.name): the server sends \(count) bytes less than it says")
+        }
+        return
       }
-      if let failure { throw failure }
+    }
+    // Only a signal ends the stream early, by cancelling the task, and the process exits with that signal's status.
+    throw CommandFailure(.signal(2))
+  }
+
+  /// Judges a response, and writes its head if `-i` asks for it. Sets `missing` to the length of the range that the
+  /// response announces, if there is one.
+  ///
+  /// - Returns: Whether to write the body.
+  private func take(
+    _ response: HTTPURLResponse, _ output: FileOutput, _ missing: inout Int?
+  ) throws(CommandFailure) -> Bool {
+    let status = response.statusCode
+    if output.offset == 0, let part = RangeAnswer.part(in: response) {
+      throw CommandFailure(.resumeFailed, "\(output.name) cannot be loaded: the server sends \(part)")
+    }
+    if let offset = output.offset, offset > 0 {
+      switch RangeAnswer(response, offset: offset) {
+      case .rest(let count):
+        missing = count
+        return true
+      case .complete: return false
+      case .whole:
+        throw CommandFailure(
+          .rangeRefused,
+          "\(output.name) cannot be completed: the server sends the whole only (without --resume it begins "
+            + "again)")
+      case .another(let message):
+        throw CommandFailure(.resumeFailed, "\(output.name) cannot be completed: \(message)")
+      case .other where status < 400:
+        throw CommandFailure(
+          .rangeRefused,
+          "\(output.name) cannot be completed: the server answered with \(status) "
+            + "\(HTTPURLResponse.localizedString(forStatusCode: status))")
+      case .other: break
+      }
+    }
+    if options.showsHead { try output.write(progress.head.span) }
+    if status >= 400, options.failsOnHTTPError || output.offset != nil {
+      throw CommandFailure(
+        .httpError, "\(try peer(at: response.url)): the server answered with \(progress.status)")
+    }
+    return true
+  }
+
+  /// Throws if the content has an unknown coding, which a session leaves undecoded.
+  private func checkCoding(of response: HTTPURLResponse) throws(CommandFailure) {
+    guard options.session.decodes, let codings = response.value(forHTTPHeaderField: "Content-Encoding") else { return }
+    for coding in codings.lowercased().split(whereSeparator: { ", \t".contains($0) })
+    where !["gzip", "x-gzip", "deflate", "identity"].contains(coding) {
+      throw CommandFailure(
+        .codingBroken,
+        "\(try peer(at: response.url)): the content is coded by \(Format.visible(coding.utf8)), which is unknown")
     }
   }
 
-  private func statusLine(of exchange: Exchange) -> String {
-    let reason = Format.visible(exchange.headBytes[exchange.head.reason])
-    return "\(exchange.status)" + (reason.isEmpty ? "" : " \(reason)")
-  }
+  // MARK: - Failures
 
-  private func deadline(after timeout: Duration?) -> Deadline {
-    timeout.map { start.advanced(by: $0) } ?? .never
-  }
-
-  /// Runs an operation of the transport, and turns its error into the message to the user.
-  private func translating<T>(
-    _ peer: Peer, _ body: () async throws(TransportError) -> T
-  ) async throws(CommandFailure) -> T {
-    do throws(TransportError) {
-      return try await body()
-    } catch {
-      throw peer.failure(error, connectTimeout: options.connectTimeout, maxTime: options.maxTime)
+  /// Returns the failure for an error of the session.
+  private func failure(_ error: URLError) throws(CommandFailure) -> CommandFailure {
+    if error.code == .cancelled { return CommandFailure(.signal(2)) }
+    let peer = try peer(at: error.failingURL)
+    if let cause = error.transportError ?? lateness(error) {
+      return peer.failure(cause, connectTimeout: options.connectTimeout, maxTime: options.maxTime)
     }
+    return CommandFailure(ExitStatus(error), "\(peer): \(Format.visible(error.localizedDescription.utf8))")
+  }
+
+  /// Returns the error of the phase in which the time of `--max-time` was up.
+  ///
+  /// - Returns: `nil` if the error is another one.
+  private func lateness(_ error: URLError) -> TransportError? {
+    guard error.code == .timedOut else { return nil }
+    let phase = progress.phase
+    return phase == .securing ? .tls(TLSError(.handshakeTimedOut)) : .timedOut(phase)
+  }
+
+  /// Returns the server of a URL, or that of the command line if the URL is `nil` or has none.
+  private func peer(at url: URL?) throws(CommandFailure) -> Peer {
+    let redirected = url.flatMap { try? RequestURL($0.absoluteString) }
+    let target = if let redirected { redirected } else { try RequestURL.parse(options.url) }
+    return Peer(target, through: try ProxySetUp.choice(options, to: target), address: progress.address)
+  }
+
+  /// Sleeps for a pause of `Pace`, at most until the deadline.
+  private func wait(_ pause: Duration?) async throws(CommandFailure) {
+    guard let pause, pause > .zero else { return }
+    let now = loop.kernel.now()
+    let isTooLong = deadline != .never && now.advanced(by: pause) > deadline
+    // A signal ends the sleep, and then the stream of events.
+    try? await Task.sleep(for: isTooLong ? deadline.duration(since: now) : pause)
+    guard isTooLong, !Task.isCancelled else { return }
+    throw CommandFailure(.timedOut, "\(RequestURL.redacted(options.url)): timed out (--max-time)")
   }
 }

@@ -4,42 +4,37 @@ import LarkspurIO
 
 /// The request that the options ask for.
 package struct GetRequest: Sendable {
-  package let head: RequestHead
   package let body: [UInt8]
   package let method: String
+  /// The value of `Host` that `-H` gives, or `nil`. RFC 9112, section 3.2 requires exactly one `Host`: the last `-H`
+  /// counts, and an empty one leaves the field empty.
+  package let host: String?
   /// The fields of the head, except those that follow from the URL, the body and the proxy.
   package let fields: [GetOptions.Field]
 
+  /// Fails if a part of the head cannot be sent.
+  ///
   /// - Parameter proxy: The proxy on the way to the server, or `nil` if the server is reached directly.
   package init(_ options: GetOptions, to url: RequestURL, through proxy: Proxy? = nil) throws(CommandFailure) {
     body = try Self.body(of: options.data, separator: options.session.isJSON ? "" : "&")
     method = options.method ?? (options.data.isEmpty && options.session.parts.isEmpty ? "GET" : "POST")
+    host = options.fields.last { Self.isHost($0.name) }?.value
     fields = Self.fields(options, url)
     do throws(RequestError) {
-      head = try Self.head(options, method, fields, url, proxy, bodyBytes: options.data.isEmpty ? nil : body.count)
+      try check(for: url, proxy)
     } catch {
       throw CommandFailure(.usage, "the request cannot be sent: \(error)")
     }
   }
 
-  private static func head(
-    _ options: GetOptions, _ method: String, _ fields: [GetOptions.Field], _ url: RequestURL, _ proxy: Proxy?,
-    bodyBytes: Int?
-  ) throws(RequestError) -> RequestHead {
-    // RFC 9112, section 3.2 requires exactly one Host: the last `-H` counts, and an empty one leaves the field empty.
-    let host = options.fields.last { isHost($0.name) }?.value ?? url.authority
-
+  /// Writes the head as a trial: the errors of `RequestWriter` name what is wrong in the words of the command line.
+  private func check(for url: RequestURL, _ proxy: Proxy?) throws(RequestError) {
     // RFC 9112, section 3.2.2: a proxy that forwards the request gets the whole URL.
-    let forwarder = proxy.flatMap { $0.forwards(toSecure: url.isSecure) ? $0 : nil }
+    let isForwarded = proxy?.forwards(toSecure: url.isSecure) == true
     var writer = try RequestWriter(
-      method: method, target: forwarder == nil ? url.target : "http://" + url.authority + url.target, host: host,
-      to: forwarder == nil ? .origin : .proxy)
+      method: method, target: isForwarded ? "http://" + url.authority + url.target : url.target,
+      host: host ?? url.authority, to: isForwarded ? .proxy : .origin)
     for field in fields { try writer.field(field.name, field.value) }
-    let proxyAuthorization = "Proxy-Authorization"
-    if let credentials = forwarder?.credentials, !contains(options.fields, proxyAuthorization) {
-      try writer.field(proxyAuthorization, credentials.basicAuthorization)
-    }
-    return writer.finish(body: bodyBytes.map { .length(UInt($0)) } ?? .none)
   }
 
   private static func fields(_ options: GetOptions, _ url: RequestURL) -> [GetOptions.Field] {
@@ -54,8 +49,16 @@ package struct GetRequest: Sendable {
       let type = options.session.isJSON ? "application/json" : "application/x-www-form-urlencoded"
       defaults.append(.init("Content-Type", type))
     }
-    return defaults.filter { !contains(options.fields, $0.name) }
-      + options.fields.filter { !isHost($0.name) && !$0.value.isEmpty }
+    var fields = defaults.filter { !contains(options.fields, $0.name) }
+    for field in options.fields where !isHost(field.name) && !field.value.isEmpty {
+      // RFC 6265bis, section 5.8.3: a request has one `Cookie`, in which semicolons separate the cookies.
+      if isCookie(field.name), let index = fields.firstIndex(where: { isCookie($0.name) }) {
+        fields[index].value += "; \(field.value)"
+      } else {
+        fields.append(field)
+      }
+    }
+    return fields
   }
 
   /// - Returns: The value of the last field of that name in `fields`, or `nil` if there is none.
@@ -69,6 +72,8 @@ package struct GetRequest: Sendable {
   }
 
   private static func isHost(_ name: String) -> Bool { name.lowercased() == "host" }
+
+  private static func isCookie(_ name: String) -> Bool { name.lowercased() == "cookie" }
 
   private static func body(of data: [GetOptions.Data], separator: String) throws(CommandFailure) -> [UInt8] {
     var body: [UInt8] = []

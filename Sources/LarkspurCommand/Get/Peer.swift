@@ -46,6 +46,7 @@ struct Peer: CustomStringConvertible {
     case .tls(let problem) where problem.problem == .handshakeTimedOut:
       return "\(self): \(error) (\(option(in: .securing, connectTimeout, maxTime)))"
     case .cancelled: return nil
+    case .tls(let problem) where problem.problem == .keyLogUnwritable: return "cannot set up TLS: \(problem)"
     // The reason of a refusal is text from the proxy.
     case .proxy(let problem): return Format.visible("\(name): \(problem)".utf8)
     // The connection is new, so only the server can have ended it.
@@ -65,12 +66,5 @@ struct Peer: CustomStringConvertible {
       limit < maxTime ?? .seconds(Int64.max) ? "--connect-timeout" : "--max-time"
     default: "--max-time"
     }
-  }
-}
-
-extension Exchange {
-  /// The announced length of the body, or `nil` if the response has none or does not announce it.
-  var bodyBytesExpected: Int? {
-    if case .length(let count) = head.framing { count } else { nil }
   }
 }

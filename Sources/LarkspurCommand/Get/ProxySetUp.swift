@@ -1,25 +1,22 @@
 import LarkspurHTTP
 import LarkspurIO
-import LarkspurTransport
 
 /// Chooses the proxy of a request from the options and the environment.
 enum ProxySetUp {
-  /// - Returns: The proxy, or `nil` if the server is reached directly.
+  /// Returns the proxy, and warns if its certificate is not verified.
+  ///
+  /// - Returns: `nil` if the server is reached directly.
   static func proxy(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
-    let proxy = try settings(options).proxy(toHost: url.host, port: url.port, isSecure: url.isSecure)
+    let proxy = try choice(options, to: url)
     if options.tls.isInsecure, proxy?.kind == .https {
       Console.complain("warning: --insecure: the proxy's certificate is not verified; anybody could be answering")
     }
     return proxy
   }
 
-  /// - Returns: The route through the proxy, with its TLS settings, or `nil` if the server is reached directly.
-  static func route(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> ProxyRoute? {
-    guard let proxy = try proxy(options, to: url) else { return nil }
-    var route = ProxyRoute(proxy)
-    route.userAgent = "larkspur/\(LarkspurCommand.version)"
-    route.security = try TLSSetUp.security(options.tls, forProxy: proxy)
-    return route
+  /// Returns the proxy like `proxy(_:to:)`, without a warning.
+  static func choice(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
+    try settings(options).proxy(toHost: url.host, port: url.port, isSecure: url.isSecure)
   }
 
   /// Returns the proxies for a session, under CFNetwork's keys.

@@ -4,46 +4,49 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
-/// Writes the events of a connection to standard error, for `-v`:
+/// Writes the events of a transfer's connections to standard error, for `-v`:
 ///
 /// ```
 /// *     0.7 ms  connected to 127.0.0.1:8080
 /// > GET / HTTP/1.1
 /// < HTTP/1.1 200 OK
 /// ```
-final class VerboseLog {
+struct VerboseLog {
   private let start: Deadline
-  private let head: RequestHead
-  private let bodyBytes: Int
+  /// The number of bytes of the present response's body that have come.
   private var received = 0
+  /// Whether the connection was opened for the next request.
+  private var isNew = false
 
-  init(since start: Deadline, of request: GetRequest) {
-    self.start = start
-    head = request.head
-    bodyBytes = request.body.count
-  }
+  init(since start: Deadline) { self.start = start }
 
-  func write(_ event: ConnectionEvent, at time: Deadline) {
+  mutating func write(_ event: ConnectionEvent, at time: Deadline) {
     switch event {
     case .resolving(let host): say("resolving \(host)", time)
     case .resolved(let addresses): say("resolved: \(addresses.map(\.description).joined(separator: ", "))", time)
     case .connecting(let address): say("connecting to \(address)", time)
     case .connectFailed(let address, let error): say("could not connect to \(address): \(error)", time)
-    case .connected(let address): say("connected to \(address)", time)
+    case .connected(let address):
+      isNew = true
+      say("connected to \(address)", time)
     case .tunnelling(let target, let proxy): say("asking \(proxy) for a tunnel to \(target)", time)
     case .tunnelled: say("the tunnel is open", time)
     case .securing(let server): say("TLS handshake with \(server.text)", time)
     case .secured(let handshake):
       say("\(handshake.version), \(handshake.cipher)" + (handshake.isResumed ? ", resumed" : ""), time)
       for line in TrustReport.lines(of: handshake.trust) { Console.note("*              " + line) }
-    case .requestStarted(let bytes):
-      say("sending the request, \(Format.grouped(bytes)) bytes" + (bodyBytes > 0 ? " with its body" : ""), time)
-      writeHead(head.bytes, prefix: ">")
+    case .requestStarted(let head, let bytes):
+      if !isNew { say("the connection is used again", time) }
+      isNew = false
+      received = 0
+      say("sending the request, \(Format.grouped(bytes)) bytes" + (bytes > head.count ? " with its body" : ""), time)
+      writeHead(head, prefix: ">")
     case .bodySent: break
     case .requestSent: say("request sent", time)
     case .interimReceived(let status, _, _): say("interim response: \(status)", time)
     case .headReceived(let status, let bytes):
-      say("response: \(status), a head of \(Format.grouped(bytes)) bytes", time)
+      say("response: \(status), a head of \(Format.grouped(bytes.count)) bytes", time)
+      writeHead(bytes, prefix: "<")
     case .bodyReceived(let bytes):
       if received == 0 { say("first \(Format.grouped(bytes)) bytes of the body", time) }
       received += bytes
@@ -53,9 +56,6 @@ final class VerboseLog {
     case .closed(let reason): say("connection closed: \(Self.message(for: reason))", time)
     }
   }
-
-  /// Writes the response's head as received.
-  func writeResponse(_ head: [UInt8]) { writeHead(head, prefix: "<") }
 
   private func writeHead(_ bytes: [UInt8], prefix: String) {
     var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

@@ -1,21 +1,9 @@
 import Foundation
 import Larkspur
 
-/// Writes a session's requests to standard error when they are over, for `-v`: connections, and each request with its
-/// response.
+/// Writes requests and responses as a session knows them to standard error, for `-v` of `larkspur socket` and
+/// `larkspur events`.
 enum SessionLog {
-  static func write(_ metrics: URLSessionTaskMetrics) {
-    for transaction in metrics.transactionMetrics {
-      if let address = transaction.remoteAddress {
-        let host = address.contains(":") ? "[\(address)]" : address
-        let state = transaction.isReusedConnection ? "the connection is used again" : "connected"
-        Console.note("* \(state): \(host)" + (transaction.remotePort.map { ":\($0)" } ?? ""))
-      }
-      write(transaction.request)
-      if let response = transaction.response as? HTTPURLResponse { write(response) }
-    }
-  }
-
   static func write(_ request: URLRequest) {
     Console.note("> \(request.httpMethod ?? "GET") \(Format.visible((request.url?.absoluteString ?? "").utf8))")
     for line in lines(request.allHTTPHeaderFields ?? [:]) { Console.note("> " + line) }
@@ -28,7 +16,7 @@ enum SessionLog {
   }
 
   /// Formats a response's head as far as `HTTPURLResponse` knows it: with the standard reason, and sorted fields.
-  static func head(of response: HTTPURLResponse) -> String {
+  private static func head(of response: HTTPURLResponse) -> String {
     let status = "\(response.statusCode) \(HTTPURLResponse.localizedString(forStatusCode: response.statusCode))"
     var fields: [String: String] = [:]
     for (name, value) in response.allHeaderFields { fields["\(name)"] = "\(value)" }

@@ -10,13 +10,16 @@ struct SessionSetUp: Sendable {
   /// The user and the password for Digest.
   let credential: URLCredential?
   var jar: CookieFile?
+  /// Whether a connection may need TLS.
+  let usesTLS: Bool
 
-  init(_ options: GetOptions, for target: RequestURL) throws(CommandFailure) {
+  /// - Parameter usesTLSProxy: Whether the way to the server leads through a proxy that speaks TLS.
+  init(_ options: GetOptions, for target: RequestURL, usesTLSProxy: Bool = false) throws(CommandFailure) {
     self.options = options
     proxies = try ProxySetUp.dictionary(options)
     credential = try Self.credential(options, target)
-    // Files that no connection needs are not read, just as without a session.
-    let usesTLS = target.isSecure || options.session.followsRedirects
+    // Files that no connection needs are not read.
+    usesTLS = target.isSecure || options.session.followsRedirects || usesTLSProxy
     trust = usesTLS ? try Self.trust(options.tls, target) : TLSTrustSettings()
   }
 
@@ -62,7 +65,7 @@ struct SessionSetUp: Sendable {
 
   // MARK: - TLS
 
-  private static func trust(_ options: TLSOptions, _ target: RequestURL) throws(CommandFailure) -> TLSTrustSettings {
+  static func trust(_ options: TLSOptions, _ target: RequestURL) throws(CommandFailure) -> TLSTrustSettings {
     var trust = TLSTrustSettings()
     trust.dangerouslyAllowsAnyCertificate = options.isInsecure
     trust.dangerouslyAllowsLegacyKeyExchange = options.allowsLegacyKeyExchange

@@ -11,7 +11,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     case response(HTTPURLResponse)
     case piece(Data)
     case metrics(URLSessionTaskMetrics)
-    case completed(CommandFailure?)
+    case completed(URLError?)
   }
 
   private let settings: SessionSetUp
@@ -23,6 +23,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   private struct State {
     var session: URLSession?
+    var task: URLSessionDataTask?
     /// The origin of the first request. User and password are sent to this origin alone.
     var origin: Origin?
     /// The user and the password for Digest.
@@ -36,24 +37,33 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     (events, continuation) = AsyncStream.makeStream()
   }
 
-  func begin(_ request: URLRequest) -> AsyncStream<Event> {
-    let session = URLSession(configuration: settings.configuration, delegate: self, delegateQueue: nil)
+  func begin(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> AsyncStream<Event> {
+    let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
+    let task = session.dataTask(with: request)
     state.withLock {
       $0.session = session
+      $0.task = task
       $0.origin = request.url.flatMap(Origin.init)
       $0.credential = settings.credential
     }
-    session.dataTask(with: request).resume()
+    task.resume()
     return events
   }
 
   /// Ends the transfer: everything has come, or the receiver wants no more.
-  func end() {
-    let session = state.withLock { state in
+  ///
+  /// - Parameter closesConnections: Whether to wait until the session's connections are closed.
+  func end(closingConnections closesConnections: Bool) async {
+    let (session, task) = state.withLock { state in
       state.isOver = true
-      return state.session.take()
+      return (state.session.take(), state.task.take())
     }
     taken.signal()
+    if closesConnections {
+      task?.cancel()
+      for await _ in events {}
+      await session?.flush()
+    }
     session?.invalidateAndCancel()
   }
 
@@ -130,8 +140,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    let failure = error.map { SessionFailure($0, url: task.currentRequest?.url, settings).failure }
-    continuation.yield(.completed(failure))
+    continuation.yield(.completed(error.map { $0 as? URLError ?? URLError(.unknown) }))
     continuation.finish()
   }
 }

@@ -66,7 +66,7 @@ struct Socket {
 
   private func request(to target: RequestURL) throws(CommandFailure) -> URLRequest {
     let plan = try GetRequest(options.request, to: target)
-    var request = try SessionRequest.make(plan, options.request, to: target, form: nil, from: nil)
+    var request = try SessionRequest.make(plan, to: target)
     request.url = URL(string: SocketURL.uri(of: target))
     for name in options.protocols { request.addValue(name, forHTTPHeaderField: "Sec-WebSocket-Protocol") }
     return request

@@ -420,19 +420,13 @@ public final class Connection: EndOfTickHook {
     if let observer { writeLog(to: observer) }
   }
 
-  /// Replaces the observer.
-  func observe(_ observer: @escaping Observer) {
+  /// Replaces the observer, or removes it if `observer` is `nil`.
+  func observe(by observer: Observer?) {
     self.observer = observer
-    core.isObserved = true
+    core.isObserved = observer != nil
   }
 
   var isObserved: Bool { observer != nil }
-
-  /// Removes the observer.
-  func stopObserving() {
-    observer = nil
-    core.isObserved = false
-  }
 
   /// Returns the metrics of an exchange, or `nil` if another exchange has begun since.
   func metrics(of number: UInt64, requested: Deadline? = nil) -> ExchangeMetrics? {

@@ -33,7 +33,7 @@ extension ConnectionCore {
     record.requestBodyBytes = body.count
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
-    return start(over: channel, deadline: deadline)
+    return start(request, over: channel, deadline: deadline)
   }
 
   mutating func begin(
@@ -62,7 +62,7 @@ extension ConnectionCore {
     // The bytes are counted when they are sent. The count starts below zero so that the head does not count as body.
     if sender.hasUpload { record.requestBodyBytes = -request.bytes.count }
     output.append(request.bytes)
-    let number = start(over: channel, deadline: total)
+    let number = start(request, over: channel, deadline: total)
     if case .produced(_, let produce) = body, case .produced(let writer) = self.upload { writer.start(produce) }
     return number
   }
@@ -98,9 +98,9 @@ extension ConnectionCore {
     prepare()
   }
 
-  private mutating func start(over channel: Channel, deadline: Deadline) -> UInt64 {
+  private mutating func start(_ request: RequestHead, over channel: Channel, deadline: Deadline) -> UInt64 {
     channel.begin(exchange: exchangeNumber, deadline: deadline)
-    if isObserved { note(.requestStarted(bytes: output.byteCount + upload.byteCount)) }
+    if isObserved { note(.requestStarted(head: request.bytes, bytes: output.byteCount + upload.byteCount)) }
     flush(to: channel)
     return exchangeNumber
   }

@@ -161,7 +161,7 @@ struct ConnectionCore: ~Copyable {
       case .event(.head):
         keepHead()
         phase = .receivingBody
-        note(.headReceived(status: head.status, bytes: head.byteCount))
+        if isObserved { note(.headReceived(status: head.status, bytes: headBytes)) }
         if head.framing == .tunnel {
           guard sender == .done else {
             bodyFailed(.notWaitedFor)

@@ -15,12 +15,14 @@ public enum ConnectionEvent: Sendable {
   case tunnelled
   case securing(ServerName)
   case secured(Handshake)
-  case requestStarted(bytes: Int)
+  /// The request's head, and the number of bytes that are queued: the head, and a body that is sent together with it.
+  case requestStarted(head: [UInt8], bytes: Int)
   /// The number of bytes of the body sent so far, without the chunked coding.
   case bodySent(bytes: Int)
   case requestSent
   case interimReceived(status: Int, bytes: [UInt8], fields: FieldTable)
-  case headReceived(status: Int, bytes: Int)
+  /// The final response's head, as received.
+  case headReceived(status: Int, bytes: [UInt8])
   case bodyReceived(bytes: Int)
   case completed
   case handedOver

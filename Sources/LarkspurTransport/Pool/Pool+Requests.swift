@@ -133,7 +133,7 @@ extension Pool {
   private func demand(of request: PoolRequest) -> PoolMachine.Demand {
     var demand = PoolMachine.Demand()
     demand.priority = request.priority
-    demand.isPipelinable = options.limits.pipelineDepth > 1 && request.isPipelinable
+    demand.isPipelinable = options.limits.pipelineDepth > 1 && options.observer == nil && request.isPipelinable
     return demand
   }
 
@@ -150,7 +150,13 @@ extension Pool {
       isRepeatable: request.body.isRepeatable, isIdempotent: request.head.isIdempotent)
     guard let connection else { return inFlight }
     inFlight.isAlone = connection.isIdle
-    if let observer = request.observer { connection.observe(observer) }
+    if let observer = request.observer {
+      let other = options.observer
+      connection.observe { event, time in
+        other?(event, time)
+        observer(event, time)
+      }
+    }
     do throws(TransportError) {
       let number = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
       slot.runs(on: connection, number)

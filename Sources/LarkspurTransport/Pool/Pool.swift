@@ -28,6 +28,9 @@ public final class Pool: @unchecked Sendable {
     public var resolver = Resolver.shared
     /// The limits of responses.
     public var responseLimits = Limits()
+    /// Called on the loop for each event of the pool's connections, from the look-up of the host's name to the end of the
+    /// connection. If there is an observer, requests are not pipelined.
+    public var observer: (@Sendable (ConnectionEvent, Deadline) -> Void)?
 
     public init() {}
   }
@@ -125,7 +128,7 @@ public final class Pool: @unchecked Sendable {
       slot.metrics.append(metrics)
     }
     slot.runsNowhere()
-    if connection.isObserved { connection.stopObserving() }
+    if connection.isObserved { connection.observe(by: options.observer) }
     release(connection, id, number)
   }
 
@@ -370,8 +373,11 @@ public final class Pool: @unchecked Sendable {
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
-          observer: { record.note($0, at: $1) })
-        connection.stopObserving()
+          observer: { event, time in
+            record.note(event, at: time)
+            options.observer?(event, time)
+          })
+        connection.observe(by: options.observer)
         connection.dialRecord = record
         opened(connection, as: id)
       } catch {

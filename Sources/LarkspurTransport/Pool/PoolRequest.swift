@@ -8,8 +8,8 @@ public struct PoolRequest {
   /// The time limits of the parts of the exchange, or `nil` for none. `total` includes the wait for a connection. The
   /// limits for opening a connection do not apply: `Pool.Options.dialMax` does.
   public var timeouts: Timeouts?
-  /// Called on the loop for each event of the request and its response, soon after the event. Events of opening the
-  /// connection are not reported. A request with an observer is not pipelined.
+  /// Called on the loop for each event of the request and its response, soon after the event and after the pool's own
+  /// observer. Events of opening the connection are not reported. A request with an observer is not pipelined.
   public var observer: Connection.Observer?
   /// Whether the request may be pipelined if it is otherwise suitable.
   public var mayBePipelined = true

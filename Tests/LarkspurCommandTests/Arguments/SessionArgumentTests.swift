@@ -2,7 +2,7 @@ import LarkspurBytes
 import LarkspurCommand
 import Testing
 
-/// Tests the options for which `larkspur get` uses a session.
+/// Tests the options of `larkspur get` for what a session does beyond one request.
 @Suite struct SessionArgumentTests {
   private func options(_ arguments: String...) throws -> GetOptions {
     guard case .get(let options) = try Invocation(parsing: (["get"] + arguments)[...]) else {
@@ -26,14 +26,12 @@ import Testing
         .init("a", .text("b=c"), type: "x"), .init("f", .file("dir/file"), type: "text/plain", fileName: "other"),
         .init("e", .text("")),
       ])
-    #expect(first.name == "location")
     let second = try options("x", "-Co", "file")
     #expect(second.session.resumes)
     #expect(second.output == "file")
     let third = try options("x", "--json", "{", "--json=@y", "--json", "@-")
     #expect(third.session.isJSON)
     #expect(third.data == [.text("{"), .file("y"), .standardInput])
-    #expect(try options("x", "-d", "a").session.name == nil)
   }
 
   @Test(arguments: [("1", 1), ("500k", 512_000), ("2M", 2 << 20), ("1G", 1 << 30), ("9000000000000000000G", .max)])
@@ -87,8 +85,6 @@ import Testing
     (["--resume", "-o", "f", "-X", "PUT"], "--resume is for GET only"),
     (["--resume", "-o", "f", "-i"], "--resume and --include exclude each other"),
     (["--compressed", "--resume", "-o", "f"], "--resume and --compressed exclude each other"),
-    (["-L", "--connect-timeout", "1"], "--connect-timeout and --location exclude each other"),
-    (["--metrics", "--dangerously-log-keys"], "--dangerously-log-keys and --metrics exclude each other"),
   ])
   func errors(arguments: [String], message: String) {
     let error = #expect(throws: UsageError.self) { try Invocation(parsing: (["get", "x"] + arguments)[...]) }

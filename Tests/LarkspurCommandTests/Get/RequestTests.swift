@@ -72,6 +72,11 @@ import Testing
     #expect(request.bodyText == "{}")
   }
 
+  @Test func typeThatIsTakenAway() async throws {
+    let request = try await request("-d", "a=1", "-H", "Content-Type:")
+    #expect(names(request) == ["Host", "User-Agent", "Accept", "Content-Length"])
+  }
+
   @Test func dataOfAFile() async throws {
     let text = String(repeating: "line\r\n\0", count: 1_000_000)
     try directory.write(text, to: "data")
@@ -112,6 +117,14 @@ import Testing
     #expect(try await Command.run("get", "http://\(server.authority)").text == "root")
     #expect(try await Command.run("get", server.authority + "?x").text == "root")
     #expect(server.requests.last?.target == "/?x")
+  }
+
+  /// The target is sent as it is given, with dot segments and without more percent-encoding.
+  @Test(arguments: [[], ["-L"]]) func targetsAsGiven(options: [String]) async throws {
+    let target = "/anything/../%7e/./a?b[]=1|2^3&c=/../d"
+    server.defaultScript = [.expectRequest("GET", target), .send("HTTP/1.1 204 No Content\r\n\r\n"), .expectClose]
+    let result = try await Command(["get", server.url(target)] + options).end()
+    #expect(result.status == 0, "\(result.errors)")
   }
 
   @Test func ipv6() async throws {

@@ -62,6 +62,7 @@ import Testing
     (["--connect-timeout", "2.5"], "--connect-timeout"), (["--max-time", "2.5"], "--max-time"),
     (["--connect-timeout", "2.5", "--max-time", "600"], "--connect-timeout"),
     (["--connect-timeout", "600", "--max-time", "2.5"], "--max-time"),
+    (["-L", "--connect-timeout", "2.5"], "--connect-timeout"),
   ])
   func stalledHandshake(arguments: [String], option: String) async throws {
     let server = try TLSServer()

@@ -39,6 +39,21 @@ import Testing
     #expect(permissions(of: file) == 0o600)
   }
 
+  /// The keys of a server that a redirection leads to are logged, too.
+  @Test func keysBehindARedirection() async throws {
+    let server = try TLSServer()
+    let plain = try TestServer()
+    let target = server.server.url("/bytes/9")
+    plain.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": target]) }
+    let file = server.directory.file("keys")
+    let result = try await Command(
+      ["get", plain.url("/moved"), "-L", "--dangerously-log-keys"] + server.trust, environment: ["SSLKEYLOGFILE": file]
+    ).end()
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.errors == warning(file))
+    #expect(try server.directory.text(of: "keys").contains("CLIENT_"))
+  }
+
   @Test func notAskedFor() async throws {
     let server = try TLSServer()
     let environment = ["SSLKEYLOGFILE": server.directory.file("keys")]

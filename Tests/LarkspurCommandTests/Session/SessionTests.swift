@@ -39,15 +39,23 @@ import Testing
     #expect(request.method == "PUT")
     #expect(request.fields.values("Accept") == ["text/plain"])
     #expect(request.fields.values("Host") == ["other.example"])
-    #expect(request.fields.values("X") == ["1,2"])
+    #expect(request.fields.values("X") == ["1", "2"])
   }
 
   @Test func whatCannotBeSentIsRefused() async throws {
     let bad = try await get("/", "-L", "-H", "A: b\r\nC: d")
     #expect(bad.status == 2)
     #expect(bad.errors == "larkspur: the request cannot be sent: the value of A holds a control character\n")
-    #expect(try await get("/", "-X", "GET", "--json", "1").status == 2)
     #expect(server.connectionsAccepted == 0)
+  }
+
+  @Test func bodyOfAGet() async throws {
+    for option in ["--json", "-d"] {
+      #expect(try await get("/anything", "-X", "GET", option, "[1]").status == 0)
+      let request = try #require(server.requests.last)
+      #expect(request.method == "GET")
+      #expect(request.bodyText == "[1]")
+    }
   }
 
   @Test func form() async throws {

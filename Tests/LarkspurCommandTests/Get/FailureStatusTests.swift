@@ -1,9 +1,9 @@
 import LarkspurTestServer
 import Testing
 
-/// A failure has the same exit status with and without an option that makes the command use a session. The numbers are
-/// the exit statuses of curl 7.88.1 with the same peers.
-@Suite struct EngineParityTests {
+/// A failure has the same exit status whether or not redirections are followed. The numbers are the exit statuses of curl
+/// 7.88.1 with the same peers.
+@Suite struct FailureStatusTests {
   /// A peer that fails, and the exit status for its failure.
   struct Peer: Sendable, CustomTestStringConvertible {
     enum End: Sendable { case close, reset, expectClose }

@@ -1,0 +1,22 @@
+import Foundation
+import LarkspurBytes
+import LarkspurTransport
+
+/// Settings for the package's own command, which Darwin does not have.
+extension URLSessionConfiguration {
+  /// How long opening a connection may take, in seconds: looking up the name, connecting, the proxy's tunnel, TLS. A
+  /// task whose connection takes longer fails with `URLError.timedOut`, and `URLError.transportError` says in which phase
+  /// the time was up. `nil`, the default, sets 60 seconds, or `timeoutIntervalForRequest` if that is longer.
+  package var timeoutIntervalForConnection: TimeInterval? {
+    get { storage.timeoutForConnection }
+    set { storage.timeoutForConnection = newValue }
+  }
+
+  /// Called for each event of the session's connections and exchanges, with its time: soon after it, on the thread of the
+  /// session's loop, which the call must not block for long. Of WebSockets the opening handshake is observed, and
+  /// streams are not. If there is an observer, requests are not pipelined.
+  package var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)? {
+    get { storage.connectionObserver }
+    set { storage.connectionObserver = newValue }
+  }
+}

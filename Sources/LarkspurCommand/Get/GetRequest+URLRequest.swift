@@ -1,0 +1,37 @@
+import Foundation
+import Larkspur
+
+extension GetRequest {
+  /// Returns the request for a session, which adds no fields of its own.
+  ///
+  /// - Parameter offset: The number of bytes that the file already has, or `nil` if no file is completed.
+  func request(
+    to target: RequestURL, _ options: GetOptions, form: FormBody?, from offset: Int?
+  ) throws(CommandFailure) -> URLRequest {
+    guard let url = URL(string: target.uri) else { throw CommandFailure(.malformedURL, "\(target.uri) is no URL") }
+    var fields = fields
+    if let host { fields.append(.init("Host", host)) }
+    let decodes = options.session.decodes && value(of: "Accept-Encoding") == nil && value(of: "Range") == nil
+    if decodes { fields.append(.init("Accept-Encoding", "gzip, deflate")) }
+    if let offset, offset > 0 { Self.set("Range", to: "bytes=\(offset)-", in: &fields) }
+    if let form {
+      // `-H 'Content-Type:'` removes the field.
+      let isRemoved = options.fields.contains { $0.name.lowercased() == "content-type" && $0.value.isEmpty }
+      if !isRemoved || value(of: "Content-Type") != nil {
+        Self.set("Content-Type", to: form.contentType, in: &fields)
+      }
+      fields.append(.init("Content-Length", "\(form.byteCount)"))
+    }
+    var request = URLRequest(
+      exactly: method, url, target: target.target, fields: fields.map { (name: $0.name, value: $0.value) },
+      decodes: decodes)
+    if !options.data.isEmpty { request.httpBody = Foundation.Data(body) }
+    if let form { request.httpBodyStream = form.stream() }
+    return request
+  }
+
+  private static func set(_ name: String, to value: String, in fields: inout [GetOptions.Field]) {
+    fields.removeAll { $0.name.lowercased() == name.lowercased() }
+    fields.append(.init(name, value))
+  }
+}

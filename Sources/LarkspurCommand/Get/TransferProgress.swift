@@ -1,0 +1,70 @@
+import LarkspurBytes
+import LarkspurIO
+import LarkspurTransport
+import Synchronization
+
+/// The state of one transfer, as far as its connections have reported it. For any thread.
+final class TransferProgress: Sendable {
+  private struct State {
+    var phase = TransportError.Phase.queueing
+    /// The address of the latest connection that was opened.
+    var connected: SocketAddress?
+    /// The address of the connection that the latest request was sent on, or `nil` while another one is being opened.
+    var address: SocketAddress?
+    var head: [UInt8] = []
+    var log: VerboseLog?
+
+    mutating func note(_ event: ConnectionEvent) {
+      switch event {
+      case .resolving:
+        address = nil
+        phase = .resolving
+      case .connecting:
+        address = nil
+        phase = .connecting
+      case .connected(let address): connected = address
+      case .tunnelling: phase = .tunnelling
+      case .securing: phase = .securing
+      case .requestStarted:
+        address = connected
+        phase = .sending
+      case .requestSent: phase = .awaitingHead
+      case .headReceived(_, let bytes):
+        head = bytes
+        phase = .receivingBody
+      case .resolved, .connectFailed, .tunnelled, .secured, .bodySent, .interimReceived, .bodyReceived, .completed,
+        .handedOver, .failed, .closed:
+        break
+      }
+    }
+  }
+
+  private let state: Mutex<State>
+
+  /// - Parameter log: The log of `-v`, or `nil` without `-v`.
+  init(_ log: VerboseLog?) { state = Mutex(State(log: log)) }
+
+  /// Takes an event of the session's connections.
+  func note(_ event: ConnectionEvent, at time: Deadline) {
+    state.withLock { state in
+      state.note(event)
+      state.log?.write(event, at: time)
+    }
+  }
+
+  /// The phase that the transfer is in.
+  var phase: TransportError.Phase { state.withLock { $0.phase } }
+
+  /// The address that the latest request was sent to: the server's, or the proxy's. `nil` while there is none.
+  var address: SocketAddress? { state.withLock { $0.address } }
+
+  /// The head of the latest response, as received.
+  var head: [UInt8] { state.withLock { $0.head } }
+
+  /// The status and the reason of the latest response: `404 Not Found`.
+  var status: String {
+    let line = head.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
+    let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+    return parts.dropFirst().map { Format.visible($0) }.joined(separator: " ")
+  }
+}
