@@ -14,16 +14,23 @@ final class EventReader {
 
   @usableFromInline var readsPieces: Bool { pieces != nil }
 
-  /// Returns the next event of the pieces, or `nil` at the end of the body.
+  /// Returns the next event of the piece that arrived last, or `nil` if the piece has no whole one.
   ///
-  /// Performance: a piece is parsed where it lies. An event of a piece that has arrived costs no suspension.
+  /// Performance: a piece is parsed where it lies.
+  @usableFromInline
+  func nextArrived() throws(URLError) -> ServerSentEvent? {
+    guard let pieces else { return nil }
+    return try nextOfPiece(pieces).map { ServerSentEvent($0) }
+  }
+
+  /// Returns the next event of the pieces, or `nil` at the end of the body.
   @usableFromInline
   func next(isolation actor: isolated (any Actor)?) async throws -> ServerSentEvent? {
     guard let pieces else { return nil }
-    while true {
-      if let event = try nextOfPiece(pieces) { return ServerSentEvent(event) }
-      guard try await pieces.nextPiece(isolation: actor) else { return nil }
-    }
+    repeat {
+      if let event = try nextArrived() { return event }
+    } while try await pieces.nextPiece(isolation: actor)
+    return nil
   }
 
   /// Parses bytes that have at most one line end, at their end.

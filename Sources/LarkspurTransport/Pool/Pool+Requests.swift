@@ -151,10 +151,13 @@ extension Pool {
     guard let connection else { return inFlight }
     inFlight.isAlone = connection.isIdle
     if let observer = request.observer {
-      let other = options.observer
-      connection.observe { event, time in
-        other?(event, time)
-        observer(event, time)
+      if let other = options.observer {
+        connection.observe { event, time in
+          other(event, time)
+          observer(event, time)
+        }
+      } else {
+        connection.observe(by: observer)
       }
     }
     do throws(TransportError) {
