@@ -62,7 +62,8 @@ let package = Package(
     // Larkspur under the name of the toolchain's module, for packages that stay as they are.
     .target(name: "FoundationNetworking", dependencies: ["Larkspur"], swiftSettings: settings),
     .target(
-      name: "AFNetworking", dependencies: ["Larkspur"], exclude: ["AFNetworking.docc"], swiftSettings: settings),
+      name: "AFNetworking", dependencies: ["Larkspur", "LarkspurCoding"], exclude: ["AFNetworking.docc"],
+      swiftSettings: settings),
     // What needs FoundationXML, which burdens a program with libxml2.
     .target(name: "AFNetworkingXML", dependencies: ["AFNetworking", "Larkspur"], swiftSettings: settings),
     .target(
@@ -232,7 +233,7 @@ if wantsFuzzers {
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
   for name in [
     "ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies", "WebSocket",
-    "EventStream",
+    "EventStream", "ImageHead",
   ] {
     package.targets.append(
       .executableTarget(

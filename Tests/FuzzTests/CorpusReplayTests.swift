@@ -13,6 +13,7 @@ import Testing
     ("SOCKSReplies", SOCKSOracle.finding),
     ("WebSocket", WebSocketOracle.finding),
     ("EventStream", EventStreamOracle.finding),
+    ("ImageHead", ImageHeadOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

@@ -1,0 +1,38 @@
+/// ITU-T T.81 B.1 and B.2.2: segments that begin with a marker and a length, up to the first frame header.
+enum JPEGHead {
+  static func read(_ bytes: borrowing ImageBytes) throws(ImageHeadError) -> ImageHead {
+    var orientation: ImageOrientation?
+    var offset = 2
+    while true {
+      guard try bytes.big(at: offset, 1) == 0xff else { throw .invalid }
+      switch try bytes.big(at: offset + 1, 1) {
+      // A fill byte.
+      case 0xff: offset += 1
+      // Markers without a length.
+      case 0x01, 0xd0...0xd7: offset += 2
+      // The end of the image, or its data: no frame header came before.
+      case 0x00, 0xd8, 0xd9, 0xda: throw .invalid
+      // Frame headers. The codes 0xc4, 0xc8 and 0xcc within this range are those of other segments.
+      case 0xc0...0xc3, 0xc5...0xc7, 0xc9...0xcb, 0xcd...0xcf:
+        let (height, width) = (try bytes.big(at: offset + 5, 2), try bytes.big(at: offset + 7, 2))
+        return ImageHead(.jpeg, width: width, height: height, orientation: orientation ?? ImageOrientation())
+      case let marker:
+        let length = try bytes.big(at: offset + 2, 2)
+        guard length >= 2 else { throw .invalid }
+        if marker == 0xe1, orientation == nil { orientation = exif(bytes, at: offset + 4) }
+        offset += 2 + length
+      }
+    }
+  }
+
+  /// CIPA DC-008 4.7.2: a segment APP1 that begins with `Exif` and two zeros, and then a TIFF structure.
+  ///
+  /// - Returns: The orientation, or `nil` if there is none, or the structure is not valid: the image can be displayed
+  ///   without it.
+  private static func exif(_ bytes: borrowing ImageBytes, at offset: Int) -> ImageOrientation? {
+    guard (try? bytes.type(at: offset)) == ImageBytes.code("Exif"), (try? bytes.big(at: offset + 4, 2)) == 0 else {
+      return nil
+    }
+    return try? TIFFHead.orientation(bytes, from: offset + 6)
+  }
+}
