@@ -21,6 +21,8 @@ final class TaskRecord: Sendable {
     var receiver = Receiver.absent
     var uploadBlock: ProgressBlock?
     var downloadBlock: ProgressBlock?
+    /// Called on the session's queue with each piece of the content, before `downloadBlock`.
+    var pieceBlock: ((Data) -> Void)?
     var destination: Destination?
     var uploadProgress: Progress?
     var downloadProgress: Progress?
@@ -32,7 +34,7 @@ final class TaskRecord: Sendable {
     var metrics: URLSessionTaskMetrics?
 
     var watchesUpload: Bool { uploadBlock != nil || uploadProgress != nil }
-    var watchesDownload: Bool { downloadBlock != nil || downloadProgress != nil }
+    var watchesDownload: Bool { downloadBlock != nil || downloadProgress != nil || pieceBlock != nil }
     /// Whether the task has progress observers, which are called on the session's queue, one call after another.
     var isWatched: Bool { watchesUpload || watchesDownload }
   }
@@ -109,6 +111,7 @@ final class TaskRecord: Sendable {
     content.withLock { content in
       if content.data.isEmpty { content.data = piece } else { content.data.append(piece) }
     }
+    if let block = content.withLock({ UncheckedSendable($0.pieceBlock) }).value { block(piece) }
     received(task.countOfBytesReceived, of: task.countOfBytesExpectedToReceive)
   }
 

@@ -1,16 +1,21 @@
 import Foundation
 import Larkspur
+import LarkspurCoding
 import Synchronization
 
 /// Validates a response, and makes an image of its bytes.
 ///
-/// The types that AFNetworking accepts are acceptable, and `image/webp`. Without a decoder of the program's own the
-/// images are ``AFImage`` objects, for PNG, JPEG, GIF, WebP and BMP. For bytes that the decoder does not know, the
+/// The types that AFNetworking accepts are acceptable, and those of WebP, HEIC, HEIF and AVIF. Without a decoder of the program's own the
+/// images are ``AFImage`` objects, for the formats of ``AFImage/Format``. For bytes that the decoder does not know, the
 /// object is `nil`, without an error.
+///
+/// An image whose head claims more pixels than ``imagePixelCountMax`` is not decoded: the error is
+/// ``AFImageError/tooManyPixels(width:height:pixelCountMax:)``.
 open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private struct Options {
     var scale: CGFloat = 1
     var inflates = true
+    var pixelCountMax = AFImage.pixelCountMaxDefault
     var decoder: any AFImageDecoding = AFImageHeaderDecoder()
   }
 
@@ -21,7 +26,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     super.init()
     acceptableContentTypes = [
       "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp", "image/x-bmp",
-      "image/x-xbitmap", "image/x-ms-bmp", "image/x-win-bitmap", "image/webp",
+      "image/x-xbitmap", "image/x-ms-bmp", "image/x-win-bitmap", "image/webp", "image/heic", "image/heif", "image/avif",
     ]
   }
 
@@ -46,15 +51,32 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     set { options.put(newValue, at: \.decoder) }
   }
 
+  /// Maximum number of pixels that an image's head may claim: ``AFImage/pixelCountMaxDefault`` by default. The limit is
+  /// not archived. Attack: a short image that claims a size for which a decoder reserves all memory.
+  open var imagePixelCountMax: Int {
+    get { options.withLock { $0.pixelCountMax } }
+    set { options.withLock { $0.pixelCountMax = newValue } }
+  }
+
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
     let options = options.withLock { $0 }
     do {
+      try Self.checkSize(of: data, pixelCountMax: options.pixelCountMax)
       return try options.decoder.image(
         from: data, response: response, scale: options.scale, inflates: options.inflates)
     } catch let failure {
       store(failure, at: error)
       return nil
+    }
+  }
+
+  /// Throws if the head of an image claims too many pixels. Bytes without a known head are left to the decoder.
+  static func checkSize(of data: Data, pixelCountMax: Int) throws {
+    do throws(AFImageError) {
+      _ = try ImageHead.read(data, pixelCountMax: pixelCountMax)
+    } catch {
+      if case .tooManyPixels = error { throw error }
     }
   }
 

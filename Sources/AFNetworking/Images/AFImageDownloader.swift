@@ -1,0 +1,472 @@
+import Dispatch
+import Foundation
+import Larkspur
+import Synchronization
+
+/// Downloads images, several at a time, and keeps them in a cache.
+///
+/// ```swift
+/// let receipt = AFImageDownloader.defaultInstance().downloadImage(for: request) { request, response, image in
+///   print(image.decodedByteCount)
+/// } failure: { request, response, error in
+///   print(error.localizedDescription)
+/// }
+/// ```
+///
+/// Requests that are equal, and come while the first of them is not over, have one task and one answer. The bytes are
+/// decoded by the decoder of the session manager's ``AFImageResponseSerializer``, on a concurrent queue. There are two
+/// caches: ``imageCache`` has decoded images, and the session's `URLCache` has the server's answers, in memory and on
+/// disk, for as long as HTTP permits.
+///
+/// Safe to use from any thread. Blocks are called by ``scheduler``: on the main queue by default. A downloader lives at
+/// least until its downloads are over.
+open class AFImageDownloader: NSObject, @unchecked Sendable {
+  /// A block that receives an image. The response is `nil` if the image comes from ``imageCache``.
+  public typealias Success = (URLRequest, HTTPURLResponse?, any AFDecodedImage) -> Void
+  /// A block that receives an error, and the response if there is one.
+  public typealias Failure = (URLRequest, HTTPURLResponse?, any Error) -> Void
+
+  /// One request, with its blocks.
+  struct Receiver: @unchecked Sendable {
+    let request: URLRequest
+    /// Whether the blocks are called at once, on any thread: for an async function.
+    var isAwaited = false
+    var progress: ((Progress) -> Void)?
+    var partialImage: ((any AFDecodedImage) -> Void)?
+    let success: Success?
+    let failure: Failure?
+  }
+
+  fileprivate struct Outcome: @unchecked Sendable {
+    let response: HTTPURLResponse?
+    let result: Result<any AFDecodedImage, any Error>
+  }
+
+  fileprivate struct State: @unchecked Sendable {
+    var manager: AFHTTPSessionManager
+    var cache: (any AFImageRequestCache)?
+    var scheduler: AFViewScheduler?
+    var queue: ImageDownloadQueue<URLRequest, Receiver>
+    var tasks: [Int: URLSessionDataTask] = [:]
+    /// Downloads whose task exists, but which are not in the queue yet, with the task's outcome if it is over already.
+    var pending: [Int: Outcome?] = [:]
+    var failures = RememberedFailures()
+
+    mutating func startable() -> [URLSessionDataTask] {
+      var tasks: [URLSessionDataTask] = []
+      while let number = queue.startNext() { if let task = self.tasks[number] { tasks.append(task) } }
+      return tasks
+    }
+  }
+
+  private let state: LockedState<State>
+  /// Whether the downloader has created its manager, and ends the manager's session.
+  private let ownsManager: Bool
+  private let now: @Sendable () -> UInt64
+
+  // MARK: - Creation
+
+  private static let cache = URLCache(
+    memoryCapacity: 20 << 20, diskCapacity: 150 << 20, diskPath: "com.alamofire.imagedownloader")
+  private static let instance = AFImageDownloader()
+
+  /// Returns the cache of the default configuration: 20 MiB in memory, 150 MiB on disk. It is one object, unlike in
+  /// AFNetworking.
+  open class func defaultURLCache() -> URLCache { cache }
+
+  /// Returns a new configuration: cookies, no pipelining, the cache policy of the protocol, 60 seconds without data, and
+  /// ``defaultURLCache()``.
+  open class func defaultURLSessionConfiguration() -> URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.default
+    configuration.httpShouldSetCookies = true
+    configuration.httpShouldUsePipelining = false
+    configuration.requestCachePolicy = .useProtocolCachePolicy
+    configuration.allowsCellularAccess = true
+    configuration.timeoutIntervalForRequest = 60
+    configuration.urlCache = defaultURLCache()
+    return configuration
+  }
+
+  /// Returns the downloader of the program.
+  open class func defaultInstance() -> AFImageDownloader { instance }
+
+  /// Creates a downloader with the default configuration, first in first out, four downloads at a time, and an
+  /// ``AFAutoPurgingImageCache``.
+  public override convenience init() { self.init(sessionConfiguration: Self.defaultURLSessionConfiguration()) }
+
+  /// Creates a downloader with a session of its own, and otherwise the values of `init()`.
+  public convenience init(sessionConfiguration configuration: URLSessionConfiguration) {
+    let manager = AFHTTPSessionManager(sessionConfiguration: configuration)
+    manager.responseSerializer = AFImageResponseSerializer()
+    self.init(manager, .FIFO, 4, AFAutoPurgingImageCache(), ownsManager: true)
+  }
+
+  /// Creates a downloader.
+  ///
+  /// - Parameters:
+  ///   - sessionManager: Creates the tasks. Its response serializer makes the images: an ``AFImageResponseSerializer``,
+  ///     or one whose objects are ``AFDecodedImage``.
+  ///   - downloadPrioritization: The order in which waiting downloads start.
+  ///   - maximumActiveDownloads: Maximum number of tasks that run at a time; at least 1.
+  ///   - imageCache: The cache of images, or `nil` for none.
+  public convenience init(
+    sessionManager: AFHTTPSessionManager, downloadPrioritization: AFImageDownloadPrioritization,
+    maximumActiveDownloads: Int, imageCache: (any AFImageRequestCache)?
+  ) { self.init(sessionManager, downloadPrioritization, maximumActiveDownloads, imageCache, ownsManager: false) }
+
+  /// - Parameter now: A clock, in nanoseconds.
+  init(
+    _ manager: AFHTTPSessionManager, _ prioritization: AFImageDownloadPrioritization, _ activeMax: Int,
+    _ cache: (any AFImageRequestCache)?, ownsManager: Bool,
+    now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }
+  ) {
+    let queue = ImageDownloadQueue<URLRequest, Receiver>(
+      activeMax: max(activeMax, 1), isLastInFirstOut: prioritization == .LIFO)
+    state = LockedState(State(manager: manager, cache: cache, queue: queue))
+    self.ownsManager = ownsManager
+    self.now = now
+  }
+
+  deinit {
+    if ownsManager { sessionManager.invalidateSessionCancelingTasks(false, resetSession: false) }
+  }
+
+  // MARK: - Properties
+
+  /// The cache of decoded images, or `nil` for none.
+  open var imageCache: (any AFImageRequestCache)? {
+    get { state.read { $0.cache } }
+    set { state.put(newValue, at: \.cache) }
+  }
+
+  /// The manager that creates the tasks. Another one applies to downloads that are created later.
+  open var sessionManager: AFHTTPSessionManager {
+    get { state.read { $0.manager } }
+    set { state.put(newValue, at: \.manager) }
+  }
+
+  /// The order in which waiting downloads start. Another one applies to downloads that are created later.
+  open var downloadPrioritization: AFImageDownloadPrioritization {
+    get { state.read { $0.queue.isLastInFirstOut ? .LIFO : .FIFO } }
+    set { state.read { $0.queue.isLastInFirstOut = newValue == .LIFO } }
+  }
+
+  /// AFNetworking's spelling of ``downloadPrioritization``.
+  public var downloadPrioritizaton: AFImageDownloadPrioritization {
+    get { downloadPrioritization }
+    set { downloadPrioritization = newValue }
+  }
+
+  /// Maximum number of tasks that run at a time; at least 1. Running tasks continue when it becomes lower.
+  open var maximumActiveDownloads: Int {
+    get { state.read { $0.queue.activeMax } }
+    set {
+      let tasks = state.read { state in
+        state.queue.activeMax = max(newValue, 1)
+        return state.startable()
+      }
+      for task in tasks { task.resume() }
+    }
+  }
+
+  /// Calls the blocks of requests. If `nil`, the default, `AFViewScheduler.shared` does.
+  open var scheduler: AFViewScheduler? {
+    get { state.read { $0.scheduler } }
+    set { state.put(newValue, at: \.scheduler) }
+  }
+
+  /// The settings of the memory of failures.
+  open var failureMemory: AFImageFailureMemory {
+    get { state.read { $0.failures.settings } }
+    set { state.read { $0.failures.settings = newValue } }
+  }
+
+  /// Forgets all failures, so that the next requests are sent.
+  open func removeAllFailures() { state.read { $0.failures.forgetAll() } }
+
+  /// Number of downloads that wait or run.
+  open var downloadCount: Int { state.read { $0.queue.count } }
+
+  // MARK: - Requests
+
+  /// Requests an image.
+  ///
+  /// - Parameters:
+  ///   - request: The request. Its cache policy says whether ``imageCache`` may have the answer.
+  ///   - success: Receives the image.
+  ///   - failure: Receives the error: that of the task or the serializer, `URLError.cancelled` after
+  ///     ``cancelTask(for:)``, or an ``AFImageError`` if the bytes cannot be decoded.
+  /// - Returns: The receipt, or `nil` if there is no task: the image is in the cache, the failure is remembered, or the
+  ///   request has no URL.
+  @discardableResult
+  open func downloadImage(
+    for request: URLRequest, success: Success? = nil, failure: Failure? = nil
+  ) -> AFImageDownloadReceipt? {
+    downloadImage(for: request, withReceiptID: UUID(), success: success, failure: failure)
+  }
+
+  /// Requests an image, with an identifier that is unique. See ``downloadImage(for:success:failure:)``.
+  @discardableResult
+  open func downloadImage(
+    for request: URLRequest, withReceiptID receiptID: UUID, success: Success? = nil, failure: Failure? = nil
+  ) -> AFImageDownloadReceipt? {
+    downloadImage(
+      for: request, withReceiptID: receiptID, options: AFImageDownloadOptions(), success: success, failure: failure)
+  }
+
+  /// Requests an image, with a priority and blocks for progress. See ``downloadImage(for:success:failure:)``.
+  @discardableResult
+  open func downloadImage(
+    for request: URLRequest, withReceiptID receiptID: UUID = UUID(), options: AFImageDownloadOptions,
+    success: Success? = nil, failure: Failure? = nil
+  ) -> AFImageDownloadReceipt? {
+    let receiver = Receiver(
+      request: request, progress: options.progress, partialImage: options.partialImage, success: success,
+      failure: failure)
+    return add(receiver, receiptID, options.priority)
+  }
+
+  /// Requests an image, and returns it. Needs no main queue. Cancelling the caller's task cancels the request.
+  open func image(
+    for request: URLRequest, priority: AFImageDownloadPriority = .normal
+  ) async throws -> any AFDecodedImage {
+    let receiptID = UUID()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<any AFDecodedImage, any Error>) in
+        let receiver = Receiver(
+          request: request, isAwaited: true, success: { _, _, image in waiter.resume(returning: image) },
+          failure: { _, _, error in waiter.resume(throwing: error) })
+        _ = add(receiver, receiptID, priority)
+        // The handler below may have run before there was a request.
+        if Task.isCancelled { cancelTask(withReceiptID: receiptID) }
+      }
+    } onCancel: {
+      cancelTask(withReceiptID: receiptID)
+    }
+  }
+
+  /// Cancels a request, whose failure block receives `URLError.cancelled`. The task is cancelled if no other request
+  /// waits for it. Does nothing if the request is over.
+  open func cancelTask(for imageDownloadReceipt: AFImageDownloadReceipt) {
+    cancelTask(withReceiptID: imageDownloadReceipt.receiptID)
+  }
+
+  func cancelTask(withReceiptID receiptID: UUID) {
+    let (receiver, cancelled, tasks) = state.read { state -> (Receiver?, URLSessionDataTask?, [URLSessionDataTask]) in
+      guard let (receiver, number) = state.queue.cancel(receiptID) else { return (nil, nil, []) }
+      return (receiver, number.flatMap { state.tasks.removeValue(forKey: $0) }, state.startable())
+    }
+    cancelled?.cancel()
+    for task in tasks { task.resume() }
+    guard let receiver else { return }
+    let url = receiver.request.url?.absoluteString ?? ""
+    let error = URLError(
+      .cancelled, userInfo: [NSLocalizedFailureReasonErrorKey: "ImageDownloader cancelled URL request: \(url)"])
+    deliver(Outcome(response: nil, result: .failure(error)), to: [receiver])
+  }
+
+  // MARK: - Downloads
+
+  /// Whether a request's cache policy permits an answer from the image cache or the memory of failures.
+  static func permitsCache(_ request: URLRequest) -> Bool {
+    switch request.cachePolicy {
+    case .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
+    default: false
+    }
+  }
+
+  private func add(
+    _ receiver: Receiver, _ receiptID: UUID, _ priority: AFImageDownloadPriority
+  ) -> AFImageDownloadReceipt? {
+    let request = receiver.request
+    guard request.url != nil else {
+      deliver(Outcome(response: nil, result: .failure(URLError(.badURL))), to: [receiver])
+      return nil
+    }
+    let now = now()
+    var created: (number: Int, task: URLSessionDataTask)?
+    while true {
+      // A download that ends puts its image into the cache before it leaves the queue. If none has ended since before the
+      // cache was asked, the cache's answer still holds when the queue is asked.
+      let ended = state.read { $0.queue.endedCount }
+      let cached = Self.permitsCache(request) ? imageCache?.imagefor(request, withAdditionalIdentifier: nil) : nil
+      let step =
+        cached.map { Step.answered(Outcome(response: nil, result: .success($0))) }
+        ?? state.read { $0.step(receiver, receiptID, priority, created, ended: ended, now: now) }
+      switch step {
+      case .again: continue
+      case .needsTask:
+        // The task is created outside the lock, because a manager's subclass is the program's code.
+        let (number, manager) = state.read { state -> (Int, AFHTTPSessionManager) in
+          let number = state.queue.nextNumber()
+          state.pending[number] = .some(nil)
+          return (number, state.manager)
+        }
+        created = (number, task(number, receiver, manager))
+      case .answered(let outcome):
+        discard(created)
+        deliver(outcome, to: [receiver])
+        return nil
+      case .joined(let task):
+        discard(created)
+        watch(task, for: receiver)
+        return AFImageDownloadReceipt(receiptID: receiptID, task: task)
+      case .added(let task, let number, let early, let tasks):
+        for task in tasks { task.resume() }
+        if let early { finish(number, request, early) }
+        return AFImageDownloadReceipt(receiptID: receiptID, task: task)
+      }
+    }
+  }
+
+  /// Ends a task that another request has made superfluous.
+  private func discard(_ created: (number: Int, task: URLSessionDataTask)?) {
+    guard let created else { return }
+    state.read { $0.pending[created.number] = nil }
+    created.task.cancel()
+  }
+
+  private func task(_ number: Int, _ receiver: Receiver, _ manager: AFHTTPSessionManager) -> URLSessionDataTask {
+    let task = manager.dataTask(with: receiver.request) { [self, request = receiver.request] response, object, error in
+      finish(number, request, Outcome(response: response as? HTTPURLResponse, result: Self.result(object, error)))
+    }
+    let partial = partialImage(number, receiver, manager)
+    manager.record(of: task)?.change { content in
+      // Called at once: neither the manager's completion queue nor the main queue is needed.
+      if case .handler(let completion) = content.receiver { content.receiver = .waiting(completion) }
+      guard let partial else { return }
+      content.pieceBlock = { [weak task] piece in
+        guard let status = (task?.response as? HTTPURLResponse)?.statusCode, 200..<300 ~= status else { return }
+        partial.append(piece)
+      }
+    }
+    if partial != nil { manager.hasWatchedTasks.store(true, ordering: .releasing) }
+    watch(task, for: receiver, manager, number)
+    return task
+  }
+
+  private static func result(_ object: Any?, _ error: (any Error)?) -> Result<any AFDecodedImage, any Error> {
+    if let error { return .failure(error) }
+    guard let object else { return .failure(AFImageError.notDecoded) }
+    guard let image = object as? any AFDecodedImage else {
+      return .failure(AFImageError.unsuitableType("\(type(of: object))"))
+    }
+    return .success(image)
+  }
+
+  private func partialImage(
+    _ number: Int, _ receiver: Receiver, _ manager: AFHTTPSessionManager
+  ) -> PartialImage? {
+    guard receiver.partialImage != nil, let serializer = manager.responseSerializer as? AFImageResponseSerializer,
+      let decoding = serializer.imageDecoder as? any AFIncrementalImageDecoding
+    else { return nil }
+    return PartialImage(decoding, scale: serializer.imageScale, pixelCountMax: serializer.imagePixelCountMax) {
+      [weak self] image in
+      self?.report(number) { $0.partialImage?(image) }
+    }
+  }
+
+  /// Observes the progress of a download that a request has joined.
+  private func watch(_ task: URLSessionDataTask, for receiver: Receiver) {
+    guard receiver.progress != nil else { return }
+    let (manager, number) = state.read { ($0.manager, $0.queue.number(of: receiver.request)) }
+    if let number { watch(task, for: receiver, manager, number) }
+  }
+
+  private func watch(
+    _ task: URLSessionDataTask, for receiver: Receiver, _ manager: AFHTTPSessionManager, _ number: Int
+  ) {
+    guard receiver.progress != nil else { return }
+    manager.watched(task)?.change { content in
+      guard content.downloadBlock == nil else { return }
+      content.downloadBlock = { [weak self] progress in
+        let progress = UncheckedSendable(progress)
+        self?.report(number) { $0.progress?(progress.value) }
+      }
+    }
+  }
+
+  /// Calls a block for each request that still waits for a download when the thread of the views has come to it.
+  private func report(_ number: Int, _ body: @escaping @Sendable (Receiver) -> Void) {
+    (scheduler ?? .shared).perform { [weak self] in
+      guard let self else { return }
+      for receiver in state.read({ $0.queue.receivers(of: number) }) { body(receiver) }
+    }
+  }
+
+  private func finish(_ number: Int, _ request: URLRequest, _ outcome: Outcome) {
+    // Before the download leaves the queue: see `add`.
+    if case .success(let image) = outcome.result, let cache = imageCache,
+      cache.shouldCache(image, for: request, withAdditionalIdentifier: nil)
+    {
+      cache.add(image, for: request, withAdditionalIdentifier: nil)
+    }
+    let now = now()
+    let (receivers, tasks) = state.read { state -> ([Receiver], [URLSessionDataTask]) in
+      guard let download = state.queue.finish(number) else {
+        if state.pending[number] != nil { state.pending[number] = outcome }
+        return ([], [])
+      }
+      state.tasks[number] = nil
+      let url = request.url?.absoluteString ?? ""
+      switch outcome.result {
+      case .success: state.failures.forget(url)
+      case .failure(let error):
+        state.failures.remember(error, statusCode: outcome.response?.statusCode, for: url, now: now)
+      }
+      return (download.receivers.values, state.startable())
+    }
+    for task in tasks { task.resume() }
+    deliver(outcome, to: receivers)
+  }
+
+  private func deliver(_ outcome: Outcome, to receivers: [Receiver]) {
+    @Sendable func call(_ receiver: Receiver) {
+      switch outcome.result {
+      case .success(let image): receiver.success?(receiver.request, outcome.response, image)
+      case .failure(let error): receiver.failure?(receiver.request, outcome.response, error)
+      }
+    }
+    for receiver in receivers where receiver.isAwaited { call(receiver) }
+    let others = receivers.filter { !$0.isAwaited }
+    if !others.isEmpty { (scheduler ?? .shared).perform { for receiver in others { call(receiver) } } }
+  }
+}
+
+extension AFImageDownloader {
+  /// What a request does next.
+  fileprivate enum Step {
+    /// A download has ended meanwhile: ask the cache again.
+    case again
+    case needsTask
+    case answered(Outcome)
+    case joined(URLSessionDataTask)
+    /// With the outcome of a task that is over already, and the tasks to start.
+    case added(URLSessionDataTask, Int, Outcome?, [URLSessionDataTask])
+  }
+}
+
+extension AFImageDownloader.State {
+  fileprivate mutating func step(
+    _ receiver: AFImageDownloader.Receiver, _ receiptID: UUID, _ priority: AFImageDownloadPriority,
+    _ created: (number: Int, task: URLSessionDataTask)?, ended: Int, now: UInt64
+  ) -> AFImageDownloader.Step {
+    let request = receiver.request
+    if let number = queue.number(of: request), let task = tasks[number],
+      queue.join(request, receipt: receiptID, receiver, priority: priority)
+    {
+      return .joined(task)
+    }
+    if AFImageDownloader.permitsCache(request) {
+      if let error = failures.error(for: request.url?.absoluteString ?? "", now: now) {
+        return .answered(AFImageDownloader.Outcome(response: nil, result: .failure(error)))
+      }
+      if queue.endedCount != ended { return .again }
+    }
+    guard let (number, task) = created else { return .needsTask }
+    let early = pending.removeValue(forKey: number) ?? nil
+    queue.add(number, request, receipt: receiptID, receiver, priority: priority)
+    tasks[number] = task
+    return .added(task, number, early, startable())
+  }
+}

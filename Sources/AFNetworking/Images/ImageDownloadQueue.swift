@@ -1,0 +1,129 @@
+import Foundation
+
+/// The downloads of an image downloader: which of them are active, which wait, and which receivers each one has. Pure:
+/// the caller performs what the functions return.
+///
+/// A download is identified by its request. A request that is equal to that of a download in the queue joins this
+/// download. Each operation takes constant time, regardless of the number of downloads and receivers.
+struct ImageDownloadQueue<Key: Hashable, Receiver> {
+  typealias Priority = AFImageDownloadPriority
+
+  struct Download {
+    let key: Key
+    var priority: Priority
+    var isActive = false
+    /// In the order of their requests.
+    var receivers = OrderedTable<UUID, Receiver>()
+  }
+
+  private var downloads: [Int: Download] = [:]
+  private var numbers: [Key: Int] = [:]
+  private var numbersByReceipt: [UUID: Int] = [:]
+  private var waiting: [Priority: OrderedTable<Int, Void>] = [:]
+  private var latest = 0
+  private(set) var activeCount = 0
+  /// Number of downloads that ``finish(_:)`` has removed.
+  private(set) var endedCount = 0
+  var activeMax: Int
+  /// Whether a new download waits in front of those that wait already.
+  var isLastInFirstOut: Bool
+
+  init(activeMax: Int, isLastInFirstOut: Bool) {
+    self.activeMax = activeMax
+    self.isLastInFirstOut = isLastInFirstOut
+  }
+
+  var count: Int { downloads.count }
+
+  func number(of key: Key) -> Int? { numbers[key] }
+
+  func isActive(_ number: Int) -> Bool { downloads[number]?.isActive ?? false }
+
+  /// Adds a receiver to a download. A higher priority than the download's takes its place.
+  ///
+  /// - Returns: Whether there is a download for the key.
+  mutating func join(_ key: Key, receipt: UUID, _ receiver: Receiver, priority: Priority) -> Bool {
+    guard let number = numbers[key], var download = downloads[number] else { return false }
+    download.receivers.append(receipt, receiver)
+    numbersByReceipt[receipt] = number
+    let isRaised = priority > download.priority
+    let old = download.priority
+    if isRaised { download.priority = priority }
+    downloads[number] = download
+    if isRaised, !download.isActive {
+      waiting[old]?.remove(number)
+      enqueue(number, priority)
+    }
+    return true
+  }
+
+  /// Returns a number for a download that is about to be added.
+  mutating func nextNumber() -> Int {
+    latest += 1
+    return latest
+  }
+
+  /// Adds a download, which waits until ``startNext()`` returns its number.
+  mutating func add(_ number: Int, _ key: Key, receipt: UUID, _ receiver: Receiver, priority: Priority) {
+    var download = Download(key: key, priority: priority)
+    download.receivers.append(receipt, receiver)
+    downloads[number] = download
+    numbers[key] = number
+    numbersByReceipt[receipt] = number
+    enqueue(number, priority)
+  }
+
+  private mutating func enqueue(_ number: Int, _ priority: Priority) {
+    if isLastInFirstOut {
+      waiting[priority, default: OrderedTable()].prepend(number, ())
+    } else {
+      waiting[priority, default: OrderedTable()].append(number, ())
+    }
+  }
+
+  /// Takes the next waiting download, if fewer downloads than the maximum are active.
+  mutating func startNext() -> Int? {
+    guard activeCount < activeMax else { return nil }
+    for priority in Priority.allCases.reversed() {
+      guard let number = waiting[priority]?.popFirst()?.key else { continue }
+      downloads[number]?.isActive = true
+      activeCount += 1
+      return number
+    }
+    return nil
+  }
+
+  /// Removes a download that is over.
+  ///
+  /// - Returns: The download, or `nil` if it has been cancelled before.
+  mutating func finish(_ number: Int) -> Download? {
+    guard let download = remove(number) else { return nil }
+    endedCount &+= 1
+    var receivers = download.receivers
+    while let receiver = receivers.popFirst() { numbersByReceipt[receiver.key] = nil }
+    return download
+  }
+
+  /// Removes a receiver. A download without receivers is removed, too.
+  ///
+  /// - Returns: The receiver, and the number of the download if it has been removed; `nil` if the download is over, or
+  ///   the receiver has been removed before.
+  mutating func cancel(_ receipt: UUID) -> (receiver: Receiver, cancelled: Int?)? {
+    guard let number = numbersByReceipt.removeValue(forKey: receipt),
+      let receiver = downloads[number]?.receivers.remove(receipt)
+    else { return nil }
+    guard downloads[number]?.receivers.count == 0 else { return (receiver, nil) }
+    _ = remove(number)
+    return (receiver, number)
+  }
+
+  private mutating func remove(_ number: Int) -> Download? {
+    guard let download = downloads.removeValue(forKey: number) else { return nil }
+    numbers[download.key] = nil
+    if download.isActive { activeCount -= 1 } else { waiting[download.priority]?.remove(number) }
+    return download
+  }
+
+  /// Returns the receivers of a download, in the order of their requests.
+  func receivers(of number: Int) -> [Receiver] { downloads[number]?.receivers.values ?? [] }
+}

@@ -1,0 +1,279 @@
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+@testable import AFNetworking
+
+/// AFNetworking's tests of the image downloader, on a server of our own, and the downloader's additions.
+@Suite(.timeLimit(.minutes(1))) struct ImageDownloaderTests {
+  let fixture: ImageFixture
+  var downloader: AFImageDownloader { fixture.downloader }
+
+  init() throws { fixture = try ImageFixture() }
+
+  // MARK: - Creation
+
+  @Test func defaults() {
+    #expect(AFImageDownloader.defaultInstance() === AFImageDownloader.defaultInstance())
+    let configuration = AFImageDownloader.defaultURLSessionConfiguration()
+    #expect(configuration.urlCache === AFImageDownloader.defaultURLCache())
+    #expect(configuration.urlCache?.memoryCapacity == 20 << 20 && configuration.urlCache?.diskCapacity == 150 << 20)
+    #expect(configuration.timeoutIntervalForRequest == 60 && configuration.httpShouldSetCookies)
+    #expect(configuration.requestCachePolicy == .useProtocolCachePolicy && !configuration.httpShouldUsePipelining)
+    let downloader = AFImageDownloader(sessionConfiguration: .ephemeral)
+    #expect(downloader.imageCache is AFAutoPurgingImageCache && downloader.downloadPrioritizaton == .FIFO)
+    #expect(downloader.sessionManager.responseSerializer is AFImageResponseSerializer)
+    #expect(downloader.maximumActiveDownloads == 4)
+    downloader.maximumActiveDownloads = 0
+    downloader.downloadPrioritizaton = .LIFO
+    #expect(downloader.maximumActiveDownloads == 1 && downloader.downloadPrioritization == .LIFO)
+  }
+
+  /// A downloader that is released while it downloads completes its downloads.
+  @Test func releasedWithActiveDownloads() async throws {
+    let request = try fixture.request("/image/a")
+    let result = await AFImageDownloader(sessionConfiguration: .ephemeral).download(request)
+    #expect((result.image as? AFImage)?.pixelWidth == 20)
+  }
+
+  // MARK: - Downloads
+
+  @Test func anImage() async throws {
+    let result = await downloader.download(try fixture.request("/image/a")) { #expect($0 != nil) }
+    #expect(result.name == "a" && result.response?.statusCode == 200 && result.image?.decodedByteCount == 800)
+    #expect(downloader.downloadCount == 0)
+  }
+
+  @Test func severalImagesAtATime() async throws {
+    let requests = (try fixture.request("/image/a"), try fixture.request("/image/b"))
+    async let first = downloader.download(requests.0)
+    async let second = downloader.download(requests.1)
+    let names = await [first.name, second.name]
+    #expect(names == ["a", "b"])
+  }
+
+  /// Equal requests have one answer. A request with other fields is another one.
+  @Test func equalRequestsAtATime() async throws {
+    let signal = TestServer.Signal()
+    fixture.server.route(
+      "GET", "/slow",
+      script: [
+        .wait(signal), .respond(.init(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))),
+        .close,
+      ])
+    let request = try fixture.request("/slow")
+    var other = request
+    other.setValue("image/*", forHTTPHeaderField: "Accept")
+    async let first = downloader.download(request) { _ in }
+    async let second = downloader.download(request) { _ in }
+    async let third = downloader.download(other) { _ in }
+    _ = try await fixture.server.waitForRequests(2)
+    while downloader.downloadCount < 2 { await Task.yield() }
+    signal.fire()
+    let results = await [first, second, third]
+    #expect(results.allSatisfy { $0.image != nil })
+    #expect(fixture.server.requestsReceived == 2)
+    #expect(results[0].image === results[1].image && results[0].response === results[1].response)
+  }
+
+  /// Failures: those of the network and the server, and bytes that are no image.
+  @Test func failures() async throws {
+    fixture.server.route("GET", "/reset", script: [.reset])
+    for (path, body) in [("/broken", "broken"), ("/text", "text"), ("/unknown", "<svg/>")] {
+      fixture.server.route("GET", path) { _ in
+        TestServer.Response(fields: ["Content-Type": "image/png"], body: .text(body))
+      }
+    }
+    let reset = await downloader.download(try fixture.request("/reset"))
+    #expect(reset.error?.domain == NSURLErrorDomain && reset.response == nil)
+    let missing = await downloader.download(try fixture.request("/missing/404"))
+    #expect(missing.error?.code == NSURLErrorBadServerResponse && missing.response?.statusCode == 404)
+    #expect(await downloader.download(try fixture.request("/broken")).error != nil)
+    let text = await downloader.download(try fixture.request("/text"))
+    #expect(text.error?.localizedDescription.contains("String") == true)
+    let unknown = await downloader.download(try fixture.request("/unknown"))
+    #expect(unknown.error?.localizedDescription == AFImageError.notDecoded.errorDescription)
+    #expect(fixture.cache.memoryUsage == 0)
+    var noURL = try fixture.request("/")
+    noURL.url = nil
+    let nothing = await downloader.download(noURL) { #expect($0 == nil) }
+    #expect(nothing.error?.code == NSURLErrorBadURL)
+  }
+
+  /// A giant claim reaches no decoder.
+  @Test func giants() async throws {
+    fixture.server.route("GET", "/giant") { _ in
+      TestServer.Response(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(60000, 60000))))
+    }
+    let result = await downloader.download(try fixture.request("/giant"))
+    #expect(result.image == nil)
+    #expect(result.error?.localizedDescription.contains("60000 x 60000 pixels") == true)
+    (fixture.manager.responseSerializer as? AFImageResponseSerializer)?.imagePixelCountMax = .max
+    #expect(await downloader.download(try fixture.request("/giant")).image?.decodedByteCount == 14_400_000_000)
+  }
+
+  @Test func anInvalidatedManager() async throws {
+    fixture.manager.invalidateSessionCancelingTasks(true, resetSession: false)
+    let result = await downloader.download(try fixture.request("/image/a"))
+    #expect(result.error?.code == NSURLErrorCancelled && downloader.downloadCount == 0)
+  }
+
+  // MARK: - The cache
+
+  @Test func cachedImages() async throws {
+    let request = try fixture.request("/image/a")
+    let first = await downloader.download(request) { #expect($0 != nil) }
+    let second = await downloader.download(request) { #expect($0 == nil) }
+    #expect(second.image === first.image && second.response == nil && first.response != nil)
+    #expect(fixture.cache.memoryUsage == 800)
+    var reload = request
+    reload.cachePolicy = .reloadIgnoringLocalCacheData
+    let third = await downloader.download(reload) { #expect($0 != nil) }
+    #expect(third.image !== first.image && third.response != nil)
+    #expect(fixture.requestCounts == ["a": 2])
+  }
+
+  @Test func aCacheThatRefuses() async throws {
+    final class Refusing: AFAutoPurgingImageCache, @unchecked Sendable {
+      override func shouldCache(
+        _ image: any AFDecodedImage, for request: URLRequest, withAdditionalIdentifier identifier: String?
+      ) -> Bool { false }
+    }
+    let cache = Refusing()
+    downloader.imageCache = cache
+    for _ in 0..<2 { _ = await downloader.download(try fixture.request("/image/a")) }
+    #expect(cache.memoryUsage == 0 && fixture.requestCounts == ["a": 2])
+  }
+
+  // MARK: - Cancellation
+
+  @Test func cancelling() async throws {
+    let result = await downloader.download(try fixture.request("/hang")) { receipt in
+      if let receipt { downloader.cancelTask(for: receipt) }
+    }
+    #expect(result.error?.domain == NSURLErrorDomain && result.error?.code == NSURLErrorCancelled)
+    #expect(downloader.downloadCount == 0)
+  }
+
+  /// Each of several equal requests is cancelled by its own receipt; the last one cancels the task.
+  @Test func cancellingOneOfSeveral() async throws {
+    let request = try fixture.request("/image/a")
+    async let first = downloader.download(request)
+    let second = await downloader.download(request) { receipt in
+      if let receipt { downloader.cancelTask(for: receipt) }
+    }
+    #expect(second.image != nil || second.error?.code == NSURLErrorCancelled)
+    let name = await first.name
+    #expect(name == "a")
+    let hanging = try fixture.request("/hang")
+    let receipts = Mutex<[AFImageDownloadReceipt]>([])
+    let journal = Journal()
+    for _ in 0..<3 {
+      let receipt = downloader.downloadImage(for: hanging, success: nil) { _, _, error in
+        journal.note("\((error as NSError).code)")
+      }
+      if let receipt { receipts.withLock { $0.append(receipt) } }
+    }
+    let all = receipts.withLock { $0 }
+    #expect(all.count == 3 && Set(all.map { ObjectIdentifier($0.task) }).count == 1)
+    downloader.cancelTask(for: all[1])
+    downloader.cancelTask(for: all[1])
+    #expect(downloader.downloadCount == 1 && all[0].task.state == .running)
+    downloader.cancelTask(for: all[0])
+    downloader.cancelTask(for: all[2])
+    #expect(downloader.downloadCount == 0)
+    await journal.wait { $0.count == 3 }
+    #expect(journal.lines == Array(repeating: "\(NSURLErrorCancelled)", count: 3))
+  }
+
+  // MARK: - Queues
+
+  @Test func blocksAreOnTheMainQueue() async throws {
+    #expect(await downloader.download(try fixture.request("/image/a")).isOnMain)
+    #expect(await downloader.download(try fixture.request("/missing/404")).isOnMain)
+  }
+
+  @Test func anotherScheduler() async throws {
+    let journal = Journal()
+    downloader.scheduler = AFViewScheduler { work in
+      journal.note("scheduled")
+      work()
+    }
+    #expect(await !downloader.download(try fixture.request("/image/a")).isOnMain)
+    #expect(journal.lines == ["scheduled"])
+  }
+
+  @Test func awaiting() async throws {
+    downloader.scheduler = AFViewScheduler { _ in Issue.record("scheduled") }
+    let image = try await downloader.image(for: try fixture.request("/image/a"))
+    #expect((image as? Picture)?.name == "a")
+    #expect(try await downloader.image(for: try fixture.request("/image/a")) === image)
+    await #expect(throws: NSError.self) { try await downloader.image(for: try fixture.request("/missing/404")) }
+    let request = try fixture.request("/hang")
+    let task = Task { [downloader] in try await downloader.image(for: request) }
+    task.cancel()
+    await #expect(throws: URLError.self) { try await task.value }
+    #expect(downloader.downloadCount == 0)
+  }
+
+  // MARK: - The memory of failures
+
+  @Test func rememberedFailures() async throws {
+    let request = try fixture.request("/missing/404")
+    _ = await downloader.download(request)
+    let again = await downloader.download(request) { #expect($0 == nil) }
+    #expect(again.error?.code == NSURLErrorBadServerResponse)
+    fixture.setTime(59)
+    _ = await downloader.download(request)
+    #expect(fixture.requestCounts == ["404": 1])
+    fixture.setTime(60)
+    _ = await downloader.download(request)
+    #expect(fixture.requestCounts == ["404": 2])
+    var reload = request
+    reload.cachePolicy = .reloadIgnoringLocalCacheData
+    _ = await downloader.download(reload)
+    downloader.removeAllFailures()
+    _ = await downloader.download(request)
+    // A failure of the server that may pass is not remembered.
+    for _ in 0..<2 { _ = await downloader.download(try fixture.request("/missing/503")) }
+    #expect(fixture.requestCounts == ["404": 4, "503": 2])
+    downloader.failureMemory.statusCodes = []
+    for _ in 0..<2 { _ = await downloader.download(try fixture.request("/missing/410")) }
+    #expect(fixture.requestCounts["410"] == 2)
+  }
+
+  // MARK: - Progress and parts
+
+  @Test func progressAndParts() async throws {
+    let signal = TestServer.Signal()
+    let whole = Array(PNG.head(20, 10, padding: 971))
+    let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\n".utf8)
+    fixture.server.route(
+      "GET", "/parts", script: [.send(head + whole[..<100]), .wait(signal), .send(Array(whole[100...])), .close])
+    let journal = Journal()
+    let fractions = Mutex<[Int64]>([])
+    var options = AFImageDownloadOptions()
+    options.progress = { progress in fractions.withLock { $0.append(progress.completedUnitCount) } }
+    options.partialImage = { image in
+      journal.note((image as? Picture)?.name ?? "")
+      signal.fire()
+    }
+    let result = await downloader.download(try fixture.request("/parts"), options: options)
+    #expect(result.name == "parts")
+    #expect(journal.lines.first?.hasPrefix("first ") == true && !journal.lines.contains("parts"))
+    let counts = fractions.withLock { $0 }
+    #expect(counts == counts.sorted() && counts.last == 1000)
+  }
+
+  /// A body with an error's status, and a giant, are not given to the incremental decoder.
+  @Test func partsThatAreRefused() throws {
+    let images = Mutex(0)
+    let partial = PartialImage(PictureDecoder(), scale: 1, pixelCountMax: 100) { _ in images.withLock { $0 += 1 } }
+    for byte in PNG.head(20, 10) { #expect(partial.decode(Data([byte])) == nil) }
+    #expect(partial.decode(Data(count: 100)) == nil)
+    let small = PartialImage(PictureDecoder(), scale: 1, pixelCountMax: 200) { _ in }
+    let pieces = PNG.head(20, 10, padding: 4).map { small.decode(Data([$0])) as? Picture }
+    // The head is read anew when the number of bytes has doubled: 24 are needed, 32 are there.
+    #expect(pieces.compactMap { $0?.name } == ["first 32 bytes", "first 33 bytes"])
+  }
+}
