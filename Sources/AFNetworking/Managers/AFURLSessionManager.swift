@@ -249,7 +249,10 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   /// Removes the record of a task that ended without `urlSession(_:task:didCompleteWithError:)`: an awaited task, or
   /// one with a completion handler of its own.
-  open func urlSession(_ session: URLSession, didEnd task: URLSessionTask) { _ = state.withLock { $0.forget(task) } }
+  open func urlSession(_ session: URLSession, didEnd task: URLSessionTask) {
+    guard state.withLock({ $0.forget(task) }) != nil, AFNetworkActivityIndicatorManager.isWanted else { return }
+    NotificationOutbox.main.post(.taskDidEndUnannounced, task)
+  }
 
   open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
     blocks.current.set.sessionDidBecomeInvalid?(session, error ?? URLError(.cancelled))
