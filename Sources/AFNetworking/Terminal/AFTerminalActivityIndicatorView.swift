@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// The indicator turns while the task runs, and is hidden while the task is suspended and after its end. Drawing
 /// happens on a queue of the view's own. Keep a reference to the view for as long as it should draw.
-open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
+open class AFTerminalActivityIndicatorView: NSObject, AFActivityTarget, @unchecked Sendable {
   /// The default interval between two drawings, in seconds.
   public static let drawIntervalDefault = 0.1
   static let pictures = ["|", "/", "-", "\\"]
@@ -47,6 +47,9 @@ open class AFTerminalActivityIndicatorView: NSObject, @unchecked Sendable {
     super.init()
     state.withLock { $0.label = label }
   }
+
+  /// The slot of ``AFActivityTarget`` and ``AFRefreshTarget``. The view does not use it: it follows a task by itself.
+  public let taskSlot = AFTaskSlot()
 
   /// Whether the indicator turns.
   open var isAnimating: Bool { state.withLock { $0.isAnimating } }

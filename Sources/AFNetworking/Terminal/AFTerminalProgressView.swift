@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// Drawing happens on a queue of the view's own. The last line stays when the task is over. Keep a reference to the
 /// view for as long as it should draw.
-open class AFTerminalProgressView: NSObject, @unchecked Sendable {
+open class AFTerminalProgressView: NSObject, AFProgressTarget, @unchecked Sendable {
   /// The default interval between two drawings, in seconds.
   public static let drawIntervalDefault = 0.1
 
@@ -51,6 +51,9 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
     super.init()
     state.withLock { $0.label = label }
   }
+
+  /// The slot of ``AFProgressTarget``. The view does not use it: it follows a task by itself.
+  public let taskSlot = AFTaskSlot()
 
   /// The completed share, from 0 to 1. Setting this property draws the bar.
   open var progress: Float {
@@ -119,7 +122,7 @@ open class AFTerminalProgressView: NSObject, @unchecked Sendable {
     defer { pen.unlock() }
     let isCurrent = state.withLock { state in
       guard state.attachment == attachment else { return false }
-      state.progress = expected > 0 ? Float(min(Double(done) / Double(expected), 1)) : 0
+      state.progress = transferShare(done, of: expected)
       state.numbers = ProgressLine.numbers(done, of: expected)
       return true
     }

@@ -3,7 +3,7 @@ import Larkspur
 
 /// An activity indicator on a terminal with the names of `UIRefreshControl`, in place of that class and its
 /// AFNetworking category.
-open class AFTerminalRefreshControl: AFTerminalActivityIndicatorView, @unchecked Sendable {
+open class AFTerminalRefreshControl: AFTerminalActivityIndicatorView, AFRefreshTarget, @unchecked Sendable {
   /// Whether the indicator turns.
   open var isRefreshing: Bool { isAnimating }
 

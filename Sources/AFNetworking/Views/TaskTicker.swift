@@ -3,8 +3,8 @@ import Synchronization
 
 /// Polls a task at intervals until it is over.
 ///
-/// UIKit's categories observe a task's keys. Foundation on Linux has no key-value observation, and a terminal is
-/// redrawn only a few times a second: polling at each drawing is enough.
+/// UIKit's categories observe a task's keys. Foundation on Linux has no key-value observation, and a view is redrawn
+/// only a few times a second: polling at each drawing is enough.
 final class TaskTicker: Sendable {
   private let queue: DispatchQueue
   private let milliseconds: Int
