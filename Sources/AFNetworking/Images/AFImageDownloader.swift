@@ -322,8 +322,9 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// Ends a task that another request has made superfluous.
   private func discard(_ created: (number: Int, task: URLSessionDataTask)?) {
     guard let created else { return }
-    state.read { $0.pending[created.number] = nil }
+    let outcome = state.read { $0.pending.removeValue(forKey: created.number) }
     created.task.cancel()
+    withExtendedLifetime(outcome) {}
   }
 
   private func task(_ number: Int, _ receiver: Receiver, _ manager: AFHTTPSessionManager) -> URLSessionDataTask {

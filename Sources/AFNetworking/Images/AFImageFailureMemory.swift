@@ -1,7 +1,8 @@
 import Foundation
 
 /// The settings of a downloader's memory of failures: a URL for which the server has answered with one of
-/// ``statusCodes`` is not requested again for some time. Its downloads fail at once, with the remembered error.
+/// ``statusCodes`` is not requested again for some time, whatever the fields of the request are. Its downloads fail at
+/// once, with the remembered error.
 ///
 /// Only the server's word counts: an error of the network is not remembered. A request whose cache policy ignores caches
 /// is always sent.

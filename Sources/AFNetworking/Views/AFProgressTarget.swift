@@ -46,7 +46,7 @@ extension AFProgressTarget {
     setProgressWithUploadProgressOf(task, animated: animated)
   }
 
-  /// See ``setProgressWithDownloadProgressOf(_:animated:)``.
+  /// Shows the share of any task's response that has been received, until the task is over.
   public func setProgressWithDownloadProgress(of task: URLSessionTask, animated: Bool) {
     setProgressWithDownloadProgressOf(task, animated: animated)
   }

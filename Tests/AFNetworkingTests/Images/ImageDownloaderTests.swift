@@ -145,6 +145,25 @@ import Testing
     #expect(cache.memoryUsage == 0 && fixture.requestCounts == ["a": 2])
   }
 
+  /// The session's `URLCache` keeps the server's answers on disk: another downloader, without the image in memory, sends
+  /// no request.
+  @Test func onDisk() async throws {
+    let directory = try TemporaryDirectory()
+    fixture.server.route("GET", "/stored") { _ in
+      TestServer.Response(
+        fields: ["Content-Type": "image/png", "Cache-Control": "max-age=1000"], body: .bytes(Array(PNG.head(3, 3))))
+    }
+    let request = try fixture.request("/stored")
+    let cache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory.url)
+    for _ in 0..<2 {
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.urlCache = cache
+      let result = await AFImageDownloader(sessionConfiguration: configuration).download(request)
+      #expect((result.image as? AFImage)?.pixelWidth == 3 && result.response?.statusCode == 200)
+    }
+    #expect(fixture.server.requestsReceived == 1)
+  }
+
   // MARK: - Cancellation
 
   @Test func cancelling() async throws {
