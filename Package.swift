@@ -35,6 +35,7 @@ let package = Package(
     .library(name: "AFNetworking", targets: ["AFNetworking"]),
     .library(name: "AFNetworkingXML", targets: ["AFNetworkingXML"]),
     .library(name: "LarkspurTestServer", targets: ["LarkspurTestServer"]),
+    .library(name: "ZipArchive", targets: ["ZipArchive"]),
   ],
   targets: [
     .target(name: "CLarkspurLinux"),
@@ -43,6 +44,8 @@ let package = Package(
     .target(name: "CLarkspurScan"),
     .target(
       name: "CLarkspurTestServer", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    // Without `pkgConfig`: SwiftPM warns of a missing package of pkg-config even in builds that do not use the target.
+    .systemLibrary(name: "CLarkspurZip", providers: [.apt(["libzip-dev"])]),
     .systemLibrary(name: "CLarkspurZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
@@ -66,6 +69,10 @@ let package = Package(
       swiftSettings: settings),
     // What needs FoundationXML, which burdens a program with libxml2.
     .target(name: "AFNetworkingXML", dependencies: ["AFNetworking", "Larkspur"], swiftSettings: settings),
+    // What needs libzip.
+    .target(
+      name: "ZipArchive", dependencies: ["CLarkspurZip", "LarkspurIO"], exclude: ["ZipArchive.docc"],
+      swiftSettings: settings),
     .target(
       name: "LarkspurTestServer",
       dependencies: [
@@ -178,6 +185,7 @@ let package = Package(
         "AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
+    .testTarget(name: "ZipArchiveTests", dependencies: ["ZipArchive", "TestKit"], swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurCommandTests",

@@ -26,6 +26,7 @@ import Testing
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "LarkspurCoding", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
+    "ZipArchive": ["CLarkspurZip", "Foundation", "LarkspurIO", "Synchronization"],
     "LarkspurCommand": [
       "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS",
@@ -126,7 +127,7 @@ import Testing
     "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Unsafe",
     "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
     "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Unsafe", "Sources/AFNetworking/Unsafe",
-    "Sources/LarkspurCommand/Unsafe",
+    "Sources/LarkspurCommand/Unsafe", "Sources/ZipArchive/Unsafe",
   ]
 
   @Test func unsafeHasItsRooms() {
@@ -178,7 +179,7 @@ import Testing
 
   /// Every public declaration of the modules that programs import in place of others has a documentation comment.
   @Test func publicDeclarationsHaveWords() {
-    let modules: Set<String> = ["Larkspur", "AFNetworking", "AFNetworkingXML"]
+    let modules: Set<String> = ["Larkspur", "AFNetworking", "AFNetworkingXML", "ZipArchive"]
     for file in Self.sources where modules.contains(file.module) {
       for (number, line) in file.code.enumerated() {
         let tokens = line.split(separator: " ")

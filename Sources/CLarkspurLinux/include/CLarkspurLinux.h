@@ -465,4 +465,43 @@ static inline int larkspur_cut_file(int descriptor, int64_t size) {
   return lseek(descriptor, size, SEEK_SET) == size ? 0 : -1;
 }
 
+// The functions below take names of entries of a directory. None follows a symbolic link of that name.
+
+static inline int larkspur_open_directory(const char *path) {
+  return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static inline int larkspur_open_directory_in_folder(int folder, const char *name) {
+  return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+// Creates a file. Fails with EEXIST if the name is in use. The process's umask applies to the permissions.
+static inline int larkspur_create_file_in_folder(int folder, const char *name, unsigned permissions) {
+  return openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)permissions);
+}
+
+// The `st_mode` of the entry, or -1 with errno.
+static inline long larkspur_mode_in_folder(int folder, const char *name) {
+  struct stat status;
+  return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? (long)status.st_mode : -1;
+}
+
+// Renames an entry that is not a directory. Fails with EEXIST if the new name is in use.
+static inline int larkspur_move_new(int folder, const char *name, int target, const char *new_name) {
+  const unsigned no_replace = 1;  // RENAME_NOREPLACE, which glibc declares only under _GNU_SOURCE
+  if (syscall(SYS_renameat2, folder, name, target, new_name, no_replace) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  // Some file systems have no such renaming.
+  if (linkat(folder, name, target, new_name, 0) != 0) return -1;
+  return unlinkat(folder, name, 0);
+}
+
+// Sets the time of modification, in seconds since 1970.
+static inline int larkspur_set_modification_time(int descriptor, double seconds) {
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, larkspur_timespec(seconds)};
+  return futimens(descriptor, times);
+}
+
+static inline int larkspur_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
+
 #endif

@@ -2,7 +2,8 @@
 package enum OwnModules {
   package static let names: Set<String> = [
     "AFNetworking", "AFNetworkingXML", "CLarkspurLinux", "CLarkspurOpenSSL", "CLarkspurScan", "CLarkspurTestServer",
-    "CLarkspurZlib", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurCommand",
-    "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransport",
+    "CLarkspurZip", "CLarkspurZlib", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding",
+    "LarkspurCommand", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransport",
+    "ZipArchive",
   ]
 }

@@ -1,0 +1,125 @@
+@_implementationOnly import CLarkspurLinux
+
+/// An open directory of any user, and the entries in it.
+///
+/// All functions take the name of one entry, not a path, and none follows a symbolic link of that name: what is behind
+/// a link in the directory is out of reach. All calls block their thread.
+public final class OpenDirectory: Sendable {
+  /// The kind of an entry.
+  public enum Kind: Hashable, Sendable {
+    case regularFile
+    case directory
+    case symbolicLink
+    /// A device, a socket or a pipe.
+    case other
+  }
+
+  private let descriptor: OpenFile
+
+  private init(_ descriptor: OpenFile) { self.descriptor = descriptor }
+
+  /// Opens the directory at a path. Follows symbolic links in the path.
+  public convenience init(path: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the path that lives as long as the call.
+    try self.init(OpenFile(opened: unsafe larkspur_open_directory(path)))
+  }
+
+  /// Opens a directory in this one.
+  ///
+  /// - Throws: `notDirectory` or `tooManyLinks` for a symbolic link; `noSuchFile` if there is no such entry.
+  public func directory(_ name: String) throws(Errno) -> OpenDirectory {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    OpenDirectory(try OpenFile(opened: unsafe larkspur_open_directory_in_folder(descriptor.number, name)))
+  }
+
+  /// Creates a directory. The process's umask applies to the permissions.
+  public func makeDirectory(_ name: String, permissions: UInt32 = 0o777) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    guard unsafe mkdirat(descriptor.number, name, permissions) == 0 else { throw .current }
+  }
+
+  /// Creates a file for reading and writing. The process's umask applies to the permissions.
+  ///
+  /// - Throws: `fileExists` if the name is in use.
+  public func makeFile(_ name: String, permissions: UInt32 = 0o666) throws(Errno) -> OpenFile {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    try OpenFile(opened: unsafe larkspur_create_file_in_folder(descriptor.number, name, permissions))
+  }
+
+  /// Creates a symbolic link. The target need not exist.
+  public func makeLink(_ name: String, to target: String) throws(Errno) {
+    // Safe: the call reads NUL-terminated copies of both.
+    guard unsafe symlinkat(target, descriptor.number, name) == 0 else { throw .current }
+  }
+
+  /// The kind of an entry.
+  ///
+  /// - Returns: `nil` if there is no such entry.
+  public func kind(_ name: String) throws(Errno) -> Kind? {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    let mode = unsafe larkspur_mode_in_folder(descriptor.number, name)
+    guard mode >= 0 else {
+      let error = Errno.current
+      if error == .noSuchFile { return nil }
+      throw error
+    }
+    // The values of `S_IFMT` and of the types in it.
+    return switch mode & 0o170000 {
+    case 0o100000: .regularFile
+    case 0o040000: .directory
+    case 0o120000: .symbolicLink
+    default: .other
+    }
+  }
+
+  /// Moves an entry to another directory on the same file system.
+  ///
+  /// - Parameter isReplacing: Whether to replace a file of the new name. If `false`, the call throws `fileExists`; the
+  ///   entry must not be a directory then.
+  public func move(_ name: String, to other: OpenDirectory, as newName: String, isReplacing: Bool) throws(Errno) {
+    let (from, to) = (descriptor.number, other.descriptor.number)
+    // Safe: the calls read NUL-terminated copies of the names.
+    let result =
+      isReplacing ? unsafe renameat(from, name, to, newName) : unsafe larkspur_move_new(from, name, to, newName)
+    guard result == 0 else { throw .current }
+  }
+
+  /// Removes an entry that is not a directory.
+  public func removeFile(_ name: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    guard unsafe unlinkat(descriptor.number, name, 0) == 0 else { throw .current }
+  }
+
+  /// Removes an empty directory.
+  public func removeDirectory(_ name: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    guard unsafe unlinkat(descriptor.number, name, AT_REMOVEDIR) == 0 else { throw .current }
+  }
+
+  /// Sets this directory's permissions (the twelve lowest bits of `st_mode`).
+  public func setPermissions(_ mode: UInt32) throws(Errno) { try descriptor.setPermissions(mode) }
+
+  /// Sets the time of this directory's last modification, in seconds since 1970.
+  public func setModificationTime(_ seconds: Double) throws(Errno) { try descriptor.setModificationTime(seconds) }
+}
+
+extension OpenFile {
+  /// Sets the time of the last modification, in seconds since 1970.
+  public func setModificationTime(_ seconds: Double) throws(Errno) {
+    guard larkspur_set_modification_time(number, seconds) == 0 else { throw .current }
+  }
+
+  /// Duplicates the descriptor, for a C library that takes ownership of a descriptor. The caller closes it.
+  public func duplicatedDescriptor() throws(Errno) -> Int32 {
+    let duplicate = larkspur_duplicate(number)
+    guard duplicate >= 0 else { throw .current }
+    return duplicate
+  }
+
+  /// The file's `st_mode`: type and permissions.
+  public func mode() throws(Errno) -> UInt32 {
+    let mode = larkspur_mode_of_descriptor(number)
+    guard mode >= 0 else { throw .current }
+    return UInt32(truncatingIfNeeded: mode)
+  }
+}

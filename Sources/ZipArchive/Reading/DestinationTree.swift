@@ -1,0 +1,232 @@
+import Foundation
+import LarkspurIO
+
+/// The destination of an extraction: makes directories, files and links in it, and undoes all of that after an error.
+///
+/// Every step goes from one open directory to the next by a single name, and follows no symbolic link. A file is written
+/// in a private directory beside its place, `.ziparchive-…`, and moved to its place when it is complete. A file that is
+/// replaced waits in that directory until the end. A process that is killed leaves the directory behind.
+final class DestinationTree {
+  private enum Change {
+    case madeDirectory([String])
+    case madeEntry([String])
+    /// An entry was replaced; the old one is in the staging directory.
+    case replaced([String], backup: String)
+  }
+
+  /// The absolute path without symbolic links.
+  let path: [String]
+  private let root: OpenDirectory
+  /// The directories above and at the destination that did not exist, from the top.
+  private let missing: [URL]
+  private var staging: (name: String, directory: OpenDirectory)?
+  private var nextNumber = 0
+  /// The names in the staging directory.
+  private var staged: Set<String> = []
+  private var changes: [Change] = []
+  /// The open directories on the way to the latest entry.
+  private var chain: [(name: String, directory: OpenDirectory)] = []
+
+  /// Creates the directory if it does not exist, and those above it.
+  init(_ destination: String) throws {
+    let url = URL(fileURLWithPath: destination, isDirectory: true).standardizedFileURL
+    var missing: [URL] = []
+    var ancestor = url
+    while !FileManager.default.fileExists(atPath: ancestor.path), ancestor.pathComponents.count > 1 {
+      missing.insert(ancestor, at: 0)
+      ancestor.deleteLastPathComponent()
+    }
+    self.missing = missing
+    do {
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+      root = try OpenDirectory(path: url.path)
+    } catch {
+      Self.remove(missing)
+      throw SSZipArchiveErrorCode.failedToWriteFile.error(
+        "The destination \(destination) is not a directory and cannot be made one.", underlying: error)
+    }
+    path = url.resolvingSymlinksInPath().pathComponents.filter { $0 != "/" }
+  }
+
+  private static func remove(_ directories: [URL]) {
+    for url in directories.reversed() {
+      guard let parent = try? OpenDirectory(path: url.deletingLastPathComponent().path) else { return }
+      try? parent.removeDirectory(url.lastPathComponent)
+    }
+  }
+
+  // MARK: - Entries
+
+  /// The kind of an entry, or `nil` if there is none.
+  func kind(at path: [String]) throws -> OpenDirectory.Kind? {
+    guard let name = path.last else { return .directory }
+    do throws(Errno) {
+      return try open(path.dropLast(), isMaking: false)?.kind(name)
+    } catch {
+      throw failure(path, error)
+    }
+  }
+
+  /// Makes a directory and those above it, unless they exist.
+  func makeDirectory(at path: [String]) throws {
+    do throws(Errno) {
+      _ = try open(path[...], isMaking: true)
+    } catch {
+      throw failure(path, error)
+    }
+  }
+
+  /// Creates an empty file that has no place yet.
+  ///
+  /// - Returns: The file, and its name for `place` and `discard`.
+  func stageFile() throws -> (file: OpenFile, name: String) {
+    do throws(Errno) {
+      let name = makeName()
+      return (try stagingDirectory().makeFile(name), name)
+    } catch {
+      throw failure([], error)
+    }
+  }
+
+  /// Removes a staged file.
+  func discard(_ name: String) {
+    try? staging?.directory.removeFile(name)
+    staged.remove(name)
+  }
+
+  /// Makes a symbolic link, and replaces a file or link at its place.
+  func placeLink(to target: String, at path: [String]) throws {
+    let name = makeName()
+    do throws(Errno) {
+      try stagingDirectory().makeLink(name, to: target)
+    } catch {
+      throw failure(path, error)
+    }
+    try place(name, at: path)
+  }
+
+  /// Moves a staged file or link to its place, and replaces a file or link there.
+  func place(_ source: String, at path: [String]) throws {
+    guard let name = path.last else { return }
+    do throws(Errno) {
+      guard let parent = try open(path.dropLast(), isMaking: true) else { throw Errno.noSuchFile }
+      let directory = try stagingDirectory()
+      do throws(Errno) {
+        try directory.move(source, to: parent, as: name, isReplacing: false)
+        staged.remove(source)
+        changes.append(.madeEntry(path))
+        return
+      } catch {
+        guard error == .fileExists else { throw error }
+      }
+      if try parent.kind(name) == .directory { throw Errno.isDirectory }
+      let backup = makeName()
+      try parent.move(name, to: directory, as: backup, isReplacing: false)
+      changes.append(.replaced(path, backup: backup))
+      try directory.move(source, to: parent, as: name, isReplacing: false)
+      staged.remove(source)
+    } catch {
+      throw failure(path, error)
+    }
+  }
+
+  // MARK: - The end
+
+  /// Keeps what was made, and sets the attributes of those directories that were made.
+  func finish(_ attributes: [(path: [String], permissions: UInt32?, modified: Double?)]) {
+    removeStaging()
+    var made = Set<[String]>()
+    for case .madeDirectory(let path) in changes { made.insert(path) }
+    for entry in attributes where made.contains(entry.path) {
+      guard let directory = try? open(entry.path[...], isMaking: false) else { continue }
+      if let permissions = entry.permissions { try? directory.setPermissions(permissions | 0o700) }
+      if let modified = entry.modified { try? directory.setModificationTime(modified) }
+    }
+    changes = []
+    chain = []
+  }
+
+  /// Undoes everything, as far as the file system permits.
+  func rollBack() {
+    for change in changes.reversed() {
+      switch change {
+      case .madeDirectory(let path): try? open(path.dropLast(), isMaking: false)?.removeDirectory(path.last ?? "")
+      case .madeEntry(let path): try? open(path.dropLast(), isMaking: false)?.removeFile(path.last ?? "")
+      case .replaced(let path, let backup):
+        guard let parent = try? open(path.dropLast(), isMaking: false) else { continue }
+        try? staging?.directory.move(backup, to: parent, as: path.last ?? "", isReplacing: true)
+      }
+    }
+    changes = []
+    chain = []
+    removeStaging()
+    Self.remove(missing)
+  }
+
+  /// Removes the staging directory.
+  private func removeStaging() {
+    guard let staging else { return }
+    for name in staged { try? staging.directory.removeFile(name) }
+    staged = []
+    try? root.removeDirectory(staging.name)
+    self.staging = nil
+  }
+
+  // MARK: - Directories
+
+  private func stagingDirectory() throws(Errno) -> OpenDirectory {
+    if let staging { return staging.directory }
+    let name = ".ziparchive-" + String(UInt64.random(in: 0 ... .max), radix: 16)
+    try root.makeDirectory(name, permissions: 0o700)
+    let directory = try root.directory(name)
+    staging = (name, directory)
+    return directory
+  }
+
+  private func makeName() -> String {
+    let name = String(nextNumber)
+    nextNumber += 1
+    staged.insert(name)
+    return name
+  }
+
+  /// Opens a directory below the destination.
+  ///
+  /// - Parameter isMaking: Whether to make directories that do not exist.
+  /// - Returns: The directory, or `nil` if it does not exist and `isMaking` is `false`.
+  private func open(_ path: ArraySlice<String>, isMaking: Bool) throws(Errno) -> OpenDirectory? {
+    var common = 0
+    while common < min(chain.count, path.count),
+      chain[common].name.utf8.elementsEqual(path[path.startIndex + common].utf8)
+    {
+      common += 1
+    }
+    chain.removeSubrange(common...)
+    for (index, name) in zip(path.indices, path).dropFirst(common) {
+      let parent = chain.last?.directory ?? root
+      do throws(Errno) {
+        chain.append((name, try parent.directory(name)))
+      } catch {
+        guard error == .noSuchFile else { throw error }
+        guard isMaking else { return nil }
+        try parent.makeDirectory(name)
+        changes.append(.madeDirectory(Array(path[...index])))
+        chain.append((name, try parent.directory(name)))
+      }
+    }
+    return chain.last?.directory ?? root
+  }
+
+  private func failure(_ path: [String], _ error: Errno) -> NSError {
+    let name = path.joined(separator: "/")
+    let reason =
+      switch error {
+      case .notDirectory, .tooManyLinks: "a file or a symbolic link is in the place of a directory"
+      case .isDirectory: "a directory is in its place"
+      default: "\(error)"
+      }
+    let underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(error.rawValue))
+    return SSZipArchiveErrorCode.failedToWriteFile.error(
+      "\(name) cannot be written: \(reason).", underlying: underlying)
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+
+/// The forms of the extraction that report their error through a parameter. Each accepts `error: &error` and `error: nil`.
+/// Foundation has no `NSErrorPointer` on Linux.
+extension SSZipArchive {
+  /// Extracts an archive. Calls the delegate on the caller's thread.
+  ///
+  /// - Parameters:
+  ///   - error: Receives the error, or `nil` if there is none.
+  /// - Returns: Whether the extraction has succeeded.
+  @discardableResult
+  public class func unzipFile(
+    atPath path: String, toDestination destination: String, preserveAttributes: Bool, overwrite: Bool,
+    password: String?, error: inout NSError?, delegate: (any SSZipArchiveDelegate)?
+  ) -> Bool {
+    let options = options(preserveAttributes, overwrite, 0, password)
+    error = unzip(path, destination, options, delegate)
+    return error == nil
+  }
+
+  /// Extracts an archive. Calls the delegate on the caller's thread.
+  ///
+  /// - Parameters:
+  ///   - error: `nil`: the error is dropped.
+  /// - Returns: Whether the extraction has succeeded.
+  @discardableResult
+  public class func unzipFile(
+    atPath path: String, toDestination destination: String, preserveAttributes: Bool, overwrite: Bool,
+    password: String?, error: Never?, delegate: (any SSZipArchiveDelegate)?
+  ) -> Bool {
+    let options = options(preserveAttributes, overwrite, 0, password)
+    return unzip(path, destination, options, delegate) == nil
+  }
+
+  /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
+  ///
+  /// - Parameters:
+  ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
+  ///     archive that is extracted is not kept.
+  ///   - error: Receives the error, or `nil` if there is none.
+  /// - Returns: Whether the extraction has succeeded.
+  @discardableResult
+  public class func unzipFile(
+    atPath path: String, toDestination destination: String, preserveAttributes: Bool, overwrite: Bool,
+    nestedZipLevel: Int, password: String?, error: inout NSError?, delegate: (any SSZipArchiveDelegate)?,
+    progressHandler: UnzipProgressHandler?, completionHandler: UnzipCompletionHandler?
+  ) -> Bool {
+    let options = options(preserveAttributes, overwrite, nestedZipLevel, password)
+    error = unzip(path, destination, options, delegate, progressHandler, completionHandler)
+    return error == nil
+  }
+
+  /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
+  ///
+  /// - Parameters:
+  ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
+  ///     archive that is extracted is not kept.
+  ///   - error: `nil`: the error is dropped.
+  /// - Returns: Whether the extraction has succeeded.
+  @discardableResult
+  public class func unzipFile(
+    atPath path: String, toDestination destination: String, preserveAttributes: Bool, overwrite: Bool,
+    nestedZipLevel: Int, password: String?, error: Never?, delegate: (any SSZipArchiveDelegate)?,
+    progressHandler: UnzipProgressHandler?, completionHandler: UnzipCompletionHandler?
+  ) -> Bool {
+    let options = options(preserveAttributes, overwrite, nestedZipLevel, password)
+    return unzip(path, destination, options, delegate, progressHandler, completionHandler) == nil
+  }
+
+  /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
+  ///
+  /// - Parameters:
+  ///   - symlinksValidWithin: The directory that symbolic links of the archive must not leave. `nil` permits links to any
+  ///     place: the extraction does not write through links, but programs that read the files later may follow them.
+  ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
+  ///     archive that is extracted is not kept.
+  ///   - error: Receives the error, or `nil` if there is none.
+  /// - Returns: Whether the extraction has succeeded.
+  @discardableResult
+  public class func unzipFile(
+    atPath path: String, toDestination destination: String, preserveAttributes: Bool, overwrite: Bool,
+    symlinksValidWithin: String?, nestedZipLevel: Int, password: String?, error: inout NSError?,
+    delegate: (any SSZipArchiveDelegate)?, progressHandler: UnzipProgressHandler?,
+    completionHandler: UnzipCompletionHandler?
+  ) -> Bool {
+    var options = options(preserveAttributes, overwrite, nestedZipLevel, password)
+    options.links = linkRule(symlinksValidWithin, destination)
+    error = unzip(path, destination, options, delegate, progressHandler, completionHandler)
+    return error == nil
+  }
+
+  /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
+  ///
+  /// - Parameters:
+  ///   - symlinksValidWithin: The directory that symbolic links of the archive must not leave. `nil` permits links to any
+  ///     place: the extraction does not write through links, but programs that read the files later may follow them.
+  ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
+  ///     archive that is extracted is not kept.
+  ///   - error: `nil`: the error is dropped.
+  /// - Returns: Whether the extraction has succeeded.
+  @discardableResult
+  public class func unzipFile(
+    atPath path: String, toDestination destination: String, preserveAttributes: Bool, overwrite: Bool,
+    symlinksValidWithin: String?, nestedZipLevel: Int, password: String?, error: Never?,
+    delegate: (any SSZipArchiveDelegate)?, progressHandler: UnzipProgressHandler?,
+    completionHandler: UnzipCompletionHandler?
+  ) -> Bool {
+    var options = options(preserveAttributes, overwrite, nestedZipLevel, password)
+    options.links = linkRule(symlinksValidWithin, destination)
+    return unzip(path, destination, options, delegate, progressHandler, completionHandler) == nil
+  }
+
+  private static func linkRule(_ directory: String?, _ destination: String) -> Extraction.LinkRule {
+    guard let directory else { return .anywhere }
+    return directory == destination ? .destination : .directory(directory)
+  }
+}

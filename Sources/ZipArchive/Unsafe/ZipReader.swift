@@ -1,0 +1,131 @@
+import LarkspurIO
+
+@_implementationOnly import CLarkspurZip
+
+/// An archive that is open for reading, by libzip. Use it on one thread at a time.
+@safe
+final class ZipReader {
+  // Safe: the archive is open until `deinit`.
+  private let archive: OpaquePointer
+  let entryCount: Int
+
+  /// Reads the central directory, which stays in memory.
+  ///
+  /// - Parameter file: A regular file. The reader has a descriptor of its own for it.
+  /// - Throws: `ZipFailure` if the file is not an archive; `Errno`.
+  init(_ file: OpenFile) throws {
+    let descriptor = try file.duplicatedDescriptor()
+    var code: Int32 = 0
+    // Safe: libzip owns the descriptor if the call succeeds. If not, the descriptor is closed here.
+    guard let archive = unsafe zip_fdopen(descriptor, 0, &code) else {
+      close(descriptor)
+      throw ZipFailure(openingCode: code)
+    }
+    unsafe self.archive = archive
+    entryCount = unsafe Int(clamping: zip_get_num_entries(archive, 0))
+  }
+
+  deinit {
+    // Safe: no entry is open any more, because each holds a reference to this reader.
+    unsafe zip_discard(archive)
+  }
+
+  /// What the central directory says about an entry.
+  func record(_ index: Int) throws(ZipFailure) -> EntryRecord {
+    let index = UInt64(clamping: index)
+    var stat = unsafe zip_stat_t()
+    // Safe: the structure is initialized by the first call. libzip keeps no pointer to it.
+    unsafe zip_stat_init(&stat)
+    guard unsafe zip_stat_index(archive, index, 0, &stat) == 0,
+      // Safe: both names end with a NUL, and live as long as the archive. Without the UTF-8 flag, the strict form is the
+      // raw form with the characters of CP437 replaced.
+      let raw = unsafe zip_get_name(archive, index, ZIP_FL_ENC_RAW),
+      let strict = unsafe zip_get_name(archive, index, ZIP_FL_ENC_STRICT)
+    else { throw failure() }
+    // Safe: both are NUL-terminated.
+    let bytes = unsafe Array(UnsafeBufferPointer(start: raw, count: strlen(raw))).map { UInt8(bitPattern: $0) }
+    var record = EntryRecord(name: bytes)
+    record.isUTF8 = unsafe bytes.contains { $0 >= 128 } && strcmp(raw, strict) == 0
+    let valid = unsafe stat.valid
+    unsafe record.size = stat.size
+    unsafe record.compressedSize = stat.comp_size
+    unsafe record.checksum = stat.crc
+    unsafe record.compressionMethod = stat.comp_method
+    record.isEncrypted =
+      unsafe valid & UInt64(ZIP_STAT_ENCRYPTION_METHOD) != 0 && stat.encryption_method != UInt16(ZIP_EM_NONE)
+    if valid & UInt64(ZIP_STAT_MTIME) != 0, unsafe stat.mtime > 0 {
+      record.modified = unsafe Double(stat.mtime)
+    }
+    // Safe: libzip writes one value to each of the two variables.
+    _ = unsafe zip_file_get_external_attributes(archive, index, 0, &record.host, &record.attributes)
+    if let time = extendedTimestamp(index) { record.modified = time }
+    return record
+  }
+
+  private func extendedTimestamp(_ index: UInt64) -> Double? {
+    var length: UInt16 = 0
+    // Safe: the field has `length` bytes, which live as long as the archive, and are copied here.
+    guard
+      let field = unsafe zip_file_extra_field_get_by_id(
+        archive, index, 0x5455, 0, &length, UInt32(ZIP_FL_CENTRAL))
+    else { return nil }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: field, count: Int(length)))
+    return EntryRecord.modificationTime(extendedTimestamp: bytes)
+  }
+
+  /// Opens the contents of an entry.
+  ///
+  /// - Throws: `ZipFailure` with the kind `password` if the password is missing or wrong. A wrong password passes with
+  ///   ZipCrypto in one of 256 cases; the checksum is wrong then.
+  func open(_ index: Int, password: String?) throws(ZipFailure) -> Contents {
+    // Safe: libzip copies the password.
+    let file =
+      if let password, !password.isEmpty {
+        unsafe zip_fopen_index_encrypted(archive, UInt64(clamping: index), 0, password)
+      } else {
+        unsafe zip_fopen_index(archive, UInt64(clamping: index), 0)
+      }
+    guard let file = unsafe file else { throw failure() }
+    return unsafe Contents(file, of: self)
+  }
+
+  private func failure() -> ZipFailure {
+    // Safe: the error belongs to the archive.
+    unsafe ZipFailure(zip_get_error(archive))
+  }
+
+  /// The contents of one entry, decrypted and inflated.
+  @safe
+  final class Contents {
+    // Safe: the entry is open until `deinit`, and so is the archive.
+    private let file: OpaquePointer
+    private let reader: ZipReader
+
+    @unsafe
+    fileprivate init(_ file: OpaquePointer, of reader: ZipReader) {
+      unsafe self.file = file
+      self.reader = reader
+    }
+
+    deinit {
+      // Safe: nothing uses the entry after this.
+      _ = unsafe zip_fclose(file)
+    }
+
+    /// Reads bytes.
+    ///
+    /// - Returns: One to `count` bytes, or none at the end, where libzip has compared the checksum.
+    func read(atMost count: Int) throws(ZipFailure) -> [UInt8] {
+      var result: Int64 = 0
+      // Safe: libzip writes at most `count` bytes, and returns their number.
+      let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+        guard let base = buffer.baseAddress else { return }
+        result = unsafe zip_fread(file, base, UInt64(clamping: count))
+        initialized = Int(clamping: max(result, 0))
+      }
+      // Safe: the error belongs to the entry.
+      if result < 0 { throw unsafe ZipFailure(zip_file_get_error(file)) }
+      return bytes
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import LarkspurIO
+
+@_implementationOnly import CLarkspurZip
+
+/// An archive that is open for writing, by libzip. Use it on one thread at a time.
+///
+/// libzip compresses all entries in `close`, into a file with another name beside the archive, and renames that file at
+/// the end: an archive that exists stays as it is until then.
+@safe
+final class ZipWriter {
+  /// The attributes of an entry.
+  struct Attributes: Hashable {
+    /// `st_mode`.
+    var mode: UInt32
+    /// Seconds since 1970.
+    var modified: Double
+    /// -1 for zlib's default, 0 for none, 1 to 9.
+    var compressionLevel: Int32 = -1
+    var password: String?
+    /// AES with a key of 256 bits, or else ZipCrypto.
+    var usesAES = true
+  }
+
+  // Safe: the archive is open until `close` or `deinit`, which sets this to `nil`.
+  private var archive: OpaquePointer?
+  /// The number of files that are open for `close`.
+  private var descriptorCount = 0
+  /// Maximum number of files that are kept open. Others are opened again in `close`, one at a time.
+  private static let descriptorMax = 128
+
+  /// - Parameter isAppending: Whether to keep the entries of an archive at the path, instead of replacing it.
+  init(path: String, isAppending: Bool) throws(ZipFailure) {
+    var code: Int32 = 0
+    // Safe: libzip copies the path, and writes one value to `code`.
+    let archive = unsafe zip_open(path, isAppending ? ZIP_CREATE : ZIP_CREATE | ZIP_TRUNCATE, &code)
+    guard unsafe archive != nil else { throw ZipFailure(openingCode: code) }
+    unsafe self.archive = archive
+  }
+
+  deinit {
+    // Safe: drops what has not been written.
+    if let archive = unsafe archive { unsafe zip_discard(archive) }
+  }
+
+  var entryCount: Int {
+    // Safe: the archive is open.
+    guard let archive = unsafe archive else { return 0 }
+    return unsafe Int(clamping: zip_get_num_entries(archive, 0))
+  }
+
+  /// Adds bytes, which libzip copies.
+  func add(_ bytes: Span<UInt8>, named name: String, _ attributes: Attributes) throws(ZipFailure) {
+    guard let archive = unsafe archive else { throw Self.isClosed }
+    // Safe: the bytes are lent for the call, which copies them.
+    let source = unsafe bytes.withUnsafeBufferPointer { bytes in
+      unsafe larkspur_zip_source_copy(archive, bytes.baseAddress, UInt64(clamping: bytes.count))
+    }
+    try unsafe add(source, named: name, attributes)
+  }
+
+  /// Adds a file. Up to 128 files stay open, and may be removed before `close`; others must stay.
+  func add(_ file: OpenFile, at path: String, named name: String, _ attributes: Attributes) throws {
+    guard let archive = unsafe archive else { throw Self.isClosed }
+    if descriptorCount < Self.descriptorMax, let descriptor = try? file.duplicatedDescriptor() {
+      // Safe: the source owns the descriptor.
+      let source = unsafe larkspur_zip_source_descriptor(archive, descriptor)
+      try unsafe add(source, named: name, attributes)
+      descriptorCount += 1
+    } else {
+      // Safe: libzip copies the path.
+      let source = unsafe zip_source_file(archive, path, 0, -1)
+      try unsafe add(source, named: name, attributes)
+    }
+  }
+
+  /// Adds a directory without contents.
+  func addDirectory(named name: String, _ attributes: Attributes) throws(ZipFailure) {
+    guard let archive = unsafe archive else { throw Self.isClosed }
+    // Safe: libzip copies the name. A slash at the end of the name is added if it is missing.
+    let index = unsafe zip_dir_add(archive, name, UInt32(ZIP_FL_ENC_UTF_8))
+    guard index >= 0 else { throw failure() }
+    try finish(UInt64(index), attributes)
+  }
+
+  @unsafe
+  private func add(_ source: OpaquePointer?, named name: String, _ attributes: Attributes) throws(ZipFailure) {
+    guard let archive = unsafe archive, let source = unsafe source else { throw failure() }
+    // Safe: libzip copies the name, and owns the source if the call succeeds. If not, the source is freed here.
+    let index = unsafe zip_file_add(archive, name, source, UInt32(ZIP_FL_ENC_UTF_8 | ZIP_FL_OVERWRITE))
+    guard index >= 0 else {
+      let failure = failure()
+      unsafe zip_source_free(source)
+      throw failure
+    }
+    do throws(ZipFailure) {
+      try setCoding(UInt64(index), attributes)
+      try finish(UInt64(index), attributes)
+    } catch {
+      // Safe: the archive is open.
+      _ = unsafe zip_delete(archive, UInt64(index))
+      throw error
+    }
+  }
+
+  private func setCoding(_ index: UInt64, _ attributes: Attributes) throws(ZipFailure) {
+    guard let archive = unsafe archive, -1...9 ~= attributes.compressionLevel else {
+      throw ZipFailure(.other, "The compression level is not in -1...9.")
+    }
+    let method = attributes.compressionLevel == 0 ? ZIP_CM_STORE : ZIP_CM_DEFLATE
+    // Safe: the archive is open, and libzip copies the password. Level 0 of libzip is the default.
+    guard
+      unsafe zip_set_file_compression(archive, index, method, UInt32(max(attributes.compressionLevel, 0))) == 0
+    else { throw failure() }
+    guard let password = attributes.password, !password.isEmpty else { return }
+    let encryption = UInt16(attributes.usesAES ? ZIP_EM_AES_256 : ZIP_EM_TRAD_PKWARE)
+    guard unsafe zip_file_set_encryption(archive, index, encryption, password) == 0 else { throw failure() }
+  }
+
+  private func finish(_ index: UInt64, _ attributes: Attributes) throws(ZipFailure) {
+    guard let archive = unsafe archive else { throw Self.isClosed }
+    let seconds = attributes.modified.isFinite ? min(max(attributes.modified, 0), 0xFFFF_FFFF) : 0
+    // Safe: the archive is open.
+    guard
+      unsafe zip_file_set_external_attributes(
+        archive, index, 0, UInt8(ZIP_OPSYS_UNIX), attributes.mode << 16) == 0,
+      unsafe zip_file_set_mtime(archive, index, time_t(seconds), 0) == 0
+    else { throw failure() }
+  }
+
+  /// Compresses and writes all entries, and closes the archive.
+  ///
+  /// - Parameter progress: Called on this thread with the part that is done, from 0 to 1.
+  func close(progress: ((Double) -> Void)?) throws(ZipFailure) {
+    guard let archive = unsafe archive else { throw Self.isClosed }
+    let box = progress.map { ProgressBox($0) }
+    if let box {
+      // Safe: the box lives until the end of this function, and libzip calls the function only in `zip_close`.
+      _ = unsafe zip_register_progress_callback_with_state(
+        archive, 0,
+        { _, done, box in
+          guard let box = unsafe box else { return }
+          unsafe Unmanaged<ProgressBox>.fromOpaque(box).takeUnretainedValue().report(done)
+        }, nil, Unmanaged.passUnretained(box).toOpaque())
+    }
+    defer { extendLifetime(box) }
+    // Safe: the archive is open. A failed call leaves it open, and it is dropped then.
+    if unsafe zip_close(archive) != 0 {
+      let failure = failure()
+      unsafe zip_discard(archive)
+      unsafe self.archive = nil
+      throw failure
+    }
+    unsafe self.archive = nil
+  }
+
+  private static let isClosed = ZipFailure(.other, "The archive is not open.")
+
+  private func failure() -> ZipFailure {
+    guard let archive = unsafe archive else { return Self.isClosed }
+    // Safe: the error belongs to the archive.
+    return unsafe ZipFailure(zip_get_error(archive))
+  }
+}
+
+private final class ProgressBox {
+  let report: (Double) -> Void
+
+  init(_ report: @escaping (Double) -> Void) { self.report = report }
+}
