@@ -89,7 +89,9 @@ let package = Package(
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
     .target(
       name: "FuzzOracles",
-      dependencies: ["LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport"],
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport", "ZipArchive",
+      ],
       path: "Fuzz/Oracles",
       swiftSettings: testSettings),
     .target(name: "CAllocations", path: "Tests/CAllocations"),
@@ -241,7 +243,7 @@ if wantsFuzzers {
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
   for name in [
     "ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies", "WebSocket",
-    "EventStream", "ImageHead",
+    "EventStream", "ArchiveName", "ImageHead",
   ] {
     package.targets.append(
       .executableTarget(

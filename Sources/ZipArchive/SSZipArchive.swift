@@ -32,7 +32,7 @@ open class SSZipArchive: NSObject {
     return (0..<reader.entryCount).contains { (try? reader.record($0))?.isEncrypted == true }
   }
 
-  /// Whether the password opens the archive. `true` if no entry is encrypted.
+  /// Whether the password opens the archive. `true` if no entry with contents is encrypted.
   ///
   /// Tries the smallest encrypted entry that has contents, and reads up to 1 MiB of it. With ZipCrypto, a wrong password
   /// passes for an entry larger than that in one of 256 cases.
@@ -97,9 +97,9 @@ enum PasswordCheck {
 
   static func passes(_ path: String, _ password: String) throws -> Bool {
     let reader = try Extraction.open(path).reader
-    guard let index = try smallestEncrypted(reader, path) else { return true }
+    guard let (index, record) = try smallestEncrypted(reader, path) else { return true }
     do throws(ZipFailure) {
-      let contents = try reader.open(index, password: password)
+      let contents = try reader.open(index, record, password: password)
       var rest = bytesMax
       while rest > 0 {
         let count = try contents.read(atMost: min(rest, 1 << 16)).count
@@ -113,18 +113,21 @@ enum PasswordCheck {
     }
   }
 
-  private static func smallestEncrypted(_ reader: ZipReader, _ path: String) throws -> Int? {
-    var smallest: (index: Int, size: UInt64)?
+  private static func smallestEncrypted(
+    _ reader: ZipReader, _ path: String
+  ) throws -> (index: Int, record: EntryRecord)? {
+    var smallest: (index: Int, record: EntryRecord)?
     do throws(ZipFailure) {
       for index in 0..<reader.entryCount {
         let record = try reader.record(index)
         // An entry without contents passes with any password.
-        let size = record.size == 0 ? UInt64.max : record.size
-        if record.isEncrypted, smallest.map({ size < $0.size }) ?? true { smallest = (index, size) }
+        if record.isEncrypted, record.size > 0, smallest.map({ record.size < $0.record.size }) ?? true {
+          smallest = (index, record)
+        }
       }
     } catch {
       throw error.error(path, or: .failedOpenZipFile)
     }
-    return smallest?.index
+    return smallest
   }
 }

@@ -14,6 +14,7 @@ import Testing
     ("WebSocket", WebSocketOracle.finding),
     ("EventStream", EventStreamOracle.finding),
     ("ImageHead", ImageHeadOracle.finding),
+    ("ArchiveName", ArchiveNameOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

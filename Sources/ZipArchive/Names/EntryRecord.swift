@@ -13,6 +13,8 @@ package struct EntryRecord: Hashable, Sendable {
   package var checksum: UInt32 = 0
   package var compressionMethod: UInt16 = 0
   package var isEncrypted = false
+  /// Whether the entry is encrypted with AES, which authenticates the contents.
+  package var usesAES = false
   /// The time of the last modification, in seconds since 1970.
   package var modified: Double?
 

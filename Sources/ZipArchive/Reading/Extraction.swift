@@ -167,7 +167,7 @@ final class Extraction {
   ) throws {
     var rest = record.size
     do {
-      let contents = try reader.open(entry.index, password: options.password)
+      let contents = try reader.open(entry.index, record, password: options.password)
       while true {
         let piece: [UInt8]
         do {

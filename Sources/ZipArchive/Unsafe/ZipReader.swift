@@ -53,6 +53,9 @@ final class ZipReader {
     unsafe record.compressionMethod = stat.comp_method
     record.isEncrypted =
       unsafe valid & UInt64(ZIP_STAT_ENCRYPTION_METHOD) != 0 && stat.encryption_method != UInt16(ZIP_EM_NONE)
+    record.usesAES =
+      unsafe record.isEncrypted
+      && [ZIP_EM_AES_128, ZIP_EM_AES_192, ZIP_EM_AES_256].contains(Int32(stat.encryption_method))
     if valid & UInt64(ZIP_STAT_MTIME) != 0, unsafe stat.mtime > 0 {
       record.modified = unsafe Double(stat.mtime)
     }
@@ -77,16 +80,28 @@ final class ZipReader {
   ///
   /// - Throws: `ZipFailure` with the kind `password` if the password is missing or wrong. A wrong password passes with
   ///   ZipCrypto in one of 256 cases; the checksum is wrong then.
-  func open(_ index: Int, password: String?) throws(ZipFailure) -> Contents {
+  func open(_ index: Int, _ record: EntryRecord, password: String?) throws(ZipFailure) -> Contents {
+    try open(index, password: password, lacksChecksum: record.usesAES && record.checksum == 0, flags: 0)
+  }
+
+  private func open(
+    _ index: Int, password: String?, lacksChecksum: Bool, flags: zip_flags_t
+  ) throws(ZipFailure) -> Contents {
     // Safe: libzip copies the password.
     let file =
       if let password, !password.isEmpty {
-        unsafe zip_fopen_index_encrypted(archive, UInt64(clamping: index), 0, password)
+        unsafe zip_fopen_index_encrypted(archive, UInt64(clamping: index), flags, password)
       } else {
-        unsafe zip_fopen_index(archive, UInt64(clamping: index), 0)
+        unsafe zip_fopen_index(archive, UInt64(clamping: index), flags)
       }
     guard let file = unsafe file else { throw failure() }
-    return unsafe Contents(file, of: self)
+    return unsafe Contents(file, of: self, index, password, lacksChecksum: lacksChecksum)
+  }
+
+  /// Decrypts an entry without decompressing it. libzip compares the authentication code at the end.
+  private func authenticate(_ index: Int, password: String?) throws(ZipFailure) {
+    let contents = try open(index, password: password, lacksChecksum: false, flags: UInt32(ZIP_FL_COMPRESSED))
+    while try !contents.read(atMost: 1 << 16).isEmpty {}
   }
 
   private func failure() -> ZipFailure {
@@ -100,11 +115,19 @@ final class ZipReader {
     // Safe: the entry is open until `deinit`, and so is the archive.
     private let file: OpaquePointer
     private let reader: ZipReader
+    private let index: Int
+    private let password: String?
+    /// Whether the entry may have no checksum, as AES of the second version has none (AE-2). Some versions of libzip
+    /// compare it even so, and fail at the end of such an entry.
+    private let lacksChecksum: Bool
 
     @unsafe
-    fileprivate init(_ file: OpaquePointer, of reader: ZipReader) {
+    fileprivate init(
+      _ file: OpaquePointer, of reader: ZipReader, _ index: Int, _ password: String?, lacksChecksum: Bool
+    ) {
       unsafe self.file = file
-      self.reader = reader
+      (self.reader, self.index, self.password) = (reader, index, password)
+      self.lacksChecksum = lacksChecksum
     }
 
     deinit {
@@ -124,8 +147,11 @@ final class ZipReader {
         initialized = Int(clamping: max(result, 0))
       }
       // Safe: the error belongs to the entry.
-      if result < 0 { throw unsafe ZipFailure(zip_file_get_error(file)) }
-      return bytes
+      let failure = result < 0 ? unsafe ZipFailure(zip_file_get_error(file)) : nil
+      guard let failure else { return bytes }
+      guard failure.kind == .checksum, lacksChecksum else { throw failure }
+      try reader.authenticate(index, password: password)
+      return []
     }
   }
 }
