@@ -31,7 +31,9 @@ public struct unz_file_info: Hashable, Sendable {
   public var dos_date: UInt = 0
   /// The CRC-32 of the contents.
   public var crc: UInt = 0
+  /// The size of the contents in the archive.
   public var compressed_size: UInt = 0
+  /// The size of the contents.
   public var uncompressed_size: UInt = 0
   /// The length of the name.
   public var size_filename: UInt = 0

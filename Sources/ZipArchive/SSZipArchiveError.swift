@@ -23,8 +23,8 @@ public enum SSZipArchiveErrorCode: Int, Sendable {
   case symlinkEscapesTargetDirectory = -7
   /// The name of an entry is absolute, has a drive letter or `..`, is not valid UTF-8, or is too long or too deep.
   case unsafeEntryName = -101
-  /// Two entries have one name, or names that differ in case or Unicode normalization only, or an entry lies below one
-  /// that is not a directory.
+  /// Two entries have one name, or names that differ in case or Unicode normalization only, or an entry lies below a
+  /// file or link.
   case conflictingEntryNames = -102
   /// An entry is a device, a pipe or a socket, or a directory with contents.
   case unsupportedEntryType = -103

@@ -46,6 +46,7 @@ final class ZipReader {
     let bytes = unsafe Array(UnsafeBufferPointer(start: raw, count: strlen(raw))).map { UInt8(bitPattern: $0) }
     var record = EntryRecord(name: bytes)
     record.isUTF8 = unsafe bytes.contains { $0 >= 128 } && strcmp(raw, strict) == 0
+    // Safe: these are fields of the structure.
     let valid = unsafe stat.valid
     unsafe record.size = stat.size
     unsafe record.compressedSize = stat.comp_size
@@ -56,6 +57,7 @@ final class ZipReader {
     record.usesAES =
       unsafe record.isEncrypted
       && [ZIP_EM_AES_128, ZIP_EM_AES_192, ZIP_EM_AES_256].contains(Int32(stat.encryption_method))
+    // Safe: a field of the structure.
     if valid & UInt64(ZIP_STAT_MTIME) != 0, unsafe stat.mtime > 0 {
       record.modified = unsafe Double(stat.mtime)
     }

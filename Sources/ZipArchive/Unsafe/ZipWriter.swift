@@ -131,6 +131,7 @@ final class ZipWriter {
   ///
   /// - Parameter progress: Called on this thread with the part that is done, from 0 to 1.
   func close(progress: ((Double) -> Void)?) throws(ZipFailure) {
+    // Safe: the archive is open, or `nil`.
     guard let archive = unsafe archive else { throw Self.isClosed }
     let box = progress.map { ProgressBox($0) }
     if let box {

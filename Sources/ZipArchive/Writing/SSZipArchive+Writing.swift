@@ -3,8 +3,8 @@ import LarkspurIO
 
 /// Writing an archive entry by entry.
 ///
-/// ``close()`` compresses the entries and writes the archive. Until then, a file at the path stays as it is, and files
-/// that have been added must stay unchanged. SSZipArchive compresses each file when it is added.
+/// ``close()`` compresses the entries and writes the archive. Until then, a file at the path stays as it is, and the
+/// added files must stay unchanged. SSZipArchive compresses each file when it is added.
 extension SSZipArchive {
   /// Begins a new archive. It replaces a file at the path in ``close()``.
   ///

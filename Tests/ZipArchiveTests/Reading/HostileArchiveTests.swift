@@ -234,7 +234,7 @@ import ZipArchive
     let whole = ArchiveBytes(first, Entry("b/", "", mode: 0o040755), Entry("b/c", "a.txt", mode: 0o120777)).data
     var refusals = 0
     for index in whole.indices {
-      for value in [0, 1, 0x2F, 0x7F, 0x80, 0xFF] as [UInt8] {
+      for value in [0, 0x2F, 0xFF] as [UInt8] {
         var data = whole
         data[index] = value
         if try extract(room.write("made.zip", data), in: room) == nil {

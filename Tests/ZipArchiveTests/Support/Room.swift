@@ -18,6 +18,8 @@ final class Room: Sendable {
   func write(_ name: String, _ data: Data) throws -> String {
     let place = url.appending(path: name)
     try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+    // A file that is truncated and written again is flushed to the disk by some file systems, which takes long.
+    try? FileManager.default.removeItem(at: place)
     try data.write(to: place)
     return place.path
   }

@@ -1,0 +1,71 @@
+import Foundation
+import LarkspurIO
+import Testing
+
+@Suite struct OpenDirectoryTests {
+  private let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-directory-\(UUID().uuidString)")
+
+  private func withDirectory(_ body: (OpenDirectory) throws -> Void) throws {
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: url) }
+    try body(OpenDirectory(path: url.path))
+  }
+
+  @Test func entries() throws {
+    try withDirectory { directory in
+      #expect(try directory.kind("none") == nil)
+      try directory.makeDirectory("d")
+      try directory.makeLink("l", to: "d")
+      try directory.makeFile("f", permissions: 0o600).write("text")
+      #expect(try directory.kind("d") == .directory)
+      #expect(try directory.kind("l") == .symbolicLink)
+      #expect(try directory.kind("f") == .regularFile)
+      #expect(throws: Errno.fileExists) { try directory.makeFile("f") }
+      #expect(throws: Errno.fileExists) { try directory.makeFile("l") }
+      try directory.removeFile("l")
+      #expect(throws: Errno.isDirectory) { try directory.removeFile("d") }
+      try directory.removeDirectory("d")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: url.path) == ["f"])
+    }
+  }
+
+  @Test func linksAreNotFollowed() throws {
+    try withDirectory { directory in
+      try directory.makeDirectory("d")
+      try directory.makeLink("l", to: "d")
+      _ = try directory.directory("d")
+      #expect(throws: Errno.notDirectory) { try directory.directory("l") }
+      #expect(throws: Errno.noSuchFile) { try directory.directory("none") }
+    }
+  }
+
+  @Test func moves() throws {
+    try withDirectory { directory in
+      try directory.makeDirectory("d")
+      let other = try directory.directory("d")
+      try directory.makeFile("a").write("a")
+      try other.makeFile("b").write("b")
+      #expect(throws: Errno.fileExists) { try directory.move("a", to: other, as: "b", isReplacing: false) }
+      try directory.move("a", to: other, as: "c", isReplacing: false)
+      try other.move("c", to: other, as: "b", isReplacing: true)
+      #expect(try String(contentsOf: url.appending(path: "d/b"), encoding: .utf8) == "a")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: url.appending(path: "d").path) == ["b"])
+    }
+  }
+
+  @Test func attributes() throws {
+    try withDirectory { directory in
+      let file = try directory.makeFile("f")
+      try file.setPermissions(0o640)
+      try file.setModificationTime(1_700_000_000.5)
+      #expect(try file.mode() == 0o100640)
+      let attributes = try FileManager.default.attributesOfItem(atPath: url.appending(path: "f").path)
+      #expect(attributes[.modificationDate] as? Date == Date(timeIntervalSince1970: 1_700_000_000.5))
+      try directory.setPermissions(0o700)
+      try directory.setModificationTime(-1)
+      let own = try FileManager.default.attributesOfItem(atPath: url.path)
+      #expect(own[.modificationDate] as? Date == Date(timeIntervalSince1970: -1))
+      #expect((own[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+    }
+  }
+}
