@@ -29,7 +29,11 @@ extension SSZipArchive {
 
   /// Creates an archive of files, each under the last component of its path.
   ///
-  /// - Parameter progressHandler: Called on this thread after each entry.
+  /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - paths: The files.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
+  ///   - progressHandler: Called on this thread after each entry.
   /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
   @discardableResult
   public class func createZipFile(
@@ -43,7 +47,11 @@ extension SSZipArchive {
 
   /// Creates an archive of files and symbolic links, each under the last component of its path.
   ///
-  /// - Parameter keepSymlinks: Whether symbolic links become links in the archive. If `false`, what they point to does.
+  /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - paths: The files.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
+  ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, what they point to does.
   /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
   @discardableResult
   public class func createZipFile(
@@ -69,7 +77,10 @@ extension SSZipArchive {
 
   /// Creates an archive of what is in a directory.
   ///
-  /// - Parameter keepParentDirectory: Whether the names of the entries begin with the directory's own name.
+  /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - directoryPath: The directory.
+  ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
   /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
   @discardableResult
   public class func createZipFile(
@@ -92,7 +103,11 @@ extension SSZipArchive {
 
   /// Creates an archive of what is in a directory.
   ///
-  /// - Parameter keepParentDirectory: Whether the names of the entries begin with the directory's own name.
+  /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - directoryPath: The directory.
+  ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
   @discardableResult
   public class func createZipFile(
@@ -107,7 +122,10 @@ extension SSZipArchive {
   /// Creates an archive of what is in a directory.
   ///
   /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - directoryPath: The directory.
   ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - progressHandler: Called on this thread after each entry.
   /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
   @discardableResult
@@ -123,8 +141,11 @@ extension SSZipArchive {
   /// Creates an archive of what is in a directory. What symbolic links point to becomes a file of the archive.
   ///
   /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - directoryPath: The directory.
   ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
   ///   - compressionLevel: -1 for zlib's default, 0 for no compression, 1 to 9.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - aes: Whether to encrypt with AES of 256 bits, or else with ZipCrypto, which can be broken.
   ///   - progressHandler: Called on this thread after each entry.
   /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
@@ -142,12 +163,15 @@ extension SSZipArchive {
   /// Creates an archive of what is in a directory.
   ///
   /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - directoryPath: The directory.
   ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
   ///   - compressionLevel: -1 for zlib's default, 0 for no compression, 1 to 9.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - aes: Whether to encrypt with AES of 256 bits, or else with ZipCrypto, which can be broken.
   ///   - progressHandler: Called on this thread after each entry.
-  ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, what they point to becomes a file
-  ///     of the archive, and a link to a directory fails.
+  ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, what they point to becomes a
+  ///     file of the archive, and a link to a directory fails.
   /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
   @discardableResult
   public class func createZipFile(

@@ -6,7 +6,13 @@ extension SSZipArchive {
   /// Extracts an archive. Calls the delegate on the caller's thread.
   ///
   /// - Parameters:
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive.
+  ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
+  ///   - password: For encrypted entries. `nil` and an empty text mean none.
   ///   - error: Receives the error, or `nil` if there is none.
+  ///   - delegate: Called on the caller's thread.
   /// - Returns: Whether the extraction has succeeded.
   @discardableResult
   public class func unzipFile(
@@ -21,7 +27,13 @@ extension SSZipArchive {
   /// Extracts an archive. Calls the delegate on the caller's thread.
   ///
   /// - Parameters:
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive.
+  ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
+  ///   - password: For encrypted entries. `nil` and an empty text mean none.
   ///   - error: `nil`: the error is dropped.
+  ///   - delegate: Called on the caller's thread.
   /// - Returns: Whether the extraction has succeeded.
   @discardableResult
   public class func unzipFile(
@@ -35,9 +47,17 @@ extension SSZipArchive {
   /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
   ///
   /// - Parameters:
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive.
+  ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
   ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
   ///     archive that is extracted is not kept.
+  ///   - password: For encrypted entries. `nil` and an empty text mean none.
   ///   - error: Receives the error, or `nil` if there is none.
+  ///   - delegate: Called on the caller's thread.
+  ///   - progressHandler: Called after each entry, on the caller's thread.
+  ///   - completionHandler: Called at the end, on the caller's thread.
   /// - Returns: Whether the extraction has succeeded.
   @discardableResult
   public class func unzipFile(
@@ -53,9 +73,17 @@ extension SSZipArchive {
   /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
   ///
   /// - Parameters:
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive.
+  ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
   ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
   ///     archive that is extracted is not kept.
+  ///   - password: For encrypted entries. `nil` and an empty text mean none.
   ///   - error: `nil`: the error is dropped.
+  ///   - delegate: Called on the caller's thread.
+  ///   - progressHandler: Called after each entry, on the caller's thread.
+  ///   - completionHandler: Called at the end, on the caller's thread.
   /// - Returns: Whether the extraction has succeeded.
   @discardableResult
   public class func unzipFile(
@@ -70,11 +98,20 @@ extension SSZipArchive {
   /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
   ///
   /// - Parameters:
-  ///   - symlinksValidWithin: The directory that symbolic links of the archive must not leave. `nil` permits links to any
-  ///     place: the extraction does not write through links, but programs that read the files later may follow them.
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive.
+  ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
+  ///   - symlinksValidWithin: The directory that symbolic links of the archive must not leave. `nil` permits links to
+  ///     any place: the extraction does not write through links, but programs that read the files later may follow
+  ///     them.
   ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
   ///     archive that is extracted is not kept.
+  ///   - password: For encrypted entries. `nil` and an empty text mean none.
   ///   - error: Receives the error, or `nil` if there is none.
+  ///   - delegate: Called on the caller's thread.
+  ///   - progressHandler: Called after each entry, on the caller's thread.
+  ///   - completionHandler: Called at the end, on the caller's thread.
   /// - Returns: Whether the extraction has succeeded.
   @discardableResult
   public class func unzipFile(
@@ -92,11 +129,20 @@ extension SSZipArchive {
   /// Extracts an archive. Calls the delegate and the handlers on the caller's thread.
   ///
   /// - Parameters:
-  ///   - symlinksValidWithin: The directory that symbolic links of the archive must not leave. `nil` permits links to any
-  ///     place: the extraction does not write through links, but programs that read the files later may follow them.
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive.
+  ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
+  ///   - symlinksValidWithin: The directory that symbolic links of the archive must not leave. `nil` permits links to
+  ///     any place: the extraction does not write through links, but programs that read the files later may follow
+  ///     them.
   ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
   ///     archive that is extracted is not kept.
+  ///   - password: For encrypted entries. `nil` and an empty text mean none.
   ///   - error: `nil`: the error is dropped.
+  ///   - delegate: Called on the caller's thread.
+  ///   - progressHandler: Called after each entry, on the caller's thread.
+  ///   - completionHandler: Called at the end, on the caller's thread.
   /// - Returns: Whether the extraction has succeeded.
   @discardableResult
   public class func unzipFile(

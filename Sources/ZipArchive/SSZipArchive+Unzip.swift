@@ -29,6 +29,8 @@ extension SSZipArchive {
   /// Extracts an archive, and keeps attributes.
   ///
   /// - Parameters:
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
   ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
   ///   - password: For encrypted entries. `nil` and an empty text mean none.
   /// - Throws: An error with ``SSZipArchiveErrorDomain``; `CocoaError.userCancelled` if the Swift task that runs the
@@ -43,7 +45,12 @@ extension SSZipArchive {
   /// Extracts an archive, and keeps attributes. The other parameters and the errors are those of
   /// ``unzipFile(atPath:toDestination:overwrite:password:)``.
   ///
-  /// - Parameter delegate: Called on the caller's thread.
+  /// - Parameters:
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
+  ///   - password: For encrypted entries. `nil` and an empty text mean none.
+  ///   - delegate: Called on the caller's thread.
   public class func unzipFile(
     atPath path: String, toDestination destination: String, overwrite: Bool, password: String?,
     delegate: (any SSZipArchiveDelegate)?
@@ -55,12 +62,15 @@ extension SSZipArchive {
   /// Extracts an archive with limits of its own. SSZipArchive has no such function.
   ///
   /// - Parameters:
-  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive. Files can
-  ///     always be read and written by their owner. The bits for setuid, setgid and sticky are never set.
+  ///   - path: The archive.
+  ///   - destination: The directory, which is created if it does not exist.
+  ///   - preserveAttributes: Whether files and new directories get the permissions and times of the archive. Files
+  ///     can always be read and written by their owner. The bits for setuid, setgid and sticky are never set.
   ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
   ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
   ///     archive that is extracted is not kept. 0 for not at all.
   ///   - password: For encrypted entries, also those of nested archives. `nil` and an empty text mean none.
+  ///   - limits: The limits of this extraction.
   /// - Throws: An error with ``SSZipArchiveErrorDomain``; `CocoaError.userCancelled` if the Swift task that runs the
   ///   call is cancelled.
   public class func unzipFile(

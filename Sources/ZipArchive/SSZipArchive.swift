@@ -37,8 +37,11 @@ open class SSZipArchive: NSObject {
   /// Tries the smallest encrypted entry that has contents, and reads up to 1 MiB of it. With ZipCrypto, a wrong password
   /// passes for an entry larger than that in one of 256 cases.
   ///
-  /// - Parameter error: Receives an error with ``SSZipArchiveErrorDomain`` if the archive cannot be read. A wrong
-  ///   password is no error.
+  /// - Parameters:
+  ///   - path: The archive.
+  ///   - password: The password.
+  ///   - error: Receives an error with ``SSZipArchiveErrorDomain`` if the archive cannot be read. A wrong password is
+  ///     no error.
   open class func isPasswordValidForArchive(
     atPath path: String, password: String, error: inout NSError?
   ) -> Bool {
@@ -59,7 +62,9 @@ open class SSZipArchive: NSObject {
 
   /// The sizes of all entries together in bytes, as the archive says. 0 after an error.
   ///
-  /// - Parameter error: Receives an error with ``SSZipArchiveErrorDomain`` if the archive cannot be read.
+  /// - Parameters:
+  ///   - path: The archive.
+  ///   - error: Receives an error with ``SSZipArchiveErrorDomain`` if the archive cannot be read.
   open class func payloadSizeForArchive(atPath path: String, error: inout NSError?) -> NSNumber {
     error = nil
     do {

@@ -51,8 +51,11 @@ extension SSZipArchive {
 
   /// Adds a file, encrypted with AES if there is a password.
   ///
-  /// - Parameter fileName: The name in the archive, with `/` between directories. `nil` for the last component of the
-  ///   path. An entry of that name is replaced.
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - fileName: The name in the archive, with `/` between directories. `nil` for the last component of the path.
+  ///     An entry of that name is replaced.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   /// - Returns: `false` if the file cannot be read, or the object is not open.
   @discardableResult
   public func writeFile(atPath path: String, withFileName fileName: String?, withPassword password: String?) -> Bool {
@@ -62,9 +65,11 @@ extension SSZipArchive {
   /// Adds a file.
   ///
   /// - Parameters:
-  ///   - fileName: The name in the archive, with `/` between directories. `nil` for the last component of the path. An
-  ///     entry of that name is replaced.
+  ///   - path: The file.
+  ///   - fileName: The name in the archive, with `/` between directories. `nil` for the last component of the path.
+  ///     An entry of that name is replaced.
   ///   - compressionLevel: -1 for zlib's default, 0 for no compression, 1 to 9.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - aes: Whether to encrypt with AES of 256 bits, or else with ZipCrypto, which can be broken.
   /// - Returns: `false` if the file cannot be read or is not a regular file, or if the object is not open.
   @discardableResult
@@ -107,8 +112,10 @@ extension SSZipArchive {
   /// Adds bytes as a file. The object copies them.
   ///
   /// - Parameters:
+  ///   - data: The contents.
   ///   - filename: The name in the archive, with `/` between directories. An entry of that name is replaced.
   ///   - compressionLevel: -1 for zlib's default, 0 for no compression, 1 to 9.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - aes: Whether to encrypt with AES of 256 bits, or else with ZipCrypto, which can be broken.
   /// - Returns: `false` if the object is not open, or the name is missing.
   @discardableResult
