@@ -29,9 +29,10 @@ package enum ArchiveNameOracle {
   }
 
   private static func planProblem(_ records: [EntryRecord], _ permitsSimilarNames: Bool) -> String? {
-    guard
-      let plan = try? ArchivePlan(records, archiveSize: 1 << 30, permitsSimilarNames: permitsSimilarNames)
-    else { return nil }
+    var limits = SSZipArchiveLimits()
+    limits.permitsSimilarNames = permitsSimilarNames
+    limits.entryCountMax = 500
+    guard let plan = try? ArchivePlan(records, archiveSize: 1 << 30, limits) else { return nil }
     if plan.entries.count != records.count { return "\(plan.entries.count) entries of \(records.count)" }
     // What a naive extraction into memory has at each path.
     var tree: [[UInt8]: EntryRecord.Kind] = [:]
@@ -44,6 +45,7 @@ package enum ArchiveNameOracle {
         tree[path] = kind
       }
     }
+    if tree.count > limits.entryCountMax { return "\(tree.count) names" }
     if permitsSimilarNames { return nil }
     let folded = Set(tree.keys.map { String(decoding: $0, as: UTF8.self).uppercased().lowercased() })
     return folded.count == tree.count ? nil : "similar names"

@@ -28,7 +28,7 @@ public enum SSZipArchiveErrorCode: Int, Sendable {
   case conflictingEntryNames = -102
   /// An entry is a device, a pipe or a socket, or a directory with contents.
   case unsupportedEntryType = -103
-  /// The archive has more than ``SSZipArchiveLimits/entryCountMax`` entries.
+  /// The archive has more than ``SSZipArchiveLimits/entryCountMax`` entries, or files and directories.
   case tooManyEntries = -104
   /// The files have more than ``SSZipArchiveLimits/totalSizeMax`` bytes.
   case totalSizeTooLarge = -105

@@ -4,7 +4,8 @@
 /// An archive that exceeds a limit is refused with an error, and what has been extracted of it is removed. Nested
 /// archives count as a part of the archive that holds them.
 public struct SSZipArchiveLimits: Hashable, Sendable {
-  /// Maximum number of entries. The default is 200,000.
+  /// Maximum number of entries, and of files and directories in an archive. Directories count even if only the names
+  /// of other entries mention them. The default is 200,000.
   public var entryCountMax = 200_000
 
   /// Maximum number of bytes of all files together. The default is 16 GiB.

@@ -15,10 +15,8 @@ package struct ArchivePlan: Sendable {
   package private(set) var totalSize: UInt64 = 0
 
   /// - Parameter archiveSize: The size of the archive in bytes.
-  package init(
-    _ records: [EntryRecord], archiveSize: UInt64, permitsSimilarNames: Bool
-  ) throws(ArchiveRefusal) {
-    var names = NameTable(permitsSimilarNames: permitsSimilarNames)
+  package init(_ records: [EntryRecord], archiveSize: UInt64, _ limits: SSZipArchiveLimits) throws(ArchiveRefusal) {
+    var names = NameTable(limits)
     var occupied: UInt64 = 0
     for (index, record) in records.enumerated() {
       let name = try EntryName.text(record.name, isUTF8: record.isUTF8, host: record.host)
@@ -49,11 +47,15 @@ private struct NameTable {
     var isDirectory: Bool
   }
 
-  let permitsSimilarNames: Bool
+  private let permitsSimilarNames: Bool
+  /// A name of a few hundred bytes can need a hundred directories.
+  private let countMax: Int
   private var uses: [Key: Use] = [:]
   private var latestParent: ArraySlice<String> = []
 
-  init(permitsSimilarNames: Bool) { self.permitsSimilarNames = permitsSimilarNames }
+  init(_ limits: SSZipArchiveLimits) {
+    (permitsSimilarNames, countMax) = (limits.permitsSimilarNames, limits.entryCountMax)
+  }
 
   mutating func add(_ components: [String], isDirectory: Bool, named name: String) throws(ArchiveRefusal) {
     if components.isEmpty { return }
@@ -76,6 +78,7 @@ private struct NameTable {
     // Upper case first: the upper case of `ß` is `SS`.
     let key: Key = permitsSimilarNames ? .exact(bytes) : .folded(path.uppercased().lowercased())
     guard let use = uses[key] else {
+      if uses.count >= countMax { throw ArchiveRefusal(.tooManyEntries) }
       uses[key] = Use(path: bytes, isDirectory: isDirectory)
       return
     }

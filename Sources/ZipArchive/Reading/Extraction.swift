@@ -90,7 +90,7 @@ final class Extraction {
       } catch let failure as ZipFailure {
         throw failure.error("The archive's directory", or: .failedOpenZipFile)
       }
-      plan = try ArchivePlan(records, archiveSize: size, permitsSimilarNames: options.limits.permitsSimilarNames)
+      plan = try ArchivePlan(records, archiveSize: size, options.limits)
       try meter.check(plan.totalSize)
     }
   }

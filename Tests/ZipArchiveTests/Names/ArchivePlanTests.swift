@@ -16,7 +16,10 @@ import Testing
     _ records: [EntryRecord], similar: Bool = false, archiveSize: UInt64 = 1 << 40
   ) -> Result<ArchivePlan, ArchiveRefusal> {
     do throws(ArchiveRefusal) {
-      return .success(try ArchivePlan(records, archiveSize: archiveSize, permitsSimilarNames: similar))
+      var limits = SSZipArchiveLimits()
+      limits.permitsSimilarNames = similar
+      limits.entryCountMax = 7
+      return .success(try ArchivePlan(records, archiveSize: archiveSize, limits))
     } catch {
       return .failure(error)
     }
@@ -61,6 +64,14 @@ import Testing
   @Test(arguments: [["a/", "a/"], ["a/b", "a/", "a/c"], ["a/b/c", "a/", "a/b/"], ["./", "a"], ["a", "b/a"]])
   func noConflicts(names: [String]) {
     #expect(reason(plan(names.map { record($0) })) == nil)
+  }
+
+  /// Directories without entries of their own count.
+  @Test func manyDirectories() {
+    #expect(reason(plan([record("a/b/c/d/e/f/g")])) == nil)
+    #expect(reason(plan([record("a/b/c/d/e/f/g/h")])) == .tooManyEntries)
+    #expect(reason(plan([record("a/b/c"), record("a/b/d"), record("e/f")])) == nil)
+    #expect(reason(plan([record("a/b/c"), record("d/e/f"), record("g"), record("h")])) == .tooManyEntries)
   }
 
   @Test func overlaps() {
