@@ -22,7 +22,7 @@ import Testing
       var payload: [UInt8] = []
       try deflater.deflate(message.span, into: &payload)
       // Random bytes are stored, with five bytes for each block, or grow a little in a block with codes.
-      #expect(payload.count <= message.count + message.count / 50 + 30)
+      #expect(payload.count <= message.count + message.count / 40 + 40)
       let fragments = stride(from: 0, to: payload.count, by: size).map {
         payload[$0..<min($0 + size, payload.count)]
       }
