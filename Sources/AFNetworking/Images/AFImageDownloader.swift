@@ -61,7 +61,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
   private let state: LockedState<State>
   /// Whether the downloader has created its manager, and ends the manager's session.
-  private let ownsManager: Bool
+  /// The manager that the downloader has made for itself, and ends with it.
+  private let ownedManager: AFHTTPSessionManager?
   private let now: @Sendable () -> UInt64
 
   // MARK: - Creation
@@ -123,12 +124,12 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let queue = ImageDownloadQueue<URLRequest, Receiver>(
       activeMax: max(activeMax, 1), isLastInFirstOut: prioritization == .LIFO)
     state = LockedState(State(manager: manager, cache: cache, queue: queue))
-    self.ownsManager = ownsManager
+    ownedManager = ownsManager ? manager : nil
     self.now = now
   }
 
   deinit {
-    if ownsManager { sessionManager.invalidateSessionCancelingTasks(false, resetSession: false) }
+    ownedManager?.invalidateSessionCancelingTasks(false, resetSession: false)
   }
 
   // MARK: - Properties

@@ -43,14 +43,13 @@ struct ImageDownloadQueue<Key: Hashable, Receiver> {
   ///
   /// - Returns: Whether there is a download for the key.
   mutating func join(_ key: Key, receipt: UUID, _ receiver: Receiver, priority: Priority) -> Bool {
-    guard let number = numbers[key], var download = downloads[number] else { return false }
-    download.receivers.append(receipt, receiver)
+    guard let number = numbers[key], let old = downloads[number]?.priority else { return false }
+    // Performance: in place, because a copy of the download would copy its receivers.
+    downloads[number]?.receivers.append(receipt, receiver)
     numbersByReceipt[receipt] = number
-    let isRaised = priority > download.priority
-    let old = download.priority
-    if isRaised { download.priority = priority }
-    downloads[number] = download
-    if isRaised, !download.isActive {
+    guard priority > old else { return true }
+    downloads[number]?.priority = priority
+    if !isActive(number) {
       waiting[old]?.remove(number)
       enqueue(number, priority)
     }

@@ -74,9 +74,12 @@ public final class AFDocumentSlot: Sendable {
     let created = LockedState<URLSessionDataTask?>(nil)
     let report = progress.map { progress -> (Progress) -> Void in
       let block = UncheckedSendable(progress)
-      return { progress in
+      return { [weak self] progress in
         let progress = UncheckedSendable(progress)
-        scheduler.perform { block.value(progress.value) }
+        scheduler.perform { [weak self] in
+          guard self?.isLatest(created.read { $0 }) == true else { return }
+          block.value(progress.value)
+        }
       }
     }
     let task = manager.dataTask(with: request, uploadProgress: nil, downloadProgress: report) {
@@ -94,6 +97,10 @@ public final class AFDocumentSlot: Sendable {
     }
     replace(by: task)
     task.resume()
+  }
+
+  private func isLatest(_ task: URLSessionDataTask?) -> Bool {
+    task != nil && state.withLock { $0.task === task }
   }
 
   private func end(_ task: URLSessionDataTask?) -> Bool {

@@ -44,9 +44,8 @@ public final class AFTaskSlot: Sendable {
       return attachment
     }
     let first = look(task)
-    show(first)
     let latest = LockedState(first)
-    let show = UncheckedSendable(show)
+    let later = UncheckedSendable(show)
     ticker.start { [weak self] in
       guard let self else { return false }
       // Read the state first: if the task is over, the value that follows is final.
@@ -59,10 +58,12 @@ public final class AFTaskSlot: Sendable {
       if isChanged {
         (scheduler ?? .shared).perform { [weak self] in
           guard self?.attachment.withLock({ $0 == number }) == true else { return }
-          show.value(value)
+          later.value(value)
         }
       }
       return !isOver
     }
+    // The view may follow another task from here.
+    show(first)
   }
 }

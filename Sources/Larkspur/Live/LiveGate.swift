@@ -4,12 +4,12 @@ import Synchronization
 /// The way of a task's operations to its connection, from any thread.
 ///
 /// ```
-///  waiting --open--> open --close--> closed
-///     '---------------close------------^
+///  waiting --open--> open
+///     '-----close---> closed
 /// ```
 ///
-/// Operations wait in their order until there is a connection, and fail once there is none. A connection that has ended
-/// and still has something to deliver stays.
+/// Operations wait in their order until there is a connection, and fail if there will be none. A connection answers
+/// operations behind its end as well: it may still have something to deliver.
 final class LiveGate: Sendable {
   private enum State: Sendable {
     case waiting([LiveOperation])
@@ -69,20 +69,12 @@ final class LiveGate: Sendable {
     for operation in operations { operation.perform() }
   }
 
-  /// Fails the operations that wait, and all later ones.
-  ///
-  /// - Parameter keepsConnection: Whether an open gate stays open: the connection answers later operations itself.
-  func close(_ error: any Error, keepsConnection: Bool = false) {
+  /// Fails the operations that wait for a connection, and all later ones. No effect once there is a connection.
+  func close(_ error: any Error) {
     let operations = state.withLock { state -> [LiveOperation] in
-      switch state {
-      case .waiting(let operations):
-        state = .closed(error)
-        return operations
-      case .open:
-        if !keepsConnection { state = .closed(error) }
-        return []
-      case .closed: return []
-      }
+      guard case .waiting(let operations) = state else { return [] }
+      state = .closed(error)
+      return operations
     }
     for operation in operations { operation.refuse(error) }
   }

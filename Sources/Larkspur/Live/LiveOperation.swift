@@ -59,10 +59,7 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
   // MARK: - The loop
 
   func perform() {
-    guard let connection = gate.connection else {
-      // The connection has ended meanwhile.
-      return gate.submit(self)
-    }
+    guard let connection = gate.connection else { return }
     self.connection = connection
     guard !isCancelled else { return finish(CancellationError()) }
     connection.begin(self)

@@ -230,8 +230,9 @@ final class RequestComposer: Sendable {
   }
 
   /// Adds the configuration's fields that a request does not have. Fields that are private to one origin are added only
-  /// if the request has not left that origin.
+  /// if the request has not left that origin. A request of exact form gets none.
   func complete(_ request: inout URLRequest, hasLeftOrigin: Bool) {
+    guard request.own.exactForm == nil else { return }
     for (name, value) in additional where request.value(forHTTPHeaderField: name) == nil {
       if !hasLeftOrigin || !Redirection.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
     }

@@ -35,8 +35,9 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private var failure: URLError?
   /// The event that has come and has not been taken.
   private var event: Event?
-  private let whenEventful: () -> Void
-  private let notify: (_ isReadClosed: Bool) -> Void
+  // These keep the load, up to `release`.
+  private var whenEventful: (() -> Void)?
+  private var notify: ((_ isReadClosed: Bool) -> Void)?
 
   /// Maximum number of bytes of a write that are given to the connection at once.
   private static let pieceBytesMax = 64 * 1024
@@ -99,9 +100,15 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
     stream = nil
   }
 
+  /// Ends the connection, and releases the load, because the task is complete. The program may keep the task.
+  func release(_ error: URLError?) {
+    end(error)
+    (whenEventful, notify) = (nil, nil)
+  }
+
   private func report(_ event: Event) {
     self.event = event
-    whenEventful()
+    whenEventful?()
   }
 
   static var closed: URLError {
@@ -149,10 +156,11 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
       unread.append(operation.data)
       operation.data = Data()
     case .write(let data):
-      if operation.written > 0, operation.written < data.count, let stream {
-        stream.write([UInt8](data.dropFirst(operation.written)))
-      }
+      // Before the write, which may call `outputDrained`.
       writes.removeAll { $0 === operation }
+      if operation.written > 0, operation.written < data.count {
+        stream?.write([UInt8](data.dropFirst(operation.written)))
+      }
     case .closeRead, .closeWrite, .startSecureConnection, .captureStreams: break
     }
   }
@@ -241,7 +249,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private func closeReading() {
     guard !isReadClosed else { return }
     isReadClosed = true
-    notify(true)
+    notify?(true)
   }
 
   // MARK: - Writing
@@ -266,8 +274,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
       case .closeWrite:
         finish(writes.removeFirst())
         if !isWriteClosed {
-          stream.closeSending()
           closeWriting()
+          stream.closeSending()
         }
       default: writes.removeFirst()
       }
@@ -279,7 +287,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private func closeWriting() {
     guard !isWriteClosed else { return }
     isWriteClosed = true
-    notify(false)
+    notify?(false)
   }
 
   func sendingFailed(_ error: TransportError) {

@@ -82,7 +82,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
 
   func ended(_ failure: (any Error)?) {
     gate.close(failure ?? StreamConnection.closed)
-    connection?.end(failure as? URLError)
+    connection?.release(failure as? URLError)
   }
 
   /// Runs a step of the transport, which an interruption of the load cancels.

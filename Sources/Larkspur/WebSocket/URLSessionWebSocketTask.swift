@@ -195,9 +195,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     transfer.live = WebSocketLoad(through: gate, settings)
   }
 
-  override func ended(_ failure: (any Error)?) {
-    gate.close(failure ?? WebSocketLoad.notConnected, keepsConnection: true)
-  }
+  override func ended(_ failure: (any Error)?) { gate.close(failure ?? WebSocketLoad.notConnected) }
 }
 
 extension URLSessionWebSocketTask {

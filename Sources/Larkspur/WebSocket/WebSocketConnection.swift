@@ -24,13 +24,14 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   let loop: ClientLoop
   /// The end of the conversation, once it has come.
   private(set) var end: End?
-  private let whenEnded: () -> Void
+  /// Released with the call: it keeps the load.
+  private var whenEnded: (() -> Void)?
   private let stream: ByteStream
   private let settings: WebSocketTaskSettings
   private var parser: WebSocketFrameParser
   private var machine: WebSocketMachine
   private var assembler: WebSocketMessageAssembler
-  private let compression: WebSocketMessageCompression?
+  private var compression: WebSocketMessageCompression?
   /// Storage of the actions, which is reused.
   private var actions: WebSocketMachine.Actions = []
   private var masks = WebSocketMasks()
@@ -113,6 +114,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
         sends.append(operation)
       }
     case .ping:
+      if let transportFailure { return operation.finish(URLError(transportFailure, url: nil)) }
       step { machine, now, actions in
         guard let number = machine.ping(now: now, into: &actions) else {
           return operation.finish(WebSocketLoad.notConnected)
@@ -124,6 +126,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
         machine.close(WebSocketClose(fitting: code, reason: reason), now: now, into: &actions)
       }
       operation.finish()
+      // Also bytes behind a message that waits are wanted from here on.
+      stream.resumeReceiving()
     }
   }
 
@@ -235,7 +239,10 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     refuseCalls(error)
     guard self.end == nil else { return }
     self.end = end
-    whenEnded()
+    // A program may keep the task, and with it this object.
+    compression = nil
+    assembler = WebSocketMessageAssembler(messageBytesMax: 0)
+    whenEnded.take()?()
   }
 
   private func close() {
@@ -304,8 +311,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   func sendingFailed(_ error: TransportError) {
     transportFailure = error
-    let failed = sends
+    let failed = sends + pings.map(\.operation)
     sends = []
+    pings = []
     for operation in failed { operation.finish(URLError(error, url: nil)) }
   }
 

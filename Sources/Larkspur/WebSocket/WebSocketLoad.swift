@@ -100,10 +100,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
 
   func interrupt(_ error: URLError) { connection?.interrupt(error) }
 
-  func ended(_ failure: (any Error)?) {
-    // Messages that came before the end can still be received.
-    gate.close(failure ?? Self.notConnected, keepsConnection: true)
-  }
+  func ended(_ failure: (any Error)?) { gate.close(failure ?? Self.notConnected) }
 
   // MARK: - Errors
 

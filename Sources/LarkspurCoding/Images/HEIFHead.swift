@@ -33,8 +33,9 @@ enum HEIFHead {
       guard let property = try property(index, in: bytes, ipco) else { throw .invalid }
       switch property.type {
       case ImageBytes.code("ispe"):
-        head.width = try bytes.big(at: property.start + 4, 4)
-        head.height = try bytes.big(at: property.start + 8, 4)
+        // Decoders differ in which of several sizes they take: the largest one counts.
+        head.width = max(head.width, try bytes.big(at: property.start + 4, 4))
+        head.height = max(head.height, try bytes.big(at: property.start + 8, 4))
       // Quarter turns anticlockwise.
       case ImageBytes.code("irot"):
         head.orientation.turnClockwise(by: 4 - (try bytes.big(at: property.start, 1) & 3))

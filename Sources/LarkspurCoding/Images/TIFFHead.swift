@@ -2,16 +2,18 @@
 enum TIFFHead {
   /// Reads the size and the orientation of the first image.
   static func read(_ bytes: borrowing ImageBytes) throws(ImageHeadError) -> ImageHead {
-    let fields = try fields(of: bytes, from: 0)
+    let fields = try fields(of: bytes, from: 0, to: .max)
     guard let width = fields.width, let height = fields.height else { throw .invalid }
     return ImageHead(.tiff, width: width, height: height, orientation: fields.orientation ?? ImageOrientation())
   }
 
-  /// Reads the orientation from a structure that begins at an offset.
+  /// Reads the orientation from a structure between two offsets.
   ///
   /// - Returns: The orientation, or `nil` if the structure has none, or none that is valid.
-  static func orientation(_ bytes: borrowing ImageBytes, from start: Int) throws(ImageHeadError) -> ImageOrientation? {
-    try fields(of: bytes, from: start).orientation
+  static func orientation(
+    _ bytes: borrowing ImageBytes, from start: Int, to end: Int = .max
+  ) throws(ImageHeadError) -> ImageOrientation? {
+    try fields(of: bytes, from: start, to: end).orientation
   }
 
   private struct Fields {
@@ -20,7 +22,9 @@ enum TIFFHead {
     var orientation: ImageOrientation?
   }
 
-  private static func fields(of bytes: borrowing ImageBytes, from start: Int) throws(ImageHeadError) -> Fields {
+  private static func fields(
+    of bytes: borrowing ImageBytes, from start: Int, to end: Int
+  ) throws(ImageHeadError) -> Fields {
     let isLittle: Bool
     switch try bytes.big(at: start, 4) {
     case 0x4949_2a00: isLittle = true
@@ -36,9 +40,8 @@ enum TIFFHead {
     var fields = Fields()
     for index in 0..<count {
       let entry = directory + 2 + 12 * index
+      guard entry + 12 <= end else { break }
       let tag = try number(bytes, at: entry, 2)
-      // Entries are in ascending order of their tags. Nothing after the orientation is needed.
-      guard tag <= 274 else { break }
       guard [256, 257, 274].contains(tag) else { continue }
       let value: Int
       switch try number(bytes, at: entry + 2, 2) {
@@ -48,8 +51,9 @@ enum TIFFHead {
       default: continue
       }
       switch tag {
-      case 256: fields.width = value
-      case 257: fields.height = value
+      // Decoders differ in which of several values they take: the largest one counts.
+      case 256: fields.width = max(fields.width ?? 0, value)
+      case 257: fields.height = max(fields.height ?? 0, value)
       default: fields.orientation = ImageOrientation(exif: value)
       }
     }

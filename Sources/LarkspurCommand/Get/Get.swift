@@ -20,7 +20,7 @@ struct Get {
     self.options = options
     self.loop = loop
     start = loop.kernel.now()
-    progress = TransferProgress(options.isVerbose ? VerboseLog(since: start) : nil)
+    progress = TransferProgress(isLogged: options.isVerbose)
   }
 
   private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
@@ -42,47 +42,65 @@ struct Get {
   }
 
   func run() async -> ExitStatus {
-    do throws(CommandFailure) {
-      let target = try RequestURL.parse(options.url)
-      let proxy = try ProxySetUp.proxy(options, to: target)
-      let plan = try GetRequest(options, to: target, through: proxy)
-      let form =
-        options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
-      let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
-      let output =
-        if options.session.resumes, let path = options.output {
-          try FileOutput(goingOnWith: path, deadline: deadline)
-        } else {
-          try FileOutput(path: options.output, deadline: deadline)
-        }
-      CaughtSignal.interruptCalls(at: deadline)
-      do throws(CommandFailure) {
-        let request = try plan.request(to: target, options, form: form, from: output.offset)
-        var settings = try SessionSetUp(options, for: target, usesTLSProxy: proxy?.kind == .https)
-        settings.jar = jar
-        if settings.usesTLS { TLSSetUp.warnOfKeyLog(options.tls) }
-        let transfer = SessionTransfer(settings, form: form)
-        let events = transfer.begin(request, configuration(settings))
-        do throws(CommandFailure) {
-          try await receive(events, of: transfer, to: output)
-        } catch {
-          await transfer.end(closingConnections: options.isVerbose)
-          throw error
-        }
-        await transfer.end(closingConnections: options.isVerbose)
-        try output.commit()
-      } catch {
-        output.abandon()
-        // The cookies that a server has set count, even if the transfer fails.
-        try? jar?.save(deadline: deadline)
-        throw error
+    // On the main thread, like all writing: signals and the deadline end a write that blocks. Not a child task, which
+    // a signal would cancel.
+    let logging = Task(executorPreference: loop) { @concurrent [progress, start] in
+      var log = VerboseLog(since: start)
+      for await entry in progress.entries {
+        // A signal ends a write that blocks; the next one would block again.
+        if CaughtSignal.pending != nil { return }
+        log.write(entry.event, at: entry.time)
       }
-      try jar?.save(deadline: deadline)
+    }
+    do throws(CommandFailure) {
+      try await load()
+      progress.endLog()
+      await logging.value
       return .success
     } catch {
+      progress.endLog()
+      await logging.value
       if let message = error.message { Console.complain(message) }
       return error.status
     }
+  }
+
+  private func load() async throws(CommandFailure) {
+    let target = try RequestURL.parse(options.url)
+    let proxy = try ProxySetUp.proxy(options, to: target)
+    let plan = try GetRequest(options, to: target, through: proxy)
+    let form =
+      options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
+    let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
+    let output =
+      if options.session.resumes, let path = options.output {
+        try FileOutput(goingOnWith: path, deadline: deadline)
+      } else {
+        try FileOutput(path: options.output, deadline: deadline)
+      }
+    CaughtSignal.interruptCalls(at: deadline)
+    do throws(CommandFailure) {
+      let request = try plan.request(to: target, options, form: form, from: output.offset)
+      var settings = try SessionSetUp(options, for: target, usesTLSProxy: proxy?.kind == .https)
+      settings.jar = jar
+      if settings.usesTLS { TLSSetUp.warnOfKeyLog(options.tls) }
+      let transfer = SessionTransfer(settings, form: form)
+      let events = transfer.begin(request, configuration(settings))
+      do throws(CommandFailure) {
+        try await receive(events, of: transfer, to: output)
+      } catch {
+        await transfer.end(closingConnections: options.isVerbose)
+        throw error
+      }
+      await transfer.end(closingConnections: options.isVerbose)
+      try output.commit()
+    } catch {
+      output.abandon()
+      // The cookies that a server has set count, even if the transfer fails.
+      try? jar?.save(deadline: deadline)
+      throw error
+    }
+    try jar?.save(deadline: deadline)
   }
 
   // MARK: - The response

@@ -12,7 +12,6 @@ final class TransferProgress: Sendable {
     /// The address of the connection that the latest request was sent on, or `nil` while another one is being opened.
     var address: SocketAddress?
     var head: [UInt8] = []
-    var log: VerboseLog?
 
     mutating func note(_ event: ConnectionEvent) {
       switch event {
@@ -39,18 +38,29 @@ final class TransferProgress: Sendable {
     }
   }
 
-  private let state: Mutex<State>
+  /// An event and its time.
+  typealias Entry = (event: ConnectionEvent, time: Deadline)
 
-  /// - Parameter log: The log of `-v`, or `nil` without `-v`.
-  init(_ log: VerboseLog?) { state = Mutex(State(log: log)) }
+  private let state = Mutex(State())
+  /// The events for the log of `-v`. Whoever writes the log may be held up: the session's thread is not.
+  let entries: AsyncStream<Entry>
+  private let continuation: AsyncStream<Entry>.Continuation
+  private let isLogged: Bool
+
+  /// - Parameter isLogged: Whether the events are logged.
+  init(isLogged: Bool) {
+    self.isLogged = isLogged
+    (entries, continuation) = AsyncStream.makeStream()
+  }
 
   /// Takes an event of the session's connections.
   func note(_ event: ConnectionEvent, at time: Deadline) {
-    state.withLock { state in
-      state.note(event)
-      state.log?.write(event, at: time)
-    }
+    state.withLock { $0.note(event) }
+    if isLogged { continuation.yield((event, time)) }
   }
+
+  /// Ends the events for the log.
+  func endLog() { continuation.finish() }
 
   /// The phase that the transfer is in.
   var phase: TransportError.Phase { state.withLock { $0.phase } }

@@ -238,7 +238,10 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
       loopBound.state.hasAnnouncedEnd = true
       loopBound.state.layers.endSending(to: channel)
       // The kernel may not have taken `close_notify` yet.
-      guard isAllSent else { return }
+      guard isAllSent else {
+        loopBound.state.owesDrained = true
+        return
+      }
     }
     loopBound.state.hasStoppedSending = true
     channel.closeSending()

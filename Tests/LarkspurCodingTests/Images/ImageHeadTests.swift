@@ -92,6 +92,34 @@ import Testing
     #expect(try Self.read(MadeImage.png(6, 4, chunks: [("eXIf", structure)])).orientation.exif == value)
   }
 
+  /// Only the first EXIF structure counts, and only what lies in its segment.
+  @Test func manyEXIFStructures() throws {
+    let (none, turned) = (MadeImage.exif(Array("XX*\0".utf8)), MadeImage.exif(MadeImage.orientation(6)))
+    #expect(try Self.read(MadeImage.jpeg(6, 4, before: none + turned)).orientation.exif == 1)
+    // The directory of the first segment lies in the second one.
+    let outside = MadeImage.exif(Array("II*\0".utf8) + MadeImage.little(8 + 10 + 8, 4))
+    #expect(try Self.read(MadeImage.jpeg(6, 4, before: outside + turned)).orientation.exif == 1)
+  }
+
+  /// Bytes between the segments of a JPEG are skipped, as decoders do: they hide no size.
+  @Test func bytesBetweenSegments() throws {
+    for garbage: [UInt8] in [[1], [0xff, 0], [0, 1, 2, 0xff, 0xff, 0]] {
+      #expect(throws: ImageHeadError.tooLarge(width: 60000, height: 60000)) {
+        try Self.read(MadeImage.jpeg(60000, 60000, before: garbage))
+      }
+    }
+  }
+
+  /// Of several sizes the largest one counts, in whatever order the entries are.
+  @Test func severalSizes() throws {
+    let tiff = MadeImage.tiff([(300, 3, 1), (256, 4, 60000), (257, 4, 60000), (256, 4, 1), (257, 4, 1)])
+    #expect(throws: ImageHeadError.tooLarge(width: 60000, height: 60000)) { try Self.read(tiff) }
+    let size = MadeImage.big(0, 4) + MadeImage.big(1, 4) + MadeImage.big(1, 4)
+    #expect(throws: ImageHeadError.tooLarge(width: 60000, height: 60000)) {
+      try Self.read(MadeImage.heif(60000, 60000, properties: [("ispe", size)]))
+    }
+  }
+
   /// An EXIF structure that is not valid leaves the image as it is.
   @Test(arguments: [
     MadeImage.orientation(0), MadeImage.orientation(9), MadeImage.orientation(65535), Array("II*\0".utf8), [],
@@ -149,7 +177,8 @@ import Testing
     let bytes: [[UInt8]] = [
       MadeImage.gif(0, 1), MadeImage.png(0, 1), MadeImage.bmp(-4, 1), MadeImage.bmp(4, 0), MadeImage.jpeg(0, 1),
       // A JPEG without a frame before the scan, and with a segment of an invalid length.
-      [0xff, 0xd8, 0xff, 0xda, 0, 2], [0xff, 0xd8, 0xff, 0xe0, 0, 0, 0, 0], [0xff, 0xd8, 0xff, 0xe0, 0, 2, 0, 0],
+      [0xff, 0xd8, 0xff, 0xda, 0, 2], [0xff, 0xd8, 0xff, 0xe0, 0, 0, 0, 0],
+      [0xff, 0xd8, 0xff, 0xe0, 0, 2, 0, 0xff, 0xd9],
       MadeImage.riff([("XXXX", [UInt8](repeating: 0, count: 30))]), MadeImage.tiff([(256, 3, 1)]),
       Array("BM".utf8) + [UInt8](repeating: 0xff, count: 40),
       MadeImage.png(1, 1).map { $0 == UInt8(ascii: "H") ? 0 : $0 },

@@ -81,7 +81,8 @@ import Testing
     #expect(connection.begun.isEmpty)
   }
 
-  @Test func aConnectionFinishesWhatItHasBegun() {
+  /// Once there is a connection, it answers all operations, also behind its end.
+  @Test func aConnectionAnswersAll() {
     open()
     let running = start()
     gate.close(Refused())
@@ -89,7 +90,10 @@ import Testing
     #expect(!running.isOver)
     finishAll(CancellationError())
     #expect(running.error is CancellationError)
-    #expect(start().error is Refused)
+    let late = start()
+    #expect(connection.begun.count == 2)
+    finishAll(Refused())
+    #expect(late.error is Refused)
   }
 
   @Test func aWaitIsCancelled() {

@@ -152,6 +152,41 @@ import Testing
     while session != nil || recorder != nil || task != nil { await Task.yield() }
   }
 
+  enum LiveKind: CaseIterable {
+    case closedSocket, cancelledSocket, closedStream, cancelledStream
+  }
+
+  /// The task of a live connection, its session and the delegate are deallocated, however the connection has ended.
+  @Test(arguments: LiveKind.allCases) func liveTasksAreLetGo(kind: LiveKind) async throws {
+    weak var session: URLSession?
+    weak var task: URLSessionTask?
+    do {
+      let strongSession = URLSession(configuration: .ephemeral)
+      session = strongSession
+      switch kind {
+      case .closedSocket, .cancelledSocket:
+        let url = try #require(URL(string: server.webSocketURL("/websocket/echo")))
+        let socket = strongSession.webSocketTask(with: url)
+        task = socket
+        socket.resume()
+        try await socket.send(.string("a"))
+        _ = try await socket.receive()
+        if kind == .closedSocket { socket.cancel(with: .normalClosure, reason: nil) } else { socket.cancel() }
+        await #expect(throws: (any Error).self) { _ = try await socket.receive() }
+      case .closedStream, .cancelledStream:
+        let stream = strongSession.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task = stream
+        stream.resume()
+        try await stream.write(Data("GET /get HTTP/1.1\r\n".utf8), timeout: 0)
+        stream.closeWrite()
+        if kind == .closedStream { stream.closeRead() } else { stream.cancel() }
+        await #expect(throws: (any Error).self) { try await stream.write(Data([1]), timeout: 0) }
+      }
+      strongSession.finishTasksAndInvalidate()
+    }
+    while session != nil || task != nil { await Task.yield() }
+  }
+
   @Test func aSessionWithoutADelegateGoesByItself() async throws {
     weak var session: URLSession?
     do {

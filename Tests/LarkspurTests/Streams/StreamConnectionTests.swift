@@ -123,4 +123,37 @@ import Testing
     #expect(peer.received == [1, 2, 3])
     close()
   }
+
+  /// The kernel takes bytes again in the tick in which the time of a write is up: its rest is sent once.
+  @Test func aWriteTimesOutAsTheKernelTakesBytes() {
+    peer.setSendRoom(1)
+    let first = start(.write(Data([1, 2, 3])), timeout: 1)
+    let second = start(.write(Data([4])))
+    peer.setSendRoom(.max)
+    world.advance(by: .seconds(2))
+    settle()
+    #expect(code(first.error) == .timedOut && second.value != nil)
+    #expect(peer.received == [1, 2, 3, 4])
+    close()
+  }
+
+  /// A write behind `closeWrite` fails, also if bytes are received meanwhile.
+  @Test func aWriteBehindTheClose() {
+    let reading = read(1)
+    let gate = gate
+    let calls: [StreamOperation.Kind] = [.write(Data([1])), .closeWrite, .write(Data([2]))]
+    peer.send([9])
+    let running = calls.map { kind in
+      world.start {
+        let operation = StreamOperation(kind, through: gate)
+        try await operation.run()
+        return operation
+      }
+    }
+    settle()
+    #expect(reading.value?.data == Data([9]))
+    #expect(running[0].value != nil && running[1].value != nil && running[2].error != nil)
+    #expect(peer.received == [1])
+    close()
+  }
 }

@@ -67,6 +67,27 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// Once bytes cannot leave, pings fail as well, and the end is found although a message waits for its `receive`.
+  @Test func aBrokenConnectionBehindAMessage() throws {
+    let connection = try open()
+    peer.send(Self.first)
+    settle()
+    let waiting = start(.ping)
+    peer.willFailToSend(.brokenPipe)
+    #expect(start(.send(.string("a"))).error is URLError)
+    #expect(waiting.error is URLError && start(.ping).error is URLError)
+    peer.close()
+    settle()
+    #expect(connection.end == nil)
+    _ = start(.close(1000, reason: []))
+    guard case .failed(.endedWithoutClose, .some)? = connection.end else {
+      Issue.record("the conversation continues")
+      return
+    }
+    #expect(text(start(.receive)) == "a")
+    #expect(world.leftovers == [])
+  }
+
   /// The server's Close is read although messages have not been received: the conversation does not wait for its time
   /// limit.
   @Test func aCloseBehindMessagesThatNobodyReceives() throws {
