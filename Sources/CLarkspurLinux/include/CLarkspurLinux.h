@@ -486,6 +486,15 @@ static inline long larkspur_mode_in_folder(int folder, const char *name) {
   return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? (long)status.st_mode : -1;
 }
 
+// Reads the numbers of the entry's file system and of the entry in it. Returns 0, or -1 with errno.
+static inline int larkspur_identity_in_folder(int folder, const char *name, uint64_t *device, uint64_t *number) {
+  struct stat status;
+  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  *device = (uint64_t)status.st_dev;
+  *number = (uint64_t)status.st_ino;
+  return 0;
+}
+
 // Renames an entry that is not a directory. Fails with EEXIST if the new name is in use.
 static inline int larkspur_move_new(int folder, const char *name, int target, const char *new_name) {
   const unsigned no_replace = 1;  // RENAME_NOREPLACE, which glibc declares only under _GNU_SOURCE

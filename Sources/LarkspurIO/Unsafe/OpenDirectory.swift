@@ -14,6 +14,14 @@ public final class OpenDirectory: Sendable {
     case other
   }
 
+  /// Distinguishes an entry from all others that exist at the same time. Renaming does not change the identity.
+  public struct Identity: Hashable, Sendable {
+    /// The number of the file system (`st_dev`).
+    let device: UInt64
+    /// The number of the entry in the file system (`st_ino`).
+    let number: UInt64
+  }
+
   private let descriptor: OpenFile
 
   private init(_ descriptor: OpenFile) { self.descriptor = descriptor }
@@ -70,6 +78,16 @@ public final class OpenDirectory: Sendable {
     case 0o120000: .symbolicLink
     default: .other
     }
+  }
+
+  /// The identity of an entry.
+  ///
+  /// - Throws: `noSuchFile` if there is no such entry.
+  public func identity(_ name: String) throws(Errno) -> Identity {
+    var (device, number): (UInt64, UInt64) = (0, 0)
+    // Safe: the call reads a NUL-terminated copy of the name, and writes one value to each variable.
+    guard unsafe larkspur_identity_in_folder(descriptor.number, name, &device, &number) == 0 else { throw .current }
+    return Identity(device: device, number: number)
   }
 
   /// Moves an entry to another directory on the same file system.

@@ -4,15 +4,19 @@ import LarkspurIO
 /// The destination of an extraction: makes directories, files and links in it, and undoes all of that after an error.
 ///
 /// Every step goes from one open directory to the next by a single name, and follows no symbolic link. A file is written
-/// in a private directory beside its place, `.ziparchive-…`, and moved to its place when it is complete. A file that is
-/// replaced waits in that directory until the end. A process that is killed leaves the directory behind.
+/// in a private directory of the destination, `.ziparchive-…`, and moved to its place when it is complete. A file that is
+/// replaced waits in that directory until the end. A process that is killed leaves the directory behind. Other programs
+/// and other extractions may write in the destination meanwhile: what they make is not undone.
 final class DestinationTree {
   private enum Change {
     case madeDirectory([String])
-    case madeEntry([String])
-    /// An entry was replaced; the old one is in the staging directory.
-    case replaced([String], backup: String)
+    case madeEntry([String], OpenDirectory.Identity)
+    /// An entry was moved to the staging directory, to be replaced.
+    case movedAway([String], backup: String)
   }
+
+  /// Maximum number of attempts to replace an entry. Another extraction can take the place after each.
+  private static let attemptMax = 16
 
   /// The absolute path without symbolic links.
   let path: [String]
@@ -94,37 +98,54 @@ final class DestinationTree {
     staged.remove(name)
   }
 
-  /// Makes a symbolic link, and replaces a file or link at its place.
-  func placeLink(to target: String, at path: [String]) throws {
+  /// Makes a symbolic link.
+  ///
+  /// - Parameter isReplacing: Whether to replace a file or link at its place.
+  /// - Returns: `false` if an entry is there and `isReplacing` is `false`.
+  func placeLink(to target: String, at path: [String], isReplacing: Bool) throws -> Bool {
     let name = makeName()
     do throws(Errno) {
       try stagingDirectory().makeLink(name, to: target)
     } catch {
       throw failure(path, error)
     }
-    try place(name, at: path)
+    return try place(name, at: path, isReplacing: isReplacing)
   }
 
-  /// Moves a staged file or link to its place, and replaces a file or link there.
-  func place(_ source: String, at path: [String]) throws {
-    guard let name = path.last else { return }
+  /// Moves a staged file or link to its place.
+  ///
+  /// - Parameter isReplacing: Whether to replace a file or link there.
+  /// - Returns: `false` if an entry is there and `isReplacing` is `false`. The staged file or link is removed then.
+  func place(_ source: String, at path: [String], isReplacing: Bool) throws -> Bool {
+    guard let name = path.last else { return false }
     do throws(Errno) {
       guard let parent = try open(path.dropLast(), isMaking: true) else { throw Errno.noSuchFile }
       let directory = try stagingDirectory()
-      do throws(Errno) {
-        try directory.move(source, to: parent, as: name, isReplacing: false)
-        staged.remove(source)
-        changes.append(.madeEntry(path))
-        return
-      } catch {
-        guard error == .fileExists else { throw error }
+      let identity = try directory.identity(source)
+      for _ in 0..<Self.attemptMax {
+        do throws(Errno) {
+          try directory.move(source, to: parent, as: name, isReplacing: false)
+          staged.remove(source)
+          changes.append(.madeEntry(path, identity))
+          return true
+        } catch {
+          guard error == .fileExists else { throw error }
+        }
+        if !isReplacing {
+          discard(source)
+          return false
+        }
+        if try parent.kind(name) == .directory { throw Errno.isDirectory }
+        let backup = makeName()
+        do throws(Errno) {
+          try parent.move(name, to: directory, as: backup, isReplacing: false)
+          changes.append(.movedAway(path, backup: backup))
+        } catch {
+          // Another extraction has moved the entry away.
+          guard error == .noSuchFile else { throw error }
+        }
       }
-      if try parent.kind(name) == .directory { throw Errno.isDirectory }
-      let backup = makeName()
-      try parent.move(name, to: directory, as: backup, isReplacing: false)
-      changes.append(.replaced(path, backup: backup))
-      try directory.move(source, to: parent, as: name, isReplacing: false)
-      staged.remove(source)
+      throw Errno.fileExists
     } catch {
       throw failure(path, error)
     }
@@ -146,24 +167,50 @@ final class DestinationTree {
     chain = []
   }
 
-  /// Undoes everything, as far as the file system permits.
-  func rollBack() {
+  /// Undoes everything, as far as the file system permits. A replaced file that cannot be put back stays in the staging
+  /// directory.
+  ///
+  /// - Returns: The error to throw: the cause, or, if files could not be put back, an error that names them and the
+  ///   directory, with the cause as its underlying error.
+  func rollBack(after cause: any Error) -> any Error {
+    var kept: [(backup: String, path: [String])] = []
     for change in changes.reversed() {
       switch change {
       case .madeDirectory(let path): try? open(path.dropLast(), isMaking: false)?.removeDirectory(path.last ?? "")
-      case .madeEntry(let path): try? open(path.dropLast(), isMaking: false)?.removeFile(path.last ?? "")
-      case .replaced(let path, let backup):
-        guard let parent = try? open(path.dropLast(), isMaking: false) else { continue }
-        try? staging?.directory.move(backup, to: parent, as: path.last ?? "", isReplacing: true)
+      case .madeEntry(let path, let identity):
+        guard let name = path.last, let parent = try? open(path.dropLast(), isMaking: false),
+          (try? parent.identity(name)) == identity
+        else { continue }
+        try? parent.removeFile(name)
+      case .movedAway(let path, let backup):
+        if (try? putBack(backup, at: path)) != nil { continue }
+        staged.remove(backup)
+        kept.append((backup, path))
       }
     }
+    let directory = "/" + (path + [staging?.name ?? ""]).joined(separator: "/")
     changes = []
     chain = []
     removeStaging()
     Self.remove(missing)
+    if kept.isEmpty { return cause }
+    let listMax = 10
+    let list = kept.prefix(listMax).map { "\($0.path.joined(separator: "/")) is \($0.backup)" }
+      .joined(separator: ", ")
+    return SSZipArchiveErrorCode.failedToWriteFile.error(
+      "The extraction failed, and files that it had replaced could not be put back. They are in \(directory): "
+        + list + (kept.count > listMax ? " and so on." : "."),
+      underlying: (cause as? ArchiveRefusal)?.error ?? cause)
   }
 
-  /// Removes the staging directory.
+  private func putBack(_ backup: String, at path: [String]) throws(Errno) {
+    guard let name = path.last, let staging, let parent = try open(path.dropLast(), isMaking: false) else {
+      throw .noSuchFile
+    }
+    try staging.directory.move(backup, to: parent, as: name, isReplacing: false)
+  }
+
+  /// Removes the staging directory, unless files have to stay in it.
   private func removeStaging() {
     guard let staging else { return }
     for name in staged { try? staging.directory.removeFile(name) }
@@ -209,12 +256,22 @@ final class DestinationTree {
       } catch {
         guard error == .noSuchFile else { throw error }
         guard isMaking else { return nil }
-        try parent.makeDirectory(name)
-        changes.append(.madeDirectory(Array(path[...index])))
+        if try make(name, in: parent) { changes.append(.madeDirectory(Array(path[...index]))) }
         chain.append((name, try parent.directory(name)))
       }
     }
     return chain.last?.directory ?? root
+  }
+
+  /// - Returns: `false` if another extraction has made the directory.
+  private func make(_ name: String, in parent: OpenDirectory) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try parent.makeDirectory(name)
+      return true
+    } catch {
+      guard error == .fileExists else { throw error }
+      return false
+    }
   }
 
   private func failure(_ path: [String], _ error: Errno) -> NSError {

@@ -54,8 +54,7 @@ final class Extraction {
       do {
         try extraction.extract(contents, below: [], level: options.nestedLevel, events)
       } catch {
-        extraction.destination.rollBack()
-        throw error
+        throw extraction.destination.rollBack(after: error)
       }
       extraction.destination.finish(options.preservesAttributes ? extraction.directories : [])
     } catch let refusal as ArchiveRefusal {
@@ -141,8 +140,7 @@ final class Extraction {
           throw ArchiveRefusal(.linkLeavesDestination, entry.name)
         }
       }
-      try destination.placeLink(to: text, at: path)
-      return true
+      return try destination.placeLink(to: text, at: path, isReplacing: options.overwrites)
     }
     let (file, staged) = try destination.stageFile()
     try read(entry, record, reader) { piece in
@@ -157,8 +155,7 @@ final class Extraction {
       return true
     }
     setAttributes(of: file, record)
-    try destination.place(staged, at: path)
-    return true
+    return try destination.place(staged, at: path, isReplacing: options.overwrites)
   }
 
   /// Reads the contents of an entry, and checks their size. libzip checks the checksum.

@@ -53,6 +53,20 @@ import Testing
     }
   }
 
+  @Test func identities() throws {
+    try withDirectory { directory in
+      try directory.makeFile("a").write("a")
+      try directory.makeFile("b").write("b")
+      try directory.makeLink("l", to: "a")
+      let identity = try directory.identity("a")
+      #expect(try directory.identity("b") != identity)
+      #expect(try directory.identity("l") != identity)
+      #expect(throws: Errno.noSuchFile) { try directory.identity("none") }
+      try directory.move("a", to: directory, as: "c", isReplacing: false)
+      #expect(try directory.identity("c") == identity)
+    }
+  }
+
   @Test func attributes() throws {
     try withDirectory { directory in
       let file = try directory.makeFile("f")
