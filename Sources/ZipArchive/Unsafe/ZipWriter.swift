@@ -19,10 +19,18 @@ final class ZipWriter {
     var password: String?
     /// AES with a key of 256 bits, or else ZipCrypto.
     var usesAES = true
+
+    /// libzip's number of the encryption, or `nil` for none.
+    fileprivate var encryption: UInt16? {
+      guard let password, !password.isEmpty else { return nil }
+      return UInt16(usesAES ? ZIP_EM_AES_256 : ZIP_EM_TRAD_PKWARE)
+    }
   }
 
   // Safe: the archive is open until `close` or `deinit`, which sets this to `nil`.
   private var archive: OpaquePointer?
+  /// Whether the archive has an entry that is not as the caller wants it. Such an archive must not be written.
+  private(set) var hasFailed = false
   /// The number of files that are open for `close`.
   private var descriptorCount = 0
   /// Maximum number of files that are kept open. Others are opened again in `close`, one at a time.
@@ -42,15 +50,19 @@ final class ZipWriter {
     if let archive = unsafe archive { unsafe zip_discard(archive) }
   }
 
+  /// The number of entries, in time in proportion to it.
   var entryCount: Int {
     // Safe: the archive is open.
     guard let archive = unsafe archive else { return 0 }
-    return unsafe Int(clamping: zip_get_num_entries(archive, 0))
+    let count = unsafe max(zip_get_num_entries(archive, 0), 0)
+    // Deleted entries count for libzip, and have no name.
+    return (0..<count).count { unsafe zip_get_name(archive, UInt64($0), UInt32(ZIP_FL_ENC_RAW)) != nil }
   }
 
   /// Adds bytes, which libzip copies.
   func add(_ bytes: Span<UInt8>, named name: String, _ attributes: Attributes) throws(ZipFailure) {
     guard let archive = unsafe archive else { throw Self.isClosed }
+    try Self.check(attributes)
     // Safe: the bytes are lent for the call, which copies them.
     let source = unsafe bytes.withUnsafeBufferPointer { bytes in
       unsafe larkspur_zip_source_copy(archive, bytes.baseAddress, UInt64(clamping: bytes.count))
@@ -61,6 +73,7 @@ final class ZipWriter {
   /// Adds a file. Up to 128 files stay open, and may be removed before `close`; others must stay.
   func add(_ file: OpenFile, at path: String, named name: String, _ attributes: Attributes) throws {
     guard let archive = unsafe archive else { throw Self.isClosed }
+    try Self.check(attributes)
     if descriptorCount < Self.descriptorMax, let descriptor = try? file.duplicatedDescriptor() {
       // Safe: the source owns the descriptor.
       let source = unsafe larkspur_zip_source_descriptor(archive, descriptor)
@@ -79,7 +92,23 @@ final class ZipWriter {
     // Safe: libzip copies the name. A slash at the end of the name is added if it is missing.
     let index = unsafe zip_dir_add(archive, name, UInt32(ZIP_FL_ENC_UTF_8))
     guard index >= 0 else { throw failure() }
-    try finish(UInt64(index), attributes)
+    do throws(ZipFailure) {
+      try finish(UInt64(index), attributes)
+    } catch {
+      hasFailed = true
+      throw error
+    }
+  }
+
+  /// Checks what can be checked before libzip replaces an entry of the name.
+  private static func check(_ attributes: Attributes) throws(ZipFailure) {
+    guard -1...9 ~= attributes.compressionLevel else {
+      throw ZipFailure(.other, "The compression level is not in -1...9.")
+    }
+    guard let encryption = attributes.encryption else { return }
+    guard zip_encryption_method_supported(encryption, 1) != 0 else {
+      throw ZipFailure(.other, "libzip does not support the encryption.")
+    }
   }
 
   @unsafe
@@ -96,30 +125,30 @@ final class ZipWriter {
       try setCoding(UInt64(index), attributes)
       try finish(UInt64(index), attributes)
     } catch {
-      // Safe: the archive is open.
-      _ = unsafe zip_delete(archive, UInt64(index))
+      // The entry may have replaced another one, and libzip cannot undo that for one entry.
+      hasFailed = true
       throw error
     }
   }
 
   private func setCoding(_ index: UInt64, _ attributes: Attributes) throws(ZipFailure) {
-    guard let archive = unsafe archive, -1...9 ~= attributes.compressionLevel else {
-      throw ZipFailure(.other, "The compression level is not in -1...9.")
-    }
+    // Safe: the archive is open, and libzip copies the password.
+    guard let archive = unsafe archive else { throw Self.isClosed }
     let method = attributes.compressionLevel == 0 ? ZIP_CM_STORE : ZIP_CM_DEFLATE
-    // Safe: the archive is open, and libzip copies the password. Level 0 of libzip is the default.
+    // Level 0 of libzip is the default.
     guard
       unsafe zip_set_file_compression(archive, index, method, UInt32(max(attributes.compressionLevel, 0))) == 0
     else { throw failure() }
-    guard let password = attributes.password, !password.isEmpty else { return }
-    let encryption = UInt16(attributes.usesAES ? ZIP_EM_AES_256 : ZIP_EM_TRAD_PKWARE)
+    // An entry that replaces an encrypted one keeps the encryption of that one, unless told otherwise.
+    let encryption = attributes.encryption ?? UInt16(ZIP_EM_NONE)
+    let password = attributes.encryption == nil ? nil : attributes.password
     guard unsafe zip_file_set_encryption(archive, index, encryption, password) == 0 else { throw failure() }
   }
 
   private func finish(_ index: UInt64, _ attributes: Attributes) throws(ZipFailure) {
+    // Safe: the archive is open.
     guard let archive = unsafe archive else { throw Self.isClosed }
     let seconds = attributes.modified.isFinite ? min(max(attributes.modified, 0), 0xFFFF_FFFF) : 0
-    // Safe: the archive is open.
     guard
       unsafe zip_file_set_external_attributes(
         archive, index, 0, UInt8(ZIP_OPSYS_UNIX), attributes.mode << 16) == 0,

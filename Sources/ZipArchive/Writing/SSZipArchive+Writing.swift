@@ -130,14 +130,15 @@ extension SSZipArchive {
 
   /// Compresses the entries, and writes the archive.
   ///
-  /// - Returns: `false` if a file could not be read, the archive could not be written, or the object is not open. A file
-  ///   at the path is as it was then.
+  /// - Returns: `false` if a file could not be read, the archive could not be written, or the object is not open, or if
+  ///   libzip refused the attributes of an entry that it had added. A file at the path is as it was then.
   @discardableResult
   public func close() -> Bool { close(nil) }
 
   func close(_ progressHandler: ZipProgressHandler?) -> Bool {
     guard let writer else { return false }
     self.writer = nil
+    if writer.hasFailed { return false }
     let total = UInt(clamping: writer.entryCount)
     // libzip writes no archive without entries. This is the end record of an empty one (APPNOTE.TXT 4.3.16).
     if total == 0 {

@@ -66,6 +66,46 @@ import ZipArchive
     #expect(!SSZipArchive(path: room.path("text")).openForAppending())
   }
 
+  /// An entry that is refused does not take away the one of its name.
+  @Test func refusedReplacements() throws {
+    let room = try Room()
+    try room.write("a", "new")
+    let path = try room.write("made.zip", ArchiveBytes(ArchiveBytes.Entry("a", "old")).data)
+    let archive = SSZipArchive(path: path)
+    #expect(archive.openForAppending())
+    for level in [-2, 10] as [Int32] {
+      #expect(
+        !archive.writeFile(
+          atPath: room.path("a"), withFileName: "a", compressionLevel: level, password: nil, aes: true))
+      #expect(!archive.write(Data("new".utf8), filename: "a", compressionLevel: level, password: "p", aes: false))
+    }
+    #expect(archive.close())
+    #expect(extract(path, in: room) == nil)
+    #expect(room.text("out/a") == "old")
+    // A new archive without entries is an empty archive.
+    let empty = SSZipArchive(path: path)
+    #expect(empty.open())
+    #expect(!empty.write(Data("new".utf8), filename: "a", compressionLevel: 10, password: nil, aes: true))
+    #expect(empty.close())
+    #expect(SSZipArchive.payloadSizeForArchive(atPath: path, error: nil) == 0)
+    #expect(room.names("") == ["a", "made.zip", "out", "out/a"])
+  }
+
+  /// An entry without a password replaces an encrypted one, and the other way round.
+  @Test func replacedEncryption() throws {
+    let room = try Room()
+    let path = room.path("made.zip")
+    for password in ["p", nil, "q"] {
+      let archive = SSZipArchive(path: path)
+      #expect(archive.openForAppending())
+      #expect(archive.write(Data("text".utf8), filename: "a", withPassword: password))
+      #expect(archive.close())
+      #expect(SSZipArchive.isFilePasswordProtected(atPath: path) == (password != nil))
+      #expect(extract(path, in: room, password: password) == nil)
+      #expect(room.text("out/a") == "text")
+    }
+  }
+
   /// A file that goes before `close()` is still in the archive.
   @Test func filesMayGo() throws {
     let room = try Room()
