@@ -187,7 +187,8 @@ let package = Package(
         "AFNetworking", "AFNetworkingXML", "Larkspur", "LarkspurTestServer", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
-    .testTarget(name: "ZipArchiveTests", dependencies: ["ZipArchive", "TestKit"], swiftSettings: testSettings),
+    .testTarget(
+      name: "ZipArchiveTests", dependencies: ["CAllocations", "ZipArchive", "TestKit"], swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurCommandTests",

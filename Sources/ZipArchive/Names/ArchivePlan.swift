@@ -33,17 +33,26 @@ package struct ArchivePlan: Sendable {
   }
 }
 
-/// The names that are in use, with the directories above them.
+/// The names that are in use, with the directories above them, as a tree: each name is stored once, and time and memory
+/// are in proportion to the bytes of the names.
 private struct NameTable {
-  private enum Key: Hashable {
+  private enum Name: Hashable {
     /// Equal for names that are equal without regard to case and to Unicode normalization, because strings that are
     /// canonically equivalent are equal.
     case folded(String)
     case exact([UInt8])
   }
 
+  private struct Key: Hashable {
+    /// The number of the directory. 0 is the destination.
+    var parent: Int
+    var name: Name
+  }
+
   private struct Use {
-    var path: [UInt8]
+    /// Different for each use, from 1.
+    var number: Int
+    var name: String
     var isDirectory: Bool
   }
 
@@ -51,38 +60,38 @@ private struct NameTable {
   /// A name of a few hundred bytes can need a hundred directories.
   private let countMax: Int
   private var uses: [Key: Use] = [:]
-  private var latestParent: ArraySlice<String> = []
+  /// The directories on the way to the latest entry.
+  private var chain: [(name: String, number: Int)] = []
 
   init(_ limits: SSZipArchiveLimits) {
     (permitsSimilarNames, countMax) = (limits.permitsSimilarNames, limits.entryCountMax)
   }
 
   mutating func add(_ components: [String], isDirectory: Bool, named name: String) throws(ArchiveRefusal) {
-    if components.isEmpty { return }
-    let parent = components.dropLast()
-    if !(parent.count == latestParent.count && zip(parent, latestParent).allSatisfy { $0.utf8.elementsEqual($1.utf8) })
-    {
-      for count in 1..<max(components.count, 1) {
-        try use(components.prefix(count), isDirectory: true, named: name)
-      }
-      latestParent = parent
-    }
-    try use(components[...], isDirectory: isDirectory, named: name)
+    guard let last = components.last else { return }
+    let parents = components.dropLast()
+    let common = zip(chain, parents).prefix { $0.name.utf8.elementsEqual($1.utf8) }.count
+    chain.removeSubrange(common...)
+    for part in parents.dropFirst(common) { chain.append((part, try use(part, isDirectory: true, named: name))) }
+    _ = try use(last, isDirectory: isDirectory, named: name)
   }
 
-  private mutating func use(
-    _ components: ArraySlice<String>, isDirectory: Bool, named name: String
-  ) throws(ArchiveRefusal) {
-    let path = components.joined(separator: "/")
-    let bytes = Array(path.utf8)
+  /// - Parameter part: A name in the last directory of `chain`.
+  /// - Returns: The number of the use.
+  private mutating func use(_ part: String, isDirectory: Bool, named name: String) throws(ArchiveRefusal) -> Int {
     // Upper case first: the upper case of `ß` is `SS`.
-    let key: Key = permitsSimilarNames ? .exact(bytes) : .folded(path.uppercased().lowercased())
+    let found: Name = permitsSimilarNames ? .exact(Array(part.utf8)) : .folded(part.uppercased().lowercased())
+    let key = Key(parent: chain.last?.number ?? 0, name: found)
     guard let use = uses[key] else {
       if uses.count >= countMax { throw ArchiveRefusal(.tooManyEntries) }
-      uses[key] = Use(path: bytes, isDirectory: isDirectory)
-      return
+      let number = uses.count + 1
+      uses[key] = Use(number: number, name: part, isDirectory: isDirectory)
+      return number
     }
-    guard use.isDirectory, isDirectory, use.path == bytes else { throw ArchiveRefusal(.conflictingNames, name) }
+    guard use.isDirectory, isDirectory, use.name.utf8.elementsEqual(part.utf8) else {
+      throw ArchiveRefusal(.conflictingNames, name)
+    }
+    return use.number
   }
 }
 

@@ -1,3 +1,4 @@
+import CAllocations
 import Testing
 
 @testable import ZipArchive
@@ -72,6 +73,36 @@ import Testing
     #expect(reason(plan([record("a/b/c/d/e/f/g/h")])) == .tooManyEntries)
     #expect(reason(plan([record("a/b/c"), record("a/b/d"), record("e/f")])) == nil)
     #expect(reason(plan([record("a/b/c"), record("d/e/f"), record("g"), record("h")])) == .tooManyEntries)
+  }
+
+  /// Similar names are found below different parents, and equal names below different parents do not conflict.
+  @Test func parents() {
+    #expect(reason(plan(["a/x/y", "b/x/y", "a/x/z"].map { record($0) })) == nil)
+    #expect(reason(plan(["a/x/y", "b/x/y", "a/x/Y"].map { record($0) })) == .conflictingNames)
+    #expect(reason(plan(["a/x/y", "b/c", "a/X/z"].map { record($0) })) == .conflictingNames)
+    #expect(reason(plan(["a/b", "ab"].map { record($0) })) == nil)
+  }
+
+  /// Entries that alternate between deep directories cost no more than their own names do: twice the depth costs twice
+  /// the work, and not four times.
+  @Test func deepDirectories() throws {
+    let (half, whole) = (try allocations(depth: 49), try allocations(depth: 98))
+    #expect(2 * whole < 5 * half || !larkspur_allocations_are_counted(), "\(half) and \(whole)")
+  }
+
+  /// The number of allocations for the plan of many entries in two directories.
+  private func allocations(depth: Int) throws -> UInt64 {
+    let parents = ["a", "b"].map { top in top + String(repeating: "/d", count: depth) }
+    let records = (0..<500).map { record("\(parents[$0 % 2])/\($0)") }
+    var limits = SSZipArchiveLimits()
+    limits.entryCountMax = 2 * (depth + 1) + 500
+    let before = larkspur_allocations()
+    let plan = try ArchivePlan(records, archiveSize: 1 << 40, limits)
+    let count = larkspur_allocations() - before
+    #expect(plan.entries.count == 500)
+    limits.entryCountMax -= 1
+    #expect(throws: ArchiveRefusal(.tooManyEntries)) { try ArchivePlan(records, archiveSize: 1 << 40, limits) }
+    return count
   }
 
   @Test func overlaps() {
