@@ -28,10 +28,11 @@ package struct EntryRecord: Hashable, Sendable {
 
   /// `st_mode` without the type, or `nil` if the archive has none.
   ///
-  /// Never has the bits for setuid, setgid and sticky.
+  /// Never has the bits for setuid, setgid and sticky, or those with which the group and others may write: an archive
+  /// must not give more rights than a usual umask (022) does.
   package var permissions: UInt32? {
     let mode = attributes >> 16
-    return mode == 0 ? nil : mode & 0o777
+    return mode == 0 ? nil : mode & 0o755
   }
 
   /// Determines the kind from the file type in `st_mode`, and from the separator at the end of the name.

@@ -115,7 +115,8 @@ import Testing
 
   @Test func permissions() {
     #expect(record("a", mode: 0o104755).permissions == 0o755)
-    #expect(record("a", mode: 0o102777).permissions == 0o777)
+    #expect(record("a", mode: 0o102777).permissions == 0o755)
+    #expect(record("a", mode: 0o100662).permissions == 0o640)
     #expect(record("a", mode: 0).permissions == nil)
   }
 

@@ -98,6 +98,17 @@ import ZipArchive
     #expect(mode & 0o111 == 0)
   }
 
+  /// The group and others cannot write, whatever the archive says.
+  @Test func permissionsOfOthers() throws {
+    let room = try Room()
+    let archive = ArchiveBytes(
+      Entry("d/", "", mode: 0o040777), Entry("f", "", mode: 0o100666), Entry("run", "", mode: 0o100777))
+    #expect(try extract(archive, in: room) == nil)
+    #expect(try room.permissions("out/d") == 0o755)
+    #expect(try room.permissions("out/f") == 0o644)
+    #expect(try room.permissions("out/run") == 0o755)
+  }
+
   @Test func nestedArchives() throws {
     let room = try Room()
     var inner = Entry("sub/inner.ZIP")
