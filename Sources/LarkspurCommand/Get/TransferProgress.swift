@@ -42,7 +42,7 @@ final class TransferProgress: Sendable {
   typealias Entry = (event: ConnectionEvent, time: Deadline)
 
   private let state = Mutex(State())
-  /// The events for the log of `-v`. Whoever writes the log may be held up: the session's thread is not.
+  /// The events for the log of `-v`. A blocked output holds up the log, and not the thread of the session.
   let entries: AsyncStream<Entry>
   private let continuation: AsyncStream<Entry>.Continuation
   private let isLogged: Bool
