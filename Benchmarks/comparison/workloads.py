@@ -40,7 +40,6 @@ class Workload:
     # The two run lengths whose difference gives instructions and system calls for each request.
     counted_requests: tuple[int, int]
     lifetime: Lifetime = Lifetime.KEPT
-    protocol: Protocol = Protocol.HTTP
     trust: "Trust | None" = None
     warms_up: bool = True
     # Whether one request moves so much that its cost is given for each gigabyte.
@@ -56,6 +55,7 @@ class Workload:
     # Whether to count instructions. Those of whole downloads or of many connections tell no more than those of one
     # request.
     counts_instructions: bool = False
+    protocol: Protocol = Protocol.HTTP
 
     @property
     def body_bytes(self) -> int:
