@@ -27,7 +27,7 @@ struct LoadClock {
     totalMax = total
   }
 
-  /// A time in nanoseconds, which costs nothing to add, or the largest number if there is no limit.
+  /// A time in nanoseconds, or the largest number if there is no limit. Performance: numbers are cheaper to add.
   static func nanoseconds(_ time: Duration?) -> UInt64 { time?.wholeNanoseconds ?? .max }
 
   fileprivate var isRunning: Bool { isStarted && pausedAt == nil }
@@ -111,7 +111,7 @@ extension TimedLoad {
     clocks.update(self)
   }
 
-  /// Stops the idle time, because there is no network, and no byte is waited for.
+  /// Stops the idle time, because no byte is waited for: there is no network, or a live connection may be idle.
   func stopIdleTime() {
     clock.setCountsIdleTime(false, at: now)
     clocks.update(self)

@@ -56,7 +56,7 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
 
   func complete() {
     switch task.output {
-    // No call goes to the delegate queue: a caller awaits the result.
+    // A caller awaits the result: it resumes without the delegate queue.
     case .dataResult, .fileResult, .bytes: notify()
     case .delegate where isForAnyThread: notify()
     case .delegate, .dataHandler, .fileHandler: notifyOnQueue()

@@ -162,7 +162,7 @@ extension Transfer {
   }
 
   private func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
-    // A later request without a body is noted too, once a stream may have been read.
+    // Once there is an `upload`, it notes requests without a body as well: an earlier one may have read a stream.
     if uploadIfAny == nil, case .request = source, case .none = request.own.body { return UploadBody() }
     return try upload.knownBody(of: request)
   }
@@ -217,7 +217,7 @@ extension Transfer {
       && (load.body?.isLittle ?? true)
   }
 
-  /// The request has been sent. An observer has been told of it.
+  /// The request has been sent. If it has an observer, that has been notified.
   private func sent(_ request: PoolRequest) {
     if request.observer == nil { uploadIfAny?.allSent() }
   }

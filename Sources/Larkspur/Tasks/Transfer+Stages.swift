@@ -49,7 +49,7 @@ extension Transfer {
     case drain
     case redirection(HTTPURLResponse, URLRequest)
     case credential(HTTPURLResponse)
-    /// The delegate's word on the response, or a file.
+    /// The delegate's disposition of the response, or a file.
     case beginning(HTTPURLResponse, length: Int64)
     case content
     case storing(CacheStoring)
@@ -142,7 +142,7 @@ extension Transfer {
       isStarting = false
       engine.startingCount -= 1
     }
-    // From here on the load may call its delegate.
+    // Makes the task, if there is none: from here on the load may call its delegate.
     _ = task
     do throws(URLError) {
       if let loadFailure { throw loadFailure }
@@ -156,7 +156,8 @@ extension Transfer {
       loadFailure = interruption.map { URLError.make($0, Self.message(for: $0)) } ?? error
     }
     stopClock()
-    // A protocol's own error, unless the task has been ended before. From here on nothing can change the result.
+    // A protocol's own error, unless the task has been ended before. From here on only a cancellation can change the
+    // result: see `complete`.
     let ownFailure = interruption == nil ? protocolFailure : nil
     let failure = loadFailure ?? cancellation
     if failure == nil { await download?.giveFile() }
@@ -175,7 +176,7 @@ extension Transfer {
   func runForCaller() async {
     let tick = engine.loop.tickNumber
     await run()
-    // A load that waits for nothing may be wanted again and again, while others wait for the loop.
+    // A caller may make one load after another that waits for nothing. Others get the loop in between.
     if engine.loop.tickNumber == tick { await Task.yield() }
   }
 
@@ -209,7 +210,8 @@ extension Transfer {
     }
   }
 
-  /// Waits for what other code does, or a disk. Performance: not inlined, which would cost loads that do not use it.
+  /// Runs work that may block on a queue, and waits for it. Performance: not inlined, because that would cost loads that
+  /// do not use it.
   @inline(never)
   func doElsewhere(
     on queue: DispatchQueue = .global(qos: .utility), _ work: @escaping @Sendable () -> Void

@@ -12,7 +12,8 @@ import Synchronization
 /// program asks the session for its tasks.
 ///
 /// Threads. `interrupt` and `suspensionChanged` may be called from any thread, and reach the load through the loop's
-/// inbox. The result belongs to the caller that awaits it, once it has come. Everything else belongs to the loop.
+/// inbox. The result belongs to the caller that awaits it, once it has come. The session's lock guards `shownTask` and
+/// `indexInSet`. Everything else belongs to the loop.
 final class Transfer: @unchecked Sendable {
   let session: URLSession
   var core: SessionCore { session.core }
@@ -58,7 +59,7 @@ final class Transfer: @unchecked Sendable {
   /// The load's side of the pool.
   let slot: RequestSlot
   var clock: LoadClock
-  /// The present request, from its URL's being understood to its end.
+  /// The present request, once its URL has been parsed, up to its end.
   var load: NetworkLoad?
   /// The exchange of the present request, from its response's head to its end.
   var running: RunningExchange?
@@ -140,8 +141,8 @@ final class Transfer: @unchecked Sendable {
     case complete
   }
 
-  /// Of the caller's task and the thread that completes the load, the second one wakes the caller. Waking is order
-  /// enough; this is an order that ThreadSanitizer sees, too.
+  /// The caller's task and the thread that completes the load each change this once. The second of them wakes the
+  /// caller. Waking orders their memory already; ThreadSanitizer sees the order of this variable only.
   private let awaiting = Atomic(Awaiting.running)
   private var continuation: TaskContinuation?
   /// Whether the load begins when its caller has suspended.
@@ -149,7 +150,7 @@ final class Transfer: @unchecked Sendable {
   /// Whether the caller is on the loop, and resumes in the tick that brings the result.
   var isCallersOwn = false
 
-  /// - Parameter isWatched: Whether a delegate wants to hear of it.
+  /// - Parameter isWatched: Whether metrics are collected for a delegate.
   init(
     of task: URLSessionTask?, _ request: URLRequest, identifier: Int, _ session: URLSession, _ engine: SessionEngine,
     isWatched: Bool, selective: (any URLSessionSelectiveDelegate)? = nil
@@ -184,7 +185,8 @@ final class Transfer: @unchecked Sendable {
     return made
   }
 
-  /// Makes a task show what has come before it was there. Behind a response, all of a short body has left.
+  /// Shows the response and the counts by a task that was made after they came. When a response has come, all of a short
+  /// request body has been sent.
   func showContent(by task: URLSessionTask) {
     let (response, expected, count) = (content.response, content.expectedCount, content.data.count)
     guard response != nil else { return }
@@ -203,7 +205,7 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: - Interruption
 
-  /// Ends it as cancelled. What it waits for is given up. From any thread.
+  /// Cancels the load. What the load waits for is given up. From any thread.
   func interrupt() {
     isUnwanted.store(true, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in interrupted(.cancelled) }
@@ -227,13 +229,14 @@ final class Transfer: @unchecked Sendable {
 
   func timeIsUp() { interrupted(.timedOut) }
 
-  /// Whether something keeps it from going on at once. It is asked often, and is hardly ever true.
+  /// Whether the load has been interrupted or suspended. Performance: read often, and hardly ever `true`.
   var isHalted: Bool {
     interruption != nil || isUnwanted.load(ordering: .relaxed) || isSuspended.load(ordering: .relaxed)
   }
 
-  /// Waits for something that an interruption has to end: `giveUp` makes it return. Time counts if it is the load that
-  /// is waited for, and not its owner.
+  /// Awaits an operation, which an interruption of the load ends by `giveUp`.
+  ///
+  /// - Parameter timeCounts: Whether the load's time limits count meanwhile: not while the program is waited for.
   func waiting<T>(
     givingUpBy giveUp: @escaping () -> Void, timeCounts: Bool = false, _ operation: () async -> T
   ) async throws(URLError) -> T {
@@ -251,7 +254,8 @@ final class Transfer: @unchecked Sendable {
 
   /// From any thread.
   ///
-  /// - Parameter changed: The task that was told. It may be one that has just been replaced: the loop knows.
+  /// - Parameter changed: The task that was suspended or resumed. Another task may have just replaced it, which is known
+  ///   on the loop.
   func suspensionChanged(of changed: URLSessionTask) {
     isSuspended.store(changed.isSuspended, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in

@@ -26,8 +26,8 @@ import LarkspurBytes
 /// `dialFailuresMax` failures in a row. Failures for want of descriptors or memory on this machine do not count among
 /// these.
 ///
-/// The machine does not know hosts, bytes, sockets or the clock. Invariants: a request gets one `run` or one `fail` for
-/// each request, unless the request is cancelled before; a connection gets exactly one `close` unless it reported its
+/// The machine does not know hosts, bytes, sockets or the clock. Invariants: a request that waits gets one `run` or one
+/// `fail`, unless it is cancelled before; a connection gets exactly one `close` unless it reported its
 /// end itself; limits hold after each fact; an endpoint without connections and without waiting requests is forgotten.
 public struct PoolMachine: Sendable {
   private let limits: PoolLimits

@@ -380,7 +380,7 @@ public final class Channel {
   /// Removes the subscriber without waking it.
   func unsubscribe() { subscriber = .none }
 
-  /// Wakes the subscriber, because the tick's share is renewed.
+  /// Wakes the subscriber, because the channel has a new share of the tick or was ready already.
   func becameReady() { wakeSubscriber() }
 
   /// Ends the present wait with `cancelled`, or the next wait of this use if there is none.

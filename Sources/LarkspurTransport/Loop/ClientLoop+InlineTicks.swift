@@ -31,8 +31,8 @@ extension ClientLoop {
   /// Runs one tick on the calling thread if the loop's own thread is parked. An inline tick takes no events and does
   /// not drain the inbox.
   ///
-  /// - Returns: `false` if the loop's thread is not parked, or another thread holds the tick lock. `work` has then not
-  ///   been called.
+  /// - Returns: `false` if the loop has no inline ticks or is stopping, if its thread is not parked, or if another
+  ///   thread holds the tick lock. `work` has then not been called.
   func tickInline(_ work: () -> Void) -> Bool {
     // Performance: this check is cheaper than an attempt to take a lock that another thread holds.
     guard allowsInlineTicks, inbox.isParked else { return false }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// An event loop: one tick lock and one poller.
 ///
-/// A *tick* takes events, drains the inbox, expires deadlines, runs callbacks and jobs, calls the end-of-tick hooks,
-/// releases the lock, and then completes the results that it brought. The loop's own thread ticks whenever something is
+/// A *tick* takes events, drains the inbox, expires deadlines, wakes the channels that have yielded, runs callbacks and
+/// jobs, calls the end-of-tick hooks, releases the lock, and then completes the results that it brought. The loop's own thread ticks whenever something is
 /// ready. A submitting thread may run one tick without polling while the loop's thread is parked, so that a request
 /// leaves at once. A task whose preferred executor is the loop runs on the loop's thread and crosses no thread.
 ///
@@ -15,8 +15,8 @@ import Synchronization
 /// ```
 ///
 /// Channels, connections, pools, chunks and deadlines belong to the thread that ticks and have no locks of their own.
-/// Everything that comes from other threads goes through the inbox: jobs (`enqueue`), callbacks, cancellations. Only
-/// the loop's thread waits for the kernel.
+/// What comes from other threads goes through the inbox, or runs in an inline tick: jobs (`enqueue`), callbacks,
+/// cancellations. Only the loop's thread waits for the kernel.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -101,8 +101,8 @@ public final class ClientLoop: @unchecked Sendable {
     var use: Channel.Use
   }
 
-  /// The address of a channel or timer in events and deadlines. The registration changes with each occupant, so that
-  /// events for an earlier occupant are recognised and dropped.
+  /// The place of a channel or timer. Events and deadlines name it by its `SlotID`. The registration changes with each
+  /// occupant, so that events for an earlier occupant are recognised and dropped.
   struct Slot {
     var registration: UInt32 = 0
     var channel: Channel?

@@ -1,6 +1,6 @@
-/// State in a class that only one thread uses, accessed without exclusivity checks.
+/// State in a class that one thread at a time uses, the one that ticks its loop, accessed without exclusivity checks.
 ///
-/// Swift checks each access to a class's stored property for overlap at run time. State that is confined to one thread
+/// Swift checks each access to a class's stored property for overlap at run time. State that one thread at a time uses
 /// cannot have overlapping accesses if its owner calls no other code during an access. Owners must keep that rule.
 /// Performance: decision 2.
 @safe

@@ -31,7 +31,7 @@ public final class LoopGroup: Sendable {
 
   /// Leases the loop that has the fewest leases.
   ///
-  /// - Returns: The lease. The loop counts as used until it is released.
+  /// - Returns: The lease. The loop counts as used until the lease is released.
   /// - Throws: The error of a loop that could not be started.
   public func lease() throws(Errno) -> Lease {
     let (index, loop) = try state.withLock { state throws(Errno) in

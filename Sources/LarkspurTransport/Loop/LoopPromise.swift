@@ -1,8 +1,8 @@
 import LarkspurBytes
 import Synchronization
 
-/// The result of work on another thread, which a task on a loop awaits. The value, the deadline and a cancellation
-/// race: the first of them ends the wait.
+/// A result that a task on a loop awaits, of work on another thread or of a later event. The value, the deadline and a
+/// cancellation race: the first of them ends the wait.
 final class LoopPromise<Value: Sendable>: Sendable {
   enum Outcome: Sendable {
     case fulfilled(Value)

@@ -160,8 +160,8 @@ public final class Pool: @unchecked Sendable {
     return taken
   }
 
-  /// Whether the request must not be sent twice while its connection's server may still close after the first response.
-  /// See `Connection.provenAt`.
+  /// Whether a request that must not be sent again has to wait, because the server may still close the connection behind
+  /// its first response. See `Connection.provenAt`.
   func waitsForProof(_ request: PoolRequest, of id: PoolMachine.ConnectionID) -> Bool {
     guard !request.mayBeSentAgain, let moment = openConnection(id)?.provenAt else { return false }
     return moment > loop.now

@@ -150,8 +150,7 @@ extension RequestSlot {
   }
 }
 
-/// A request that has been sent over a pool's connection, or could not be sent. It is alone on its connection or behind
-/// other requests.
+/// A request that has been sent over a pool's connection, or could not be sent.
 struct InFlightRequest {
   let id: PoolMachine.ConnectionID
   let sequenceNumber: UInt64
