@@ -113,8 +113,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
   /// The reason why the WebSocket was closed: the code of ``cancel(with:reason:)``, or the server's, or the one with
   /// which a violation of the protocol was answered; ``CloseCode-swift.enum/abnormalClosure`` if the connection was
-  /// lost; ``CloseCode-swift.enum/invalid`` while it is open, and if it was
-  /// cancelled or never opened.
+  /// lost; ``CloseCode-swift.enum/invalid`` while it is open, and if it was cancelled or never opened.
   open var closeCode: CloseCode { settings.read { $0.closeCode } }
 
   /// The text or the bytes that came with ``closeCode-swift.property``, or `nil` if there are none.
