@@ -1,0 +1,46 @@
+/// Decides how long a resumable upload waits before it asks for the offset again.
+///
+/// The type does not know time or random numbers: the caller passes in a fraction that spreads the delay.
+package struct UploadRetry: Hashable, Sendable {
+  /// The delay after the first failure, doubled with each further one.
+  package var firstDelay = Duration.seconds(1)
+  /// The longest delay that failures lead to. A longer one that the server asks for is kept.
+  package var delayMax = Duration.seconds(60)
+  /// The longest delay that a server can ask for by `Retry-After`. Without this limit, a server could stop an upload
+  /// forever.
+  package var serverDelayMax = Duration.seconds(3600)
+  /// The number of failures without new bytes at the server between them that ends the upload, or `nil` for no limit.
+  package var failuresMax: Int? = 8
+  /// The statuses after which the upload continues. The drafts allow 5xx, and 4xx whose meaning recommends another try
+  /// (draft 12, sections 4.2.1 to 4.4.1).
+  package var statuses = Set([408, 429] + Array(500...599))
+
+  package init() {}
+
+  /// Whether the failure of this number, counted from 1, is the last one.
+  func isOver(_ failureCount: Int) -> Bool { failuresMax.map { failureCount >= max($0, 1) } ?? false }
+
+  /// Returns the delay before the next try: between half and the whole of the doubled delay, so that the clients of a
+  /// server that restarts do not return at once, and never shorter than the server has asked for.
+  ///
+  /// - Parameters:
+  ///   - failureCount: The number of failures without progress, at least 1.
+  ///   - retryAfter: The delay in seconds that the server has asked for.
+  ///   - fraction: A random number from 0 to 1.
+  package func delay(_ failureCount: Int, retryAfter: Double?, fraction: Double) -> Duration {
+    let doublings = Double(UInt64(1) << UInt64(min(max(failureCount, 1) - 1, 40)))
+    let longest = max(delayMax.inSeconds, 0)
+    let value = min(max(firstDelay.inSeconds, 0) * doublings, longest)
+    let asked = retryAfter.map { $0.isNaN ? 0 : min(max($0, 0), serverDelayMax.inSeconds) } ?? 0
+    let share = fraction.isNaN ? 0 : min(max(fraction, 0), 1)
+    return .seconds(max(value / 2 + value / 2 * share, asked))
+  }
+}
+
+extension Duration {
+  /// The duration in seconds, with their fraction.
+  var inSeconds: Double {
+    let (seconds, attoseconds) = components
+    return Double(seconds) + Double(attoseconds) * 1e-18
+  }
+}
