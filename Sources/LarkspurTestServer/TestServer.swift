@@ -147,7 +147,8 @@ public final class TestServer: Sendable {
     core.add(Router.Route(method, path) { _ in .script(script) })
   }
 
-  /// Adds a route that accepts WebSockets, and does the steps on each. The server closes the connection after the steps.
+  /// Adds a route that accepts WebSockets, and does the steps on each. The server closes the connection after the
+  /// steps.
   ///
   /// - Parameter answer: The choices of the server in the opening handshake, and what it does wrong.
   public func webSocket(_ path: String, _ steps: [WebSocketStep], answer: WebSocketAnswer = WebSocketAnswer()) {
@@ -157,6 +158,19 @@ public final class TestServer: Sendable {
   /// Adds a route that sends an event stream, and continues it when the client reconnects.
   public func eventStream(_ path: String, _ stream: EventStream) {
     core.add(Router.Route("GET", path) { stream.answer(to: $0) })
+  }
+
+  /// Adds a route that takes resumable uploads, and returns their record. The route comes before all others.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the request that starts an upload, with any method. The upload resources have the path with
+  ///     a number behind it, such as `/files/1`.
+  ///   - upload: The choices of the server, and what it does wrong.
+  @discardableResult
+  public func resumableUploads(_ path: String, _ upload: ResumableUpload = ResumableUpload()) -> Uploads {
+    let uploads = Uploads(path, upload)
+    core.add(uploads)
+    return uploads
   }
 
   // MARK: Scripts

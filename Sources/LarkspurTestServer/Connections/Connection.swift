@@ -84,6 +84,7 @@ final class Connection {
       {
         try wire.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
       }
+      if let uploads = core.uploads(at: request.path) { return try serveUpload(request, uploads, on: wire) }
       try reader(wire).readBody(of: &request)
     } catch RequestReader.Failure.malformed(let message) {
       return try refuse(wire, 400, message)

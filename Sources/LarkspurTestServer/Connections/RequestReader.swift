@@ -16,6 +16,8 @@ struct RequestReader {
   let wire: Wire
   let headBytesMax: Int
   let bodyBytesKept: Int
+  /// Gets each piece of the body as it comes, for an upload of which a part counts. An error ends the reading.
+  var onContent: ((ArraySlice<UInt8>) throws(Failure) -> Void)?
 
   private static let chunkLineBytesMax = 4096
   private static let trailerBytesMax = 16_384
@@ -119,6 +121,7 @@ struct RequestReader {
       request.bodyCount += bytes.count
       request.bodyChecksum.update(bytes.span)
       request.body.append(contentsOf: bytes.prefix(bodyBytesKept - request.body.count))
+      try onContent?(bytes)
     }
   }
 

@@ -13,10 +13,7 @@ struct ResponseWriter {
   /// - Returns: Whether the connection can take the next request.
   /// - Throws: `Wire.Failure` or `RouteFailure`.
   func write(_ response: TestServer.Response, to request: TestServer.Request) throws -> Bool {
-    // RFC 9110, section 15.2: HTTP/1.0 clients get no interim responses.
-    for interim in response.interim where request.version != "HTTP/1.0" {
-      try wire.send(Array((statusLine(interim.status, nil) + lines(interim.fields) + "\r\n").utf8))
-    }
+    try write(response.interim, to: request)
     // RFC 9110, section 6.4.1, and RFC 9112, section 6.3.
     let forbidsBody = response.status == 204 || response.status == 304 || response.status < 200
     let sendsBody = request.method != "HEAD" && !forbidsBody
@@ -71,6 +68,14 @@ struct ResponseWriter {
     }
     try writer.end(trailers: response.trailers)
     return keepsAlive
+  }
+
+  /// Writes interim responses. RFC 9110, section 15.2: HTTP/1.0 clients get none.
+  func write(_ interim: [TestServer.Interim], to request: TestServer.Request) throws {
+    guard request.version != "HTTP/1.0" else { return }
+    for response in interim {
+      try wire.send(Array((statusLine(response.status, nil) + lines(response.fields) + "\r\n").utf8))
+    }
   }
 
   /// Returns the framing that the request's version and the body allow.

@@ -34,6 +34,7 @@ final class ServerCore: Sendable {
     var scripts: [TestServer.Script] = []
     var defaultScript: TestServer.Script?
     var router = Router.builtIn
+    var uploads = [TestServer.Uploads("/uploads", TestServer.ResumableUpload())]
   }
 
   let options: TestServer.Options
@@ -285,6 +286,11 @@ final class ServerCore: Sendable {
   var router: Router { state.withLock { $0.router } }
 
   func add(_ route: Router.Route) { state.withLock { $0.router.add(route) } }
+
+  /// Returns the latest route of resumable uploads that takes the path.
+  func uploads(at path: String) -> TestServer.Uploads? { state.withLock { $0.uploads.last { $0.takes(path) } } }
+
+  func add(_ uploads: TestServer.Uploads) { state.withLock { $0.uploads.append(uploads) } }
 
   func enqueue(_ scripts: [TestServer.Script]) { state.withLock { $0.scripts += scripts } }
 

@@ -1,10 +1,12 @@
-/// Returns the standard reason phrase of a status (RFC 9110, section 15, and the IANA registry).
+/// Returns the standard reason phrase of a status (RFC 9110, section 15, the IANA registry, and for 104
+/// draft-ietf-httpbis-resumable-upload).
 func reasonPhrase(_ status: Int) -> String {
   switch status {
   case 100: "Continue"
   case 101: "Switching Protocols"
   case 102: "Processing"
   case 103: "Early Hints"
+  case 104: "Upload Resumption Supported"
   case 200: "OK"
   case 201: "Created"
   case 202: "Accepted"
