@@ -115,24 +115,10 @@ enum CookieLocation {
   }
 
   /// `<data home>/<program>/larkspur`.
-  static func directory(ofProgram name: String) -> String { "\(dataHome())/\(component(name))/larkspur" }
+  static func directory(ofProgram name: String) -> String { "\(dataHome())/\(FileName.component(name))/larkspur" }
 
   /// `<data home>/larkspur/groups/<identifier>`.
   static func directory(ofGroup identifier: String) -> String {
-    "\(dataHome())/larkspur/groups/\(component(identifier))"
-  }
-
-  /// Returns a file name that stands for `name`: one path component, which is not hidden. Different names have
-  /// different results. Only names whose results are longer than 200 bytes, which file systems may not accept, share
-  /// the first 180 bytes and differ by a 64-bit hash.
-  static func component(_ name: String) -> String {
-    var allowed = CharacterSet.alphanumerics
-    allowed.insert(charactersIn: "-_. ")
-    var encoded = name.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
-    if encoded.isEmpty { encoded = "%" }
-    if encoded.hasPrefix(".") { encoded = "%2E" + encoded.dropFirst() }
-    guard encoded.utf8.count > 200 else { return encoded }
-    let number = encoded.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    return encoded.prefix(180) + "%\(String(number, radix: 16))"
+    "\(dataHome())/larkspur/groups/\(FileName.component(identifier))"
   }
 }

@@ -114,6 +114,9 @@ public final class OpenDirectory: Sendable {
     guard unsafe unlinkat(descriptor.number, name, AT_REMOVEDIR) == 0 else { throw .current }
   }
 
+  /// Returns once the names of the entries have reached the disk.
+  public func sync() throws(Errno) { try descriptor.sync() }
+
   /// Sets this directory's permissions (the twelve lowest bits of `st_mode`).
   public func setPermissions(_ mode: UInt32) throws(Errno) { try descriptor.setPermissions(mode) }
 

@@ -217,10 +217,7 @@ import Testing
     #expect(CookieLocation.dataHome(["XDG_DATA_HOME": "/data", "HOME": "/home/me"]) == "/data")
     #expect(CookieLocation.dataHome(["XDG_DATA_HOME": "data", "HOME": "/home/me"]) == "/home/me/.local/share")
     #expect(CookieLocation.dataHome([:]).hasSuffix("/.local/share"))
-    let rows = ["a": "a", "../x": "%2E.%2Fx", ".": "%2E", "": "%", "a/b": "a%2Fb", "a%2Fb": "a%252Fb", "é": "%C3%A9"]
-    for (name, component) in rows { #expect(CookieLocation.component(name) == component) }
-    let long = String(repeating: "x", count: 300)
-    #expect(CookieLocation.component(long).utf8.count < 256)
-    #expect(CookieLocation.component(long) != CookieLocation.component(long + "y"))
+    #expect(CookieLocation.directory(ofProgram: "../x").hasSuffix("/%2E.%2Fx/larkspur"))
+    #expect(CookieLocation.directory(ofGroup: "a/b").hasSuffix("/larkspur/groups/a%2Fb"))
   }
 }
