@@ -54,6 +54,10 @@ let package = Package(
     .target(
       name: "LarkspurTransport", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS"],
       swiftSettings: settings),
+    // The records of background transfers: the library and the transfer service share them.
+    .target(
+      name: "LarkspurTransfers", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO"],
+      swiftSettings: settings),
     .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
     .target(
       name: "Larkspur",
@@ -108,6 +112,10 @@ let package = Package(
       name: "LarkspurIOTests", dependencies: ["LarkspurIO", "LarkspurTransport", "TestKit"],
       swiftSettings: testSettings),
     .testTarget(
+      name: "LarkspurTransfersTests",
+      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransfers", "TestHelper", "TestKit"],
+      swiftSettings: testSettings),
+    .testTarget(
       name: "LarkspurTransportTests",
       dependencies: [
         "CRuntimeOrder", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
@@ -146,7 +154,8 @@ let package = Package(
       name: "TestHelper",
       dependencies: [
         "AFNetworking", "CRuntimeOrder", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit", "UserReportRunner",
+        "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestKit",
+        "UserReportRunner",
       ],
       path: "Tests/TestHelper", swiftSettings: testSettings),
     // The repository's rules and budgets.

@@ -14,6 +14,7 @@ import Testing
     "LarkspurHTTP": ["LarkspurBytes"],
     "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
     "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
+    "LarkspurTransfers": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
     "LarkspurTestServer": [
       "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",

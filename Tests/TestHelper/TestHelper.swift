@@ -23,6 +23,7 @@ import Foundation
     ("descriptor-shortage", .suspending(runDescriptorShortage)),
     ("handshake-leaks", .suspending(runHandshakeLeaks)),
     ("idle-sockets", .suspending(runIdleSockets)),
+    ("journal-writer", .blocking(runJournalWriter)),
     ("memory-errors", .blocking(runMemoryErrors)),
     ("multipart-footprint", .suspending(runMultipartFootprint)),
     ("races", .suspending(runRaces)),

@@ -1,0 +1,295 @@
+import LarkspurIO
+import Synchronization
+
+/// The tasks of one background session on disk: a directory with one file for each task.
+///
+/// A record is written to `<task>.new`, synced, renamed to `<task>.task`, and then the directory is synced. A kill, a
+/// full disk or a loss of power leaves the old record or the new one, and perhaps a `.new` file, which the next owner
+/// removes. Files do not refer to one another, so a damaged file concerns its task only.
+///
+/// A journal owns its directory from its creation to its deinitialization by a lock on the file `lock`, which also ends
+/// with the process. All functions block their thread, and may be called on any; changes are made one after another.
+public final class TransferJournal: Sendable {
+  /// Maximum number of records. The limit stops a program that creates tasks in a loop from filling the disk.
+  public static let tasksMax = 10_000
+  /// Maximum size of all records together, in bytes. A reader has all records in memory.
+  public static let bytesMax = 64 << 20
+  /// Maximum number of damaged records that are kept. Those of the earliest tasks are removed first.
+  public static let damagedMax = 32
+
+  /// A record that could not be read.
+  public struct Problem: Hashable, Sendable {
+    public enum Reason: Hashable, Sendable {
+      /// The record is damaged. The file was renamed to `<task>.damaged`, so that it is reported once.
+      case damaged(TransferRecordError)
+      /// Another version of Larkspur wrote the record. The file stays as it is, for that version.
+      case otherVersion(TransferRecordError)
+      /// The disk failed. The file stays as it is.
+      case unreadable(Errno)
+    }
+
+    public var task: Int
+    public var reason: Reason
+  }
+
+  /// The content of the directory.
+  public struct Content: Sendable {
+    /// The records in the order of their tasks.
+    public var records: [TransferRecord] = []
+    public var problems: [Problem] = []
+  }
+
+  private struct State {
+    /// The sizes of the record files in bytes, by task.
+    var sizes: [Int: Int] = [:]
+    /// The tasks whose records this journal has read or written. Other records must not be replaced.
+    var readable: Set<Int> = []
+    /// The largest task identifier that has any file.
+    var lastTask = 0
+
+    var byteCount: Int {
+      sizes.values.reduce(0) { total, size in
+        let (sum, isTooLarge) = total.addingReportingOverflow(size)
+        return isTooLarge ? .max : sum
+      }
+    }
+
+    /// Whether the task has a record that this journal has not read.
+    func hasUnreadableRecord(_ task: Int) -> Bool { sizes[task] != nil && !readable.contains(task) }
+  }
+
+  /// The identifier of the session.
+  public let session: String
+  private let files: any TransferFiles
+  private let log: @Sendable (String) -> Void
+  private let lock: any Sendable
+  private let state = Mutex(State())
+
+  /// Opens a session's journal at a path, and creates its directory if it does not exist.
+  ///
+  /// - Parameters:
+  ///   - path: A directory that has no other use: see `TransferLocation`.
+  ///   - log: Gets one line for each file that is set aside or removed. Lines name files and reasons, and quote nothing
+  ///     of a record.
+  /// - Throws: `inUse`, `unavailable`, `full`, and `record` if the identifier is not valid.
+  public convenience init(
+    path: String, session: String, log: @escaping @Sendable (String) -> Void
+  ) throws(TransferJournalError) {
+    let files: DirectoryTransferFiles
+    do throws(Errno) {
+      files = try DirectoryTransferFiles(path: path)
+    } catch {
+      throw .unavailable(error)
+    }
+    try self.init(files: files, session: session, log: log)
+  }
+
+  /// Takes the lock, removes the files of interrupted writes, and removes the content files of tasks without a record.
+  public init(
+    files: any TransferFiles, session: String, log: @escaping @Sendable (String) -> Void
+  ) throws(TransferJournalError) {
+    guard TransferRecord.isSession(session) else { throw .record(.invalid(TransferRecord.sessionPart)) }
+    let lock: (any Sendable)?
+    do throws(Errno) {
+      lock = try files.lock(TransferFileName.lock)
+    } catch {
+      throw .unavailable(error)
+    }
+    guard let lock else { throw .inUse }
+    self.session = session
+    self.files = files
+    self.log = log
+    self.lock = lock
+    try recover()
+  }
+
+  // MARK: - Reading
+
+  /// Reads all records. A damaged record is set aside: it is in `problems` once, and the log has a line.
+  ///
+  /// - Throws: `unavailable`, `full` if there are more files than any journal writes.
+  public func content() throws(TransferJournalError) -> Content {
+    try state.withLock { state throws(TransferJournalError) in try read(&state) }
+  }
+
+  private func read(_ state: inout State) throws(TransferJournalError) -> Content {
+    let names = try list(&state)
+    var content = Content()
+    state.readable = []
+    for task in names.filter({ $0.kind == .record }).map(\.task).sorted() {
+      do throws(Errno) {
+        let bytes = try files.read(
+          TransferFileName(task: task, kind: .record).text, atMost: TransferRecord.bytesMax + 1)
+        switch record(of: bytes, task: task) {
+        case .success(let record):
+          state.readable.insert(task)
+          content.records.append(record)
+        case .failure(.otherVersion(let version)):
+          content.problems.append(Problem(task: task, reason: .otherVersion(.otherVersion(version))))
+        case .failure(let error):
+          setAside(task, error, &state)
+          content.problems.append(Problem(task: task, reason: .damaged(error)))
+        }
+      } catch .noSuchFile {
+        // The file has been removed by hand since the directory was listed.
+        state.sizes[task] = nil
+      } catch {
+        content.problems.append(Problem(task: task, reason: .unreadable(error)))
+      }
+    }
+    return content
+  }
+
+  private func record(of bytes: [UInt8], task: Int) -> Result<TransferRecord, TransferRecordError> {
+    do throws(TransferRecordError) {
+      let record = try TransferRecord(file: bytes)
+      guard record.task == task else { throw .damaged("the record belongs to task \(record.task)") }
+      guard record.session == session else { throw .damaged("the record belongs to another session") }
+      return .success(record)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Lists the journal's files, and updates what is known of them.
+  private func list(_ state: inout State) throws(TransferJournalError) -> [TransferFileName] {
+    let list: [Directory.Facts]
+    do throws(Errno) {
+      list = try files.list()
+    } catch {
+      throw .unavailable(error)
+    }
+    var names: [TransferFileName] = []
+    state.sizes = [:]
+    for facts in list {
+      guard let name = TransferFileName(facts.name) else { continue }
+      names.append(name)
+      state.lastTask = max(state.lastTask, name.task)
+      if name.kind == .record { state.sizes[name.task] = facts.size }
+    }
+    guard state.sizes.count <= Self.tasksMax, state.byteCount <= Self.bytesMax else { throw .full }
+    return names
+  }
+
+  // MARK: - Changes
+
+  /// The identifier for the next new task. The identifier is larger than those of all tasks with files in the directory
+  /// and of all tasks of this journal so far.
+  ///
+  /// - Throws: `full` if all identifiers are used up.
+  public func nextTask() throws(TransferJournalError) -> Int {
+    let last = state.withLock { $0.lastTask }
+    guard last < TransferRecord.taskMax else { throw .full }
+    return last + 1
+  }
+
+  /// Writes a task's record, and replaces an earlier one. The record is on the disk when the call returns. A record of an
+  /// earlier process can be replaced after `content()` has read it.
+  ///
+  /// - Throws: `otherSession`, `record`, `unreadableRecord`, `full` and `unwritten`, after which the earlier state
+  ///   stays; `unsynced`, after which the new state is in place.
+  public func write(_ record: TransferRecord) throws(TransferJournalError) {
+    guard record.session == session else { throw .otherSession(record.session) }
+    let bytes: [UInt8]
+    do throws(TransferRecordError) {
+      bytes = try record.encoded()
+    } catch {
+      throw .record(error)
+    }
+    try state.withLock { state throws(TransferJournalError) in
+      guard !state.hasUnreadableRecord(record.task) else { throw .unreadableRecord(task: record.task) }
+      let earlier = state.sizes[record.task]
+      guard earlier != nil || state.sizes.count < Self.tasksMax,
+        bytes.count <= Self.bytesMax - (state.byteCount - (earlier ?? 0))
+      else { throw .full }
+      try put(bytes, task: record.task)
+      state.sizes[record.task] = bytes.count
+      state.readable.insert(record.task)
+      state.lastTask = max(state.lastTask, record.task)
+      try sync()
+    }
+  }
+
+  /// Writes and syncs a file, and renames it into its place. Until the last call the earlier file is untouched.
+  private func put(_ bytes: [UInt8], task: Int) throws(TransferJournalError) {
+    let new = TransferFileName(task: task, kind: .new).text
+    do throws(Errno) {
+      try removeIfPresent(new)
+      let file = try files.create(new)
+      try file.append(bytes)
+      try file.sync()
+      try files.rename(new, to: TransferFileName(task: task, kind: .record).text)
+    } catch {
+      // A full disk needs the room. If this fails, too, the next write or the next owner removes the file.
+      try? files.remove(new)
+      throw .unwritten(error)
+    }
+  }
+
+  /// Removes a task: its record, and then the file with the bytes that it received. Does nothing if there is no task.
+  ///
+  /// - Throws: `unreadableRecord` and `unwritten`, after which the task stays; `unsynced`, after which it is gone.
+  public func remove(task: Int) throws(TransferJournalError) {
+    try state.withLock { state throws(TransferJournalError) in
+      guard !state.hasUnreadableRecord(task) else { throw .unreadableRecord(task: task) }
+      do throws(Errno) {
+        try removeIfPresent(TransferFileName(task: task, kind: .record).text)
+      } catch {
+        throw .unwritten(error)
+      }
+      state.sizes[task] = nil
+      // The bytes go only when the record cannot come back. If the sync fails, the next owner removes them.
+      try sync()
+      try? files.remove(TransferFileName.content(of: task))
+    }
+  }
+
+  private func removeIfPresent(_ name: String) throws(Errno) {
+    do throws(Errno) { try files.remove(name) } catch .noSuchFile {}
+  }
+
+  private func sync() throws(TransferJournalError) {
+    do throws(Errno) { try files.sync() } catch { throw .unsynced(error) }
+  }
+
+  // MARK: - Recovery
+
+  private func recover() throws(TransferJournalError) {
+    try state.withLock { state throws(TransferJournalError) in
+      let names = try list(&state)
+      for name in names where name.kind == .new { remove(name, "its write was interrupted") }
+      // The bytes of a damaged record stay beside it: a user may still want them.
+      let tasks = Set(names.filter { $0.kind == .record || $0.kind == .damaged }.map(\.task))
+      for name in names where name.kind == .content && !tasks.contains(name.task) { remove(name, "it has no record") }
+      let damaged = names.filter { $0.kind == .damaged }.sorted { $0.task < $1.task }
+      for name in damaged.dropLast(Self.damagedMax) {
+        remove(name, "more than \(Self.damagedMax) damaged records are kept")
+        if state.sizes[name.task] == nil, names.contains(TransferFileName(task: name.task, kind: .content)) {
+          remove(TransferFileName(task: name.task, kind: .content), "it has no record")
+        }
+      }
+    }
+  }
+
+  private func remove(_ name: TransferFileName, _ reason: String) {
+    do throws(Errno) {
+      try files.remove(name.text)
+      log("removed \(name.text) of session \"\(session)\": \(reason)")
+    } catch {
+      log("cannot remove \(name.text) of session \"\(session)\": \(error)")
+    }
+  }
+
+  /// Renames a damaged record. If that fails, the file stays, and is reported again.
+  private func setAside(_ task: Int, _ reason: TransferRecordError, _ state: inout State) {
+    let name = TransferFileName(task: task, kind: .record).text
+    let other = TransferFileName(task: task, kind: .damaged).text
+    do throws(Errno) {
+      try files.rename(name, to: other)
+      state.sizes[task] = nil
+      log("set \(name) of session \"\(session)\" aside as \(other): \(reason)")
+    } catch {
+      log("cannot set \(name) of session \"\(session)\" aside: \(reason), and then \(error)")
+    }
+  }
+}

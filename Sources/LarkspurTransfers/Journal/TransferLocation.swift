@@ -1,0 +1,28 @@
+import LarkspurIO
+
+/// The directories of journals, by the XDG Base Directory Specification: below `$XDG_STATE_HOME`, or `~/.local/state`.
+public enum TransferLocation {
+  /// Returns the directory for state, or `nil` if neither `XDG_STATE_HOME` nor `HOME` is an absolute path.
+  ///
+  /// - Parameter environment: Returns the value of an environment variable.
+  public static func stateHome(
+    environment: (String) -> String? = EnvironmentVariable.value(of:)
+  ) -> String? {
+    // The specification says that a relative path is ignored.
+    func absolute(_ path: String?) -> String? { path.flatMap { $0.utf8.first == UInt8(ascii: "/") ? $0 : nil } }
+    if let home = absolute(environment("XDG_STATE_HOME")) { return home }
+    return absolute(environment("HOME")).map { $0 + "/.local/state" }
+  }
+
+  /// Returns `<state home>/larkspur/transfers/<program>/<session>`: the directory of a session that belongs to one
+  /// program.
+  public static func directory(stateHome: String, program: String, session: String) -> String {
+    "\(stateHome)/larkspur/transfers/\(FileName.component(program))/\(FileName.component(session))"
+  }
+
+  /// Returns `<state home>/larkspur/groups/<container>/transfers/<session>`: the directory of a session whose
+  /// configuration names a shared container.
+  public static func directory(stateHome: String, container: String, session: String) -> String {
+    "\(stateHome)/larkspur/groups/\(FileName.component(container))/transfers/\(FileName.component(session))"
+  }
+}

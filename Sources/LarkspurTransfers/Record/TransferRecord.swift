@@ -1,0 +1,125 @@
+import LarkspurHTTP
+
+/// All that outlives a process of one task of a background session.
+///
+/// The owner of the journal writes the record when the task is created and at each later change that must not be
+/// lost. A task is carried out again from its record, so the record never claims more than is on the disk: the first
+/// `resumePoint.offset` bytes of the task's file are synced before the record that counts them is written.
+public struct TransferRecord: Hashable, Sendable {
+  public enum Kind: UInt8, Hashable, Sendable {
+    case download = 0
+    /// An upload from a file.
+    case upload = 1
+  }
+
+  public enum State: UInt8, Hashable, Sendable {
+    /// The task was resumed, and is to be carried out.
+    case running = 0
+    case suspended = 1
+    /// The program has cancelled the task, and the end has not been recorded yet.
+    case canceling = 2
+    /// The task has ended. Its events may not have been delivered yet.
+    case completed = 3
+  }
+
+  /// A file of the program that is uploaded. A later upload of other content is an error, so the attributes of the
+  /// file are compared with these.
+  public struct UploadFile: Hashable, Sendable {
+    /// The absolute path.
+    public var path: String
+    /// The file's size in bytes.
+    public var byteCount: UInt64
+    /// The time of the file's last modification, in seconds since 1970.
+    public var changedSeconds: Double
+
+    public init(path: String, byteCount: UInt64, changedSeconds: Double) {
+      self.path = path
+      self.byteCount = byteCount
+      self.changedSeconds = changedSeconds
+    }
+  }
+
+  /// The counts of a task, in bytes. -1 stands for an unknown number, as in `URLSessionTask`.
+  public struct Counts: Hashable, Sendable {
+    public var sent: Int64 = 0
+    public var received: Int64 = 0
+    public var expectedToSend: Int64 = -1
+    public var expectedToReceive: Int64 = -1
+    public var clientExpectsToSend: Int64 = -1
+    public var clientExpectsToReceive: Int64 = -1
+
+    public init() {}
+  }
+
+  /// An error, as its domain, code and text.
+  public struct Failure: Hashable, Sendable {
+    public var domain: String
+    public var code: Int64
+    public var message: String
+
+    public init(domain: String, code: Int64, message: String) {
+      self.domain = domain
+      self.code = code
+      self.message = message
+    }
+  }
+
+  /// An event that no process of the program has taken yet. Events are delivered in the order of the record.
+  public enum Event: Hashable, Sendable {
+    /// The download was resumed at an offset. `expected` is the size of the whole in bytes, or -1.
+    case resumed(offset: Int64, expected: Int64)
+    /// The task's file is the complete download.
+    case downloaded
+    /// The task has ended: with `failure`, or without an error.
+    case completed
+  }
+
+  /// The task identifier, from 1 to `taskMax`.
+  public var task: Int
+  /// The identifier of the session.
+  public var session: String
+  public var kind: Kind
+  public var state = State.suspended
+  public var taskDescription: String?
+  public var originalRequest: TransferRequest
+  /// The request after redirects, or `nil` if there were none.
+  public var currentRequest: TransferRequest?
+  /// The URLs of the redirects so far, in their order.
+  public var redirects: [String] = []
+  /// The file to upload, or `nil` for a download.
+  public var uploadFile: UploadFile?
+  /// Whether the journal's directory has a file with received bytes: `TransferFileName.content(of:)`.
+  public var hasContentFile = false
+  /// The point from which the download continues, with the validator of the version that the bytes belong to. `nil` if
+  /// the download has to start over.
+  public var resumePoint: ResumePoint?
+  public var counts = Counts()
+  public var response: TransferResponse?
+  public var failure: Failure?
+  /// The cause of `failure` in a lower layer.
+  public var underlyingFailure: Failure?
+  /// The time at which the task was created, in seconds since 1970. The limit for the whole task counts from here.
+  public var createdSeconds: Double
+  /// The time before which the task does not start, in seconds since 1970.
+  public var earliestBeginSeconds: Double?
+  /// The time of the next attempt, in seconds since 1970, while the task waits after a failed attempt.
+  public var nextAttemptSeconds: Double?
+  /// The number of failed attempts in a row.
+  public var failedAttempts: UInt32 = 0
+  public var isDiscretionary = false
+  /// The task's priority, from 0 to 1.
+  public var priority = 0.5
+  public var events: [Event] = []
+
+  public init(
+    task: Int, session: String, kind: Kind, request: TransferRequest, uploadFile: UploadFile? = nil,
+    createdSeconds: Double
+  ) {
+    self.task = task
+    self.session = session
+    self.kind = kind
+    originalRequest = request
+    self.uploadFile = uploadFile
+    self.createdSeconds = createdSeconds
+  }
+}

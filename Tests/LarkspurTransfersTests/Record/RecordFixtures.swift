@@ -1,0 +1,66 @@
+import LarkspurHTTP
+
+@testable import LarkspurTransfers
+
+enum Fixture {
+  static let session = "com.example.app.downloads"
+
+  /// A record without optional parts.
+  static func plain(
+    task: Int = 1, _ url: String = "https://example.com/a", session: String = session
+  ) -> TransferRecord {
+    TransferRecord(
+      task: task, session: session, kind: .download, request: TransferRequest(url: url), createdSeconds: 1_000_000)
+  }
+
+  /// A download that has every part that a download can have.
+  static func fullDownload(task: Int = 7) -> TransferRecord {
+    var request = TransferRequest(url: "https://example.com/größe?x=1", method: "POST")
+    request.fields = [
+      TransferField(name: "Authorization", value: "Bearer secret"), TransferField(name: "X-Empty", value: ""),
+    ]
+    request.body = [0, 1, 255]
+    request.mainDocument = "https://example.com/"
+    request.cookiePartition = "example.com"
+    request.timeoutSeconds = .infinity
+    request.cachePolicy = 1
+    request.networkServiceType = 3
+    request.flags = 0xffff_ffff
+    var record = TransferRecord(
+      task: task, session: session, kind: .download, request: request, createdSeconds: 1_700_000_000.25)
+    record.state = .completed
+    record.taskDescription = "a description\nof two lines \u{1F600}"
+    record.currentRequest = TransferRequest(url: "https://cdn.example.com/b")
+    record.redirects = ["https://example.com/1", "https://cdn.example.com/b"]
+    record.hasContentFile = true
+    record.resumePoint = ResumePoint(validator: "\"v1\"", offset: 12, total: 34, coding: "gzip")
+    record.counts.sent = 3
+    record.counts.received = 12
+    record.counts.expectedToSend = 3
+    record.counts.expectedToReceive = .max
+    record.counts.clientExpectsToSend = 1
+    record.counts.clientExpectsToReceive = 2
+    record.response = TransferResponse(
+      url: "https://cdn.example.com/b", status: 206, version: "HTTP/1.1",
+      fields: [TransferField(name: "Content-Type", value: "text/plain")], isDecoded: true)
+    record.failure = TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1005, message: "lost")
+    record.underlyingFailure = TransferRecord.Failure(domain: "NSPOSIXErrorDomain", code: 104, message: "reset")
+    record.earliestBeginSeconds = 1_700_000_100
+    record.nextAttemptSeconds = 1_700_000_200.5
+    record.failedAttempts = 3
+    record.isDiscretionary = true
+    record.priority = 1
+    record.events = [.resumed(offset: 5, expected: -1), .downloaded, .completed]
+    return record
+  }
+
+  static func upload(task: Int = 8) -> TransferRecord {
+    TransferRecord(
+      task: task, session: session, kind: .upload,
+      request: TransferRequest(url: "https://example.com/u", method: "PUT"),
+      uploadFile: TransferRecord.UploadFile(path: "/home/me/file", byteCount: .max, changedSeconds: 1.5),
+      createdSeconds: 0)
+  }
+
+  static var all: [TransferRecord] { [plain(), fullDownload(), upload()] }
+}

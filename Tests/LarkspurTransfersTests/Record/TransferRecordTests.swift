@@ -1,0 +1,212 @@
+import LarkspurBytes
+import LarkspurHTTP
+import TestKit
+import Testing
+
+@testable import LarkspurTransfers
+
+@Suite struct TransferRecordTests {
+  /// Returns the error of reading the bytes, or `nil` if they are a record.
+  private static func error(_ file: [UInt8]) -> TransferRecordError? {
+    do throws(TransferRecordError) {
+      _ = try TransferRecord(file: file)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private static func isDamage(_ error: TransferRecordError?) -> Bool {
+    if case .damaged = error { true } else { false }
+  }
+
+  @Test func whatIsWrittenIsRead() throws {
+    for record in Fixture.all {
+      let bytes = try record.encoded()
+      #expect(try TransferRecord(file: bytes) == record)
+      // Equal records have equal bytes.
+      #expect(try TransferRecord(file: bytes).encoded() == bytes)
+    }
+  }
+
+  /// Each state, kind and event has a number of its own.
+  @Test func everyCase() throws {
+    for state in [TransferRecord.State.running, .suspended, .canceling, .completed] {
+      var record = Fixture.plain()
+      record.state = state
+      #expect(try TransferRecord(file: record.encoded()).state == state)
+    }
+  }
+
+  @Test func everyPrefixIsDamaged() throws {
+    for record in Fixture.all {
+      let bytes = try record.encoded()
+      for count in 0..<bytes.count { #expect(Self.isDamage(Self.error(Array(bytes.prefix(count)))), "\(count) bytes") }
+      #expect(Self.isDamage(Self.error(bytes + [0])))
+    }
+  }
+
+  @Test func everyChangedByteIsDamage() throws {
+    for record in Fixture.all {
+      let bytes = try record.encoded()
+      for index in bytes.indices {
+        for change in [1, 2, 4, 8, 16, 32, 64, 128, 255] as [UInt8] {
+          var changed = bytes
+          changed[index] ^= change
+          #expect(Self.isDamage(Self.error(changed)), "byte \(index), bits \(change)")
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [(0, "an earlier"), (2, "a later"), (.max, "a later")] as [(UInt32, String)])
+  func otherVersions(version: UInt32, age: String) {
+    let file = TransferEnvelope.wrapped(Array("what this version does not know".utf8), version: version)
+    #expect(Self.error(file) == .otherVersion(version))
+    let words = "\(TransferRecordError.otherVersion(version))"
+    #expect(words.contains("format \(version)") && words.contains(age) && words.contains("reads format 1"))
+    // A damaged file is not taken for one of another version.
+    for index in file.indices {
+      var changed = file
+      changed[index] ^= 0x10
+      #expect(Self.isDamage(Self.error(changed)), "byte \(index)")
+    }
+  }
+
+  /// Content with a right checksum is untrusted, too: reading it gives a record that can be written, or an error.
+  @Test func contentThatNoWriterWrites() throws {
+    var generator = SeededGenerator(for: "transfer records")
+    var (accepted, refused) = (0, 0)
+    for record in Fixture.all {
+      let content = Array(try record.encoded()[TransferEnvelope.headCount...])
+      for _ in 0..<4_000 {
+        var changed = content
+        for _ in 0..<Int.random(in: 1...3, using: &generator) {
+          let index = Int.random(in: changed.indices, using: &generator)
+          switch Int.random(in: 0..<4, using: &generator) {
+          case 0: changed[index] = .random(in: 0...255, using: &generator)
+          case 1: changed[index] = [0, 1, 0x7f, 0xff].randomElement(using: &generator) ?? 0
+          case 2: changed.insert(.random(in: 0...255, using: &generator), at: index)
+          default: if changed.count > 1 { changed.remove(at: index) }
+          }
+        }
+        let file = TransferEnvelope.wrapped(changed, version: TransferRecord.formatVersion)
+        do throws(TransferRecordError) {
+          let read = try TransferRecord(file: file)
+          #expect(try read.encoded() == file)
+          accepted += 1
+        } catch {
+          #expect(Self.isDamage(error))
+          refused += 1
+        }
+      }
+    }
+    #expect(accepted > 100 && refused > 100)
+  }
+
+  /// A size that the content only claims allocates nothing, and ends the reading.
+  @Test func sizesThatAreNotThere() throws {
+    var writer = RecordWriter()
+    writer.number(UInt32(1))
+    writer.number(UInt32.max)
+    let text = TransferEnvelope.wrapped(writer.bytes, version: TransferRecord.formatVersion)
+    #expect(Self.isDamage(Self.error(text)))
+    writer = RecordWriter()
+    writer.number(UInt32(1))
+    writer.text("s")
+    writer.number(UInt8(0))
+    writer.number(UInt8(0))
+    writer.optional(nil)
+    writer.text("https://example.com/")
+    writer.text("GET")
+    writer.number(UInt32.max)
+    let fields = TransferEnvelope.wrapped(writer.bytes, version: TransferRecord.formatVersion)
+    #expect(Self.isDamage(Self.error(fields)))
+  }
+
+  private typealias Change = @Sendable (inout TransferRecord) -> Void
+
+  private static let invalid: [(String, Change)] = [
+    ("task", { $0.task = 0 }), ("task", { $0.task = -1 }), ("task", { $0.task = TransferRecord.taskMax + 1 }),
+    ("session", { $0.session = "" }), ("session", { $0.session = "a\nb" }),
+    ("session", { $0.session = String(repeating: "x", count: TransferRecord.sessionBytesMax + 1) }),
+    ("URL", { $0.originalRequest.url = "" }), ("URL", { $0.originalRequest.url = "http://a/\r\nb" }),
+    ("method", { $0.originalRequest.method = "" }), ("method", { $0.originalRequest.method = "GET /" }),
+    ("fields", { $0.originalRequest.fields = [TransferField(name: "", value: "")] }),
+    ("fields", { $0.originalRequest.fields = [TransferField(name: "a:", value: "")] }),
+    ("fields", { $0.originalRequest.fields = [TransferField(name: "a", value: "b\r\nc: d")] }),
+    ("main document", { $0.originalRequest.mainDocument = "" }),
+    ("timeout", { $0.originalRequest.timeoutSeconds = .nan }),
+    ("current request", { $0.currentRequest = TransferRequest(url: "") }),
+    ("redirects", { $0.redirects = [""] }),
+    ("redirects", { $0.redirects = Array(repeating: "a", count: TransferRecord.redirectsMax + 1) }),
+    ("kind", { $0.kind = .upload }),
+    ("kind", { $0.uploadFile = TransferRecord.UploadFile(path: "/a", byteCount: 1, changedSeconds: 0) }),
+    ("resume point", { $0.resumePoint = ResumePoint(validator: "\"v\"", offset: -1, total: nil, coding: nil) }),
+    ("resume point", { $0.resumePoint = ResumePoint(validator: "\"v\"", offset: 9, total: 8, coding: nil) }),
+    ("resume point", { $0.resumePoint = ResumePoint(validator: "", offset: 0, total: nil, coding: nil) }),
+    ("without a file", { $0.hasContentFile = false }), ("counts", { $0.counts.received = -2 }),
+    ("response", { $0.response?.status = 1000 }), ("response", { $0.response?.version = "HTTP/1.1\n" }),
+    ("underlying error", { $0.failure = nil }), ("times", { $0.createdSeconds = .nan }),
+    ("times", { $0.earliestBeginSeconds = .infinity }), ("times", { $0.nextAttemptSeconds = -.infinity }),
+    ("priority", { $0.priority = 1.5 }), ("state", { $0.state = .running }),
+    ("events", { $0.events = [.resumed(offset: -1, expected: 0)] }),
+    ("events", { $0.events = Array(repeating: .downloaded, count: TransferRecord.eventsMax + 1) }),
+    (
+      "downloaded file",
+      { record in
+        record.resumePoint = nil
+        record.hasContentFile = false
+      }
+    ),
+  ]
+
+  /// A value that breaks a rule is not written, with an error that names the part.
+  @Test func whatCannotBeWritten() {
+    for (part, change) in Self.invalid {
+      var record = Fixture.fullDownload()
+      change(&record)
+      do throws(TransferRecordError) {
+        _ = try record.encoded()
+        Issue.record("\(part) was written")
+      } catch {
+        #expect("\(error)".contains(part), "\(part): \(error)")
+        if case .invalid = error {} else { Issue.record("\(part): \(error)") }
+      }
+    }
+  }
+
+  @Test func whatIsJustPossible() throws {
+    var record = Fixture.fullDownload()
+    record.task = TransferRecord.taskMax
+    record.session = String(repeating: "x", count: TransferRecord.sessionBytesMax)
+    record.redirects = Array(repeating: "a", count: TransferRecord.redirectsMax)
+    record.events = Array(repeating: .downloaded, count: TransferRecord.eventsMax)
+    record.response?.status = 999
+    record.counts.received = -1
+    record.priority = 0
+    record.resumePoint = ResumePoint(validator: "\"v\"", offset: 8, total: 8, coding: nil)
+    #expect(try TransferRecord(file: record.encoded()) == record)
+  }
+
+  @Test func uploadsNeedAnAbsolutePath() {
+    for path in ["", "file", "/a\0b"] {
+      var record = Fixture.upload()
+      record.uploadFile?.path = path
+      #expect(throws: TransferRecordError.invalid("the file to upload")) { try record.encoded() }
+    }
+  }
+
+  @Test func theLargestRecord() throws {
+    var record = Fixture.plain()
+    let count = try record.encoded().count
+    // The body has its size, of four bytes, before it.
+    record.originalRequest.body = [UInt8](repeating: 7, count: TransferRecord.bytesMax - count - 4)
+    let bytes = try record.encoded()
+    #expect(bytes.count == TransferRecord.bytesMax)
+    #expect(try TransferRecord(file: bytes) == record)
+    record.originalRequest.body?.append(7)
+    #expect(throws: TransferRecordError.tooLarge(TransferRecord.bytesMax + 1)) { try record.encoded() }
+    #expect(Self.error(bytes + [0]) == .tooLarge(TransferRecord.bytesMax + 1))
+  }
+}
