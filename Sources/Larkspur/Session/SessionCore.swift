@@ -267,7 +267,7 @@ final class SessionCore: @unchecked Sendable {
     if loop.isCurrent {
       transfer.isCallersOwn = true
       if !Task.isCancelled, transfer.performStages() {
-        // A caller may repeat a load that needs no waiting. Yielding lets the loop's other work run.
+        // A caller may repeat a load that needs no waiting. Yielding lets the executor's other work run.
         if transfer.hasCome { return await Task.yield() }
         return await TaskContinuation.suspend(for: transfer)
       }
@@ -282,6 +282,7 @@ final class SessionCore: @unchecked Sendable {
     }
     transfer.beginsWhenAwaited = true
     await TaskContinuation.suspend(for: transfer)
+    if transfer.hasComeAtOnce { await Task.yield() }
   }
 
   /// Cancels a transfer whose caller has been cancelled.

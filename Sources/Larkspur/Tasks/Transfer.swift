@@ -147,6 +147,8 @@ final class Transfer: @unchecked Sendable {
   private var continuation: TaskContinuation?
   /// Whether the load begins when its caller has suspended.
   var beginsWhenAwaited = false
+  /// Whether the result came while the load began, so that the caller's suspension did not let other tasks run.
+  private(set) var hasComeAtOnce = false
   /// Whether the caller is on the loop, and resumes in the tick that brings the result.
   var isCallersOwn = false
 
@@ -319,7 +321,9 @@ extension Transfer: Awaited, LoopCompletion {
   func isAwaited(by continuation: TaskContinuation) {
     self.continuation = continuation
     if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
-    if beginsWhenAwaited { core.begin(self) }
+    guard beginsWhenAwaited else { return }
+    core.begin(self)
+    hasComeAtOnce = hasCome
   }
 
   func waitIsCancelled() { core.cancel(self) }
