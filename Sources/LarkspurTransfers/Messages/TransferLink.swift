@@ -1,0 +1,40 @@
+/// A program's connection to the executor of one background session: to an object of the same process, or to the
+/// service.
+///
+/// For any thread. The link is over with its last reference, and the session's tasks go on without the program if the
+/// executor is the service.
+public protocol TransferLink: AnyObject, Sendable {
+  /// The tasks at the time at which the link was made. Changes after that come as notices.
+  var records: [TransferRecord] { get }
+  /// Passes a command on. Does not block.
+  func send(_ command: TransferCommand)
+  /// Passes all later notices, one after another, to a function that does not block. Called once. Notices that came
+  /// before are passed first.
+  func start(_ notify: @escaping @Sendable (TransferNotice) -> Void)
+  /// The path of the file with a task's received bytes.
+  func contentPath(of task: Int) -> String
+}
+
+/// A background session, as its executor is asked for it.
+public struct TransferSession: Hashable, Sendable {
+  /// The identifier, at most `TransferRecord.sessionBytesMax` bytes of UTF-8.
+  public var identifier: String
+  /// The directory of the journal: see `TransferLocation`.
+  public var directory: String
+  /// The settings of the session's configuration, in a form that only `Larkspur` knows. They contain secrets.
+  public var settings: [UInt8]
+
+  public init(identifier: String, directory: String, settings: [UInt8]) {
+    self.identifier = identifier
+    self.directory = directory
+    self.settings = settings
+  }
+}
+
+/// The reason for which a background session has no executor.
+public enum TransferLinkError: Error, Hashable, Sendable {
+  /// Another process, or another session of this process, has the session's tasks.
+  case inUse
+  /// The journal or the service cannot be used. `reason` is a sentence for people.
+  case unavailable(reason: String)
+}
