@@ -134,9 +134,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     super.init()
   }
 
-  init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
+  /// - Parameter identifier: The task's number, or `nil` for the session's next one.
+  init(
+    _ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput,
+    identifier: Int? = nil
+  ) {
     self.core = core
-    identifier = core.nextIdentifier()
+    self.identifier = identifier ?? core.nextIdentifier()
     self.source = source
     self.output = output
     details = Mutex(Details(request, bytesExpectedToSend: source.byteCount(of: request)))
@@ -249,8 +253,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// Stored without effect: tasks of all sessions start when they are resumed. On Darwin, tasks of background sessions
-  /// do not start before this time.
+  /// A task of a background session does not start before this time. Set it before the task is resumed. No effect in
+  /// other sessions, whose tasks start when they are resumed.
   open var earliestBeginDate: Date? {
     get { read { $0.earliestBeginDate } }
     set { read { $0.earliestBeginDate = newValue } }
@@ -368,6 +372,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
     if endsUnbegun { core.endSoon(self) }
     transfer?.interrupt()
+    if core.isBackground, !endsUnbegun { core.background?.cancel(self) }
   }
 
   /// Ends a task that was cancelled before its first `resume()`, unless that has been done.
@@ -394,6 +399,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       return (details.state == .running || details.isResuming, details.transfer)
     }
     transfer?.suspensionChanged(of: self)
+    if let core, core.isBackground, hasRun { core.background?.suspensionChanged(of: self) }
     guard hasRun, let core, let delegate = core.selectiveDelegate, let session = read({ $0.session }) else { return }
     delegate.urlSession(session, didSuspend: self)
   }
@@ -423,7 +429,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   private func start(_ start: Start, _ core: SessionCore) {
     start.transfer?.suspensionChanged(of: self)
-    if start.isFirst { core.begin(self) }
+    if start.isFirst {
+      core.begin(self)
+    } else if core.isBackground {
+      core.background?.suspensionChanged(of: self)
+    }
   }
 
   /// Completes the task. Its properties show the result before its owner is notified.
