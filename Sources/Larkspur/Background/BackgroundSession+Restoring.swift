@@ -25,13 +25,8 @@ extension BackgroundSession {
       createdSeconds: Date().timeIntervalSince1970)
     record.state = .running
     record.isDiscretionary = configuration.isDiscretionary
-    task.read { details in
-      record.taskDescription = details.description
-      record.priority = Double(details.priority)
-      record.earliestBeginSeconds = details.earliestBeginDate?.timeIntervalSince1970
-      record.counts.clientExpectsToSend = max(details.clientExpectsToSend, -1)
-      record.counts.clientExpectsToReceive = max(details.clientExpectsToReceive, -1)
-    }
+    record.take(TransferProperties(task))
+    record.earliestBeginSeconds = task.earliestBeginDate?.timeIntervalSince1970
     if case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData,
       moveOut(data, to: contentPath(record.task))
     {
@@ -106,6 +101,26 @@ extension URLSessionTask.Details {
     earliestBeginDate = record.earliestBeginSeconds.map { Date(timeIntervalSince1970: $0) }
     clientExpectsToSend = record.counts.clientExpectsToSend
     clientExpectsToReceive = record.counts.clientExpectsToReceive
+  }
+}
+
+extension TransferProperties {
+  init(_ task: URLSessionTask) {
+    let (description, priority, toSend, toReceive) = task.read {
+      ($0.description, $0.priority, $0.clientExpectsToSend, $0.clientExpectsToReceive)
+    }
+    self.init(
+      description: description, priority: Double(priority), clientExpectsToSend: max(toSend, -1),
+      clientExpectsToReceive: max(toReceive, -1))
+  }
+}
+
+extension TransferRecord {
+  mutating func take(_ properties: TransferProperties) {
+    taskDescription = properties.description
+    priority = properties.priority
+    counts.clientExpectsToSend = properties.clientExpectsToSend
+    counts.clientExpectsToReceive = properties.clientExpectsToReceive
   }
 }
 

@@ -18,9 +18,9 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   }
 
   /// Released with this object when the session is over.
-  private let core: SessionCore
-  private let link: any TransferLink
-  private let calls: BackgroundCalls
+  let core: SessionCore
+  let link: any TransferLink
+  let calls: BackgroundCalls
   private let state = Mutex(State())
 
   init(_ core: SessionCore, _ link: any TransferLink) {
@@ -46,6 +46,11 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       }
     }
     link.start { [weak self] in self?.receive($0) }
+    // A challenge that stays in the process keeps all that it has.
+    (link as? TransferExecutor)?.answerChallenges { [weak self] number, challenge, answer in
+      guard let self, let task = task(number) else { return answer(.performDefaultHandling, nil) }
+      answerChallenge(challenge, of: task, answer)
+    }
     ExitHook.register(self)
   }
 
@@ -106,6 +111,13 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     guard state.withLock({ $0.tasks[identifier] != nil }) else { return }
     let isKeeping = (task as? URLSessionDownloadTask)?.wantsResumeData == true
     link.send(.cancel(task: identifier, isKeepingContent: isKeeping))
+  }
+
+  /// Passes on what the program has changed.
+  func propertiesChanged(of task: URLSessionTask) {
+    let identifier = task.taskIdentifier
+    guard state.withLock({ $0.tasks[identifier] != nil }) else { return }
+    link.send(.update(task: identifier, TransferProperties(task)))
   }
 
   // MARK: - Notices
@@ -266,13 +278,6 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
   }
 
-  private func answer(_ question: UInt64, _ content: TransferQuestion, for task: URLSessionTask?) {
-    switch content {
-    case .beginDelayed: link.send(.answer(question: question, .continueLoading))
-    case .challenge:
-      link.send(.answer(question: question, .challenge(disposition: .performDefaultHandling, credential: nil)))
-    }
-  }
 }
 
 extension URLSessionTask.Shown {

@@ -74,6 +74,14 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
     completionHandler(request)
   }
 
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard let executor else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+    executor.challenged(task, challenge, completionHandler)
+  }
+
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     executor?.completed(task, error)
   }

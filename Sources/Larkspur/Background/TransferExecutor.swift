@@ -38,6 +38,14 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private var noticesBefore: [TransferNotice] = []
   private var questions: [UInt64: @Sendable (TransferAnswer) -> Void] = [:]
   private var lastQuestion: UInt64 = 0
+  /// Answers the challenges of a task, by the delegate of a program in this process.
+  private var challengeHandler: ChallengeHandler?
+
+  typealias ChallengeHandler =
+    @Sendable (
+      _ task: Int, URLAuthenticationChallenge,
+      @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) -> Void
 
   /// Opens the journal, and goes on with the tasks in it.
   ///
@@ -90,6 +98,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       noticesBefore = []
     }
   }
+
+  /// Makes the executor ask a function of this process about challenges.
+  func answerChallenges(by handler: @escaping ChallengeHandler) { queue.async { [self] in challengeHandler = handler } }
 
   private func tell(_ notice: TransferNotice) {
     if let notify { notify(notice) } else { noticesBefore.append(notice) }
@@ -162,10 +173,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   private func update(_ task: Int, _ properties: TransferProperties) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
-    attempt.record.taskDescription = properties.description
-    attempt.record.priority = properties.priority
-    attempt.record.counts.clientExpectsToSend = properties.clientExpectsToSend
-    attempt.record.counts.clientExpectsToReceive = properties.clientExpectsToReceive
+    attempt.record.take(properties)
     attempt.inner?.priority = Float(properties.priority)
     write(attempt)
   }
@@ -362,6 +370,16 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     lastQuestion += 1
     questions[lastQuestion] = answer
     tell(.question(lastQuestion, task: task, question))
+  }
+
+  /// Passes a challenge to the program: to `challengeHandler`, or as a question.
+  func challenged(
+    _ inner: URLSessionTask, _ challenge: URLAuthenticationChallenge,
+    _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard let attempt = attempt(of: inner) else { return answer(.cancelAuthenticationChallenge, nil) }
+    guard let challengeHandler else { return answer(.performDefaultHandling, nil) }
+    challengeHandler(attempt.record.task, challenge, answer)
   }
 
   // MARK: - Calls of the inner session, on the queue

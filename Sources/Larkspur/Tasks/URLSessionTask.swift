@@ -221,7 +221,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// A description for people. Has no meaning to the session.
   open var taskDescription: String? {
     get { read { $0.description } }
-    set { read { $0.description = newValue } }
+    set {
+      read { $0.description = newValue }
+      propertiesChanged()
+    }
   }
 
   /// The present state.
@@ -234,7 +237,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// first. Other values are limited to this range. A change has no effect once the task has a connection.
   open var priority: Float {
     get { read { $0.priority } }
-    set { read { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(max(newValue, 0), 1) } }
+    set {
+      read { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(max(newValue, 0), 1) }
+      propertiesChanged()
+    }
   }
 
   /// The delegate of this task. For each method that it implements, called in place of the session's delegate. Released
@@ -300,13 +306,19 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Number of bytes that the program expects to send. Has no meaning to the session.
   open var countOfBytesClientExpectsToSend: Int64 {
     get { read { $0.clientExpectsToSend } }
-    set { read { $0.clientExpectsToSend = newValue } }
+    set {
+      read { $0.clientExpectsToSend = newValue }
+      propertiesChanged()
+    }
   }
 
   /// Number of bytes that the program expects to receive. Has no meaning to the session.
   open var countOfBytesClientExpectsToReceive: Int64 {
     get { read { $0.clientExpectsToReceive } }
-    set { read { $0.clientExpectsToReceive = newValue } }
+    set {
+      read { $0.clientExpectsToReceive = newValue }
+      propertiesChanged()
+    }
   }
 
   /// The progress of sending and receiving. Cancelling, pausing or resuming this object cancels, suspends or resumes
@@ -351,6 +363,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && !isTooMuch && total > 0
       return (done, isKnown ? total : isDone ? done : -1)
     }
+  }
+
+  /// Lets the executor of a background session know what the program has changed.
+  private func propertiesChanged() {
+    if let core, core.isBackground { core.background?.propertiesChanged(of: self) }
   }
 
   // MARK: - Control

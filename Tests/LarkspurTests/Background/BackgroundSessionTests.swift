@@ -199,4 +199,57 @@ import Testing
     #expect(recorder.error?.code == .cancelled)
     session.invalidateAndCancel()
   }
+
+  /// A delegate decides on a task whose time has come, and answers challenges.
+  @Test func delegatesAreAsked() async throws {
+    server.route("GET", "/secret") { request in
+      request.fields["authorization"] == nil
+        ? TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"vault\""]) : .text("secret")
+    }
+    let program = AskedProgram(next: URLRequest(url: try fixture.url("/secret")))
+    let session = fixture.session(program)
+    let task = session.downloadTask(with: try fixture.url("/first"))
+    task.earliestBeginDate = Date()
+    task.resume()
+    session.finishTasksAndInvalidate()
+    try await program.isOver.wait()
+    #expect(program.log.withLock { $0 } == ["delayed /first", "challenge vault", "finished secret", "completed"])
+    #expect(server.requests.map(\.path) == ["/secret", "/secret"])
+  }
+}
+
+private final class AskedProgram: NSObject, URLSessionDownloadDelegate {
+  let log = Mutex<[String]>([])
+  let isOver = TestServer.Signal()
+  private let next: URLRequest
+
+  init(next: URLRequest) { self.next = next }
+
+  private func note(_ line: String) { log.withLock { $0.append(line) } }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+    completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+  ) {
+    note("delayed \(request.url?.path ?? "")")
+    completionHandler(.useNewRequest, next)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    note("challenge \(challenge.protectionSpace.realm ?? "")")
+    completionHandler(.useCredential, URLCredential(user: "me", password: "word", persistence: .none))
+  }
+
+  func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+    note("finished \((try? String(contentsOf: location, encoding: .utf8)) ?? "")")
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    note("completed")
+  }
+
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { isOver.fire() }
 }
