@@ -30,6 +30,8 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private let log: @Sendable (String) -> Void
   private let session: URLSession
   private let handler: AttemptHandler
+  /// Returns the state of the machine. May block.
+  private let conditions: @Sendable () -> TransferConditions
   private let secondsForResource: Double
   private var attempts: [Int: TransferAttempt] = [:]
   /// The tasks of `attempts` by the identifiers of their inner tasks.
@@ -56,6 +58,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     _ transferSession: TransferSession, _ configuration: URLSessionConfiguration,
     log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) {
+    conditions = configuration.storage.transferConditions ?? { TransferConditions.current() }
     directory = transferSession.directory
     self.log = log
     let content: TransferJournal.Content
@@ -161,6 +164,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.record.state = .suspended
     write(attempt)
     attempt.inner?.suspend()
+    beginNextDiscretionary()
   }
 
   private func cancel(_ task: Int, isKeepingContent: Bool) {
@@ -224,9 +228,31 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     if let next = attempt.record.nextAttemptSeconds, next > now { return wake(attempt, at: min(next, end)) }
     if attempt.record.earliestBeginSeconds != nil {
       attempt.record.earliestBeginSeconds = nil
+      // The answer comes later, and leads here again.
       return ask(.beginDelayed, task) { [weak self] in self?.begin(task, answer: $0) }
     }
+    if attempt.record.isDiscretionary {
+      // One discretionary task is loaded at a time, and one looks at the machine.
+      guard nextDiscretionary(at: now) === attempt, !attempts.values.contains(where: { $0.inner != nil }) else {
+        return
+      }
+      guard conditions().isQuiet else { return wake(attempt, at: min(now + TransferConditions.secondsBetween, end)) }
+    }
     load(attempt)
+  }
+
+  /// Returns the discretionary task that is to be loaded next: the oldest of those that wait for nothing but the
+  /// machine.
+  private func nextDiscretionary(at now: Double) -> TransferAttempt? {
+    attempts.values.filter {
+      let (record, inner) = ($0.record, $0.inner)
+      return record.isDiscretionary && record.state == .running && inner == nil
+        && max(record.nextAttemptSeconds ?? 0, record.earliestBeginSeconds ?? 0) <= now
+    }.min { $0.record.task < $1.record.task }
+  }
+
+  private func beginNextDiscretionary() {
+    if let next = nextDiscretionary(at: Date().timeIntervalSince1970) { begin(next.record.task) }
   }
 
   /// Continues with a task whose earliest time has come.
@@ -359,6 +385,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     write(attempt)
     tell(.changed(attempt.record))
+    beginNextDiscretionary()
   }
 
   // MARK: - Questions
@@ -492,5 +519,6 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.record.nextAttemptSeconds = Date().timeIntervalSince1970 + wait
     write(attempt)
     begin(attempt.record.task)
+    beginNextDiscretionary()
   }
 }

@@ -66,6 +66,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var timeoutForConnection: TimeInterval?
     /// The directory for state in place of the user's, or `nil`.
     var transferStateHome: String?
+    /// Returns the state of the machine for discretionary transfers, or `nil` for the real one.
+    var transferConditions: (@Sendable () -> TransferConditions)?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
 
     static let timeoutForRequestDefault: TimeInterval = 60
@@ -147,13 +149,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.waitsForConnectivity = newValue }
   }
 
-  /// Whether the system may choose the time of a background transfer. The value is kept and has no effect.
+  /// Whether the tasks of a background session wait for a quiet machine: see <doc:TimesAndNetwork>. No effect in other
+  /// sessions.
   open var isDiscretionary: Bool {
     get { storage.isDiscretionary }
     set { storage.isDiscretionary = newValue }
   }
 
-  /// The identifier of a shared container. The value is kept and has no effect, because Linux has no such containers.
+  /// The identifier of a container that several programs share. A background session with such an identifier keeps its
+  /// tasks there, so that another program of the user can find them. No effect in other sessions.
   open var sharedContainerIdentifier: String? {
     get { storage.sharedContainerIdentifier }
     set { storage.sharedContainerIdentifier = newValue }
