@@ -284,6 +284,27 @@ import Testing
     #expect(counts == counts.sorted() && counts.last == 1000)
   }
 
+  /// A request that joins a download gets its progress, also if the downloader has another manager by then.
+  @Test func progressOfAJoinedDownload() async throws {
+    let signal = TestServer.Signal()
+    let whole = Array(PNG.head(20, 10, padding: 971))
+    let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\n".utf8)
+    fixture.server.route(
+      "GET", "/parts", script: [.send(head + whole[..<100]), .wait(signal), .send(Array(whole[100...])), .close])
+    let request = try fixture.request("/parts")
+    async let first = downloader.download(request)
+    _ = try await fixture.server.waitForRequests(1)
+    downloader.sessionManager = AFHTTPSessionManager(sessionConfiguration: .ephemeral)
+    let counts = Mutex<[Int64]>([])
+    var options = AFImageDownloadOptions()
+    options.progress = { progress in counts.withLock { $0.append(progress.completedUnitCount) } }
+    let second = await downloader.download(request, options: options) { _ in signal.fire() }
+    let name = await first.name
+    #expect(name == "parts" && second.name == "parts" && fixture.server.requestsReceived == 1)
+    #expect(counts.withLock { $0 }.last == 1000)
+    downloader.sessionManager.invalidateSessionCancelingTasks(true, resetSession: false)
+  }
+
   /// A body with an error's status, and a giant, are not given to the incremental decoder.
   @Test func partsThatAreRefused() throws {
     let images = Mutex(0)
