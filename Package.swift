@@ -197,7 +197,8 @@ let package = Package(
       ],
       swiftSettings: testSettings),
     .testTarget(
-      name: "ZipArchiveTests", dependencies: ["CAllocations", "ZipArchive", "TestKit"], swiftSettings: testSettings),
+      name: "ZipArchiveTests", dependencies: ["CAllocations", "LarkspurIO", "ZipArchive", "TestKit"],
+      swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurCommandTests",
