@@ -197,7 +197,10 @@ let package = Package(
       ],
       swiftSettings: testSettings),
     .testTarget(
-      name: "ZipArchiveTests", dependencies: ["CAllocations", "LarkspurIO", "ZipArchive", "TestKit"],
+      name: "ZipArchiveTests",
+      dependencies: [
+        "AFNetworking", "CAllocations", "Larkspur", "LarkspurIO", "LarkspurTestServer", "TestKit", "ZipArchive",
+      ],
       swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
