@@ -60,6 +60,27 @@ import Testing
     #expect(responses == [nil])
   }
 
+  @Test func thatImageCanBeCancelledAndDownloadedImmediately() async throws {
+    view.setImageWith(try url("/image/jpeg"))
+    view.cancelImageDownloadTask()
+    let journal = Journal()
+    view.setImageWith(jpeg, placeholderImage: nil) { journal.note("\($1?.statusCode ?? 0) \($2.name)") }
+    await journal.wait { $0.count == 1 }
+    #expect(journal.lines == ["200 jpeg"] && lines == [])
+  }
+
+  /// A URL cannot be `nil` in Swift, but that of a request can.
+  @Test func thatNilURLDoesntCrash() async {
+    var request = jpeg
+    request.url = nil
+    let journal = Journal()
+    view.setImageWith(request, placeholderImage: placeholder, success: nil) { _, _, error in
+      journal.note("\((error as NSError).code)")
+    }
+    await journal.wait { $0.count == 1 }
+    #expect(journal.lines == ["\(NSURLErrorBadURL)"] && view.image === placeholder && !view.imageSlot.isLoading)
+  }
+
   @Test func thatImageBehindRedirectCanBeDownloaded() async throws {
     fixture.server.route("GET", "/moved") { _ in .redirect(to: "/image/jpeg") }
     view.setImageWith(try url("/moved"))

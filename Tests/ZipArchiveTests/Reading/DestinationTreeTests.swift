@@ -112,25 +112,24 @@ import Testing
     try room.write("out/a", "old")
     let tree = try DestinationTree(room.path("out"))
     let isOver = Atomic(false)
-    let looks = Atomic(0)
     let misses = Atomic(0)
+    let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let path = room.path("out/a")
-    let reader = Thread {
+    Thread {
+      begun.signal()
       while !isOver.load(ordering: .acquiring) {
         if !FileManager.default.fileExists(atPath: path) { misses.add(1, ordering: .relaxed) }
-        looks.add(1, ordering: .releasing)
       }
-      looks.store(.max, ordering: .releasing)
-    }
-    reader.start()
-    while looks.load(ordering: .acquiring) == 0 { Thread.sleep(forTimeInterval: 0.001) }
+      ended.signal()
+    }.start()
+    begun.wait()
     for _ in 0..<2000 {
       let (_, name) = try tree.stageFile()
       #expect(try tree.place(name, at: ["a"], isReplacing: true))
     }
     #expect(tree.rollBack(after: ArchiveRefusal(.tooLarge)) is ArchiveRefusal)
     isOver.store(true, ordering: .releasing)
-    while looks.load(ordering: .acquiring) != .max { Thread.sleep(forTimeInterval: 0.001) }
+    ended.wait()
     #expect(misses.load(ordering: .acquiring) == 0)
     #expect(room.text("out/a") == "old" && room.names("out") == ["a"])
   }
