@@ -198,7 +198,11 @@ let package = Package(
       ],
       swiftSettings: testSettings),
     .testTarget(
-      name: "ZipArchiveTests", dependencies: ["CAllocations", "ZipArchive", "TestKit"], swiftSettings: testSettings),
+      name: "ZipArchiveTests",
+      dependencies: [
+        "AFNetworking", "CAllocations", "Larkspur", "LarkspurIO", "LarkspurTestServer", "TestKit", "ZipArchive",
+      ],
+      swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurCommandTests",

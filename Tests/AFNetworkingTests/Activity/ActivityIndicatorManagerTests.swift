@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// AFNetworking's tests of the network activity manager, with a clock that the test sets.
+/// The network activity manager, with a clock that the test sets.
 @Suite(.timeLimit(.minutes(1))) struct ActivityIndicatorManagerTests {
   /// A clock with the blocks that are due later, and the thread of the views.
   final class World: Sendable {
