@@ -44,6 +44,19 @@ protocol Mergeable: Sendable {
   mutating func merge(_ next: Self) -> Bool
 }
 
+/// An interim response.
+struct InterimResponse: Mergeable {
+  var response: HTTPURLResponse
+  /// Whether the response reports nothing but the progress of an upload, which the next report supersedes.
+  var isProgress: Bool
+
+  mutating func merge(_ next: InterimResponse) -> Bool {
+    guard isProgress, next.isProgress else { return false }
+    self = next
+    return true
+  }
+}
+
 /// A part of a body that has been sent.
 struct SentBytes: Mergeable {
   var from: Int64
