@@ -47,11 +47,11 @@ protocol Mergeable: Sendable {
 /// An interim response.
 struct InterimResponse: Mergeable {
   var response: HTTPURLResponse
-  /// Whether the response reports nothing but the progress of an upload, which the next report supersedes.
-  var isProgress: Bool
+  /// Whether the next mergeable response supersedes this one, as a later report of an upload's progress does.
+  var isMergeable: Bool
 
   mutating func merge(_ next: InterimResponse) -> Bool {
-    guard isProgress, next.isProgress else { return false }
+    guard isMergeable, next.isMergeable else { return false }
     self = next
     return true
   }

@@ -45,12 +45,18 @@ struct UploadBody {
 /// What a load sends: its bodies, one for each request that needs it, and what its owner learns while they are sent.
 /// Made for a load that sends a body, or whose request is observed. It belongs to the loop.
 final class TaskUpload {
+  /// The number of interim responses of which each is a call of the delegate's. Of further ones the latest is, if the
+  /// delegate is slower than the server.
+  private static let interimResponsesMax = 32
+
   private unowned let transfer: Transfer
   /// The request's stream, once a body has come from it: a stream can be read once.
   private var usedStream: InputStream?
   private var usedBefore: InputStream?
   private let sentBytes = CoalescedUpdates<SentBytes>()
   private lazy var interimResponses = CoalescedUpdates<InterimResponse>()
+  /// The number of interim responses to all requests so far.
+  private var interimCount = 0
   /// The number of the whole's bytes before the present body.
   private var sentBefore: Int64 = 0
   /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has no
@@ -202,10 +208,13 @@ final class TaskUpload {
   /// An interim response has come.
   private func received(_ status: Int, _ fields: ResponseFields, from url: URL?) {
     let isProgress = transfer.resumable?.informed(status, fields, from: url) ?? false
+    interimCount += 1
     guard transfer.hasDelegate, status != 101, let url, transfer.wants(.informationalResponse) else { return }
     let response = HTTPURLResponse(
       url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: fields, isDecoded: false)
-    guard interimResponses.add(InterimResponse(response: response, isProgress: isProgress)) else { return }
+    // A server may send many, and the delegate may be slow.
+    let isMergeable = isProgress || interimCount > Self.interimResponsesMax
+    guard interimResponses.add(InterimResponse(response: response, isMergeable: isMergeable)) else { return }
     let (task, session, core, responses) = (transfer.task, transfer.session, transfer.core, interimResponses)
     transfer.calls.dispatch(dropped: { responses.dropped() }) {
       while let next = responses.take() {

@@ -281,6 +281,8 @@ final class ResumableUpload {
     resourceRequest = try request.url.map { (url) throws(URLError) in try self.request(request, to: url) }
     // Credentials are for one origin, and some for one method and URL.
     if resourceRequest != nil { transfer.authentication = nil }
+    // The time of this request has a limit of its own, and the failure before it is the load's.
+    if request.kind == .cancellation { transfer.stopIdleTime() }
   }
 
   /// Returns the request to the upload resource: the program's, without its content and its conditions.

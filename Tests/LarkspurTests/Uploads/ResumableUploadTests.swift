@@ -56,6 +56,18 @@ import Testing
     }
   }
 
+  /// A request without content does not count as sent content.
+  @Test func theCountOfSentBytesDoesNotJump() async throws {
+    var server = Server()
+    server.faults = [.cut(afterBytes: 1 << 20)]
+    // More bytes than the socket buffers hold.
+    let setting = try UploadSetting(count: 24 << 20, server)
+    let watcher = UploadWatcher()
+    _ = try await upload(setting, setting.session(delegate: watcher))
+    let sent = watcher.record.withLock { $0.sent }
+    #expect(sent.count { $0.total == 24 << 20 } == 1 && sent.last?.total == 24 << 20)
+  }
+
   @Test func aConnectionWithTLSBreaks() async throws {
     let authority = try TestCA()
     let server = try TestServer(tls: TestServer.TLS(certificate: try authority.issue()))
@@ -214,7 +226,7 @@ import Testing
 
   @Test(arguments: drafts) func redirections(draft: Draft) async throws {
     var server = Server()
-    server.faults = [.cut(afterBytes: 30), .redirect(status: 307, to: "/files/1"), .none]
+    server.faults = [.cut(afterBytes: 30), .redirect(status: 307, to: "/files/1?again=1"), .none]
     let setting = try UploadSetting(count: 100, server)
     let session = setting.session(draft)
     defer { session.invalidateAndCancel() }
@@ -223,6 +235,9 @@ import Testing
     #expect((response as? HTTPURLResponse)?.statusCode == 200)
     setting.expectWhole()
     #expect(setting.methods == ["POST", "POST", "HEAD", "HEAD", "PATCH"])
+    // The append goes to where the request for the offset was redirected.
+    let targets = setting.server.requests.dropFirst(2).map(\.target)
+    #expect(targets == ["/files/1", "/files/1?again=1", "/files/1?again=1"])
   }
 
   /// An upload resource at another origin gets neither the program's credentials nor its cookies.
@@ -245,6 +260,39 @@ import Testing
     #expect(asked.method == "HEAD" && asked.path == "/files/1" && asked.fields["X-Other"] == "kept")
     #expect(asked.fields["Authorization"] == nil && asked.fields["Cookie"] == nil)
     #expect(setting.server.requests.first?.fields["Authorization"] == "Basic c2VjcmV0")
+  }
+
+  /// Credentials that the program's request needed are not sent to an upload resource at another origin.
+  @Test func credentialsStayAtTheirOrigin() async throws {
+    let other = try TestServer()
+    let setting = try UploadSetting(count: 100)
+    setting.server.enqueue([
+      .expectRequest("POST", "/files"),
+      .send("HTTP/1.1 401 A\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 0\r\n\r\n"), .expectHead,
+      .announceUpload(at: other.url("/files/1")), .expectBody, .close,
+    ])
+    let session = setting.session(delegate: PasswordGiver())
+    defer { session.invalidateAndCancel() }
+    await #expect(throws: URLError.self) {
+      _ = try await session.upload(for: setting.request(), fromFile: setting.file)
+    }
+    #expect(setting.server.requests.map { $0.fields["Authorization"] } == [nil, "Basic dXNlcjpwYXNzd29yZA=="])
+    #expect(other.requests.map(\.method) == ["HEAD"] && other.requests.first?.fields["Authorization"] == nil)
+  }
+
+  /// A server that names an upload resource before it asks for credentials names another one for the second request.
+  @Test func aChallengeAfterTheAnnouncement() async throws {
+    let setting = try UploadSetting(count: 100)
+    setting.server.enqueue([
+      .expectHead, .announceUpload(at: "/a/1"), .expectBody,
+      .send("HTTP/1.1 401 A\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 0\r\n\r\n"), .expectHead,
+      .announceUpload(at: "/a/2"), .expectBody,
+      .send("HTTP/1.1 200 OK\r\nUpload-Complete: ?1\r\nContent-Length: 2\r\n\r\nok"), .hang,
+    ])
+    let session = setting.session(delegate: PasswordGiver())
+    defer { session.invalidateAndCancel() }
+    let (data, _) = try await session.upload(for: setting.request(), fromFile: setting.file)
+    #expect(data == Data("ok".utf8) && setting.methods == ["POST", "POST"])
   }
 
   /// A challenge of the upload resource is answered, and the append is sent again.

@@ -3,6 +3,7 @@ import Larkspur
 import LarkspurHTTP
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Uploads that continue from resume data.
@@ -246,7 +247,77 @@ import Testing
     }
   }
 
+  // MARK: - While it waits, and without an answer
+
+  /// Cancelling ends the wait between two tries, and gives resume data.
+  @Test func aCancellationDuringTheWait() async throws {
+    var server = Server()
+    server.faults = [.cut(afterBytes: 30), .status(503, retryAfter: 3000)]
+    let setting = try UploadSetting(count: 100, server)
+    let session = setting.session()
+    let task = try session.uploadTask(with: setting.request(), fromFile: setting.file)
+    task.resume()
+    _ = try await setting.server.waitForRequests(2)
+    let data = try #require(await task.cancelByProducingResumeData())
+    session.invalidateAndCancel()
+    _ = try await setting.session().upload(resumeFrom: data)
+    setting.expectWhole()
+  }
+
+  @Test func aServerThatDoesNotAnswer() async throws {
+    var server = Server()
+    server.faults = [.hang]
+    let setting = try UploadSetting(count: 100, server)
+    var request = try setting.request()
+    request.timeoutInterval = 0.3
+    let session = setting.session()
+    defer { session.invalidateAndCancel() }
+    let error = await #expect(throws: URLError.self) {
+      _ = try await session.upload(for: request, fromFile: setting.file)
+    }
+    #expect(error?.code == .timedOut)
+    let data = try #require(error?.uploadTaskResumeData)
+    let (_, response) = try await session.upload(resumeFrom: data)
+    #expect((response as? HTTPURLResponse)?.statusCode == 204)
+    setting.expectWhole()
+  }
+
+  /// The time without a byte does not count between two tries.
+  @Test func theIdleTimeDoesNotCountDuringTheWait() async throws {
+    var server = Server()
+    server.faults = [.cut(afterBytes: 30), .status(503, retryAfter: 1)]
+    let setting = try UploadSetting(count: 100, server)
+    var request = try setting.request()
+    request.timeoutInterval = 0.5
+    let session = setting.session()
+    defer { session.invalidateAndCancel() }
+    _ = try await session.upload(for: request, fromFile: setting.file)
+    setting.expectWhole()
+  }
+
   // MARK: - Another process
+
+  /// A process is killed when the server has named the upload resource, and this one continues.
+  @Test func theProcessIsKilled() async throws {
+    let setting = try UploadSetting(count: 32 << 20)
+    let point = setting.directory.url.appending(path: "point")
+    let process = try SiblingProcess(
+      "session", ["upload", setting.server.url("/files"), setting.file.path, point.path])
+    let failure = #expect(throws: SiblingProcess.Failure.self) { try process.text() }
+    #expect(failure?.status == SIGKILL)
+    try await setting.server.waitForClosedConnections(1)
+    let before = try #require(setting.uploads.all.first?.bytes.count)
+    #expect(before < setting.bytes.count)
+    let data = try UploadResumeData.decoded([UInt8](Data(contentsOf: point)))
+    let watcher = UploadWatcher()
+    let session = setting.session(delegate: watcher)
+    session.uploadTask(resuming: data).resume()
+    try await watcher.waitForEnd()
+    session.invalidateAndCancel()
+    #expect(watcher.record.withLock { $0.failure } == nil)
+    setting.expectWhole()
+    #expect(setting.server.requests.last?.fields["Upload-Offset"] == String(before))
+  }
 
   /// A point that was persisted at the first interim response continues the upload of a process that was killed.
   @Test(arguments: drafts) func aPersistedPointContinues(draft: Draft) async throws {
