@@ -403,6 +403,25 @@ static inline long larkspur_mode_of_descriptor(int descriptor) {
   return fstat(descriptor, &status) == 0 ? (long)status.st_mode : -1;
 }
 
+// The facts that recognize a file's content without reading it.
+struct larkspur_file_status {
+  int64_t size;
+  int64_t modification_seconds;
+  uint32_t modification_nanoseconds;
+  uint64_t inode;
+};
+
+// Returns 0, or -1 with errno.
+static inline int larkspur_status_of_descriptor(int descriptor, struct larkspur_file_status *result) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return -1;
+  result->size = status.st_size;
+  result->modification_seconds = status.st_mtim.tv_sec;
+  result->modification_nanoseconds = (uint32_t)status.st_mtim.tv_nsec;
+  result->inode = status.st_ino;
+  return 0;
+}
+
 static inline int64_t larkspur_size_of_descriptor(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurHTTP
 import LarkspurTransport
 
 /// The settings of a session. A session copies its configuration when it is made: later changes do not reach the
@@ -69,6 +70,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Returns the state of the machine for discretionary transfers, or `nil` for the real one.
     var transferConditions: (@Sendable () -> TransferConditions)?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
+    var resumableUploadDraft = ResumableUploadDraft.draft12
+    /// The times and the number of tries of resumable uploads, or `nil` for the session's own.
+    var uploadRetry: UploadRetry?
 
     static let timeoutForRequestDefault: TimeInterval = 60
     static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

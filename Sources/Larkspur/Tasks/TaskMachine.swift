@@ -62,13 +62,17 @@ struct TaskMachine {
 
   /// Accepts a response in any state: `Transfer` may repeat a load, for another part of a download or because a
   /// connection was stale.
-  mutating func responseReceived(_ response: HTTPURLResponse) -> Step {
+  ///
+  /// - Parameter followsRedirections: `false` if the owner follows redirections itself: the response is delivered.
+  mutating func responseReceived(_ response: HTTPURLResponse, followsRedirections: Bool = true) -> Step {
     if Self.isDelivered(status: response.statusCode) { return deliver(response) }
     if response.statusCode == 401 || response.statusCode == 407 {
       state = .authenticating(response)
       return .askCredential(response)
     }
-    guard let next = Redirection.next(after: response, to: request) else { return deliver(response) }
+    guard followsRedirections, let next = Redirection.next(after: response, to: request) else {
+      return deliver(response)
+    }
     state = .redirecting(response, proposed: next)
     return .askRedirection(response, next)
   }
