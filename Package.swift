@@ -62,7 +62,8 @@ let package = Package(
     .target(
       name: "Larkspur",
       dependencies: [
-        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers",
+        "LarkspurTransport",
       ],
       exclude: ["Larkspur.docc"],
       swiftSettings: settings),

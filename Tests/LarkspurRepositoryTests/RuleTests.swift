@@ -22,7 +22,7 @@ import Testing
     ],
     "Larkspur": [
       "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
-      "LarkspurTLS", "LarkspurTransport", "Synchronization",
+      "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "LarkspurCoding", "Synchronization"],

@@ -33,6 +33,21 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     state = Mutex(ManagerState(configuration ?? .default))
     needsAllCalls = Self.mayOverride
     super.init()
+    makeBackgroundSessionSoon()
+  }
+
+  /// Creates the session of a background configuration, whose tasks of an earlier process are to continue.
+  func makeBackgroundSessionSoon() {
+    guard state.withLock({ $0.configuration.identifier != nil }) else { return }
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(10)) { [weak self] in
+      guard let self else { return }
+      // The tasks of an earlier process get records, as if this manager had created them.
+      session.getAllTasks { [weak self] tasks in
+        self?.state.withLock { state in
+          for task in tasks where task.state != .completed { _ = state.noted(task) }
+        }
+      }
+    }
   }
 
   private static var mayOverride: Bool { self != AFURLSessionManager.self && self != AFHTTPSessionManager.self }
@@ -44,7 +59,9 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Properties
 
-  /// The session that creates the tasks. Created when it is first needed, and again after a reset.
+  /// The session that creates the tasks. Created when it is first needed, and again after a reset. A background session is
+  /// created 10 ms after the manager at the latest: its tasks of an earlier process continue, and the blocks that the
+  /// program sets until then are called for them.
   open var session: URLSession { state.withLock { $0.session(of: self) } }
 
   /// The queue on which the session calls the manager and its blocks, one call at a time.
@@ -82,7 +99,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     set { state.put(newValue, at: \.reachabilityManager) }
   }
 
-  /// Stored, but without effect: a session creates its upload tasks at once, also with a background configuration.
+  /// Whether to try again to create an upload task of a background session, up to three times, if the session creates
+  /// none. Sessions always create one here, so the property has no effect.
   open var attemptsToRecreateUploadTasksForBackgroundSessions: Bool {
     get { state.withLock { $0.attemptsToRecreateUploadTasks } }
     set { state.withLock { $0.attemptsToRecreateUploadTasks = newValue } }
@@ -382,6 +400,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     state = Mutex(ManagerState(.archived(in: decoder) ?? .default))
     needsAllCalls = Self.mayOverride
     super.init()
+    makeBackgroundSessionSoon()
   }
 
   open func encode(with coder: NSCoder) {
@@ -400,6 +419,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     guard let coder = EmptyArchive.decoder(), let manager = type(of: self).init(coder: coder) else { return nil }
     let configuration = state.withLock { $0.configuration }
     manager.state.withLock { $0.begin(with: configuration) }
+    manager.makeBackgroundSessionSoon()
     return manager
   }
 }

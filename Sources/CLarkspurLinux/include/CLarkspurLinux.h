@@ -273,10 +273,10 @@ static inline void larkspur_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN)
 
 static inline int larkspur_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
-// Opens a regular file for reading. Fails with EINVAL for any other kind of file. O_NONBLOCK, because opening a pipe
+// Opens a regular file. Fails with EINVAL for any other kind of file. O_NONBLOCK, because opening a pipe
 // would otherwise wait for a writer.
-static inline int larkspur_open_regular_for_reading(const char *path) {
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+static inline int larkspur_open_regular(const char *path, int flags) {
+  int file = open(path, flags | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return -1;
   struct stat facts;
   int error = fstat(file, &facts) != 0 ? errno : S_ISREG(facts.st_mode) ? 0 : EINVAL;
@@ -284,6 +284,12 @@ static inline int larkspur_open_regular_for_reading(const char *path) {
   close(file);
   errno = error;
   return -1;
+}
+
+static inline int larkspur_open_regular_for_reading(const char *path) { return larkspur_open_regular(path, O_RDONLY); }
+
+static inline int larkspur_open_regular_for_updating(const char *path) {
+  return larkspur_open_regular(path, O_RDWR | O_NOFOLLOW);
 }
 
 static inline int larkspur_open_for_writing(const char *path) {

@@ -7,7 +7,7 @@ import LarkspurIO
 final class DownloadFile: @unchecked Sendable {
   let url: URL
   let file: OpenFile
-  private var isOurs = true
+  private var isOurs: Bool
 
   /// Returns a URL that no file has yet.
   static func freshURL() -> URL {
@@ -16,18 +16,35 @@ final class DownloadFile: @unchecked Sendable {
   }
 
   /// Takes over an open file that nothing else uses.
-  init(_ url: URL, continuing file: OpenFile) {
+  ///
+  /// - Parameter isOurs: Whether the file is removed with this object.
+  init(_ url: URL, continuing file: OpenFile, isOurs: Bool = true) {
     self.url = url
     self.file = file
+    self.isOurs = isOurs
   }
 
   init() throws(URLError) {
     url = Self.freshURL()
+    file = try Self.create(url)
+    isOurs = true
+  }
+
+  /// Creates a file in place of the one at `url`. The file stays when this object goes.
+  init(replacing url: URL) throws(URLError) {
+    self.url = url
+    try? FilePaths.remove(url.path)
+    file = try Self.create(url)
+    isOurs = false
+  }
+
+  private static func create(_ url: URL) throws(URLError) -> OpenFile {
     do throws(Errno) {
-      file = try OpenFile(creating: url.path)
+      let file = try OpenFile(creating: url.path)
       try file.setPermissions(0o600)
+      return file
     } catch {
-      throw Self.failure(.cannotCreateFile, url, error)
+      throw failure(.cannotCreateFile, url, error)
     }
   }
 

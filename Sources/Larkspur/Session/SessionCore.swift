@@ -69,6 +69,8 @@ final class SessionCore: @unchecked Sendable {
     /// delegate.
     var kept: URLSession?
     var isObjectGone = false
+    /// The tasks of a background session, or the reason why there can be none. `nil` for other sessions.
+    var background: Result<BackgroundSession, URLError>?
 
     /// Whether the session has no tasks and cannot get new ones.
     var isOver: Bool { count == 0 && (phase == .closing || phase == .open && isObjectGone) }
@@ -221,6 +223,39 @@ final class SessionCore: @unchecked Sendable {
     delegate?.urlSession(session, didCreateTask: task)
   }
 
+  /// Adds a task of an earlier process to the list. Its delegate has been notified of it then.
+  func adopt(_ task: URLSessionTask, _ session: URLSession) {
+    task.read { $0.session = session }
+    state.withLock { $0.tasks.insert(task) }
+    lastIdentifier.max(task.taskIdentifier, ordering: .relaxed)
+  }
+
+  /// The background part of the session, or `nil` if the session is none of background transfers or is over.
+  var background: BackgroundSession? { try? openedBackground }
+
+  private var openedBackground: BackgroundSession? {
+    get throws(URLError) {
+      switch state.withLock({ $0.background }) {
+      case .success(let background): background
+      case .failure(let error): throw error
+      case nil: nil
+      }
+    }
+  }
+
+  /// Connects a background session with the executor of its tasks.
+  func openBackground(_ session: URLSession) {
+    let result: Result<BackgroundSession, URLError>
+    do throws(URLError) {
+      result = .success(BackgroundSession(self, try BackgroundLink.open(configuration)))
+    } catch {
+      BackgroundLink.log(error.localizedDescription)
+      result = .failure(error)
+    }
+    state.withLock { $0.background = result }
+    if case .success(let background) = result { background.start(session) }
+  }
+
   /// Reserves a request for a refresh by the cache. The program does not see the task of the refresh. The reservation
   /// ends with the task.
   ///
@@ -235,7 +270,7 @@ final class SessionCore: @unchecked Sendable {
   func transfer(
     for request: URLRequest, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
   ) throws -> Transfer {
-    guard delegate == nil, !hasTaskDelegate else {
+    guard delegate == nil, !hasTaskDelegate, !isBackground else {
       return try transfer(of: URLSessionDataTask(self, request: request, output: .dataResult), session, delegate)
     }
     guard let transfer = try makeTransfer(of: nil, request, identifier: nextIdentifier(), session, isWatched: false)
@@ -252,6 +287,7 @@ final class SessionCore: @unchecked Sendable {
     if let delegate { task.delegate = delegate }
     register(task, session, isBegun: true)
     do throws(URLError) {
+      if isBackground, let background = try openedBackground { _ = try background.begin(task) }
       guard let transfer = try makeTransfer(of: task, session) else { throw Self.isOver }
       return transfer
     } catch {
@@ -298,6 +334,7 @@ final class SessionCore: @unchecked Sendable {
   /// - Parameter inline: Whether the task may start on the calling thread.
   func begin(_ task: URLSessionTask, inline: Bool = true) {
     do {
+      if isBackground, let background = try openedBackground, try background.begin(task) { return }
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskCompletion.refuse(task, Self.isOver, self)
       }
@@ -426,18 +463,29 @@ final class SessionCore: @unchecked Sendable {
   }
 
   private func closeIfOver() {
-    typealias End = (delegate: (any URLSessionDelegate)?, session: URLSession?, engine: SessionEngine?)
+    typealias End = (
+      delegate: (any URLSessionDelegate)?, session: URLSession?, engine: SessionEngine?, background: BackgroundSession?
+    )
     let end = state.withLock { state -> End? in
       guard state.isOver else { return nil }
       state.phase = .closed
-      defer { state.engine = nil }
-      return (state.delegate, state.kept, state.engine)
+      defer {
+        state.engine = nil
+        state.background = nil
+      }
+      return (state.delegate, state.kept, state.engine, try? state.background?.get())
     }
     guard let end else { return }
     end.engine?.shutDown()
     cache?.core.writeSoon()
     cookieStorage?.writeSoon()
-    guard let delegate = end.delegate, let session = end.session else { return releaseDelegate() }
+    guard let background = end.background else { return callForEnd(end.delegate, end.session) }
+    // Behind its last call another session can have the identifier.
+    background.close { [self] in callForEnd(end.delegate, end.session) }
+  }
+
+  private func callForEnd(_ delegate: (any URLSessionDelegate)?, _ session: URLSession?) {
+    guard let delegate, let session else { return releaseDelegate() }
     // The session keeps its delegate until the call has returned.
     delegateQueue.insist { [self] in
       delegate.urlSession(session, didBecomeInvalidWithError: nil)
@@ -477,6 +525,9 @@ final class SessionCore: @unchecked Sendable {
     let writeCache: @Sendable () -> Void = {
       if let cache { cache.core.flush(renewConnections) } else { renewConnections() }
     }
-    if let jar = configuration.storage.cookieStorage { jar.flush(writeCache) } else { writeCache() }
+    let writeCookies: @Sendable () -> Void = { [jar = configuration.storage.cookieStorage] in
+      if let jar { jar.flush(writeCache) } else { writeCache() }
+    }
+    if let background { background.flush(writeCookies) } else { writeCookies() }
   }
 }

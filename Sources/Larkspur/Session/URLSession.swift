@@ -82,6 +82,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   public init(configuration: URLSessionConfiguration) {
     core = SessionCore(configuration.copied(), delegate: nil, queue: nil)
     super.init()
+    if core.isBackground { core.openBackground(self) }
   }
 
   /// Creates a session.
@@ -97,6 +98,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     core = SessionCore(configuration.copied(), delegate: delegate, queue: queue)
     super.init()
     if delegate != nil { core.keepSession(self) }
+    if core.isBackground { core.openBackground(self) }
   }
 
   deinit { core.sessionGone() }

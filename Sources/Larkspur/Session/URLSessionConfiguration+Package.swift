@@ -12,6 +12,12 @@ extension URLSessionConfiguration {
     set { storage.timeoutForConnection = newValue }
   }
 
+  /// The directory for the journals of background sessions, in place of `XDG_STATE_HOME`.
+  package var transferStateHome: String? {
+    get { storage.transferStateHome }
+    set { storage.transferStateHome = newValue }
+  }
+
   /// Called for each event of the session's connections and exchanges, with its time: soon after it, on the thread of the
   /// session's loop, which the call must not block for long. Of WebSockets the opening handshake is observed, and
   /// streams are not. If there is an observer, requests are not pipelined.

@@ -64,6 +64,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var enablesEarlyData = false
     /// How long opening a connection may take, in seconds, or `nil` for the session's own limit.
     var timeoutForConnection: TimeInterval?
+    /// The directory for state in place of the user's, or `nil`.
+    var transferStateHome: String?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
 
     static let timeoutForRequestDefault: TimeInterval = 60

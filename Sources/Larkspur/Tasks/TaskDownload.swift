@@ -35,10 +35,18 @@ final class TaskDownload {
   /// Whether the delegate has had the file: from then on the task has succeeded.
   private(set) var hasGivenFile = false
   private var partial: PartialDownload?
+  /// The place of the file, or `nil` if the file lies in the temporary directory.
+  private let place: DownloadPlace?
 
   private var partialFiles: PartialFiles { .standard }
 
-  init(of transfer: Transfer) { self.transfer = transfer }
+  init(of transfer: Transfer, at place: DownloadPlace? = nil) {
+    self.transfer = transfer
+    self.place = place
+    guard let place, let start = place.start, let part = place.openStart() else { return }
+    partial = PartialDownload(asked: start.firstAsked, point: start)
+    file = DownloadFile(URL(fileURLWithPath: place.path), continuing: part, isOurs: false)
+  }
 
   func takeFile() -> DownloadFile? { file.take() }
 
@@ -73,6 +81,7 @@ final class TaskDownload {
   ///
   /// - Returns: `false` if another request has to be made.
   func admits(_ response: HTTPURLResponse) throws(URLError) -> Bool {
+    try place?.check(response)
     guard let partial, let first = partial.asked, let point = partial.point else { return true }
     self.partial?.end = nil
     let fields = response.fields
@@ -138,7 +147,7 @@ final class TaskDownload {
     }
     let count = try countOfWhole(response)
     let end = partial?.end ?? count
-    file = try DownloadFile()
+    if let place { file = try await place.replace() } else { file = try DownloadFile() }
     partial?.point = nil
     partial?.end = nil
     // There may have been a part, of another version.
@@ -151,6 +160,7 @@ final class TaskDownload {
     if partial == nil { partial = PartialDownload() }
     partial?.point = point
     partial?.end = end
+    place?.point = point
   }
 
   /// Refuses a response that has a part of the resource only, or contradicts itself about it, to a request for the
@@ -241,6 +251,10 @@ final class TaskDownload {
 
   /// Returns what a later download can continue from after this one has failed, and keeps the file for it.
   func resumeData(after failure: URLError) -> Data? {
+    if let place {
+      place.point = partial?.point
+      return nil
+    }
     // A program that cancels without asking for resume data does not want the file to stay.
     if failure.code == .cancelled {
       guard let task = transfer.task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }

@@ -3,7 +3,7 @@ import Foundation
 /// A task that loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
   /// The data from which the download continues. `nil` if it starts at the beginning.
-  private let decodedResumeData: DecodedResumeData?
+  let decodedResumeData: DecodedResumeData?
 
   /// Creates a task that belongs to no session and loads nothing. For subclasses in tests.
   public override init() {
@@ -11,9 +11,12 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     super.init()
   }
 
-  override init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
+  override init(
+    _ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput,
+    identifier: Int? = nil
+  ) {
     decodedResumeData = nil
-    super.init(core, request: request, source: source, output: output)
+    super.init(core, request: request, source: source, output: output, identifier: identifier)
   }
 
   init(_ core: SessionCore, resumeData: Data, output: TaskOutput) {

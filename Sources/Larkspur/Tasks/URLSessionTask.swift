@@ -134,9 +134,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     super.init()
   }
 
-  init(_ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput) {
+  /// - Parameter identifier: The task's number, or `nil` for the session's next one.
+  init(
+    _ core: SessionCore, request: URLRequest?, source: BodySource = .request, output: TaskOutput,
+    identifier: Int? = nil
+  ) {
     self.core = core
-    identifier = core.nextIdentifier()
+    self.identifier = identifier ?? core.nextIdentifier()
     self.source = source
     self.output = output
     details = Mutex(Details(request, bytesExpectedToSend: source.byteCount(of: request)))
@@ -217,7 +221,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// A description for people. Has no meaning to the session.
   open var taskDescription: String? {
     get { read { $0.description } }
-    set { read { $0.description = newValue } }
+    set {
+      read { $0.description = newValue }
+      propertiesChanged()
+    }
   }
 
   /// The present state.
@@ -230,7 +237,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// first. Other values are limited to this range. A change has no effect once the task has a connection.
   open var priority: Float {
     get { read { $0.priority } }
-    set { read { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(max(newValue, 0), 1) } }
+    set {
+      read { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(max(newValue, 0), 1) }
+      propertiesChanged()
+    }
   }
 
   /// The delegate of this task. For each method that it implements, called in place of the session's delegate. Released
@@ -249,8 +259,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// Stored without effect: tasks of all sessions start when they are resumed. On Darwin, tasks of background sessions
-  /// do not start before this time.
+  /// A task of a background session does not start before this time. Set it before the task is resumed. No effect in
+  /// other sessions, whose tasks start when they are resumed.
   open var earliestBeginDate: Date? {
     get { read { $0.earliestBeginDate } }
     set { read { $0.earliestBeginDate = newValue } }
@@ -296,13 +306,19 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Number of bytes that the program expects to send. Has no meaning to the session.
   open var countOfBytesClientExpectsToSend: Int64 {
     get { read { $0.clientExpectsToSend } }
-    set { read { $0.clientExpectsToSend = newValue } }
+    set {
+      read { $0.clientExpectsToSend = newValue }
+      propertiesChanged()
+    }
   }
 
   /// Number of bytes that the program expects to receive. Has no meaning to the session.
   open var countOfBytesClientExpectsToReceive: Int64 {
     get { read { $0.clientExpectsToReceive } }
-    set { read { $0.clientExpectsToReceive = newValue } }
+    set {
+      read { $0.clientExpectsToReceive = newValue }
+      propertiesChanged()
+    }
   }
 
   /// The progress of sending and receiving. Cancelling, pausing or resuming this object cancels, suspends or resumes
@@ -349,6 +365,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
+  /// Lets the executor of a background session know what the program has changed.
+  private func propertiesChanged() {
+    if let core, core.isBackground { core.background?.propertiesChanged(of: self) }
+  }
+
   // MARK: - Control
 
   /// Ends the task with `URLError.cancelled`, unless it is complete. From here on ``response``, ``currentRequest`` and
@@ -368,6 +389,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
     if endsUnbegun { core.endSoon(self) }
     transfer?.interrupt()
+    if core.isBackground, !endsUnbegun { core.background?.cancel(self) }
   }
 
   /// Ends a task that was cancelled before its first `resume()`, unless that has been done.
@@ -394,6 +416,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       return (details.state == .running || details.isResuming, details.transfer)
     }
     transfer?.suspensionChanged(of: self)
+    if let core, core.isBackground, hasRun { core.background?.suspensionChanged(of: self) }
     guard hasRun, let core, let delegate = core.selectiveDelegate, let session = read({ $0.session }) else { return }
     delegate.urlSession(session, didSuspend: self)
   }
@@ -423,7 +446,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   private func start(_ start: Start, _ core: SessionCore) {
     start.transfer?.suspensionChanged(of: self)
-    if start.isFirst { core.begin(self) }
+    if start.isFirst {
+      core.begin(self)
+    } else if core.isBackground {
+      core.background?.suspensionChanged(of: self)
+    }
   }
 
   /// Completes the task. Its properties show the result before its owner is notified.

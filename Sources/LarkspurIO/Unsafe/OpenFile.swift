@@ -39,6 +39,13 @@ public final class OpenFile: Sendable {
     try self.init(opened: unsafe larkspur_open_regular_for_reading(path))
   }
 
+  /// Opens an existing regular file for reading and writing, without blocking. Does not follow a symbolic link.
+  ///
+  /// - Throws: `invalidArgument` for anything but a regular file.
+  public convenience init(updatingRegular path: String) throws(Errno) {
+    try self.init(opened: unsafe larkspur_open_regular_for_updating(path))
+  }
+
   /// Opens an existing file for writing. A regular file is truncated first.
   public convenience init(overwriting path: String) throws(Errno) {
     try self.init(opened: unsafe larkspur_open_for_writing(path))

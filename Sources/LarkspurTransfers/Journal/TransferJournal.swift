@@ -8,7 +8,8 @@ import Synchronization
 /// removes. Files do not refer to one another, so a damaged file concerns its task only.
 ///
 /// A journal owns its directory from its creation to its deinitialization by a lock on the file `lock`, which also ends
-/// with the process. All functions block their thread, and may be called on any; changes are made one after another.
+/// with the process and with `close`. All functions block their thread, and may be called on any; changes are made one
+/// after another.
 public final class TransferJournal: Sendable {
   /// Maximum number of records. The limit stops a program that creates tasks in a loop from filling the disk.
   public static let tasksMax = 10_000
@@ -62,7 +63,8 @@ public final class TransferJournal: Sendable {
   public let session: String
   private let files: any TransferFiles
   private let log: @Sendable (String) -> Void
-  private let lock: any Sendable
+  /// The lock of the directory, or `nil` if the journal has been closed.
+  private let lock: Mutex<(any Sendable)?>
   private let state = Mutex(State())
 
   /// Opens a session's journal at a path, and creates its directory if it does not exist.
@@ -99,9 +101,12 @@ public final class TransferJournal: Sendable {
     self.session = session
     self.files = files
     self.log = log
-    self.lock = lock
+    self.lock = Mutex(lock)
     try recover()
   }
+
+  /// Gives the directory up, before the deinitialization does so. The journal must not be used afterwards.
+  public func close() { lock.withLock { $0 = nil } }
 
   // MARK: - Reading
 

@@ -41,7 +41,7 @@ extension TransferRecord {
     if !(0...1 ~= priority) { return "the priority" }
     if events.count > Self.eventsMax { return "the list of events" }
     if events.contains(.completed), state != .completed { return "the state" }
-    if events.contains(.downloaded), kind != .download || !hasContentFile { return "the downloaded file" }
+    if events.contains(.downloaded), !hasContentFile { return "the downloaded file" }
     for case .resumed(let offset, let expected) in events where offset < 0 || expected < -1 {
       return "the list of events"
     }

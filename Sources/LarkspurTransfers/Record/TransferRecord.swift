@@ -68,7 +68,7 @@ public struct TransferRecord: Hashable, Sendable {
   public enum Event: Hashable, Sendable {
     /// The download was resumed at an offset. `expected` is the size of the whole in bytes, or -1.
     case resumed(offset: Int64, expected: Int64)
-    /// The task's file is the complete download.
+    /// The task's file is the complete download, or the content of the response to an upload.
     case downloaded
     /// The task has ended: with `failure`, or without an error.
     case completed

@@ -49,6 +49,10 @@ import Testing
   func tasksThatRunAndStandStill(kind: Kind, inBackground: Bool) async throws {
     let configuration =
       inBackground ? URLSessionConfiguration.background(withIdentifier: UUID().uuidString) : .ephemeral
+    let state = FileManager.default.temporaryDirectory.appending(path: "larkspur-state-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: state, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: state) }
+    configuration.transferStateHome = state.path
     let manager = AFURLSessionManager(sessionConfiguration: configuration)
     defer { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
     let signal = TestServer.Signal()

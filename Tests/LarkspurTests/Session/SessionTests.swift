@@ -72,6 +72,10 @@ import Testing
   /// Background sessions have no cache and follow redirections without asking the delegate, as Apple documents.
   @Test func backgroundSessionsAskLess() async throws {
     let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+    let state = FileManager.default.temporaryDirectory.appending(path: "larkspur-state-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: state, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: state) }
+    configuration.transferStateHome = state.path
     #expect(configuration.identifier == "transfers" && configuration.urlCache == nil)
     #expect(configuration.httpCookieStorage === HTTPCookieStorage.shared)
     #expect(URLSessionConfiguration.default.identifier == nil && URLSessionConfiguration.ephemeral.identifier == nil)

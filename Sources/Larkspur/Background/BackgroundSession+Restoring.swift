@@ -1,0 +1,133 @@
+import Foundation
+import LarkspurIO
+import LarkspurTransfers
+
+extension BackgroundSession {
+  /// Makes the record of a task that has been resumed for the first time. Moves the file of a download that continues an
+  /// earlier one to its place.
+  static func record(
+    of task: URLSessionTask, in core: SessionCore, contentPath: (Int) -> String
+  ) throws(URLError) -> TransferRecord {
+    let configuration = core.configuration.storage
+    guard let identifier = configuration.identifier, let request = task.originalRequest else {
+      throw URLError.make(.badURL, "the task has no request")
+    }
+    var file: TransferRecord.UploadFile?
+    if case .file(let url) = task.source {
+      file = TransferRecord.UploadFile(atPath: url.path)
+      guard url.isFileURL, file != nil else {
+        throw URLError.make(.fileDoesNotExist, "there is no file \(url.path)", url: request.url)
+      }
+    }
+    var record = TransferRecord(
+      task: task.taskIdentifier, session: identifier, kind: file == nil ? .download : .upload,
+      request: try TransferRequest(request, isUpload: file != nil), uploadFile: file,
+      createdSeconds: Date().timeIntervalSince1970)
+    record.state = .running
+    record.isDiscretionary = configuration.isDiscretionary
+    record.take(TransferProperties(task))
+    record.earliestBeginSeconds = task.earliestBeginDate?.timeIntervalSince1970
+    if case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData,
+      moveOut(data, to: contentPath(record.task))
+    {
+      record.resumePoint = data.point
+      record.hasContentFile = true
+    }
+    return record
+  }
+
+  /// Moves the file of resume data.
+  ///
+  /// - Returns: `false` if there is none with as many bytes as the resume data says.
+  private static func moveOut(_ data: ResumeData, to path: String) -> Bool {
+    let files = PartialFiles.standard
+    guard files.open(data) != nil else { return false }
+    if files.moveOut(data, to: URL(fileURLWithPath: path)) { return true }
+    // The directory of partial files may be on another file system.
+    let source = files.path + "/" + data.fileName
+    guard (try? FileManager.default.copyItem(atPath: source, toPath: path)) != nil else { return false }
+    files.remove(data)
+    return true
+  }
+
+  /// Makes the task of a record.
+  ///
+  /// - Returns: `nil` if the URL of the record is none.
+  static func task(of record: TransferRecord, _ core: SessionCore) -> URLSessionTask? {
+    guard let request = URLRequest(record.originalRequest) else { return nil }
+    let task: URLSessionTask
+    switch record.kind {
+    case .download:
+      task = URLSessionDownloadTask(core, request: request, output: .delegate, identifier: record.task)
+    case .upload:
+      let file = URL(fileURLWithPath: record.uploadFile?.path ?? "/")
+      task = URLSessionUploadTask(
+        core, request: request, source: .file(file), output: .delegate, identifier: record.task)
+    }
+    task.read { details in
+      details.restore(record)
+      details.show { shown in
+        shown.take(record.counts)
+        shown.response = record.response?.response
+        if let current = record.currentRequest.flatMap({ URLRequest($0) }) { shown.currentRequest = current }
+      }
+    }
+    return task
+  }
+
+  /// The data from which another task can continue a download that has failed, or `nil`. Takes the file.
+  static func resumeData(of record: TransferRecord, _ path: String, _ request: URLRequest) -> Data? {
+    guard let point = record.resumePoint, let file = try? DownloadFile(keptAt: path) else { return nil }
+    if let data = PartialFiles.standard.keep(file, of: request, at: point) { return data }
+    // The directory of partial files may be on another file system.
+    let copy = DownloadFile.freshURL()
+    guard (try? FileManager.default.copyItem(atPath: path, toPath: copy.path)) != nil,
+      let file = try? DownloadFile(keptAt: copy.path)
+    else { return nil }
+    let data = PartialFiles.standard.keep(file, of: request, at: point)
+    if data == nil { try? FileManager.default.removeItem(at: copy) }
+    return data
+  }
+}
+
+extension URLSessionTask.Details {
+  /// Takes the state of a record of an earlier process.
+  mutating func restore(_ record: TransferRecord) {
+    hasStarted = true
+    suspensions = record.state == .suspended ? 1 : 0
+    state = record.state == .suspended ? .suspended : .running
+    description = record.taskDescription
+    priority = Float(record.priority)
+    earliestBeginDate = record.earliestBeginSeconds.map { Date(timeIntervalSince1970: $0) }
+    clientExpectsToSend = record.counts.clientExpectsToSend
+    clientExpectsToReceive = record.counts.clientExpectsToReceive
+  }
+}
+
+extension TransferProperties {
+  init(_ task: URLSessionTask) {
+    let (description, priority, toSend, toReceive) = task.read {
+      ($0.description, $0.priority, $0.clientExpectsToSend, $0.clientExpectsToReceive)
+    }
+    self.init(
+      description: description, priority: Double(priority), clientExpectsToSend: max(toSend, -1),
+      clientExpectsToReceive: max(toReceive, -1))
+  }
+}
+
+extension TransferRecord {
+  mutating func take(_ properties: TransferProperties) {
+    taskDescription = properties.description
+    priority = properties.priority
+    counts.clientExpectsToSend = properties.clientExpectsToSend
+    counts.clientExpectsToReceive = properties.clientExpectsToReceive
+  }
+}
+
+extension DownloadFile {
+  /// Opens the file of a background download, which stays when this object goes.
+  convenience init(keptAt path: String) throws {
+    self.init(
+      URL(fileURLWithPath: path), continuing: try OpenFile(updatingRegular: path), isOurs: false)
+  }
+}

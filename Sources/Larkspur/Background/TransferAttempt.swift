@@ -1,0 +1,112 @@
+import Dispatch
+import Foundation
+import LarkspurTransfers
+
+/// A task of a background session in its executor: the record, and the present attempt. It belongs to the executor's
+/// queue.
+final class TransferAttempt {
+  var record: TransferRecord
+  /// The task of the inner session, or `nil` between two attempts.
+  var inner: URLSessionTask?
+  var place: DownloadPlace?
+  /// The content of an upload's response.
+  var content = Data()
+  /// The request behind the redirects of the present attempt. Another attempt begins at the first one.
+  var lastRequest: TransferRequest?
+  /// Whether the program is told that the download continues an earlier task's.
+  var tellsResumption = false
+  var timer: DispatchWorkItem?
+  /// The times of the next notice of progress and of the next checkpoint, in nanoseconds since the machine's start.
+  var nextProgress: UInt64 = 0
+  var nextCheckpoint: UInt64 = 0
+
+  init(_ record: TransferRecord) { self.record = record }
+
+  func readCounts(of inner: URLSessionTask) {
+    let shown = inner.read { $0.shown }
+    record.counts.sent = shown.bytesSent
+    record.counts.received = shown.bytesReceived
+    record.counts.expectedToSend = max(shown.bytesExpectedToSend, -1)
+    record.counts.expectedToReceive = max(shown.bytesExpectedToReceive, -1)
+  }
+}
+
+/// The delegate of an executor's inner session. All calls come on the executor's queue.
+final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
+  /// The key of the wait in seconds, in the `userInfo` of the error of a response that asks to come back later.
+  static let delayKey = "LarkspurTransferDelay"
+
+  weak var executor: TransferExecutor?
+
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+  ) {
+    executor?.progressed(downloadTask)
+  }
+
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+    expectedTotalBytes: Int64
+  ) {
+    executor?.resumed(downloadTask, at: fileOffset, expecting: expectedTotalBytes)
+  }
+
+  /// The file stays in its place.
+  func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    executor?.progressed(task)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    executor?.received(data, of: dataTask)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    executor?.redirected(task, to: request)
+    completionHandler(request)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard let executor else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+    executor.challenged(task, challenge, completionHandler)
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    executor?.completed(task, error)
+  }
+}
+
+extension TransferRecord.UploadFile {
+  /// The file at a path as it is now, or `nil` if there is none.
+  init?(atPath path: String) {
+    guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
+      let size = (facts[.size] as? NSNumber)?.uint64Value, let changed = facts[.modificationDate] as? Date
+    else { return nil }
+    self.init(path: path, byteCount: size, changedSeconds: changed.timeIntervalSince1970)
+  }
+}
+
+extension URLSessionConfiguration {
+  /// The configuration of the session that carries out a background session's tasks.
+  var ofAttempts: URLSessionConfiguration {
+    var storage = storage
+    storage.identifier = nil
+    storage.cache = nil
+    storage.waitsForConnectivity = true
+    storage.protocolClasses = []
+    storage.timeoutIntervalForResource = .infinity
+    if storage.isDiscretionary { storage.networkServiceType = .background }
+    return URLSessionConfiguration(storage: storage)
+  }
+}

@@ -1,0 +1,496 @@
+import Dispatch
+import Foundation
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransfers
+import Synchronization
+
+/// Carries out the tasks of one background session, by a session of its own, and keeps their journal.
+///
+/// All state belongs to a serial queue, on which the inner session calls its delegate as well. Writing the journal blocks
+/// the queue, and no caller.
+///
+/// A task is carried out in attempts, each an inner task. An attempt that fails for a reason that may pass is followed by
+/// another one (`TransferRetry`), until the time for the resource is over. The content of a download comes into the file
+/// of the journal's directory. While bytes come, the file is synced once in `checkpointSeconds`, and then the record
+/// counts them: behind the next start the download continues from there.
+package final class TransferExecutor: TransferLink, @unchecked Sendable {
+  /// The time between two checkpoints of a download to which bytes come, in seconds: the work that a killed process
+  /// loses at most.
+  static let checkpointSeconds = 1.0
+  /// Maximum size of the content that an upload's response may have, in bytes.
+  static let uploadContentMax = 1 << 20
+  /// The time between two notices of a task's progress, in seconds.
+  static let progressSeconds = 0.05
+
+  package let records: [TransferRecord]
+  let queue = DispatchQueue(label: "larkspur.background-transfers")
+  private let directory: String
+  private let journal: TransferJournal
+  private let log: @Sendable (String) -> Void
+  private let session: URLSession
+  private let handler: AttemptHandler
+  private let secondsForResource: Double
+  private var attempts: [Int: TransferAttempt] = [:]
+  /// The tasks of `attempts` by the identifiers of their inner tasks.
+  private var tasks: [Int: Int] = [:]
+  private var notify: (@Sendable (TransferNotice) -> Void)?
+  private var noticesBefore: [TransferNotice] = []
+  private var questions: [UInt64: @Sendable (TransferAnswer) -> Void] = [:]
+  private var lastQuestion: UInt64 = 0
+  /// Answers the challenges of a task, by the delegate of a program in this process.
+  private var challengeHandler: ChallengeHandler?
+
+  typealias ChallengeHandler =
+    @Sendable (
+      _ task: Int, URLAuthenticationChallenge,
+      @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) -> Void
+
+  /// Opens the journal, and goes on with the tasks in it.
+  ///
+  /// - Parameters:
+  ///   - configuration: The settings of the background session.
+  ///   - log: Gets lines for people. They quote no fields of requests.
+  package init(
+    _ transferSession: TransferSession, _ configuration: URLSessionConfiguration,
+    log: @escaping @Sendable (String) -> Void
+  ) throws(TransferLinkError) {
+    directory = transferSession.directory
+    self.log = log
+    let content: TransferJournal.Content
+    do throws(TransferJournalError) {
+      journal = try TransferJournal(path: directory, session: transferSession.identifier, log: log)
+      content = try journal.content()
+    } catch .inUse {
+      throw .inUse
+    } catch {
+      throw .unavailable(reason: "the journal of background session \"\(transferSession.identifier)\": \(error)")
+    }
+    records = content.records.filter { $0.state != .completed || !$0.events.isEmpty }
+    for problem in content.problems {
+      log("task \(problem.task) of session \"\(transferSession.identifier)\" is lost: \(problem.reason)")
+    }
+    secondsForResource = configuration.storage.timeoutForResource
+    handler = AttemptHandler()
+    session = URLSession(
+      configuration: configuration.ofAttempts, delegate: handler, delegateQueue: SerialOperationQueue(on: queue))
+    handler.executor = self
+    // Records of tasks that have ended and have been delivered remain if the process was killed between the two writes.
+    let over = content.records.filter { $0.state == .completed && $0.events.isEmpty }
+    queue.async { [self] in
+      for record in over { remove(record.task) }
+      for record in records {
+        attempts[record.task] = TransferAttempt(record)
+        if record.state == .canceling { cancel(record.task, isKeepingContent: false) } else { begin(record.task) }
+      }
+    }
+  }
+
+  deinit { session.invalidateAndCancel() }
+
+  package func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
+
+  package func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) {
+    queue.async { [self] in
+      self.notify = notify
+      for notice in noticesBefore { notify(notice) }
+      noticesBefore = []
+    }
+  }
+
+  /// Makes the executor ask a function of this process about challenges.
+  func answerChallenges(by handler: @escaping ChallengeHandler) { queue.async { [self] in challengeHandler = handler } }
+
+  private func tell(_ notice: TransferNotice) {
+    if let notify { notify(notice) } else { noticesBefore.append(notice) }
+  }
+
+  // MARK: - Commands
+
+  package func send(_ command: TransferCommand) { queue.async { [self] in carryOut(command) } }
+
+  package func flush(_ completion: @escaping @Sendable () -> Void) { queue.async(execute: completion) }
+
+  package func close(_ completion: @escaping @Sendable () -> Void) {
+    queue.async { [self] in
+      for attempt in attempts.values { stop(attempt) }
+      session.invalidateAndCancel()
+      journal.close()
+      completion()
+    }
+  }
+
+  private func carryOut(_ command: TransferCommand) {
+    switch command {
+    case .create(let record): create(record)
+    case .resume(let task): resume(task)
+    case .suspend(let task): suspend(task)
+    case .cancel(let task, let isKeepingContent): cancel(task, isKeepingContent: isKeepingContent)
+    case .update(let task, let properties): update(task, properties)
+    case .acknowledge(let task, let count): acknowledge(task, count)
+    case .answer(let question, let answer): questions.removeValue(forKey: question)?(answer)
+    }
+  }
+
+  private func create(_ record: TransferRecord) {
+    guard attempts[record.task] == nil else { return }
+    let attempt = TransferAttempt(record)
+    attempt.tellsResumption = record.resumePoint != nil
+    attempts[record.task] = attempt
+    do throws(TransferJournalError) {
+      try journal.write(record)
+    } catch .unsynced(let error) {
+      log("task \(record.task): the disk does not confirm the record: \(error)")
+    } catch {
+      // A task that is not on the disk would not outlive the process: it is not carried out at all.
+      return end(attempt, URLError.make(.cannotWriteToFile, "the task cannot be written to the journal: \(error)"))
+    }
+    begin(record.task)
+  }
+
+  private func resume(_ task: Int) {
+    guard let attempt = attempts[task], attempt.record.state == .suspended else { return }
+    attempt.record.state = .running
+    write(attempt)
+    if let inner = attempt.inner { inner.resume() } else { begin(task) }
+  }
+
+  private func suspend(_ task: Int) {
+    guard let attempt = attempts[task], attempt.record.state == .running else { return }
+    attempt.record.state = .suspended
+    write(attempt)
+    attempt.inner?.suspend()
+  }
+
+  private func cancel(_ task: Int, isKeepingContent: Bool) {
+    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
+    attempt.record.state = .canceling
+    stop(attempt)
+    if isKeepingContent { checkpoint(attempt) } else { attempt.record.resumePoint = nil }
+    end(attempt, URLError.make(.cancelled, "cancelled"))
+  }
+
+  private func update(_ task: Int, _ properties: TransferProperties) {
+    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
+    attempt.record.take(properties)
+    attempt.inner?.priority = Float(properties.priority)
+    write(attempt)
+  }
+
+  private func acknowledge(_ task: Int, _ count: Int) {
+    guard let attempt = attempts[task], count > 0 else { return }
+    attempt.record.events.removeFirst(min(count, attempt.record.events.count))
+    if attempt.record.state == .completed, attempt.record.events.isEmpty {
+      attempts[task] = nil
+      remove(task)
+    } else {
+      write(attempt)
+    }
+  }
+
+  private func remove(_ task: Int) {
+    do throws(TransferJournalError) {
+      try journal.remove(task: task)
+    } catch {
+      log("task \(task): the record cannot be removed: \(error)")
+    }
+  }
+
+  /// Writes a record that is in the journal already. A disk that fails costs the change and not the task: the next start
+  /// finds an earlier state, which is as true.
+  private func write(_ attempt: TransferAttempt) {
+    do throws(TransferJournalError) {
+      try journal.write(attempt.record)
+    } catch {
+      log("task \(attempt.record.task): the record cannot be written: \(error)")
+    }
+  }
+
+  // MARK: - Attempts
+
+  /// Begins the next attempt of a task that runs, or waits for its time.
+  private func begin(_ task: Int) {
+    guard let attempt = attempts[task], attempt.record.state == .running, attempt.inner == nil else { return }
+    let now = Date().timeIntervalSince1970
+    let end = attempt.record.createdSeconds + secondsForResource
+    guard now < end else {
+      return self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
+    }
+    wake(attempt, at: end)
+    if let earliest = attempt.record.earliestBeginSeconds, earliest > now {
+      return wake(attempt, at: min(earliest, end))
+    }
+    if let next = attempt.record.nextAttemptSeconds, next > now { return wake(attempt, at: min(next, end)) }
+    if attempt.record.earliestBeginSeconds != nil {
+      attempt.record.earliestBeginSeconds = nil
+      return ask(.beginDelayed, task) { [weak self] in self?.begin(task, answer: $0) }
+    }
+    load(attempt)
+  }
+
+  /// Continues with a task whose earliest time has come.
+  private func begin(_ task: Int, answer: TransferAnswer) {
+    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
+    switch answer {
+    case .cancel: return cancel(task, isKeepingContent: false)
+    case .useNewRequest(let request): attempt.record.currentRequest = request
+    case .continueLoading, .challenge: break
+    }
+    write(attempt)
+    begin(task)
+  }
+
+  /// Returns to a task at a time, in seconds since 1970: to begin an attempt, or to end one whose time is over.
+  private func wake(_ attempt: TransferAttempt, at seconds: Double) {
+    attempt.timer?.cancel()
+    let task = attempt.record.task
+    let timer = DispatchWorkItem { [weak self] in self?.timeHasCome(task) }
+    attempt.timer = timer
+    let wait = min(max(seconds - Date().timeIntervalSince1970, 0), Self.waitMax)
+    queue.asyncAfter(wallDeadline: .now() + wait, execute: timer)
+  }
+
+  /// Maximum wait in seconds. Longer waits are waited for in parts, because a `DispatchTime` cannot hold them all.
+  private static let waitMax = 86_400.0
+
+  private func timeHasCome(_ task: Int) {
+    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
+    guard attempt.inner != nil else { return begin(task) }
+    let end = attempt.record.createdSeconds + secondsForResource
+    guard Date().timeIntervalSince1970 >= end else { return wake(attempt, at: end) }
+    stop(attempt)
+    self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
+  }
+
+  private func load(_ attempt: TransferAttempt) {
+    let record = attempt.record
+    guard let request = URLRequest(record.currentRequest ?? record.originalRequest) else {
+      return end(attempt, URLError.make(.badURL, "the record's URL is none"))
+    }
+    let inner: URLSessionTask
+    switch record.kind {
+    case .download:
+      let place = place(of: attempt, for: request)
+      attempt.place = place
+      attempt.record.hasContentFile = true
+      inner = KeptDownloadTask(session.core, request: request, at: place)
+      session.core.register(inner, session)
+    case .upload:
+      guard let file = record.uploadFile, let present = TransferRecord.UploadFile(atPath: file.path) else {
+        return end(attempt, URLError.make(.fileDoesNotExist, "the file to upload is gone", url: request.url))
+      }
+      guard present == file else {
+        return end(
+          attempt, URLError.make(.requestBodyStreamExhausted, "the file to upload has changed", url: request.url))
+      }
+      attempt.content = Data()
+      inner = session.uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path))
+    }
+    inner.priority = Float(record.priority)
+    attempt.inner = inner
+    tasks[inner.taskIdentifier] = record.task
+    inner.resume()
+  }
+
+  private func place(of attempt: TransferAttempt, for request: URLRequest) -> DownloadPlace {
+    let task = attempt.record.task
+    // The file has the bytes of the point only if the request asks for no part of its own.
+    let start = attempt.record.resumePoint.flatMap { $0.offset > 0 && ResumeData.isResumable(request) ? $0 : nil }
+    return DownloadPlace(path: contentPath(of: task), start: start) { (response) throws(URLError) in
+      guard let delay = TransferRetry.delay(for: response, now: Date().timeIntervalSince1970) else { return }
+      throw URLError.make(
+        .resourceUnavailable, "the server asks to come back later", more: [AttemptHandler.delayKey: delay])
+    } willReplace: { [weak self] in
+      await withCheckedContinuation { continuation in
+        guard let self else { return continuation.resume() }
+        self.queue.async {
+          self.forgetPoint(of: task)
+          continuation.resume()
+        }
+      }
+    }
+  }
+
+  /// Removes the version of a file from its record, before the file gets bytes of another one.
+  private func forgetPoint(of task: Int) {
+    guard let attempt = attempts[task], attempt.record.resumePoint != nil else { return }
+    attempt.record.resumePoint = nil
+    write(attempt)
+  }
+
+  /// Writes down how much of a download is safe on the disk.
+  private func checkpoint(_ attempt: TransferAttempt) {
+    guard let place = attempt.place, var point = place.point,
+      let file = try? OpenFile(updatingRegular: place.path), let count = try? file.byteCount(), count > 0,
+      (try? file.sync()) != nil, point.total.map({ count <= $0 }) ?? true
+    else { return }
+    // The file may have been replaced meanwhile, by one with other bytes. Then the point has changed as well.
+    guard place.point == point else { return }
+    point.offset = count
+    attempt.record.resumePoint = point
+    write(attempt)
+  }
+
+  private func stop(_ attempt: TransferAttempt) {
+    guard let inner = attempt.inner else { return }
+    attempt.inner = nil
+    tasks[inner.taskIdentifier] = nil
+    attempt.place?.close()
+    inner.cancel()
+  }
+
+  /// Ends a task, and tells the program.
+  private func end(_ attempt: TransferAttempt, _ failure: (any Error)?) {
+    attempt.timer?.cancel()
+    attempt.timer = nil
+    attempt.record.state = .completed
+    attempt.record.nextAttemptSeconds = nil
+    if let last = attempt.lastRequest { attempt.record.currentRequest = last }
+    attempt.record.failure = failure.map { TransferRecord.Failure($0) }
+    attempt.record.underlyingFailure = (failure as? URLError).flatMap { error in
+      (error.userInfo[NSUnderlyingErrorKey] as? any Error).map { TransferRecord.Failure($0) }
+    }
+    if failure == nil, attempt.record.hasContentFile { attempt.record.events.append(.downloaded) }
+    attempt.record.events.append(.completed)
+    if failure != nil, attempt.record.resumePoint == nil {
+      attempt.record.hasContentFile = false
+      try? FilePaths.remove(contentPath(of: attempt.record.task))
+    }
+    write(attempt)
+    tell(.changed(attempt.record))
+  }
+
+  // MARK: - Questions
+
+  /// Asks the program, and passes the answer on, on the queue.
+  func ask(
+    _ question: TransferQuestion, _ task: Int, _ answer: @escaping @Sendable (TransferAnswer) -> Void
+  ) {
+    lastQuestion += 1
+    questions[lastQuestion] = answer
+    tell(.question(lastQuestion, task: task, question))
+  }
+
+  /// Passes a challenge to the program: to `challengeHandler`, or as a question.
+  func challenged(
+    _ inner: URLSessionTask, _ challenge: URLAuthenticationChallenge,
+    _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard let attempt = attempt(of: inner) else { return answer(.cancelAuthenticationChallenge, nil) }
+    guard let challengeHandler else { return answer(.performDefaultHandling, nil) }
+    challengeHandler(attempt.record.task, challenge, answer)
+  }
+
+  // MARK: - Calls of the inner session, on the queue
+
+  private func attempt(of inner: URLSessionTask) -> TransferAttempt? {
+    guard let attempt = tasks[inner.taskIdentifier].flatMap({ attempts[$0] }), attempt.inner === inner else {
+      return nil
+    }
+    return attempt
+  }
+
+  func progressed(_ inner: URLSessionTask) {
+    guard let attempt = attempt(of: inner) else { return }
+    attempt.readCounts(of: inner)
+    let now = DispatchTime.now().uptimeNanoseconds
+    if now >= attempt.nextProgress {
+      attempt.nextProgress = now + UInt64(Self.progressSeconds * 1e9)
+      tell(.progress(task: attempt.record.task, attempt.record.counts))
+    }
+    guard attempt.record.kind == .download, now >= attempt.nextCheckpoint else { return }
+    if attempt.nextCheckpoint > 0 { checkpoint(attempt) }
+    attempt.nextCheckpoint = DispatchTime.now().uptimeNanoseconds + UInt64(Self.checkpointSeconds * 1e9)
+  }
+
+  func resumed(_ inner: URLSessionTask, at offset: Int64, expecting expected: Int64) {
+    guard let attempt = attempt(of: inner), attempt.tellsResumption else { return }
+    attempt.tellsResumption = false
+    attempt.record.events.append(.resumed(offset: offset, expected: max(expected, -1)))
+    tell(.changed(attempt.record))
+  }
+
+  func received(_ data: Data, of inner: URLSessionTask) {
+    guard let attempt = attempt(of: inner) else { return }
+    attempt.content.append(data)
+    guard attempt.content.count > Self.uploadContentMax else { return }
+    stop(attempt)
+    end(
+      attempt,
+      URLError.make(.dataLengthExceedsMaximum, "the response to an upload has more than 1 MiB of content"))
+  }
+
+  func redirected(_ inner: URLSessionTask, to request: URLRequest) {
+    guard let attempt = attempt(of: inner), let url = request.url?.absoluteString else { return }
+    if attempt.record.redirects.count < TransferRecord.redirectsMax { attempt.record.redirects.append(url) }
+  }
+
+  func completed(_ inner: URLSessionTask, _ failure: (any Error)?) {
+    guard let attempt = attempt(of: inner) else { return }
+    tasks[inner.taskIdentifier] = nil
+    attempt.inner = nil
+    attempt.readCounts(of: inner)
+    if !attempt.record.redirects.isEmpty, let request = inner.read({ $0.shown.currentRequest }) {
+      attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)
+    }
+    guard let failure else { return succeeded(attempt, inner) }
+    let error = failure as? URLError ?? URLError(.unknown)
+    guard TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
+    retry(attempt, in: error.userInfo[AttemptHandler.delayKey] as? Double)
+  }
+
+  private func succeeded(_ attempt: TransferAttempt, _ inner: URLSessionTask) {
+    attempt.record.response = TransferResponse(inner.response)
+    attempt.record.failedAttempts = 0
+    attempt.record.resumePoint = nil
+    switch attempt.record.kind {
+    case .download:
+      attempt.record.hasContentFile = true
+      // The record that calls the file complete must not come to the disk before the file.
+      do throws(Errno) {
+        try OpenFile(updatingRegular: contentPath(of: attempt.record.task)).sync()
+      } catch {
+        return end(attempt, URLError.make(.cannotWriteToFile, "the file is gone, or the disk fails: \(error)"))
+      }
+    case .upload:
+      if let response = inner.response as? HTTPURLResponse,
+        let delay = TransferRetry.delay(for: response, now: Date().timeIntervalSince1970)
+      {
+        attempt.record.response = nil
+        return retry(attempt, in: delay)
+      }
+      do {
+        try store(attempt.content, of: attempt)
+      } catch {
+        return end(attempt, URLError.make(.cannotWriteToFile, "the response's content: \(error)"))
+      }
+    }
+    end(attempt, nil)
+  }
+
+  /// Stores the content of an upload's response.
+  private func store(_ content: Data, of attempt: TransferAttempt) throws {
+    attempt.content = Data()
+    attempt.record.hasContentFile = !content.isEmpty
+    guard !content.isEmpty else { return }
+    let path = contentPath(of: attempt.record.task)
+    try? FilePaths.remove(path)
+    let file = try OpenFile(creating: path)
+    try file.setPermissions(0o600)
+    try file.write(content.span)
+    try file.sync()
+  }
+
+  private func retry(_ attempt: TransferAttempt, in delay: Double?) {
+    checkpoint(attempt)
+    attempt.record.redirects = []
+    if attempt.record.failedAttempts < .max { attempt.record.failedAttempts += 1 }
+    let wait =
+      delay
+      ?? TransferRetry.delay(failures: Int(attempt.record.failedAttempts), fraction: Double.random(in: 0...1))
+    attempt.record.nextAttemptSeconds = Date().timeIntervalSince1970 + wait
+    write(attempt)
+    begin(attempt.record.task)
+  }
+}

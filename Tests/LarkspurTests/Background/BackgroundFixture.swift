@@ -1,0 +1,50 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Testing
+
+/// A directory for the state of background sessions, which goes with the fixture.
+final class BackgroundFixture: Sendable {
+  let server: TestServer
+  let folder: URL
+
+  init() throws {
+    server = try TestServer()
+    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-background-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func configuration(_ identifier: String = "transfers") -> URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
+    configuration.transferStateHome = folder.path
+    configuration.sharedContainerIdentifier = "tests"
+    return configuration
+  }
+
+  func session(
+    _ delegate: (any URLSessionDelegate)?, _ configuration: URLSessionConfiguration? = nil
+  ) -> URLSession {
+    URLSession(configuration: configuration ?? self.configuration(), delegate: delegate, delegateQueue: nil)
+  }
+
+  func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  func file(_ name: String, _ content: some StringProtocol) throws -> URL {
+    let url = folder.appending(path: name)
+    try Data(content.utf8).write(to: url)
+    return url
+  }
+
+  /// The names of the files of a session's journal.
+  func journal(_ identifier: String = "transfers") -> [String] {
+    let path = folder.appending(path: "larkspur/groups/tests/transfers/\(identifier)").path
+    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+  }
+}
+
+/// Waits until a condition holds. The suite's time limit ends a wait in vain.
+func eventually(_ condition: @escaping @Sendable () -> Bool) async {
+  while !condition() { await Task.yield() }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import TestKit
+import Testing
+
+/// Tests background sessions whose programs are killed.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct BackgroundProcessTests {
+  let fixture: BackgroundFixture
+
+  init() throws { fixture = try BackgroundFixture() }
+
+  private static let size = 200_000
+
+  /// Starts a program that makes the tasks, or finds them.
+  private func program(_ tasks: [(kind: String, path: String, name: String)]) throws -> SiblingProcess {
+    let arguments = try tasks.flatMap { [$0.kind, try fixture.url($0.path).absoluteString, $0.name] }
+    return try SiblingProcess("background-session", [fixture.folder.path, fixture.folder.path] + arguments)
+  }
+
+  /// The ends of tasks, in their order.
+  private func ends() throws -> [String] {
+    try String(contentsOf: fixture.folder.appending(path: "ends"), encoding: .utf8).split(separator: "\n").map(
+      String.init)
+  }
+
+  /// A download that is killed in its middle continues from its last checkpoint in the next process, and the file is
+  /// there.
+  @Test(.ownThread) func aKilledDownloadGoesOn() async throws {
+    let (signal, content) = (TestServer.Signal(), Data(TestServer.content(count: Self.size)))
+    _ = try fixture.file("ends", "")
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\nETag: \"a\"\r\n\r\n"
+    let pieces = (0..<100).flatMap { index -> [TestServer.Step] in
+      [.sendContent(index * 1_000..<(index + 1) * 1_000), .pause(.milliseconds(30))]
+    }
+    fixture.server.enqueue(TestServer.Script([.expectRequest, .send(head)] + pieces + [.wait(signal), .close]))
+    fixture.server.route("GET", "/file") { request in
+      let range = request.fields["range"] ?? ""
+      guard range.hasPrefix("bytes="), range.hasSuffix("-"), let first = Int(range.dropFirst(6).dropLast()) else {
+        return TestServer.Response(fields: ["ETag": "\"a\""], body: .bytes(Array(content)))
+      }
+      var response = TestServer.Response(
+        status: 206, fields: ["ETag": "\"a\""], body: .content(first..<Self.size))
+      response.fields["Content-Range"] = "bytes \(first)-\(Self.size - 1)/\(Self.size)"
+      return response
+    }
+    let tasks = [(kind: "get", path: "/file", name: "download")]
+    let first = try program(tasks)
+    // The first checkpoint is a second behind the first byte.
+    let folder = fixture.folder
+    await eventually {
+      let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
+      return FileManager.default.contents(atPath: path).map { $0.range(of: Data("\"a\"".utf8)) != nil } ?? false
+    }
+    first.kill()
+    signal.fire()
+    _ = try program(tasks).text()
+    #expect(try Data(contentsOf: folder.appending(path: "download")) == content)
+    #expect(try ends() == ["download 0"])
+    let range = try #require(fixture.server.requests.last?.fields["range"])
+    #expect(range.hasPrefix("bytes=") && range != "bytes=0-")
+    #expect(fixture.journal() == ["lock"])
+  }
+
+  /// Programs that are killed at random moments end their tasks all the same: each file is right.
+  @Test(.ownThread) func programsKilledAtAnyMoment() async throws {
+    var generator = SeededGenerator(for: "programs of background sessions killed")
+    let content = Data(TestServer.content(count: Self.size))
+    _ = try fixture.file("ends", "")
+    let received = Mutex<[String: Int]>([:])
+    for path in ["/a", "/b", "/c"] {
+      fixture.server.route("GET", path) { request in
+        let fields: TestServer.Fields = ["ETag": "\"\(path)\""]
+        guard let range = request.fields["range"], let first = Int(range.dropFirst(6).dropLast()) else {
+          return TestServer.Response(fields: fields, body: .bytes(Array(content)))
+        }
+        var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<Self.size))
+        response.fields["Content-Range"] = "bytes \(first)-\(Self.size - 1)/\(Self.size)"
+        return response
+      }
+    }
+    fixture.server.route("PUT", "/d") { request in
+      received.withLock { $0["/d"] = request.body.count }
+      return .text("thanks")
+    }
+    _ = try fixture.file("upload", String(repeating: "x", count: Self.size))
+    let tasks =
+      ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
+      + [(kind: "put", path: "/d", name: "upload")]
+    let first = try program(tasks)
+    #expect(first.read(lines: 1) != nil)
+    first.kill()
+    for _ in 0..<20 {
+      let program = try program(tasks)
+      // At one of the calls of the delegate, or at any moment.
+      if Bool.random(using: &generator) {
+        _ = program.read(lines: Int.random(in: 1...6, using: &generator))
+      } else {
+        for _ in 0..<Int.random(in: 0..<100_000, using: &generator) { await Task.yield() }
+      }
+      program.kill()
+    }
+    _ = try program(tasks).text()
+    for name in ["file-a", "file-b", "file-c"] {
+      #expect(try Data(contentsOf: fixture.folder.appending(path: name)) == content)
+    }
+    #expect(received.withLock { $0 } == ["/d": Self.size])
+    #expect(Set(try ends()) == ["file-a 0", "file-b 0", "file-c 0", "upload 0"])
+    #expect(fixture.journal() == ["lock"])
+  }
+}

@@ -1,0 +1,255 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import Testing
+
+/// Tests background sessions whose transfers run in the process.
+@Suite(.timeLimit(.minutes(1))) struct BackgroundSessionTests {
+  let fixture: BackgroundFixture
+
+  init() throws { fixture = try BackgroundFixture() }
+
+  private var server: TestServer { fixture.server }
+
+  @Test func aDownloadEnds() async throws {
+    let content = Data(TestServer.content(count: 300_000))
+    server.route("GET", "/file") { _ in TestServer.Response(body: .bytes(Array(content))) }
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.taskDescription = "mine"
+    task.resume()
+    await recorder.waitForEnd()
+    #expect(recorder.content == content)
+    #expect(recorder.error == nil)
+    #expect(recorder.events.last == .completed(nil))
+    #expect(recorder.events.count(where: { $0 == .finished }) == 1)
+    #expect(task.state == .completed && (task.response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(task.countOfBytesReceived == 300_000)
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    // The session has given its journal up: another one can have the identifier.
+    let next = DownloadRecorder()
+    let other = fixture.session(next)
+    let again = other.downloadTask(with: try fixture.url("/file"))
+    again.resume()
+    await next.waitForEnd()
+    #expect(next.error == nil && next.content == content)
+    #expect(again.taskIdentifier == 1)
+    other.invalidateAndCancel()
+    await next.waitForInvalidation()
+    #expect(fixture.journal() == ["lock"])
+  }
+
+  @Test func anUploadOfAFileEnds() async throws {
+    server.route("PUT", "/file") { request in .text("received \(request.body.count)") }
+    let content = Mutex(Data())
+    let recorder = SessionRecorder()
+    recorder.onData = { _, data in content.withLock { $0 += data } }
+    let session = fixture.session(recorder)
+    var request = URLRequest(url: try fixture.url("/file"))
+    request.httpMethod = "PUT"
+    let file = try fixture.file("upload", String(repeating: "x", count: 100_000))
+    let task = session.uploadTask(with: request, fromFile: file)
+    task.resume()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(recorder.events.contains(.completed(task.taskIdentifier, nil)))
+    #expect(content.withLock { $0 } == Data("received 100000".utf8))
+    #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(task.countOfBytesSent == 100_000)
+  }
+
+  /// A task whose request the server refuses for now comes back as the server says, and one that breaks off goes on.
+  @Test func tasksAreTriedAgain() async throws {
+    let content = Data(TestServer.content(count: 300_000))
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nETag: \"a\"\r\n\r\n"
+    server.enqueue([
+      .expectRequest, .respond(TestServer.Response(status: 503, fields: ["Retry-After": "0"])), .expectRequest,
+      .send(head), .sendContent(0..<100_000), .close,
+    ])
+    var rest = TestServer.Response(status: 206, fields: ["ETag": "\"a\""], body: .content(100_000..<300_000))
+    rest.fields["Content-Range"] = "bytes 100000-299999/300000"
+    server.enqueue([.expectRequest, .respond(rest), .hang])
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder)
+    session.downloadTask(with: try fixture.url("/file")).resume()
+    await recorder.waitForEnd()
+    #expect(recorder.error == nil && recorder.content == content)
+    #expect(server.requests.last?.fields["range"] == "bytes=100000-")
+    session.invalidateAndCancel()
+    await recorder.waitForInvalidation()
+    #expect(fixture.journal() == ["lock"])
+  }
+
+  @Test func errorsThatStayAreTold() async throws {
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder)
+    let task = session.downloadTask(with: try #require(URL(string: "ftp://example.com/file")))
+    task.resume()
+    await recorder.waitForEnd()
+    #expect(recorder.error?.code == .unsupportedURL)
+    let upload = SessionRecorder()
+    let other = fixture.session(upload, fixture.configuration("uploads"))
+    var request = URLRequest(url: try fixture.url("/file"))
+    request.httpMethod = "PUT"
+    let absent = other.uploadTask(with: request, fromFile: fixture.folder.appending(path: "absent"))
+    absent.resume()
+    other.finishTasksAndInvalidate()
+    await upload.waitForInvalidation()
+    #expect((absent.error as? URLError)?.code == .fileDoesNotExist)
+    #expect(server.requests.isEmpty)
+    session.invalidateAndCancel()
+  }
+
+  @Test func handlersAreRefused() async throws {
+    let session = fixture.session(nil)
+    let url = try fixture.url("/get")
+    let code: URLError.Code? = await withCheckedContinuation { continuation in
+      session.dataTask(with: url) { continuation.resume(returning: ($2 as? URLError)?.code) }.resume()
+    }
+    #expect(code == .unsupportedURL)
+    let other: URLError.Code? = await withCheckedContinuation { continuation in
+      session.downloadTask(with: url) { continuation.resume(returning: ($2 as? URLError)?.code) }.resume()
+    }
+    #expect(other == .unsupportedURL)
+    let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+    #expect(error?.code == .unsupportedURL)
+    #expect(server.requests.isEmpty)
+    session.invalidateAndCancel()
+  }
+
+  @Test func anIdentifierHasOneSession() async throws {
+    let first = fixture.session(nil)
+    let recorder = DownloadRecorder()
+    let second = fixture.session(recorder)
+    second.downloadTask(with: try fixture.url("/get")).resume()
+    await recorder.waitForEnd()
+    #expect(recorder.error?.code == .backgroundSessionInUseByAnotherProcess)
+    second.invalidateAndCancel()
+    first.invalidateAndCancel()
+  }
+
+  @Test func cancelledTasksLeaveNothing() async throws {
+    let signal = TestServer.Signal()
+    server.route(
+      "GET", "/slow",
+      script: [
+        .send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"a\"\r\n\r\n"), .sendContent(0..<100_000),
+        .wait(signal), .close,
+      ])
+    let recorder = DownloadRecorder { task, _ in task.cancel() }
+    let session = fixture.session(recorder)
+    session.downloadTask(with: try fixture.url("/slow")).resume()
+    await recorder.waitForEnd()
+    #expect(recorder.error?.code == .cancelled && recorder.error?.downloadTaskResumeData == nil)
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    signal.fire()
+    #expect(fixture.journal() == ["lock"])
+  }
+
+  @Test func resumeDataLeadsOn() async throws {
+    let (signal, content) = (TestServer.Signal(), Data(TestServer.content(count: 300_000)))
+    server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nETag: \"a\"\r\n\r\n"),
+      .sendContent(0..<100_000), .wait(signal), .close,
+    ])
+    let data = Mutex<Data?>(nil)
+    let recorder = DownloadRecorder { task, count in
+      guard count == 100_000 else { return }
+      task.cancel(byProducingResumeData: { new in data.withLock { $0 = new } })
+    }
+    let session = fixture.session(recorder)
+    session.downloadTask(with: try fixture.url("/file")).resume()
+    await recorder.waitForEnd()
+    signal.fire()
+    let resumeData = try #require(data.withLock { $0 })
+    #expect(recorder.error?.downloadTaskResumeData == resumeData)
+    session.invalidateAndCancel()
+    await recorder.waitForInvalidation()
+    var rest = TestServer.Response(status: 206, fields: ["ETag": "\"a\""], body: .content(100_000..<300_000))
+    rest.fields["Content-Range"] = "bytes 100000-299999/300000"
+    server.enqueue([.expectRequest, .respond(rest), .hang])
+    let next = DownloadRecorder()
+    let other = fixture.session(next)
+    other.downloadTask(withResumeData: resumeData).resume()
+    await next.waitForEnd()
+    #expect(next.error == nil && next.content == content)
+    #expect(server.requests.last?.fields["range"] == "bytes=100000-")
+    #expect(next.events.contains(.resumed(at: 100_000, of: 300_000)))
+    other.invalidateAndCancel()
+  }
+
+  @Test func tasksAreSuspended() async throws {
+    server.route("GET", "/file") { _ in .text("text") }
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.earliestBeginDate = Date(timeIntervalSinceNow: 3600)
+    task.resume()
+    task.suspend()
+    #expect(await session.allTasks == [task])
+    #expect(task.state == .suspended)
+    task.resume()
+    #expect(task.state == .running && server.requests.isEmpty)
+    task.cancel()
+    await recorder.waitForEnd()
+    #expect(recorder.error?.code == .cancelled)
+    session.invalidateAndCancel()
+  }
+
+  /// A delegate decides on a task whose time has come, and answers challenges.
+  @Test func delegatesAreAsked() async throws {
+    server.route("GET", "/secret") { request in
+      request.fields["authorization"] == nil
+        ? TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"vault\""]) : .text("secret")
+    }
+    let program = AskedProgram(next: URLRequest(url: try fixture.url("/secret")))
+    let session = fixture.session(program)
+    let task = session.downloadTask(with: try fixture.url("/first"))
+    task.earliestBeginDate = Date()
+    task.resume()
+    session.finishTasksAndInvalidate()
+    try await program.isOver.wait()
+    #expect(program.log.withLock { $0 } == ["delayed /first", "challenge vault", "finished secret", "completed"])
+    #expect(server.requests.map(\.path) == ["/secret", "/secret"])
+  }
+}
+
+private final class AskedProgram: NSObject, URLSessionDownloadDelegate {
+  let log = Mutex<[String]>([])
+  let isOver = TestServer.Signal()
+  private let next: URLRequest
+
+  init(next: URLRequest) { self.next = next }
+
+  private func note(_ line: String) { log.withLock { $0.append(line) } }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+    completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+  ) {
+    note("delayed \(request.url?.path ?? "")")
+    completionHandler(.useNewRequest, next)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    note("challenge \(challenge.protectionSpace.realm ?? "")")
+    completionHandler(.useCredential, URLCredential(user: "me", password: "word", persistence: .none))
+  }
+
+  func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+    note("finished \((try? String(contentsOf: location, encoding: .utf8)) ?? "")")
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    note("completed")
+  }
+
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { isOver.fire() }
+}

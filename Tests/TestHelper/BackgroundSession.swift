@@ -1,0 +1,78 @@
+// A program with a background session, whose process may be killed at any moment.
+//
+//   TestHelper background-session STATE FOLDER [KIND URL FILE]...
+//
+// Makes the session "transfers" with the directory STATE, and the tasks of the arguments if the session has none:
+// downloads (KIND is "get"), and uploads of FILE (KIND is "put"). A download comes to the file FILE in FOLDER. Each end
+// adds a line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code. Prints a line for each call of the
+// delegate, and exits when the session has no tasks.
+
+import Foundation
+import Larkspur
+import LarkspurTestServer
+
+func runBackgroundSession(_ arguments: [String]) async throws {
+  guard arguments.count >= 2, arguments.count % 3 == 2 else { throw Failure.wrongArguments }
+  let folder = URL(filePath: arguments[1])
+  let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+  configuration.transferStateHome = arguments[0]
+  configuration.sharedContainerIdentifier = "tests"
+  let delegate = BackgroundProgram(folder)
+  let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+  if await session.allTasks.isEmpty, !FileManager.default.fileExists(atPath: folder.appending(path: "begun").path) {
+    for index in stride(from: 2, to: arguments.count, by: 3) {
+      guard let url = URL(string: arguments[index + 1]) else { throw Failure.wrongArguments }
+      let task: URLSessionTask
+      if arguments[index] == "get" {
+        task = session.downloadTask(with: url)
+      } else {
+        var request = URLRequest(url: url)
+        request.httpMethod = "PUT"
+        task = session.uploadTask(with: request, fromFile: folder.appending(path: arguments[index + 2]))
+      }
+      task.taskDescription = arguments[index + 2]
+      task.resume()
+    }
+    // Until the tasks are in the journal the program may begin anew.
+    await session.flush()
+    try Data().write(to: folder.appending(path: "begun"))
+  }
+  say("begun")
+  session.finishTasksAndInvalidate()
+  try await delegate.over.wait()
+}
+
+private final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
+  let over = TestServer.Signal()
+  private let folder: URL
+
+  init(_ folder: URL) { self.folder = folder }
+
+  func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+    say("finished \(downloadTask.taskDescription ?? "")")
+    let target = folder.appending(path: downloadTask.taskDescription ?? "")
+    try? FileManager.default.removeItem(at: target)
+    do { try FileManager.default.moveItem(at: location, to: target) } catch { say("\(error)") }
+  }
+
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+  ) {
+    say("wrote \(downloadTask.taskDescription ?? "")")
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    let code = (error as? URLError)?.code.rawValue ?? 0
+    let ends = folder.appending(path: "ends")
+    if let file = FileHandle(forWritingAtPath: ends.path) {
+      _ = try? file.seekToEnd()
+      try? file.write(contentsOf: Data("\(task.taskDescription ?? "") \(code)\n".utf8))
+    }
+    say("completed \(task.taskDescription ?? "") \(code)")
+  }
+
+  func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { say("events") }
+
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { over.fire() }
+}
