@@ -2,7 +2,9 @@
 #include "CLarkspurLinux.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 // A signal handler can reach static storage only, and may only store flags and make system calls.
 static volatile sig_atomic_t caught_signal = 0;
@@ -55,4 +57,84 @@ int larkspur_caught_signal(void) { return caught_signal; }
 int larkspur_processor_count(void) {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+}
+
+// Makes all descriptors from 3 on close when a program is executed.
+static void close_all_on_execution(void) {
+  // close_range (Linux 5.11 for its flag), by its number and CLOSE_RANGE_CLOEXEC: older C libraries lack both.
+  if (syscall(436, 3u, ~0u, 4u) == 0) return;
+  struct rlimit limit;
+  rlim_t end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? limit.rlim_cur : 65536;
+  for (int descriptor = 3; (rlim_t)descriptor < end; descriptor++) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+
+// Becomes the program. Runs in a process with a copy of the caller's memory and one thread, in which only system calls
+// are safe. An error is written to `report`, which closes when the program begins.
+static void become(const char *path, char *const *arguments, char *const *environment, int report) {
+  sigset_t none;
+  struct sigaction usual = {.sa_handler = SIG_DFL};
+  sigemptyset(&usual.sa_mask);
+  for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
+  sigemptyset(&none);
+  int error = 0;
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0 || chdir("/") != 0) error = errno;
+  for (int stream = 0; stream < 3 && error == 0; stream++) {
+    // A stream that the caller had closed may be /dev/null already, and dup2 would leave its flag as it is.
+    if (null == stream ? fcntl(stream, F_SETFD, 0) != 0 : dup2(null, stream) < 0) error = errno;
+  }
+  if (error == 0) {
+    close_all_on_execution();
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(path, arguments, environment);
+    error = errno;
+  }
+  ssize_t ignored = write(report, &error, sizeof error);
+  (void)ignored;
+  _exit(127);
+}
+
+int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+  // The report must not be one of the standard streams, which the program gets anew.
+  int report = fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
+  int error = report < 0 ? errno : 0;
+  close(ends[1]);
+  sigset_t all, before;
+  sigfillset(&all);
+  if (error == 0) {
+    // No handler of the caller runs in the copies.
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    // Without an exit signal: neither a SIGCHLD handler nor another thread's `wait` sees the first copy, whose only task
+    // is to leave the second one without a parent. `clone` in place of `fork`, which would call the handlers of
+    // libraries.
+    pid_t first = (pid_t)syscall(SYS_clone, 0ul, 0ul, 0ul, 0ul, 0ul);
+    if (first == 0) {
+      setsid();
+      pid_t second = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, 0ul, 0ul, 0ul, 0ul);
+      if (second == 0) become(path, arguments, environment, report);
+      int failure = second < 0 ? errno : 0;
+      if (failure != 0) {
+        ssize_t ignored = write(report, &failure, sizeof failure);
+        (void)ignored;
+      }
+      _exit(0);
+    }
+    if (first < 0) error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(report);
+    if (first > 0) {
+      while (waitpid(first, NULL, __WALL) < 0 && errno == EINTR) {
+      }
+      // The end of the pipe: the program runs.
+      int failure = 0;
+      ssize_t count;
+      while ((count = read(ends[0], &failure, sizeof failure)) < 0 && errno == EINTR) {
+      }
+      if (count == (ssize_t)sizeof failure) error = failure;
+    }
+  }
+  close(ends[0]);
+  return error;
 }

@@ -560,6 +560,38 @@ static inline int larkspur_set_modification_time(int descriptor, double seconds)
   return futimens(descriptor, times);
 }
 
+// Reads the user of the process that connected a Unix socket, or that listens at its other end. Returns 0, or -1 with
+// errno. glibc declares `struct ucred` only under _GNU_SOURCE.
+static inline int larkspur_peer_user(int descriptor, uint32_t *user) {
+  struct {
+    int32_t process;
+    uint32_t user;
+    uint32_t group;
+  } peer;
+  socklen_t length = sizeof peer;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
+  *user = peer.user;
+  return 0;
+}
+
+static inline uint32_t larkspur_effective_user(void) { return (uint32_t)geteuid(); }
+
+// Sends what the socket takes at once.
+static inline ssize_t larkspur_send_now(int descriptor, const void *bytes, size_t count) {
+  return send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+extern char **environ;
+
+// The variables of the environment, each `name=value`, and then NULL.
+static inline char *const *larkspur_environment(void) { return environ; }
+
+// Starts a program in a session of its own (setsid), with / as its directory, its standard streams on /dev/null and no
+// other descriptors. The program is no child of the caller, which gets neither a signal nor a zombie.
+//
+// Returns 0 once the program runs, or an error number.
+int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment);
+
 static inline int larkspur_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 
 #endif

@@ -64,6 +64,30 @@ public final class BlockingSocket: Sendable {
     }
   }
 
+  /// Sends as many bytes as the kernel takes at once.
+  ///
+  /// - Returns: The number of bytes, possibly 0.
+  public func sendNow(_ bytes: Span<UInt8>) throws(Errno) -> Int {
+    while true {
+      // Safe: the span is lent for the call, which reads at most its length.
+      let sent = unsafe bytes.withUnsafeBufferPointer { unsafe larkspur_send_now(number, $0.baseAddress, $0.count) }
+      if sent >= 0 { return sent }
+      switch Errno.current {
+      case .interrupted: continue
+      case .wouldBlock: return 0
+      case let error: throw error
+      }
+    }
+  }
+
+  /// The user of the process at the other end of a Unix socket (SO_PEERCRED), as at the time of the connection.
+  public func peerUser() throws(Errno) -> UInt32 {
+    var user: UInt32 = 0
+    // Safe: the call writes one value to the variable.
+    guard unsafe larkspur_peer_user(number, &user) == 0 else { throw .current }
+    return user
+  }
+
   /// Waits until the peer ends its sending side, the connection breaks, or `shutDown` is called. Bytes that arrive
   /// meanwhile stay unread.
   ///

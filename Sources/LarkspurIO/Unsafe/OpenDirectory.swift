@@ -85,6 +85,20 @@ public final class OpenDirectory: Sendable {
     }
   }
 
+  /// Returns the names of all entries but `.` and `..`, in no particular order.
+  public func names() throws(Errno) -> [String] {
+    guard let list = unsafe larkspur_list_folder(descriptor.number) else { throw .current }
+    // Safe: the list belongs to this call, which closes it here.
+    defer { unsafe closedir(list) }
+    var names: [String] = []
+    // Safe: the name is copied before the next call on the list replaces it.
+    while let name = unsafe larkspur_next_name(list) {
+      let text = unsafe String(cString: name)
+      if text != ".", text != ".." { names.append(text) }
+    }
+    return names
+  }
+
   /// The identity of an entry.
   ///
   /// - Throws: `noSuchFile` if there is no such entry.

@@ -17,6 +17,30 @@ public protocol TransferFiles: Sendable {
   func lock(_ name: String) throws(Errno) -> (any Sendable)?
 }
 
+extension TransferFiles {
+  /// Writes and syncs a file, and renames it into its place. Until the last call the earlier file is untouched. The new
+  /// name is on the disk after `sync`.
+  ///
+  /// - Parameter new: The name of the file while it is being written.
+  func replace(_ name: String, by bytes: [UInt8], new: String) throws(Errno) {
+    do throws(Errno) {
+      try removeIfPresent(new)
+      let file = try create(new)
+      try file.append(bytes)
+      try file.sync()
+      try rename(new, to: name)
+    } catch {
+      // A full disk needs the room. If this fails, too, the next write or the next owner removes the file.
+      try? remove(new)
+      throw error
+    }
+  }
+
+  func removeIfPresent(_ name: String) throws(Errno) {
+    do throws(Errno) { try remove(name) } catch .noSuchFile {}
+  }
+}
+
 /// A file that a journal writes.
 public protocol TransferFile: Sendable {
   func append(_ bytes: [UInt8]) throws(Errno)

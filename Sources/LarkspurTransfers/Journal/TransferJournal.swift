@@ -215,18 +215,12 @@ public final class TransferJournal: Sendable {
     }
   }
 
-  /// Writes and syncs a file, and renames it into its place. Until the last call the earlier file is untouched.
   private func put(_ bytes: [UInt8], task: Int) throws(TransferJournalError) {
-    let new = TransferFileName(task: task, kind: .new).text
     do throws(Errno) {
-      try removeIfPresent(new)
-      let file = try files.create(new)
-      try file.append(bytes)
-      try file.sync()
-      try files.rename(new, to: TransferFileName(task: task, kind: .record).text)
+      try files.replace(
+        TransferFileName(task: task, kind: .record).text, by: bytes,
+        new: TransferFileName(task: task, kind: .new).text)
     } catch {
-      // A full disk needs the room. If this fails, too, the next write or the next owner removes the file.
-      try? files.remove(new)
       throw .unwritten(error)
     }
   }
@@ -238,7 +232,7 @@ public final class TransferJournal: Sendable {
     try state.withLock { state throws(TransferJournalError) in
       guard !state.hasUnreadableRecord(task) else { throw .unreadableRecord(task: task) }
       do throws(Errno) {
-        try removeIfPresent(TransferFileName(task: task, kind: .record).text)
+        try files.removeIfPresent(TransferFileName(task: task, kind: .record).text)
       } catch {
         throw .unwritten(error)
       }
@@ -247,10 +241,6 @@ public final class TransferJournal: Sendable {
       try sync()
       try? files.remove(TransferFileName.content(of: task))
     }
-  }
-
-  private func removeIfPresent(_ name: String) throws(Errno) {
-    do throws(Errno) { try files.remove(name) } catch .noSuchFile {}
   }
 
   private func sync() throws(TransferJournalError) {

@@ -8,11 +8,28 @@ public enum TransferLocation {
   public static func stateHome(
     environment: (String) -> String? = EnvironmentVariable.value(of:)
   ) -> String? {
-    // The specification says that a relative path is ignored.
-    func absolute(_ path: String?) -> String? { path.flatMap { $0.utf8.first == UInt8(ascii: "/") ? $0 : nil } }
     if let home = absolute(environment("XDG_STATE_HOME")) { return home }
     return absolute(environment("HOME")).map { $0 + "/.local/state" }
   }
+
+  // The specification says that a relative path is ignored.
+  private static func absolute(_ path: String?) -> String? {
+    path.flatMap { $0.utf8.first == UInt8(ascii: "/") ? $0 : nil }
+  }
+
+  /// Returns the directory with the socket of the user's transfer service: `$XDG_RUNTIME_DIR/larkspur-transfers`, or
+  /// `<state home>/larkspur/service` where `XDG_RUNTIME_DIR` is not an absolute path. `nil` without both.
+  ///
+  /// - Parameter environment: Returns the value of an environment variable.
+  public static func service(
+    environment: (String) -> String? = EnvironmentVariable.value(of:)
+  ) -> String? {
+    if let runtime = absolute(environment("XDG_RUNTIME_DIR")) { return runtime + "/larkspur-transfers" }
+    return stateHome(environment: environment).map { $0 + "/larkspur/service" }
+  }
+
+  /// The name of the service's socket in its directory.
+  public static let socket = "socket"
 
   /// Returns `<state home>/larkspur/transfers/<program>/<session>`: the directory of a session that belongs to one
   /// program.

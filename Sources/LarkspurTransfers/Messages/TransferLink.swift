@@ -28,11 +28,15 @@ public struct TransferSession: Hashable, Sendable {
   public var directory: String
   /// The settings of the session's configuration, in a form that only `Larkspur` knows. They contain secrets.
   public var settings: [UInt8]
+  /// The program, by name or path, and its arguments, which the service starts when all tasks have ended while no
+  /// program is attached. Empty if the session sends no launch events.
+  public var launchCommand: [String]
 
-  public init(identifier: String, directory: String, settings: [UInt8]) {
+  public init(identifier: String, directory: String, settings: [UInt8], launchCommand: [String] = []) {
     self.identifier = identifier
     self.directory = directory
     self.settings = settings
+    self.launchCommand = launchCommand
   }
 }
 
@@ -42,4 +46,13 @@ public enum TransferLinkError: Error, Hashable, Sendable {
   case inUse
   /// The journal or the service cannot be used. `reason` is a sentence for people.
   case unavailable(reason: String)
+}
+
+extension TransferLinkError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .inUse: "another process or session carries out the transfers of this session"
+    case .unavailable(let reason): reason
+    }
+  }
 }

@@ -2,7 +2,7 @@ import LarkspurBytes
 
 /// The part of a record's file that all versions of the format have:
 ///
-///     4 bytes    "LKTR"
+///     4 bytes    the name of the content: "LKTR" for a task, "LKTP" for a session
 ///     4          the version of the format
 ///     8          the size of the content
 ///     8          a checksum of the bytes before and of the content
@@ -12,11 +12,12 @@ import LarkspurBytes
 /// not protect against intentional changes: an attacker with write access to a user's files needs no journal to do
 /// harm.
 enum TransferEnvelope {
-  static let name: [UInt8] = Array("LKTR".utf8)
+  static let taskName: [UInt8] = Array("LKTR".utf8)
+  static let sessionName: [UInt8] = Array("LKTP".utf8)
   static let headCount = 24
   private static let coveredCount = 16
 
-  static func wrapped(_ content: [UInt8], version: UInt32) -> [UInt8] {
+  static func wrapped(_ content: [UInt8], version: UInt32, name: [UInt8] = taskName) -> [UInt8] {
     var writer = RecordWriter()
     writer.bytes = name
     writer.number(version)
@@ -28,7 +29,9 @@ enum TransferEnvelope {
   /// Reads the content of a file.
   ///
   /// - Throws: `otherVersion` if the file is complete and has another version than `version`; `damaged`.
-  static func content(of file: [UInt8], version: UInt32) throws(TransferRecordError) -> ArraySlice<UInt8> {
+  static func content(
+    of file: [UInt8], version: UInt32, name: [UInt8] = taskName
+  ) throws(TransferRecordError) -> ArraySlice<UInt8> {
     guard file.count >= headCount else { throw .damaged("the head is incomplete") }
     guard file.starts(with: name) else { throw .damaged("the file is no record") }
     var reader = RecordReader(bytes: file[name.count..<headCount])

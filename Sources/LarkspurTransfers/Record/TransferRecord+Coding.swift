@@ -93,12 +93,7 @@ extension TransferRecord {
       resumePoint = ResumePoint(
         validator: validator, offset: offset, total: total, coding: try input.optionalText())
     }
-    counts.sent = try input.signed()
-    counts.received = try input.signed()
-    counts.expectedToSend = try input.signed()
-    counts.expectedToReceive = try input.signed()
-    counts.clientExpectsToSend = try input.signed()
-    counts.clientExpectsToReceive = try input.signed()
+    counts = try Counts(from: &input)
     if try input.flag() {
       response = TransferResponse(
         url: try input.text(), status: try input.uint32(), version: try input.text(), fields: try input.fields(),
@@ -117,7 +112,7 @@ extension TransferRecord {
 }
 
 extension TransferRequest {
-  fileprivate func write(to writer: inout RecordWriter) {
+  func write(to writer: inout RecordWriter) {
     writer.text(url)
     writer.text(method)
     writer.fields(fields)
@@ -130,7 +125,7 @@ extension TransferRequest {
     writer.number(flags)
   }
 
-  fileprivate init(from input: inout RecordInput) throws(TransferRecordError) {
+  init(from input: inout RecordInput) throws(TransferRecordError) {
     self.init(url: try input.text(), method: try input.text())
     fields = try input.fields()
     if try input.flag() { body = try input.data() }
@@ -140,6 +135,18 @@ extension TransferRequest {
     cachePolicy = try input.uint32()
     networkServiceType = try input.uint32()
     flags = try input.uint32()
+  }
+}
+
+extension TransferRecord.Counts {
+  init(from input: inout RecordInput) throws(TransferRecordError) {
+    self.init()
+    sent = try input.signed()
+    received = try input.signed()
+    expectedToSend = try input.signed()
+    expectedToReceive = try input.signed()
+    clientExpectsToSend = try input.signed()
+    clientExpectsToReceive = try input.signed()
   }
 }
 

@@ -73,7 +73,7 @@ extension TransferRecord.Counts {
 
 extension TransferRequest {
   /// The part that breaks a rule, or `nil` if the request is valid.
-  fileprivate var invalidPart: String? {
+  var invalidPart: String? {
     if !TransferRecord.isURL(url) { return "URL" }
     if method.isEmpty || !method.utf8.allSatisfy(Scan.isToken) { return "method" }
     if !TransferRecord.areFields(fields) { return "fields" }

@@ -1,0 +1,87 @@
+import LarkspurBytes
+import LarkspurIO
+
+/// The file `session` in a journal's directory: all that a service needs to go on with the session without its program.
+///
+/// The file has a `TransferEnvelope` and is replaced as a whole, like the records of tasks. The settings contain secrets;
+/// the file's mode is 0600.
+public enum TransferSessionFile {
+  /// The version of the format. Every change of the parts or of their meaning gets a new one.
+  public static let formatVersion: UInt32 = 1
+  static let name = "session"
+  static let new = "session.new"
+  /// Maximum size of the file in bytes.
+  static let bytesMax = TransferSession.settingsBytesMax + (128 << 10)
+
+  /// Writes the file, unless it has this content already. The owner of the session's journal calls this.
+  ///
+  /// - Throws: `record` if the session is not valid; `unavailable`, `unwritten`, `unsynced`.
+  public static func write(_ session: TransferSession) throws(TransferJournalError) {
+    let files: DirectoryTransferFiles
+    do throws(Errno) {
+      files = try DirectoryTransferFiles(path: session.directory)
+    } catch {
+      throw .unavailable(error)
+    }
+    try write(session, to: files)
+  }
+
+  static func write(_ session: TransferSession, to files: any TransferFiles) throws(TransferJournalError) {
+    let bytes: [UInt8]
+    do throws(TransferRecordError) {
+      bytes = try encoded(session)
+    } catch {
+      throw .record(error)
+    }
+    if (try? files.read(name, atMost: bytesMax + 1)) == bytes { return }
+    do throws(Errno) {
+      try files.replace(name, by: bytes, new: new)
+    } catch {
+      throw .unwritten(error)
+    }
+    do throws(Errno) { try files.sync() } catch { throw .unsynced(error) }
+  }
+
+  /// Reads the file in a directory. The file is untrusted. A directory that is a symbolic link is refused.
+  ///
+  /// - Returns: The session, or `nil` if the directory has no such file.
+  /// - Throws: `record` if the file is damaged or of another version; `unavailable`.
+  public static func read(in directory: String) throws(TransferJournalError) -> TransferSession? {
+    let bytes: [UInt8]
+    do throws(Errno) {
+      bytes = try Directory(path: directory, isCreating: false).read(name, atMost: bytesMax + 1)
+    } catch .noSuchFile {
+      return nil
+    } catch {
+      throw .unavailable(error)
+    }
+    do throws(TransferRecordError) {
+      return try decoded(bytes, directory: directory)
+    } catch {
+      throw .record(error)
+    }
+  }
+
+  static func encoded(_ session: TransferSession) throws(TransferRecordError) -> [UInt8] {
+    if let part = session.invalidPart { throw .invalid(part) }
+    var writer = RecordWriter()
+    writer.text(session.identifier)
+    writer.data(session.settings)
+    writer.list(session.launchCommand) { $1.text($0) }
+    return TransferEnvelope.wrapped(writer.bytes, version: formatVersion, name: TransferEnvelope.sessionName)
+  }
+
+  static func decoded(_ file: [UInt8], directory: String) throws(TransferRecordError) -> TransferSession {
+    guard file.count <= bytesMax else { throw .tooLarge(file.count) }
+    let content = try TransferEnvelope.content(
+      of: file, version: formatVersion, name: TransferEnvelope.sessionName)
+    var input = RecordInput(reader: RecordReader(bytes: content))
+    var session = TransferSession(identifier: try input.text(), directory: directory, settings: try input.data())
+    for _ in 0..<(try input.count(max: TransferMessage.launchWordsMax)) {
+      session.launchCommand.append(try input.text())
+    }
+    guard input.reader.isAtEnd else { throw .damaged("bytes follow the last part") }
+    if let part = session.invalidPart { throw .damaged("\(part) is not valid") }
+    return session
+  }
+}

@@ -1,0 +1,61 @@
+import LarkspurBytes
+
+/// One message of a program or of the transfer service, as bytes:
+///
+///     4 bytes    the size of the content in bytes, little-endian
+///     1          the kind of the message
+///     ...        the content
+struct TransferFrame: Hashable, Sendable {
+  /// Maximum size of the content in bytes. A peer that claims more would fill the memory.
+  static let bytesMax = 2 << 20
+  static let headCount = 5
+
+  var kind: UInt8
+  var content: [UInt8]
+
+  /// Returns the bytes of the frame.
+  ///
+  /// - Throws: `tooLarge`.
+  func encoded() throws(TransferMessageError) -> [UInt8] {
+    guard content.count <= Self.bytesMax else { throw .tooLarge(content.count) }
+    var writer = RecordWriter()
+    writer.bytes.reserveCapacity(Self.headCount + content.count)
+    writer.number(UInt32(content.count))
+    writer.number(kind)
+    writer.bytes += content
+    return writer.bytes
+  }
+}
+
+/// Splits a peer's bytes into frames. Memory grows only with the bytes that have arrived, and holds at most one frame
+/// and one piece.
+struct TransferFrameParser: Sendable {
+  private var bytes: [UInt8] = []
+  /// The position of the first byte that belongs to no frame yet.
+  private var start = 0
+
+  mutating func append(_ piece: [UInt8]) {
+    if start > 0 {
+      bytes.removeFirst(start)
+      start = 0
+    }
+    bytes += piece
+  }
+
+  /// Whether the bytes so far end with a whole frame.
+  var isBetweenFrames: Bool { start == bytes.count }
+
+  /// Returns the next frame, or `nil` if more bytes are needed.
+  ///
+  /// - Throws: `tooLarge`, after which the bytes cannot be split any more.
+  mutating func next() throws(TransferMessageError) -> TransferFrame? {
+    var reader = RecordReader(bytes: bytes[start...])
+    guard let size = reader.number(UInt32.self) else { return nil }
+    let count = Int(size)
+    guard count <= TransferFrame.bytesMax else { throw .tooLarge(count) }
+    let first = start + TransferFrame.headCount
+    guard let kind = reader.number(UInt8.self), bytes.count - first >= count else { return nil }
+    start = first + count
+    return TransferFrame(kind: kind, content: Array(bytes[first..<start]))
+  }
+}

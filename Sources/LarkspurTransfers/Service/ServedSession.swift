@@ -1,0 +1,267 @@
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// One session in the service: its executor, its tasks, and the program that is attached.
+final class ServedSession: Sendable {
+  typealias Factory = @Sendable (TransferSession) throws(TransferLinkError) -> any TransferLink
+
+  private struct State {
+    var session: TransferSession
+    var link: (any TransferLink)?
+    /// Counts the links. Notices of an earlier link have no effect.
+    var generation = 0
+    var table = TransferTable()
+    var subscriber: TransferSubscriber?
+    /// The questions that the program has not answered.
+    var questions: [UInt64: TransferQuestion] = [:]
+    /// Whether a task has ended while no program was attached.
+    var hasEndedAlone = false
+  }
+
+  /// Maximum number of tasks. A journal refuses more than `tasksMax`, and tells the program so for each.
+  static let tasksMax = 2 * TransferJournal.tasksMax
+
+  private let factory: Factory
+  private let log: @Sendable (String) -> Void
+  /// Called when the session may have no work any more.
+  private let changed: @Sendable () -> Void
+  /// Held while a program attaches: a second one waits, and finds it attached.
+  private let gate = Mutex(())
+  /// Held while a command is passed on, so that the executor gets commands in the order of the table's changes.
+  private let commands = Mutex(())
+  private let state: Mutex<State>
+
+  init(
+    _ session: TransferSession, factory: @escaping Factory, log: @escaping @Sendable (String) -> Void,
+    changed: @escaping @Sendable () -> Void
+  ) {
+    self.factory = factory
+    self.log = log
+    self.changed = changed
+    state = Mutex(State(session: session))
+  }
+
+  var session: TransferSession { state.withLock { $0.session } }
+  var records: [TransferRecord] { state.withLock { $0.table.records } }
+  var isAttached: Bool { state.withLock { $0.subscriber != nil } }
+  var isOpen: Bool { state.withLock { $0.link != nil } }
+
+  // MARK: - The executor
+
+  /// Makes the executor, unless there is one.
+  func open(retrying: Bool = false) throws(TransferLinkError) {
+    try gate.withLock { (_) throws(TransferLinkError) in try openLocked(retrying: retrying) }
+  }
+
+  private func openLocked(retrying: Bool) throws(TransferLinkError) {
+    guard !isOpen else { return }
+    let session = session
+    let link = try makeLink(session, retrying: retrying)
+    let generation = state.withLock { state in
+      state.link = link
+      state.generation += 1
+      state.table = TransferTable(link.records)
+      state.questions = [:]
+      return state.generation
+    }
+    do throws(TransferJournalError) {
+      try TransferSessionFile.write(session)
+    } catch {
+      log("session \"\(session.identifier)\" does not outlive the service: \(error)")
+    }
+    link.start { [weak self] in self?.receive($0, generation) }
+  }
+
+  /// Calls the factory. After an earlier executor of this service has ended, the factory is called again while the
+  /// journal is in use: the executor's queue may hold the journal a moment longer.
+  private func makeLink(_ session: TransferSession, retrying: Bool) throws(TransferLinkError) -> any TransferLink {
+    var attempts = retrying ? 100 : 1
+    while true {
+      do throws(TransferLinkError) {
+        return try factory(session)
+      } catch .inUse where attempts > 1 {
+        attempts -= 1
+        WakeUp().wait(until: LinuxKernel.shared.now().advanced(by: .milliseconds(10)))
+      }
+    }
+  }
+
+  private func receive(_ notice: TransferNotice, _ generation: Int) {
+    enum Next {
+      case nothing
+      case answer(any TransferLink, UInt64, TransferQuestion)
+      case end(TransferSubscriber?)
+    }
+    let (next, mayBeOver) = state.withLock { state -> (Next, Bool) in
+      guard state.generation == generation, let link = state.link else { return (.nothing, false) }
+      if case .lost(let reason) = notice {
+        log("session \"\(state.session.identifier)\" has lost its executor: \(reason)")
+        state.link = nil
+        return (.end(state.subscriber), true)
+      }
+      var isEnd = false
+      if case .changed(let record) = notice {
+        isEnd = record.state == .completed && state.table[record.task].map { $0.state != .completed } ?? false
+      }
+      state.table.apply(notice)
+      if state.subscriber == nil, isEnd { state.hasEndedAlone = true }
+      let isTaken = state.subscriber?.send(notice) ?? false
+      if case .question(let number, _, let question) = notice {
+        if !isTaken { return (.answer(link, number, question), false) }
+        state.questions[number] = question
+      }
+      return (.nothing, isEnd)
+    }
+    switch next {
+    case .nothing: break
+    case .answer(let link, let number, let question): Self.answer(number, question, link)
+    case .end(let subscriber): subscriber?.close()
+    }
+    if mayBeOver { changed() }
+  }
+
+  /// Answers a question as a program without such a delegate method does.
+  private static func answer(_ number: UInt64, _ question: TransferQuestion, _ link: any TransferLink) {
+    switch question {
+    case .beginDelayed: link.send(.answer(question: number, .continueLoading))
+    case .challenge:
+      link.send(
+        .answer(question: number, .challenge(disposition: .performDefaultHandling, credential: nil)))
+    }
+  }
+
+  // MARK: - Programs
+
+  /// Attaches a program, and sends it the tasks.
+  ///
+  /// The program's settings and launch command replace earlier ones. If the settings differ from those of the present
+  /// executor, the executor is replaced, and running tasks continue from their latest checkpoint.
+  func attach(
+    _ subscriber: TransferSubscriber, _ session: TransferSession, retrying: Bool
+  ) throws(TransferLinkError) {
+    try gate.withLock { (_) throws(TransferLinkError) in
+      guard !isAttached else { throw .inUse }
+      var old = state.withLock { state -> (any TransferLink)? in
+        let isOther = state.session.settings != session.settings
+        guard state.session.identifier == session.identifier || state.link == nil else { return nil }
+        state.session = session
+        guard isOther else { return nil }
+        defer { state.link = nil }
+        return state.link
+      }
+      guard self.session == session else {
+        throw .unavailable(reason: "the directory \(session.directory) belongs to another session")
+      }
+      // The executor ends with its last reference.
+      let hadLink = old != nil
+      old = nil
+      if isOpen { writeSession(session) }
+      try openLocked(retrying: retrying || hadLink)
+      let failure = state.withLock { state -> TransferMessageError? in
+        do throws(TransferMessageError) {
+          try subscriber.send(state.table.records)
+        } catch {
+          return error
+        }
+        state.subscriber = subscriber
+        state.hasEndedAlone = false
+        return nil
+      }
+      if let failure { throw .unavailable(reason: "\(failure)") }
+    }
+  }
+
+  private func writeSession(_ session: TransferSession) {
+    do throws(TransferJournalError) { try TransferSessionFile.write(session) } catch {
+      log("session \"\(session.identifier)\": \(error)")
+    }
+  }
+
+  /// Lets a program go. Its open questions are answered by default.
+  func detach(_ subscriber: TransferSubscriber) {
+    let (link, questions) = state.withLock { state -> ((any TransferLink)?, [UInt64: TransferQuestion]) in
+      guard state.subscriber === subscriber else { return (nil, [:]) }
+      state.subscriber = nil
+      defer { state.questions = [:] }
+      return (state.link, state.questions)
+    }
+    subscriber.close()
+    for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
+      if let link { Self.answer(number, question, link) }
+    }
+    changed()
+  }
+
+  /// Carries out a command of the attached program.
+  ///
+  /// - Returns: `false` if the program has more tasks than any session may have.
+  func carryOut(_ command: TransferCommand) -> Bool {
+    commands.withLock { _ in
+      let (link, isPossible) = state.withLock { state -> ((any TransferLink)?, Bool) in
+        if case .create = command, state.table.count >= Self.tasksMax { return (nil, false) }
+        state.table.apply(command)
+        if case .answer(let question, _) = command { state.questions[question] = nil }
+        return (state.link, true)
+      }
+      link?.send(command)
+      return isPossible
+    }
+  }
+
+  /// Carries out a command of the user, and tells the attached program of it.
+  ///
+  /// - Returns: The number of tasks that it has changed.
+  func administer(_ change: TransferAdministration.Change, _ tasks: TransferAdministration.Tasks) -> Int {
+    commands.withLock { _ in
+      let (link, changed) = state.withLock { state -> ((any TransferLink)?, [TransferCommand]) in
+        var commands: [TransferCommand] = []
+        let numbers =
+          switch tasks {
+          case .all: state.table.records.map(\.task)
+          case .some(let list): list
+          }
+        for number in numbers {
+          guard let before = state.table[number] else { continue }
+          let command: TransferCommand =
+            switch change {
+            case .pause: .suspend(task: number)
+            case .resume: .resume(task: number)
+            case .cancel: .cancel(task: number, isKeepingContent: false)
+            }
+          state.table.apply(command)
+          guard let after = state.table[number], after != before else { continue }
+          commands.append(command)
+          _ = state.subscriber?.send(.changed(after))
+        }
+        return (state.link, commands)
+      }
+      for command in changed { link?.send(command) }
+      return changed.count
+    }
+  }
+
+  // MARK: - The end
+
+  /// Lets the executor go if no task needs it and no program is attached. Called while no connection uses the session.
+  ///
+  /// - Returns: The executor, which ends with its last reference, and the session if its program is to be launched for
+  ///   its events.
+  func letGo() -> (link: (any TransferLink)?, launching: TransferSession?) {
+    state.withLock { state in
+      guard state.subscriber == nil, !state.table.isWorking, let link = state.link else { return (nil, nil) }
+      state.link = nil
+      let isLaunching = state.hasEndedAlone && state.table.hasEvents && !state.session.launchCommand.isEmpty
+      return (link, isLaunching ? state.session : nil)
+    }
+  }
+
+  /// Ends the connection of the attached program and the executor: the tasks stay in the journal.
+  func close() {
+    let (_, subscriber) = state.withLock { state -> ((any TransferLink)?, TransferSubscriber?) in
+      defer { (state.link, state.subscriber) = (nil, nil) }
+      return (state.link, state.subscriber)
+    }
+    subscriber?.close()
+  }
+}

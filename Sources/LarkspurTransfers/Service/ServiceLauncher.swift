@@ -1,0 +1,140 @@
+import LarkspurBytes
+import LarkspurIO
+
+/// Finds the program of the transfer service, starts it, and connects to it.
+public struct ServiceLauncher: Sendable {
+  /// The variable with the path of the service's program. An empty value stands for no service.
+  public static let variable = "LARKSPUR_TRANSFER_SERVICE"
+  /// The variable with the identifier of the session for whose events a program is launched.
+  public static let sessionVariable = "LARKSPUR_BACKGROUND_SESSION"
+  static let programName = "larkspur"
+  static let arguments = ["transfers", "run"]
+
+  private let environment: @Sendable (String) -> String?
+  /// The directory of the running program.
+  private let ownDirectory: String?
+  private let start: @Sendable (String, [String]) throws(Errno) -> Void
+
+  public init() {
+    let own = (try? FilePaths.resolved("/proc/self/exe")) ?? ""
+    self.init(
+      environment: EnvironmentVariable.value(of:),
+      ownDirectory: own.lastIndex(of: "/").map { String(own[..<$0]) }
+    ) { (path, arguments) throws(Errno) in try DetachedProcess.start(path, arguments) }
+  }
+
+  /// - Parameters:
+  ///   - environment: Returns the value of an environment variable.
+  ///   - start: Starts a program, which runs on after this process.
+  init(
+    environment: @escaping @Sendable (String) -> String?, ownDirectory: String?,
+    start: @escaping @Sendable (String, [String]) throws(Errno) -> Void
+  ) {
+    self.environment = environment
+    self.ownDirectory = ownDirectory
+    self.start = start
+  }
+
+  /// The path of the service's program: by `LARKSPUR_TRANSFER_SERVICE`, or a file `larkspur` beside the running program,
+  /// or one in `PATH`. `nil` if there is none.
+  public var program: String? {
+    if let path = environment(Self.variable) { return path.isEmpty ? nil : path }
+    if let ownDirectory {
+      let beside = "\(ownDirectory)/\(Self.programName)"
+      if Self.isProgram(beside) { return beside }
+    }
+    return path(of: Self.programName)
+  }
+
+  /// Returns the path of a program that a word names: the word itself if it has a slash, or a file in `PATH`. Relative
+  /// entries of `PATH` are passed over.
+  public func path(of word: String) -> String? {
+    if word.utf8.contains(UInt8(ascii: "/")) { return word }
+    let entries = (environment("PATH") ?? "").split(separator: ":").filter { $0.utf8.first == UInt8(ascii: "/") }
+    return entries.map { "\($0)/\(word)" }.first(where: Self.isProgram)
+  }
+
+  private static func isProgram(_ path: String) -> Bool {
+    guard case .regularFile(let permissions)? = try? FilePaths.kind(of: path) else { return false }
+    return permissions & 0o111 != 0
+  }
+
+  /// Connects a session to the user's transfer service, and starts the service if it does not run. Two programs that do
+  /// so at once end with one service: the second one to start finds the lock held, and ends.
+  ///
+  /// Blocks until the session is open, and at most for `timeout`.
+  ///
+  /// - Returns: `nil` if there is no service program, or `LARKSPUR_TRANSFER_SERVICE` is empty: the session's tasks are
+  ///   carried out in the process then.
+  /// - Throws: `inUse` and `unavailable`. `unavailable` says why.
+  public func open(
+    _ session: TransferSession, timeout: Duration = .seconds(5)
+  ) throws(TransferLinkError) -> TransferClient? {
+    if environment(Self.variable)?.isEmpty == true { return nil }
+    guard let directory = TransferLocation.service(environment: environment) else { return nil }
+    let deadline = LinuxKernel.shared.now().advanced(by: timeout)
+    // A service that runs already is found without its program.
+    switch attempt(session, directory, deadline) {
+    case .success(let client): return client
+    case .failure(.refused(let error)): throw error
+    case .failure: break
+    }
+    guard let program else { return nil }
+    return try startAndOpen(program, session, directory, deadline)
+  }
+
+  private func attempt(
+    _ session: TransferSession, _ directory: String, _ deadline: Deadline
+  ) -> Result<TransferClient, TransferClient.Failure> {
+    do throws(TransferClient.Failure) {
+      return .success(try TransferClient(session, in: directory, until: deadline))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// The time between two starts of the service. A service that starts while an earlier one ends finds the lock held.
+  private static let patience = Duration.seconds(1)
+  private static let firstPause = Duration.milliseconds(2)
+  private static let longestPause = Duration.milliseconds(32)
+
+  private func startAndOpen(
+    _ program: String, _ session: TransferSession, _ directory: String, _ deadline: Deadline
+  ) throws(TransferLinkError) -> TransferClient {
+    while LinuxKernel.shared.now() < deadline {
+      do throws(Errno) {
+        try start(program, Self.arguments)
+      } catch {
+        throw .unavailable(reason: "the transfer service \(program) cannot be started: \(error)")
+      }
+      let end = min(LinuxKernel.shared.now().advanced(by: Self.patience), deadline)
+      var pause = Self.firstPause
+      while true {
+        switch attempt(session, directory, deadline) {
+        case .success(let client): return client
+        case .failure(.refused(let error)): throw error
+        case .failure: break
+        }
+        let now = LinuxKernel.shared.now()
+        if now >= end { break }
+        WakeUp().wait(until: min(now.advanced(by: pause), end))
+        pause = min(pause * 2, Self.longestPause)
+      }
+    }
+    throw .unavailable(reason: "the transfer service \(program) was started, and does not listen")
+  }
+
+  /// Starts the program of a session for its events, with the session's identifier in `sessionVariable`.
+  public func launch(_ session: TransferSession) throws(TransferLinkError) {
+    guard let word = session.launchCommand.first, let path = path(of: word) else {
+      throw .unavailable(reason: "no program \(session.launchCommand.first ?? "") is in PATH")
+    }
+    do throws(Errno) {
+      try DetachedProcess.start(
+        path, Array(session.launchCommand.dropFirst()),
+        environment: [Self.sessionVariable: session.identifier])
+    } catch {
+      throw .unavailable(reason: "\(path) cannot be started: \(error)")
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import LarkspurBytes
+import LarkspurIO
+
+/// Asks the user's transfer service for its sessions, and changes their tasks. All functions block.
+public struct TransferAdministrator: Sendable {
+  /// A session of the service, with its tasks.
+  public struct Session: Hashable, Sendable {
+    public var session: TransferServedSession
+    public var records: [TransferRecord]
+  }
+
+  private let path: String
+
+  /// - Parameter path: The directory of the service's socket: see `TransferLocation.service`.
+  public init(directory path: String) { self.path = path }
+
+  /// Returns the sessions that the service carries out, or `nil` if no service runs.
+  public func sessions() throws(TransferLinkError) -> [Session]? {
+    var sessions: [Session] = []
+    let count = try ask(.list) { message in
+      switch message {
+      case .serves(let session) where sessions.count < TransferLocation.directoriesMax:
+        sessions.append(Session(session: session, records: []))
+        return true
+      case .records(let records):
+        guard let last = sessions.indices.last,
+          sessions[last].records.count + records.count <= ServedSession.tasksMax
+        else { return false }
+        sessions[last].records += records
+        return true
+      default: return false
+      }
+    }
+    return count.map { _ in sessions }
+  }
+
+  /// Changes tasks of the session with the journal in `directory`.
+  ///
+  /// - Returns: The number of tasks that were changed, or `nil` if no service runs.
+  public func change(
+    _ change: TransferAdministration.Change, directory: String, tasks: TransferAdministration.Tasks
+  ) throws(TransferLinkError) -> Int? {
+    try ask(.change(change, directory: directory, tasks: tasks)) { _ in false }
+  }
+
+  /// Asks, and passes all messages before `done` on.
+  private func ask(
+    _ request: TransferAdministration, _ receive: (TransferMessage) -> Bool
+  ) throws(TransferLinkError) -> Int? {
+    let socket: BlockingSocket
+    do throws(TransferClient.Failure) {
+      socket = try TransferClient.connect(in: path)
+    } catch .refused(let error) {
+      throw error
+    } catch {
+      return nil
+    }
+    do throws(TransferMessageError) {
+      let frame = try TransferMessage.administer(request).encoded()
+      // A service that has ended shows in the answer.
+      _ = try? socket.send(frame)
+    } catch {
+      throw .unavailable(reason: "\(error)")
+    }
+    var reader = TransferReader(socket)
+    while true {
+      let message: TransferMessage?
+      do throws(TransferChannelError) {
+        message = try reader.next()
+      } catch {
+        throw .unavailable(reason: "the transfer service: \(error)")
+      }
+      switch message {
+      case nil: throw .unavailable(reason: "the transfer service has ended")
+      case .done(let count): return count
+      case .refused(let error): throw error
+      case .some(let message):
+        guard receive(message) else { throw .unavailable(reason: "the transfer service answers something else") }
+      }
+    }
+  }
+}

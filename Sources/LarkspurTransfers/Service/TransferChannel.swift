@@ -1,0 +1,97 @@
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// The reason for which a connection between a program and the service ends.
+enum TransferChannelError: Error, Hashable, Sendable {
+  case broken(Errno)
+  case message(TransferMessageError)
+  /// The peer ended the connection within a message.
+  case cutOff
+}
+
+extension TransferChannelError: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .broken(let error): "the connection broke: \(error)"
+    case .message(let error): "\(error)"
+    case .cutOff: "the connection ended within a message"
+    }
+  }
+}
+
+/// Reads a peer's messages, on one thread.
+struct TransferReader {
+  private static let pieceBytes = 64 << 10
+
+  let socket: BlockingSocket
+  private var parser = TransferFrameParser()
+
+  init(_ socket: BlockingSocket) { self.socket = socket }
+
+  /// Returns the next message, or `nil` at the end of the connection. Blocks until one of both has come.
+  mutating func next() throws(TransferChannelError) -> TransferMessage? {
+    while true {
+      do throws(TransferMessageError) {
+        if let frame = try parser.next() { return try TransferMessage(frame) }
+      } catch {
+        throw .message(error)
+      }
+      let piece: [UInt8]
+      do throws(Errno) {
+        piece = try socket.receive(atMost: Self.pieceBytes)
+      } catch .connectionReset {
+        // The peer was killed with bytes unread.
+        return nil
+      } catch {
+        throw .broken(error)
+      }
+      guard !piece.isEmpty else {
+        guard parser.isBetweenFrames else { throw .cutOff }
+        return nil
+      }
+      parser.append(piece)
+    }
+  }
+}
+
+/// Sends frames on a thread of its own, so that a peer that does not read delays no other thread.
+final class TransferWriter: Sendable {
+  private let socket: BlockingSocket
+  private let wakeUp = WakeUp()
+  private let isOver = Atomic(false)
+  /// Returns the next frame, or `nil` if there is none at the moment.
+  private let next: @Sendable () -> [UInt8]?
+
+  init(_ socket: BlockingSocket, next: @escaping @Sendable () -> [UInt8]?) {
+    self.socket = socket
+    self.next = next
+  }
+
+  /// Starts the thread. `stop` ends it.
+  func start(name: String) throws(Errno) {
+    try SystemThread(name: name) { [self] in run() }.detach()
+  }
+
+  /// Makes the thread send all frames that there are.
+  func signal() { wakeUp.signal() }
+
+  /// Makes the thread send all frames that there are, shut the socket down, and end.
+  func stop() {
+    isOver.store(true, ordering: .releasing)
+    wakeUp.signal()
+  }
+
+  private func run() {
+    defer { socket.shutDown() }
+    while true {
+      wakeUp.wait()
+      // Read before the frames: a frame that was added before `stop` is sent.
+      let isLast = isOver.load(ordering: .acquiring)
+      while let frame = next() {
+        do throws(Errno) { try socket.send(frame) } catch { return }
+      }
+      if isLast { return }
+    }
+  }
+}

@@ -1,0 +1,315 @@
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// A program's connection to the transfer service, for one session.
+///
+/// Two threads belong to a client: one reads and calls the function of `start`, one writes what the socket does not take
+/// at once. Commands that `send` has passed to the kernel are carried out even if the program is killed right after the
+/// call. With the last reference the connection ends, after the commands that still wait.
+public final class TransferClient: TransferLink {
+  /// The reason for which there is no client.
+  enum Failure: Error, Hashable {
+    /// Nothing listens at the socket.
+    case notRunning
+    /// The service ended while it was asked.
+    case ended
+    /// The answer of the service, or an error that a second attempt meets as well.
+    case refused(TransferLinkError)
+  }
+
+  /// Maximum size of the commands that wait for a service that does not read, in bytes.
+  static let waitingBytesMax = 2 * TransferJournal.bytesMax
+
+  public let records: [TransferRecord]
+  private let directory: String
+  private let core: Core
+
+  /// Connects, and asks for the session. Blocks for a few milliseconds, and at most for `timeout`.
+  ///
+  /// - Parameter path: The directory of the service's socket: see `TransferLocation.service`.
+  /// - Throws: `inUse` and `unavailable`.
+  public convenience init(
+    _ session: TransferSession, directory path: String, timeout: Duration = .seconds(5)
+  ) throws(TransferLinkError) {
+    do throws(Failure) {
+      try self.init(session, in: path, until: LinuxKernel.shared.now().advanced(by: timeout))
+    } catch {
+      switch error {
+      case .notRunning: throw .unavailable(reason: "no transfer service runs")
+      case .ended: throw .unavailable(reason: "the transfer service has ended")
+      case .refused(let reason): throw reason
+      }
+    }
+  }
+
+  init(_ session: TransferSession, in path: String, until deadline: Deadline) throws(Failure) {
+    let frame: [UInt8]
+    do throws(TransferMessageError) {
+      frame = try TransferMessage.open(session).encoded()
+    } catch {
+      throw .refused(.unavailable(reason: "\(error)"))
+    }
+    let socket = try Self.connect(in: path)
+    directory = session.directory
+    core = Core(socket, session.identifier)
+    do throws(Errno) { try core.start() } catch {
+      throw .refused(.unavailable(reason: "the program has no thread left: \(error)"))
+    }
+    core.send(frame)
+    guard let result = core.opened(until: deadline) else {
+      core.abandon()
+      throw .refused(.unavailable(reason: "the transfer service does not answer"))
+    }
+    do throws(Failure) {
+      records = try result.get()
+    } catch {
+      core.abandon()
+      throw error
+    }
+  }
+
+  deinit { core.close() }
+
+  /// Connects to the service's socket, and checks that the service is the user's own.
+  static func connect(in path: String) throws(Failure) -> BlockingSocket {
+    do throws(Errno) {
+      let socket = try BlockingSocket.connect(to: .unix(path: "\(path)/\(TransferLocation.socket)"))
+      guard try socket.peerUser() == ProcessUser.effective else { throw .notPermitted }
+      return socket
+    } catch .noSuchFile {
+      throw .notRunning
+    } catch .connectionRefused {
+      throw .notRunning
+    } catch {
+      throw .refused(.unavailable(reason: "the transfer service cannot be reached: \(error)"))
+    }
+  }
+
+  public func send(_ command: TransferCommand) {
+    do throws(TransferMessageError) {
+      core.send(try TransferMessage.command(command).encoded())
+    } catch {
+      // The service would never tell the end of a task that it has not been told of.
+      if case .create(let record) = command { core.refuse(record, error) }
+    }
+  }
+
+  public func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) { core.start(notify) }
+
+  public func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
+
+  // MARK: - The connection
+
+  /// All that the threads use, so that they do not keep the client alive.
+  private final class Core: Sendable {
+    private struct State {
+      /// The frames that wait for the writer's thread.
+      var frames: [[UInt8]] = []
+      var waitingBytes = 0
+      /// Whether the writer's thread is sending a frame.
+      var isWriting = false
+      var isOver = false
+      /// The reason for the end, if this side has ended the connection.
+      var reason: String?
+      var isClosed = false
+      var result: Result<[TransferRecord], Failure>?
+      var notify: (@Sendable (TransferNotice) -> Void)?
+      /// Notices of this side, from before `start`.
+      var own: [TransferNotice] = []
+    }
+
+    private let socket: BlockingSocket
+    private let identifier: String
+    private let state = Mutex(State())
+    private let isOpened = Latch()
+    private let isStarted = Latch()
+    private let writer = Mutex<TransferWriter?>(nil)
+
+    init(_ socket: BlockingSocket, _ identifier: String) {
+      self.socket = socket
+      self.identifier = identifier
+    }
+
+    /// Starts both threads.
+    func start() throws(Errno) {
+      // The writer keeps this object alive until it has stopped.
+      let writer = TransferWriter(socket) { self.nextFrame() }
+      try writer.start(name: "transfers-write")
+      self.writer.withLock { $0 = writer }
+      do throws(Errno) {
+        try SystemThread(name: "transfers-read") { [self] in read() }.detach()
+      } catch {
+        stopWriting()
+        throw error
+      }
+    }
+
+    private func stopWriting() {
+      let writer = writer.withLock { writer in
+        defer { writer = nil }
+        return writer
+      }
+      writer?.stop()
+    }
+
+    // MARK: Writing
+
+    /// Sends a frame. What the socket does not take at once waits for the writer's thread.
+    func send(_ frame: [UInt8]) {
+      let isWaiting = state.withLock { state -> Bool in
+        guard !state.isOver, !state.isClosed else { return false }
+        var rest = frame
+        if state.frames.isEmpty, !state.isWriting {
+          // An error shows in the reader's thread, which reports it.
+          let sent = (try? socket.sendNow(frame.span)) ?? 0
+          rest.removeFirst(min(sent, rest.count))
+        }
+        guard !rest.isEmpty else { return false }
+        guard state.waitingBytes + rest.count <= TransferClient.waitingBytesMax else {
+          state.isOver = true
+          state.reason = "the transfer service takes no more commands"
+          socket.shutDown()
+          return false
+        }
+        state.frames.append(rest)
+        state.waitingBytes += rest.count
+        return true
+      }
+      if isWaiting { writer.withLock { $0 }?.signal() }
+    }
+
+    /// Returns the next frame for the writer's thread.
+    private func nextFrame() -> [UInt8]? {
+      state.withLock { state in
+        state.isWriting = !state.frames.isEmpty
+        guard state.isWriting else { return nil }
+        let frame = state.frames.removeFirst()
+        state.waitingBytes -= frame.count
+        return frame
+      }
+    }
+
+    /// Ends the connection after the frames that wait.
+    func close() {
+      state.withLock { state in
+        state.isClosed = true
+        state.notify = nil
+      }
+      isStarted.open()
+      stopWriting()
+    }
+
+    /// Ends the connection at once.
+    func abandon() {
+      state.withLock { $0.isClosed = true }
+      isStarted.open()
+      socket.shutDown()
+      stopWriting()
+    }
+
+    /// Reports a task that cannot be sent as failed.
+    func refuse(_ record: TransferRecord, _ error: TransferMessageError) {
+      var record = record
+      record.state = .completed
+      record.failure = TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1, message: "\(error)")
+      record.events = [.completed]
+      let notify = state.withLock { state -> (@Sendable (TransferNotice) -> Void)? in
+        if state.notify == nil { state.own.append(.changed(record)) }
+        return state.notify
+      }
+      notify?(.changed(record))
+    }
+
+    // MARK: Reading
+
+    /// Waits for the answer to `open`.
+    ///
+    /// - Returns: `nil` if there is none until the deadline.
+    func opened(until deadline: Deadline) -> Result<[TransferRecord], Failure>? {
+      guard isOpened.wait(until: deadline) else { return nil }
+      return state.withLock { $0.result }
+    }
+
+    func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) {
+      let own = state.withLock { state in
+        state.notify = notify
+        defer { state.own = [] }
+        return state.own
+      }
+      for notice in own { notify(notice) }
+      isStarted.open()
+    }
+
+    private func read() {
+      var reader = TransferReader(socket)
+      let result: Result<[TransferRecord], Failure>
+      do throws(Failure) {
+        result = .success(try readRecords(&reader))
+      } catch {
+        result = .failure(error)
+      }
+      state.withLock { $0.result = result }
+      isOpened.open()
+      guard case .success = result else { return }
+      // Until then the kernel holds the notices, and the service joins them.
+      isStarted.wait()
+      let reason = readNotices(&reader)
+      let notify = state.withLock { state in
+        state.isOver = true
+        state.frames = []
+        return state.isClosed ? nil : state.notify.map { ($0, state.reason ?? reason) }
+      }
+      stopWriting()
+      if let (notify, reason) = notify { notify(.lost(reason: reason)) }
+    }
+
+    private func readRecords(_ reader: inout TransferReader) throws(Failure) -> [TransferRecord] {
+      var records: [TransferRecord] = []
+      while true {
+        let message: TransferMessage?
+        do throws(TransferChannelError) {
+          message = try reader.next()
+        } catch .message(.otherVersion(let version)) {
+          let error = TransferMessageError.otherVersion(version)
+          throw .refused(.unavailable(reason: "the transfer service has another version: \(error)"))
+        } catch {
+          throw .refused(.unavailable(reason: "the transfer service: \(error)"))
+        }
+        switch message {
+        case nil: throw .ended
+        case .refused(let error): throw .refused(error)
+        case .records(let more) where more.allSatisfy({ $0.session == identifier }):
+          guard records.count + more.count <= ServedSession.tasksMax else {
+            throw .refused(.unavailable(reason: "the transfer service tells of too many tasks"))
+          }
+          records += more
+        case .opened: return records
+        default: throw .refused(.unavailable(reason: "the transfer service answers something else"))
+        }
+      }
+    }
+
+    /// Passes all notices on.
+    ///
+    /// - Returns: The reason for the end.
+    private func readNotices(_ reader: inout TransferReader) -> String {
+      while true {
+        do throws(TransferChannelError) {
+          switch try reader.next() {
+          case nil: return "the transfer service has ended"
+          case .notice(let notice):
+            guard let notify = state.withLock({ $0.notify }) else { return "" }
+            notify(notice)
+          default:
+            socket.shutDown()
+            return "the transfer service tells something else than notices"
+          }
+        } catch {
+          socket.shutDown()
+          return "the transfer service is lost: \(error)"
+        }
+      }
+    }
+  }
+}

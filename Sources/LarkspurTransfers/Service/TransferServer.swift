@@ -1,0 +1,372 @@
+import LarkspurBytes
+import LarkspurIO
+import Synchronization
+
+/// The reason for which a transfer server does not run.
+public enum TransferServerError: Error, Hashable, Sendable {
+  /// The user has a service that runs.
+  case alreadyRunning
+  /// The directory or the socket cannot be used.
+  case unavailable(Errno)
+}
+
+extension TransferServerError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .alreadyRunning: "a transfer service of this user runs already"
+    case .unavailable(let error): "the transfer service's socket cannot be used: \(error)"
+    }
+  }
+}
+
+/// The transfer service of one user: listens on a Unix socket, and carries out the background sessions of all programs of
+/// the user.
+///
+/// A connection has two threads, one that reads and one that writes. A session has one executor, from a factory. When a
+/// program goes away, its session's executor stays while there are tasks to carry out. The server ends when it has had
+/// no program and no such session for a time. While nothing happens no thread wakes up.
+public final class TransferServer: Sendable {
+  public struct Options: Sendable {
+    /// The time without programs and tasks after which the server ends.
+    public var idleTime = Duration.seconds(60)
+    public var clock: any TransferClock = MachineClock()
+    /// Decides whether a process of a user may connect. By default only the server's own user may.
+    public var isAllowed: @Sendable (_ user: UInt32) -> Bool = { $0 == ProcessUser.effective }
+    /// Starts a session's program for its events. Called on the thread of `run`.
+    public var launch: @Sendable (TransferSession) -> Void = { _ in }
+    /// Gets lines for people. They quote nothing of a request.
+    public var log: @Sendable (String) -> Void = { _ in }
+
+    public init() {}
+  }
+
+  public typealias Factory = @Sendable (TransferSession) throws(TransferLinkError) -> any TransferLink
+
+  /// Maximum number of connections at a time.
+  static let connectionsMax = 256
+  static let lock = "lock"
+
+  private struct Entry {
+    var session: ServedSession
+    /// The number of connections that use the session.
+    var users = 0
+    /// Whether an executor has ended, which may hold the journal a moment longer.
+    var wasOpen = false
+  }
+
+  private struct State {
+    var entries: [String: Entry] = [:]
+    /// The directories of sessions that were let go, for `Entry.wasOpen`.
+    var departed: Set<String> = []
+    var sockets: [Int: BlockingSocket] = [:]
+    var lastSocket = 0
+    var idleSince: Deadline
+    var isStopping = false
+    var isOver = false
+  }
+
+  private let options: Options
+  private let factory: Factory
+  private let directory: Directory
+  private let lock: OpenFile
+  private let listener: BlockingListener
+  private let wakeUp = WakeUp()
+  private let state: Mutex<State>
+  private var log: @Sendable (String) -> Void { options.log }
+
+  /// Listens. Replaces the socket of a server that was killed.
+  ///
+  /// - Parameters:
+  ///   - path: The directory of the socket: see `TransferLocation.service`. It is created with mode 0700.
+  ///   - factory: Makes the executor of a session. Called on any thread, which it may block.
+  public init(
+    directory path: String, options: Options = Options(), factory: @escaping Factory
+  ) throws(TransferServerError) {
+    do throws(Errno) {
+      directory = try Directory.ofOwner(at: path)
+      guard let lock = try directory.lock(Self.lock) else { throw .addressInUse }
+      self.lock = lock
+      do throws(Errno) { try directory.remove(TransferLocation.socket) } catch .noSuchFile {}
+      listener = try BlockingListener(address: .unix(path: "\(path)/\(TransferLocation.socket)"))
+    } catch .addressInUse {
+      throw .alreadyRunning
+    } catch {
+      throw .unavailable(error)
+    }
+    self.options = options
+    self.factory = factory
+    state = Mutex(State(idleSince: options.clock.now))
+  }
+
+  // MARK: - Running
+
+  /// Accepts programs until the server has been idle for its time, or `stop` is called. Blocks the thread.
+  ///
+  /// - Parameter sessions: Sessions of an earlier service, whose tasks are continued.
+  public func run(continuing sessions: [TransferSession] = []) throws(TransferServerError) {
+    do throws(Errno) {
+      try SystemThread(name: "transfers-accept") { [self] in accept() }.detach()
+      if !sessions.isEmpty {
+        for session in sessions { _ = enter(session) }
+        try SystemThread(name: "transfers-start") { [self] in restore(sessions) }.detach()
+      }
+    } catch {
+      end()
+      throw .unavailable(error)
+    }
+    while let deadline = sweep() { options.clock.wait(for: wakeUp, until: deadline) }
+    end()
+  }
+
+  /// Ends the server. May be called on any thread; `run` returns soon after.
+  public func stop() {
+    state.withLock { $0.isStopping = true }
+    wakeUp.signal()
+  }
+
+  /// Lets sessions without work go.
+  ///
+  /// - Returns: The time at which to look again, or `nil` if the server ends now.
+  private func sweep() -> Deadline? {
+    for session in letGo() {
+      log("starting the program of session \"\(session.identifier)\" for its events")
+      options.launch(session)
+    }
+    let now = options.clock.now
+    return state.withLock { state in
+      for (directory, entry) in state.entries where entry.users == 0 && !entry.session.isOpen {
+        state.entries[directory] = nil
+        if state.departed.count >= Self.connectionsMax { state.departed = [] }
+        state.departed.insert(directory)
+        if state.entries.isEmpty { state.idleSince = now }
+      }
+      if !state.isStopping {
+        guard state.entries.isEmpty else { return .never }
+        let deadline = state.idleSince.advanced(by: options.idleTime)
+        if now < deadline { return deadline }
+      }
+      state.isOver = true
+      return nil
+    }
+  }
+
+  /// Lets the executors without tasks go.
+  ///
+  /// - Returns: The sessions whose programs are to be launched.
+  private func letGo() -> [TransferSession] {
+    // The executors end behind the lock.
+    let (links, launching) = state.withLock { state in
+      var (links, launching): ([any TransferLink], [TransferSession]) = ([], [])
+      for (directory, entry) in state.entries where entry.users == 0 {
+        let (link, session) = entry.session.letGo()
+        if let link {
+          links.append(link)
+          state.entries[directory]?.wasOpen = true
+        }
+        if let session { launching.append(session) }
+      }
+      return (links, launching)
+    }
+    if !links.isEmpty { log("sessions without tasks to carry out: \(links.count)") }
+    return launching
+  }
+
+  private func end() {
+    // The name goes first: a program that finds no socket starts another service, which waits for the lock.
+    try? directory.remove(TransferLocation.socket)
+    listener.shutDown()
+    let (sockets, sessions) = state.withLock { state in
+      state.isOver = true
+      defer { (state.sockets, state.entries) = ([:], [:]) }
+      return (state.sockets.values.map(\.self), state.entries.values.map(\.session))
+    }
+    for session in sessions { session.close() }
+    for socket in sockets { socket.shutDown() }
+  }
+
+  /// Goes on with the sessions of an earlier service.
+  private func restore(_ sessions: [TransferSession]) {
+    for session in sessions {
+      let served = state.withLock { $0.entries[session.directory]?.session }
+      do throws(TransferLinkError) {
+        try served?.open()
+      } catch {
+        log("session \"\(session.identifier)\" is not continued: \(error)")
+      }
+      leave(session.directory)
+    }
+  }
+
+  // MARK: - Sessions
+
+  /// Returns the session of a journal for a user of it, who calls `leave` at the end.
+  ///
+  /// - Returns: `nil` if the server ends.
+  private func enter(_ session: TransferSession) -> (session: ServedSession, retrying: Bool)? {
+    state.withLock { state in
+      guard !state.isOver else { return nil }
+      let wasOpen = state.departed.remove(session.directory) != nil
+      var entry =
+        state.entries[session.directory]
+        ?? Entry(session: ServedSession(session, factory: factory, log: log) { [wakeUp] in wakeUp.signal() })
+      entry.users += 1
+      entry.wasOpen = entry.wasOpen || wasOpen
+      state.entries[session.directory] = entry
+      return (entry.session, entry.wasOpen)
+    }
+  }
+
+  private func leave(_ directory: String) {
+    state.withLock { $0.entries[directory]?.users -= 1 }
+    wakeUp.signal()
+  }
+
+  // MARK: - Connections
+
+  private func accept() {
+    while true {
+      let socket: BlockingSocket
+      do throws(Errno) {
+        socket = try listener.accept()
+      } catch {
+        if state.withLock({ $0.isOver }) { return }
+        log("a connection was not accepted: \(error)")
+        guard error.isShortage else { return stop() }
+        // Descriptors or memory may be there again soon.
+        WakeUp().wait(until: LinuxKernel.shared.now().advanced(by: .milliseconds(100)))
+        continue
+      }
+      do throws(Errno) { try admit(socket) } catch { log("a connection was not accepted: \(error)") }
+    }
+  }
+
+  private func admit(_ socket: BlockingSocket) throws(Errno) {
+    let user = try socket.peerUser()
+    guard options.isAllowed(user) else { return log("a process of user \(user) was refused") }
+    let number = state.withLock { state -> Int? in
+      guard !state.isOver, state.sockets.count < Self.connectionsMax else { return nil }
+      state.lastSocket += 1
+      state.sockets[state.lastSocket] = socket
+      return state.lastSocket
+    }
+    guard let number else { return log("a connection was refused: there are \(Self.connectionsMax)") }
+    do throws(Errno) {
+      try SystemThread(name: "transfers-read") { [self] in
+        serve(socket)
+        socket.shutDown()
+        state.withLock { _ = $0.sockets.removeValue(forKey: number) }
+      }.detach()
+    } catch {
+      state.withLock { _ = $0.sockets.removeValue(forKey: number) }
+      throw error
+    }
+  }
+
+  private func serve(_ socket: BlockingSocket) {
+    var reader = TransferReader(socket)
+    do throws(TransferChannelError) {
+      switch try reader.next() {
+      case .open(let session): try serve(session, socket, &reader)
+      case .administer(let request): try administer(request, socket)
+      case nil: break
+      default: throw .message(.damaged("the first message asks for nothing"))
+      }
+    } catch {
+      log("a connection has ended: \(error)")
+      if case .message(let reason) = error { refuse(socket, .unavailable(reason: "\(reason)")) }
+    }
+  }
+
+  private func refuse(_ socket: BlockingSocket, _ error: TransferLinkError) {
+    guard let frame = try? TransferMessage.refused(error).encoded() else { return }
+    // A program that does not read is not waited for.
+    _ = try? socket.sendNow(frame.span)
+  }
+
+  private func serve(
+    _ session: TransferSession, _ socket: BlockingSocket, _ reader: inout TransferReader
+  ) throws(TransferChannelError) {
+    guard let (served, retrying) = enter(session) else { return }
+    defer { leave(session.directory) }
+    let subscriber: TransferSubscriber
+    do throws(Errno) {
+      subscriber = try TransferSubscriber(socket, log: log)
+    } catch {
+      return refuse(socket, .unavailable(reason: "the transfer service has no thread left: \(error)"))
+    }
+    do throws(TransferLinkError) {
+      try served.attach(subscriber, session, retrying: retrying)
+    } catch {
+      refuse(socket, error)
+      return subscriber.close()
+    }
+    defer { served.detach(subscriber) }
+    while let message = try reader.next() {
+      guard case .command(let command) = message else { throw .message(.damaged("a program sends commands")) }
+      guard served.carryOut(command) else {
+        throw .message(.damaged("a session has at most \(ServedSession.tasksMax) tasks"))
+      }
+    }
+  }
+
+  // MARK: - Administration
+
+  private func administer(_ request: TransferAdministration, _ socket: BlockingSocket) throws(TransferChannelError) {
+    do throws(TransferMessageError) {
+      switch request {
+      case .list: try list(to: socket)
+      case .change(let change, let directory, let tasks):
+        let answer = try self.change(change, directory, tasks)
+        try send([try answer.encoded()], to: socket)
+      }
+    } catch {
+      throw .message(error)
+    }
+  }
+
+  private func send(_ frames: [[UInt8]], to socket: BlockingSocket) throws(TransferMessageError) {
+    for frame in frames {
+      // The connection's own thread, which no task waits for, may wait for a program that does not read.
+      guard (try? socket.send(frame)) != nil else { return }
+    }
+  }
+
+  private func list(to socket: BlockingSocket) throws(TransferMessageError) {
+    let sessions = state.withLock { $0.entries.sorted { $0.key < $1.key }.map(\.value.session) }
+    for served in sessions where served.isOpen {
+      let session = served.session
+      let word = TransferServedSession(
+        identifier: session.identifier, directory: session.directory, isAttached: served.isAttached)
+      try send([try TransferMessage.serves(word).encoded()], to: socket)
+      try send(try TransferMessage.frames(of: served.records), to: socket)
+    }
+    try send([try TransferMessage.done(count: sessions.count).encoded()], to: socket)
+  }
+
+  private func change(
+    _ change: TransferAdministration.Change, _ directory: String, _ tasks: TransferAdministration.Tasks
+  ) throws(TransferMessageError) -> TransferMessage {
+    let known = state.withLock { $0.entries[directory]?.session.session }
+    let session: TransferSession
+    do throws(TransferJournalError) {
+      var found = known
+      if found == nil { found = try TransferSessionFile.read(in: directory) }
+      guard let found else {
+        return .refused(.unavailable(reason: "the directory \(directory) has no session"))
+      }
+      session = found
+    } catch {
+      return .refused(.unavailable(reason: "\(error)"))
+    }
+    guard let (served, retrying) = enter(session) else {
+      return .refused(.unavailable(reason: "the transfer service ends"))
+    }
+    defer { leave(directory) }
+    do throws(TransferLinkError) {
+      try served.open(retrying: retrying)
+    } catch {
+      return .refused(error)
+    }
+    return .done(count: served.administer(change, tasks))
+  }
+}

@@ -1,0 +1,67 @@
+import LarkspurIO
+import Synchronization
+
+/// The program that is attached to a session: its socket, and what it is still to be sent.
+final class TransferSubscriber: Sendable {
+  private struct State {
+    /// Frames that go before all notices.
+    var frames: [[UInt8]] = []
+    var outbox = TransferOutbox()
+  }
+
+  private let socket: BlockingSocket
+  private let state: Box
+  private let writer: TransferWriter
+
+  private final class Box: Sendable {
+    let state = Mutex(State())
+    let log: @Sendable (String) -> Void
+
+    init(log: @escaping @Sendable (String) -> Void) { self.log = log }
+
+    func next() -> [UInt8]? {
+      while true {
+        let (frame, notice) = state.withLock { state -> ([UInt8]?, TransferNotice?) in
+          state.frames.isEmpty ? (nil, state.outbox.next()) : (state.frames.removeFirst(), nil)
+        }
+        if let frame { return frame }
+        guard let notice else { return nil }
+        do throws(TransferMessageError) {
+          return try TransferMessage.notice(notice).encoded()
+        } catch {
+          log("a notice was not sent: \(error)")
+        }
+      }
+    }
+  }
+
+  init(_ socket: BlockingSocket, log: @escaping @Sendable (String) -> Void) throws(Errno) {
+    let box = Box(log: log)
+    self.socket = socket
+    state = box
+    writer = TransferWriter(socket) { box.next() }
+    try writer.start(name: "transfers-write")
+  }
+
+  /// Sends the answer to `open`: the session's tasks. Called once, before the first notice.
+  func send(_ records: [TransferRecord]) throws(TransferMessageError) {
+    let frames = try TransferMessage.frames(of: records) + [try TransferMessage.opened.encoded()]
+    state.state.withLock { $0.frames = frames }
+    writer.signal()
+  }
+
+  /// Sends a notice. Does not block.
+  ///
+  /// - Returns: `false` if the notice is a question and the program does not read.
+  func send(_ notice: TransferNotice) -> Bool {
+    let isTaken = state.state.withLock { $0.outbox.add(notice) }
+    if isTaken { writer.signal() }
+    return isTaken
+  }
+
+  /// Ends the connection. Does not wait for a program that does not read.
+  func close() {
+    socket.shutDown()
+    writer.stop()
+  }
+}

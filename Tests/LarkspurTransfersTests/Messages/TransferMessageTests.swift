@@ -1,0 +1,180 @@
+import LarkspurBytes
+import TestKit
+import Testing
+
+@testable import LarkspurTransfers
+
+@Suite struct TransferMessageTests {
+  private static func frame(_ message: TransferMessage) throws -> TransferFrame {
+    var parser = TransferFrameParser()
+    parser.append(try message.encoded())
+    let frame = try parser.next()
+    #expect(parser.isBetweenFrames)
+    return try #require(frame)
+  }
+
+  /// Reads a frame.
+  ///
+  /// - Returns: The message, or `nil` if the frame is damaged.
+  private static func read(_ frame: TransferFrame) -> TransferMessage? {
+    do throws(TransferMessageError) {
+      return try TransferMessage(frame)
+    } catch .damaged {
+      return nil
+    } catch .otherVersion {
+      return nil
+    } catch {
+      Issue.record("\(error)")
+      return nil
+    }
+  }
+
+  @Test func whatIsWrittenIsRead() throws {
+    for message in Fixture.messages {
+      #expect(try TransferMessage(Self.frame(message)) == message)
+    }
+  }
+
+  @Test func everyPrefixIsDamaged() throws {
+    for message in Fixture.messages {
+      let frame = try Self.frame(message)
+      for count in 0..<frame.content.count {
+        let cut = TransferFrame(kind: frame.kind, content: Array(frame.content.prefix(count)))
+        #expect(Self.read(cut) == nil, "\(count) bytes of \(message)")
+      }
+      #expect(Self.read(TransferFrame(kind: frame.kind, content: frame.content + [0])) == nil)
+    }
+  }
+
+  /// A changed message is refused, or is another message that can be sent.
+  @Test func changedBytes() throws {
+    var generator = SeededGenerator(for: "transfer messages")
+    var (accepted, refused) = (0, 0)
+    for message in Fixture.messages {
+      let frame = try Self.frame(message)
+      guard !frame.content.isEmpty else { continue }
+      for _ in 0..<1_000 {
+        var changed = frame
+        for _ in 0..<Int.random(in: 1...3, using: &generator) {
+          let index = Int.random(in: frame.content.indices, using: &generator)
+          changed.content[index] = .random(in: 0...255, using: &generator)
+        }
+        guard let other = Self.read(changed) else {
+          refused += 1
+          continue
+        }
+        accepted += 1
+        #expect(try Self.frame(other) == changed)
+      }
+    }
+    #expect(accepted > 100 && refused > 1_000)
+  }
+
+  @Test func kindsThatDoNotExist() throws {
+    let kinds = Set(try Fixture.messages.map { try Self.frame($0).kind })
+    for kind in UInt8.min...UInt8.max where !kinds.contains(kind) {
+      #expect(throws: TransferMessageError.damaged("no message has the kind \(kind)")) {
+        try TransferMessage(TransferFrame(kind: kind, content: []))
+      }
+    }
+  }
+
+  /// The first message and a refusal can be told from those of any other version.
+  @Test(arguments: [.open(Fixture.transferSession()), .administer(.list), .refused(.inUse)] as [TransferMessage])
+  func otherVersions(message: TransferMessage) throws {
+    var frame = try Self.frame(message)
+    let start = if case .refused = message { 0 } else { TransferMessage.name.count }
+    frame.content[start] = 2
+    frame.content += [1, 2, 3]
+    #expect(throws: TransferMessageError.otherVersion(2)) { try TransferMessage(frame) }
+    let words = "\(TransferMessageError.otherVersion(2))"
+    #expect(words.contains("version 2") && words.contains("speaks 1"))
+  }
+
+  private static var impossible: [(String, TransferMessage)] {
+    var session = Fixture.transferSession()
+    let sessions: [(String, (inout TransferSession) -> Void)] = [
+      ("the session identifier", { $0.identifier = "" }), ("the directory", { $0.directory = "relative" }),
+      ("the directory", { $0.directory = "/a/../b" }), ("the directory", { $0.directory = "/a\0" }),
+      (
+        "the size of the settings", { $0.settings = [UInt8](repeating: 0, count: TransferSession.settingsBytesMax + 1) }
+      ),
+      ("the launch command", { $0.launchCommand = ["", "a"] }), ("the launch command", { $0.launchCommand = ["a\0"] }),
+      ("the launch command", { $0.launchCommand = Array(repeating: "a", count: 257) }),
+      ("the launch command", { $0.launchCommand = [String(repeating: "a", count: 70_000)] }),
+    ]
+    var list: [(String, TransferMessage)] = sessions.map { part, change in
+      session = Fixture.transferSession()
+      change(&session)
+      return (part, .open(session))
+    }
+    list += [
+      ("the task identifier", .command(.resume(task: 0))),
+      ("the task identifier", .command(.suspend(task: TransferRecord.taskMax + 1))),
+      ("the task identifier", .command(.cancel(task: -1, isKeepingContent: true))),
+      ("the number of events", .command(.acknowledge(task: 1, count: -1))),
+      ("the number of events", .command(.acknowledge(task: 1, count: 65))),
+      ("the priority", .command(.update(task: 1, TransferProperties(description: nil, priority: .nan)))),
+      (
+        "the counts",
+        .command(.update(task: 1, TransferProperties(description: nil, priority: 0, clientExpectsToSend: -2)))
+      ),
+      (
+        "the new request's method",
+        .command(.answer(question: 1, .useNewRequest(TransferRequest(url: "a", method: ""))))
+      ),
+      ("the task identifier", .notice(.progress(task: 0, TransferRecord.Counts()))),
+      ("the end of a connection", .notice(.lost(reason: "a"))),
+      ("the list of tasks", .administer(.change(.pause, directory: "/a", tasks: .some([0])))),
+      ("the directory", .administer(.change(.pause, directory: "", tasks: .all))),
+      ("the session identifier", .command(.create(Fixture.plain(session: "a\nb")))),
+    ]
+    var challenge = Fixture.challenge
+    challenge.certificates = Array(repeating: [1], count: 101)
+    list.append(("the list of certificates", .notice(.question(1, task: 1, .challenge(challenge)))))
+    challenge = Fixture.challenge
+    challenge.previousFailures = -1
+    list.append(("the number of failures", .notice(.question(1, task: 1, .challenge(challenge)))))
+    return list
+  }
+
+  @Test func whatCannotBeSent() {
+    for (part, message) in Self.impossible {
+      #expect(throws: TransferMessageError.invalid(part)) { try message.encoded() }
+    }
+  }
+
+  // MARK: - Many records
+
+  private static func records(in frames: [[UInt8]]) throws -> [TransferRecord] {
+    var parser = TransferFrameParser()
+    var records: [TransferRecord] = []
+    for frame in frames {
+      parser.append(frame)
+      while let frame = try parser.next() {
+        guard case .records(let more) = try TransferMessage(frame) else { throw TransferMessageError.damaged("") }
+        records += more
+      }
+    }
+    return records
+  }
+
+  @Test func aThousandRecords() throws {
+    let records = (1...1_000).map { Fixture.plain(task: $0) }
+    let frames = try TransferMessage.frames(of: records)
+    #expect(frames.count == 1)
+    #expect(try Self.records(in: frames) == records)
+    #expect(try TransferMessage.frames(of: []) == [])
+  }
+
+  @Test func theLargestRecords() throws {
+    var record = Fixture.plain()
+    // The body has its size, of four bytes, before it.
+    record.originalRequest.body = [UInt8](
+      repeating: 7, count: TransferRecord.bytesMax - (try record.encoded().count) - 4)
+    let records = [Fixture.plain(), record, record, Fixture.plain()]
+    let frames = try TransferMessage.frames(of: records)
+    #expect(frames.count == 4)
+    #expect(try Self.records(in: frames) == records)
+  }
+}

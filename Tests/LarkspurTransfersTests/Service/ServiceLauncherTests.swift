@@ -1,0 +1,128 @@
+import Foundation
+import LarkspurIO
+import TestKit
+import Testing
+
+@testable import LarkspurTransfers
+
+@Suite(.ownThread) struct ServiceLauncherTests {
+  private static func launcher(
+    _ environment: [String: String], own: String? = nil,
+    start: @escaping @Sendable (String, [String]) throws(Errno) -> Void = { (_, _) throws(Errno) in }
+  ) -> ServiceLauncher {
+    ServiceLauncher(environment: { environment[$0] }, ownDirectory: own, start: start)
+  }
+
+  /// A temporary directory with programs in it.
+  private final class Programs {
+    let url = FileManager.default.temporaryDirectory.appending(path: "lk-\(UUID().uuidString.prefix(8))")
+    var path: String { url.path }
+
+    init(_ programs: [String]) throws {
+      for program in programs {
+        let file = url.appending(path: program)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data("#!/bin/sh\n".utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
+      }
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+  }
+
+  @Test func theProgramsPlaces() throws {
+    let programs = try Programs(["own/larkspur", "bin/larkspur", "bin/app", "other/app"])
+    let (own, bin) = (programs.path + "/own", programs.path + "/bin")
+    let path = "relative:\(programs.path)/none:\(programs.path)/other:\(bin)"
+    #expect(Self.launcher(["PATH": path], own: own).program == own + "/larkspur")
+    #expect(Self.launcher(["PATH": path], own: programs.path).program == bin + "/larkspur")
+    #expect(Self.launcher(["PATH": path], own: nil).program == bin + "/larkspur")
+    #expect(Self.launcher(["PATH": programs.path], own: nil).program == nil)
+    #expect(Self.launcher([:], own: nil).program == nil)
+    #expect(Self.launcher(["LARKSPUR_TRANSFER_SERVICE": "/x/y", "PATH": path], own: own).program == "/x/y")
+    #expect(Self.launcher(["LARKSPUR_TRANSFER_SERVICE": "", "PATH": path], own: own).program == nil)
+    // A file that cannot be executed, and a directory, are no programs.
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: own + "/larkspur")
+    try FileManager.default.createDirectory(
+      atPath: programs.path + "/other/larkspur", withIntermediateDirectories: true)
+    #expect(Self.launcher(["PATH": path], own: own).program == bin + "/larkspur")
+    #expect(Self.launcher(["PATH": path]).path(of: "app") == programs.path + "/other/app")
+    #expect(Self.launcher(["PATH": path]).path(of: "./app") == "./app")
+  }
+
+  @Test func noService() throws {
+    let service = try TestService()
+    let environment = ["XDG_RUNTIME_DIR": service.url.path]
+    #expect(try Self.launcher(environment).open(service.session()) == nil)
+    #expect(try Self.launcher([:]).open(service.session()) == nil)
+  }
+
+  /// Several programs that start the service at once end with one.
+  @Test func theServiceIsStartedOnce() throws {
+    let service = try TestService()
+    let starts = Happenings<[String]>()
+    let environment = ["XDG_RUNTIME_DIR": service.url.path, "LARKSPUR_TRANSFER_SERVICE": "/the/service"]
+    let launcher = Self.launcher(environment) { (path, arguments) throws(Errno) in
+      starts.add([path] + arguments)
+      // A second server ends at once.
+      try? service.start()
+    }
+    let clients = Happenings<Result<TransferClient?, any Error>>()
+    for number in 0..<6 {
+      try SystemThread(name: "program") {
+        clients.add(Result { try launcher.open(service.session("\(number)"), timeout: .seconds(60)) })
+      }.detach()
+    }
+    let all = try clients.wait(for: 6)
+    for result in all { #expect(try result.get() != nil) }
+    #expect(starts.all.allSatisfy { $0 == ["/the/service", "transfers", "run"] })
+    // A service that runs is found without another start, and without a program.
+    let count = starts.all.count
+    _ = try launcher.open(service.session("x"))
+    #expect(try Self.launcher(["XDG_RUNTIME_DIR": service.url.path]).open(service.session("y")) != nil)
+    #expect(starts.all.count == count)
+    // The variable without a value forbids the service even where it runs.
+    let without = Self.launcher(["XDG_RUNTIME_DIR": service.url.path, "LARKSPUR_TRANSFER_SERVICE": ""])
+    #expect(try without.open(service.session("z")) == nil)
+    #expect(throws: TransferLinkError.inUse) { try launcher.open(service.session("1")) }
+    withExtendedLifetime(all) {}
+  }
+
+  @Test func aServiceThatCannotBeStarted() throws {
+    let service = try TestService()
+    let environment = ["XDG_RUNTIME_DIR": service.url.path, "LARKSPUR_TRANSFER_SERVICE": "/the/service"]
+    let launcher = Self.launcher(environment) { (_, _) throws(Errno) in throw .accessDenied }
+    do throws(TransferLinkError) {
+      _ = try launcher.open(service.session())
+      Issue.record("the session was opened")
+    } catch {
+      #expect("\(error)".contains("/the/service cannot be started: Permission denied"), "\(error)")
+    }
+  }
+
+  @Test func aServiceThatDoesNotListen() throws {
+    let service = try TestService()
+    let environment = ["XDG_RUNTIME_DIR": service.url.path, "LARKSPUR_TRANSFER_SERVICE": "/the/service"]
+    do throws(TransferLinkError) {
+      _ = try Self.launcher(environment).open(service.session(), timeout: .milliseconds(20))
+      Issue.record("the session was opened")
+    } catch {
+      #expect("\(error)".contains("was started, and does not listen"), "\(error)")
+    }
+  }
+
+  /// A launched program gets its arguments and the session's identifier.
+  @Test func launching() throws {
+    let programs = try Programs(["bin/app"])
+    let (program, output) = (programs.path + "/bin/app", programs.path + "/output")
+    try Data("#!/bin/sh\necho \"$LARKSPUR_BACKGROUND_SESSION $2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n".utf8)
+      .write(to: URL(filePath: program))
+    var session = TransferSession(identifier: "the session", directory: "/d", settings: [])
+    session.launchCommand = ["app", output, "word"]
+    try Self.launcher(["PATH": programs.path + "/bin"]).launch(session)
+    while !FileManager.default.fileExists(atPath: output) {}
+    #expect(try String(contentsOfFile: output, encoding: .utf8) == "the session word\n")
+    session.launchCommand = ["no-such-app"]
+    #expect(throws: TransferLinkError.self) { try Self.launcher(["PATH": programs.path]).launch(session) }
+  }
+}

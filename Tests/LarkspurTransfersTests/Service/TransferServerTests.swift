@@ -1,0 +1,208 @@
+import Foundation
+import LarkspurIO
+import TestKit
+import Testing
+
+@testable import LarkspurTransfers
+
+/// Tests a server and its clients over real sockets, with scripted executors.
+@Suite(.ownThread) struct TransferServerTests {
+  @Test func commandsAndNoticesTravel() throws {
+    let service = try TestService()
+    service.plan { $0.records = Fixture.all }
+    try service.start()
+    let client = try service.client()
+    #expect(client.records == Fixture.all)
+    #expect(client.contentPath(of: 3) == service.session().directory + "/3.part")
+    let link = try #require(service.link)
+    #expect(link.session == service.session())
+    for command in Fixture.commands { client.send(command) }
+    #expect(try link.commands.wait(for: Fixture.commands.count) == Fixture.commands)
+    let notices = client.collected()
+    for notice in Fixture.notices {
+      link.tell(notice)
+      try notices.wait { $0.last == notice }
+    }
+    #expect(notices.all == Fixture.notices)
+  }
+
+  /// Notices from before `start` are kept.
+  @Test func noticesBeforeTheStart() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    let client = try service.client()
+    var counts = TransferRecord.Counts()
+    counts.received = 5
+    service.link?.tell(.progress(task: 1, counts))
+    #expect(try client.collected().wait(for: 1) == [.progress(task: 1, counts)])
+  }
+
+  @Test func oneProgramForASession() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    var client: TransferClient? = try service.client()
+    #expect(throws: TransferLinkError.inUse) { try service.client() }
+    // Other sessions are free.
+    _ = try service.client("b")
+    withExtendedLifetime(client) {}
+    client = nil
+    _ = try service.nextClient()
+  }
+
+  /// Two programs that attach at the same time: one of them has the session.
+  @Test func twoProgramsAtOnce() throws {
+    let service = try TestService()
+    try service.start()
+    let results = Happenings<Result<TransferClient, any Error>>()
+    for _ in 0..<8 {
+      try SystemThread(name: "program") { results.add(Result { try service.client() }) }.detach()
+    }
+    let all = try results.wait(for: 8)
+    #expect(all.count { (try? $0.get()) != nil } == 1)
+    #expect(service.linkCount == 1)
+  }
+
+  @Test func tasksGoOnWithoutTheirProgram() throws {
+    let service = try TestService()
+    try service.start()
+    var client: TransferClient? = try service.client()
+    client?.send(.create(Fixture.plain(.running)))
+    client = nil
+    var link = service.link
+    #expect(try link?.commands.wait(for: 1) == [.create(Fixture.plain(.running))])
+    var counts = TransferRecord.Counts()
+    counts.received = 7
+    link?.tell(.progress(task: 1, counts))
+    // The program comes back to the same executor, and sees how far the task is.
+    client = try service.nextClient()
+    #expect(client?.records.map(\.counts.received) == [7])
+    #expect(service.linkCount == 1)
+    client?.send(.suspend(task: 1))
+    client?.send(.resume(task: 1))
+    try link?.commands.wait(for: 3)
+    client = nil
+    link?.tell(.changed(Fixture.plain(.completed, events: [.completed])))
+    link = nil
+    try service.ended.wait(for: 1)
+    #expect(service.launched.all.isEmpty)
+  }
+
+  @Test func sessionsWithoutWorkEnd() throws {
+    let service = try TestService()
+    service.plan {
+      $0.records = [Fixture.plain(.suspended), Fixture.plain(.completed, task: 2, events: [.completed])]
+    }
+    try service.start()
+    for round in 1...3 {
+      var client: TransferClient? = try service.nextClient()
+      #expect(client?.records.count == 2)
+      client = nil
+      try service.ended.wait(for: round)
+      #expect(service.linkCount == round)
+    }
+  }
+
+  /// An executor that was let go may hold the journal a moment longer.
+  @Test func aJournalThatIsReleasedLate() throws {
+    let service = try TestService()
+    try service.start()
+    var client: TransferClient? = try service.client()
+    withExtendedLifetime(client) {}
+    client = nil
+    try service.ended.wait(for: 1)
+    service.plan { $0.errors = [.inUse, .inUse] }
+    _ = try service.client()
+    // A journal that another process has is in use at once.
+    service.plan { $0.errors = [.inUse] }
+    #expect(throws: TransferLinkError.inUse) { try service.client("b") }
+    service.plan { $0.errors = [.unavailable(reason: "no disk")] }
+    #expect(throws: TransferLinkError.unavailable(reason: "no disk")) { try service.client("c") }
+  }
+
+  @Test func otherSettingsReplaceTheExecutor() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    var client: TransferClient? = try service.client()
+    withExtendedLifetime(client) {}
+    client = nil
+    client = try service.nextClient()
+    #expect(service.linkCount == 1)
+    client = nil
+    var session = service.session()
+    session.settings = [2]
+    while client == nil { client = try? TransferClient(session, directory: service.directory) }
+    #expect(service.link?.session.settings == [2])
+    #expect(service.linkCount == 2)
+    #expect(service.ended.all.count == 1)
+    #expect(try TransferSessionFile.read(in: session.directory) == session)
+    // Another session cannot take the directory over.
+    session.identifier = "other"
+    #expect(throws: TransferLinkError.self) { try TransferClient(session, directory: service.directory) }
+  }
+
+  // MARK: - Questions
+
+  @Test func questionsWithoutAProgramAreAnsweredByDefault() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    var client: TransferClient? = try service.client()
+    let link = try #require(service.link)
+    let notices = client?.collected()
+    link.tell(.question(1, task: 1, .challenge(Fixture.challenge)))
+    link.tell(.question(2, task: 1, .beginDelayed))
+    try notices?.wait(for: 2)
+    client?.send(.answer(question: 2, .cancel))
+    try link.commands.wait(for: 1)
+    let usual = TransferAnswer.challenge(disposition: .performDefaultHandling, credential: nil)
+    client = nil
+    #expect(
+      try link.commands.wait(for: 2) == [.answer(question: 2, .cancel), .answer(question: 1, usual)])
+    link.tell(.question(3, task: 1, .challenge(Fixture.challenge)))
+    link.tell(.question(4, task: 1, .beginDelayed))
+    let answers = try link.commands.wait(for: 4).suffix(2)
+    #expect(answers == [.answer(question: 3, usual), .answer(question: 4, .continueLoading)])
+  }
+
+  // MARK: - Launching
+
+  /// The latest program decides whether it is launched.
+  @Test func noProgramIsLaunchedWithoutItsWill() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    var session = service.session()
+    session.launchCommand = ["app"]
+    var client: TransferClient? = try TransferClient(session, directory: service.directory)
+    withExtendedLifetime(client) {}
+    client = nil
+    client = try service.nextClient()
+    withExtendedLifetime(client) {}
+    client = nil
+    var link = service.link
+    // A question is answered for a program that is gone.
+    link?.tell(.question(1, task: 1, .beginDelayed))
+    try link?.commands.wait(for: 1)
+    link?.tell(.changed(Fixture.plain(.completed, events: [.completed])))
+    link = nil
+    try service.ended.wait(for: 1)
+    try service.stop()
+    #expect(service.launched.all.isEmpty)
+  }
+
+  @Test func aProgramIsLaunchedForItsEvents() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    var session = service.session()
+    session.launchCommand = ["app", "--events"]
+    try service.start(continuing: [session])
+    // The session is listed once its executor has been made.
+    while service.link == nil { _ = try TransferAdministrator(directory: service.directory).sessions() }
+    service.link?.tell(.changed(Fixture.plain(.completed, events: [.completed])))
+    #expect(try service.launched.wait(for: 1) == [session])
+    try service.ended.wait(for: 1)
+  }
+}
