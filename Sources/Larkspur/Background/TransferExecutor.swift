@@ -171,7 +171,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
     attempt.record.state = .canceling
     stop(attempt)
-    if isKeepingContent { checkpoint(attempt) } else { attempt.record.resumePoint = nil }
+    if isKeepingContent {
+      checkpoint(attempt)
+    } else {
+      attempt.record.resumePoint = nil
+      attempt.record.uploadPoint = nil
+    }
     end(attempt, URLError.make(.cancelled, "cancelled"))
   }
 
@@ -311,12 +316,34 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
           attempt, URLError.make(.requestBodyStreamExhausted, "the file to upload has changed", url: request.url))
       }
       attempt.content = Data()
-      inner = session.uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path))
+      inner = upload(attempt, request, file)
     }
     inner.priority = Float(record.priority)
     attempt.inner = inner
     tasks[inner.taskIdentifier] = record.task
     inner.resume()
+  }
+
+  /// Makes the task of an upload, which continues an earlier attempt's if the server has said that this is possible.
+  private func upload(
+    _ attempt: TransferAttempt, _ request: URLRequest, _ file: TransferRecord.UploadFile
+  ) -> URLSessionUploadTask {
+    let point = attempt.record.uploadPoint.flatMap { try? UploadResumeData.decoded($0) }
+    attempt.isContinuingUpload = point != nil
+    let inner =
+      point.map { session.uploadTask(resuming: $0) }
+      ?? session.uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path))
+    inner.uploadPointHandler = { [weak self, weak inner] point in
+      guard let self, let inner else { return }
+      queue.async { self.noted(point, of: inner) }
+    }
+    return inner
+  }
+
+  private func noted(_ point: UploadResumeData?, of inner: URLSessionTask) {
+    guard let attempt = attempt(of: inner) else { return }
+    attempt.record.uploadPoint = point?.encoded()
+    write(attempt)
   }
 
   private func place(of attempt: TransferAttempt, for request: URLRequest) -> DownloadPlace {
@@ -463,7 +490,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     guard let failure else { return succeeded(attempt, inner) }
     let error = failure as? URLError ?? URLError(.unknown)
-    guard TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
+    // The server no longer has the part of an upload that it had: the upload starts over.
+    let startsOver = attempt.isContinuingUpload && attempt.record.uploadPoint == nil
+    guard startsOver || TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
     retry(attempt, in: error.userInfo[AttemptHandler.delayKey] as? Double)
   }
 
@@ -471,6 +500,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.record.response = TransferResponse(inner.response)
     attempt.record.failedAttempts = 0
     attempt.record.resumePoint = nil
+    attempt.record.uploadPoint = nil
     switch attempt.record.kind {
     case .download:
       attempt.record.hasContentFile = true

@@ -34,7 +34,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
 
 /// An upload that continues another one.
 final class ResumedUploadTask: URLSessionUploadTask, @unchecked Sendable {
-  private let resumeData: Result<UploadResumeData, ResumeData.Refusal>
+  let resumeData: Result<UploadResumeData, ResumeData.Refusal>
 
   init(_ core: SessionCore, _ data: UploadResumeData, output: TaskOutput) {
     let request = data.request

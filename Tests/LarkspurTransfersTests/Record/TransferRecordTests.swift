@@ -145,7 +145,7 @@ import Testing
     ("resume point", { $0.resumePoint = ResumePoint(validator: "\"v\"", offset: -1, total: nil, coding: nil) }),
     ("resume point", { $0.resumePoint = ResumePoint(validator: "\"v\"", offset: 9, total: 8, coding: nil) }),
     ("resume point", { $0.resumePoint = ResumePoint(validator: "", offset: 0, total: nil, coding: nil) }),
-    ("without a file", { $0.hasContentFile = false }), ("counts", { $0.counts.received = -2 }),
+    ("point of the upload", { $0.uploadPoint = [] }), ("without a file", { $0.hasContentFile = false }), ("counts", { $0.counts.received = -2 }),
     ("response", { $0.response?.status = 1000 }), ("response", { $0.response?.version = "HTTP/1.1\n" }),
     ("underlying error", { $0.failure = nil }), ("times", { $0.createdSeconds = .nan }),
     ("times", { $0.earliestBeginSeconds = .infinity }), ("times", { $0.nextAttemptSeconds = -.infinity }),
