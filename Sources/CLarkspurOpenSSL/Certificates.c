@@ -408,6 +408,14 @@ EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *passwor
   return key;
 }
 
+larkspur_bytes larkspur_key_der(const EVP_PKEY *key) {
+  unsigned char *bytes = NULL;
+  int count = i2d_PrivateKey((EVP_PKEY *)key, &bytes);
+  larkspur_bytes copy = count > 0 ? copied(bytes, (size_t)count) : (larkspur_bytes){0};
+  if (count > 0) OPENSSL_clear_free(bytes, (size_t)count);
+  return copy;
+}
+
 int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, X509 **leaf, EVP_PKEY **key,
                          STACK_OF(X509) **chain, larkspur_secret_failure *failure) {
   ERR_clear_error();

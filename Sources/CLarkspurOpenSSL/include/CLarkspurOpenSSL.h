@@ -254,6 +254,8 @@ typedef enum {
 
 // Parses a private key in PEM or DER. `password` may be null.
 EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *password, larkspur_secret_failure *failure);
+// The private key in DER, not encrypted, or nothing if the key cannot be exported.
+larkspur_bytes larkspur_key_der(const EVP_PKEY *key);
 // Parses a PKCS#12 archive. Returns 0 if it cannot be read.
 int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, X509 **leaf, EVP_PKEY **key,
                          STACK_OF(X509) **chain, larkspur_secret_failure *failure);

@@ -43,6 +43,14 @@ public struct ClientIdentity: Sendable {
     try self.init(certificate: certificate, chain: behind, key: owned)
   }
 
+  /// The private key in DER, not encrypted. Empty if the key cannot leave its device.
+  public var keyDER: [UInt8] {
+    // Safe: the key lives as long as its reference.
+    let der = unsafe Array(taking: larkspur_key_der(key.pointer))
+    ErrorQueue.clear()
+    return der
+  }
+
   /// Returns this identity with other intermediate certificates.
   public func with(chain: [Certificate]) throws(TLSError) -> ClientIdentity {
     try ClientIdentity(certificate: certificate, chain: chain, key: key)

@@ -5,12 +5,14 @@ extension TransferMessage {
     case open = 1
     case administer = 2
     case command = 3
+    case flush = 4
     case refused = 64
     case records = 65
     case opened = 66
     case notice = 67
     case serves = 68
     case done = 69
+    case flushed = 70
   }
 
   /// Returns the message as the bytes of a frame.
@@ -84,6 +86,12 @@ extension TransferMessage {
       writer.number(UInt32(clamping: records.count))
       for record in records { writer.data(try record.encoded()) }
       return .records
+    case .flush(let number):
+      writer.number(number)
+      return .flush
+    case .flushed(let number):
+      writer.number(number)
+      return .flushed
     case .opened: return .opened
     case .notice(let notice):
       try notice.write(to: &writer)
@@ -121,6 +129,8 @@ extension TransferMessage {
         records.append(try TransferRecord(file: try input.data()))
       }
       return .records(records)
+    case .flush: return .flush(try input.uint64())
+    case .flushed: return .flushed(try input.uint64())
     case .opened: return .opened
     case .notice: return .notice(try TransferNotice(from: &input))
     case .serves:

@@ -19,6 +19,9 @@ enum TransferMessage: Hashable, Sendable {
   /// Asks for something that concerns all sessions of the user, or the tasks of one.
   case administer(TransferAdministration)
   case command(TransferCommand)
+  /// Asks for `flushed` with this number, once all commands before have been carried out and are on the disk. Numbers
+  /// grow.
+  case flush(UInt64)
 
   case refused(TransferLinkError)
   /// A part of the session's tasks.
@@ -26,6 +29,8 @@ enum TransferMessage: Hashable, Sendable {
   /// All tasks have been told.
   case opened
   case notice(TransferNotice)
+  /// The answer to `flush`, for this number and all before.
+  case flushed(UInt64)
   /// A session that the service carries out. Its tasks follow in `records`.
   case serves(TransferServedSession)
   /// The answer to `administer` is complete.

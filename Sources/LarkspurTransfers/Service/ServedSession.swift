@@ -9,6 +9,8 @@ final class ServedSession: Sendable {
   private struct State {
     var session: TransferSession
     var link: (any TransferLink)?
+    /// Opens when the last link has given the session up. `nil` if it has, or there was none.
+    var closing: Latch?
     /// Counts the links. Notices of an earlier link have no effect.
     var generation = 0
     var table = TransferTable()
@@ -46,18 +48,27 @@ final class ServedSession: Sendable {
   var records: [TransferRecord] { state.withLock { $0.table.records } }
   var isAttached: Bool { state.withLock { $0.subscriber != nil } }
   var isOpen: Bool { state.withLock { $0.link != nil } }
+  /// Whether there is an executor, or one that has not given the session up.
+  var isInUse: Bool { state.withLock { $0.link != nil || $0.closing != nil } }
 
   // MARK: - The executor
 
-  /// Makes the executor, unless there is one.
-  func open(retrying: Bool = false) throws(TransferLinkError) {
-    try gate.withLock { (_) throws(TransferLinkError) in try openLocked(retrying: retrying) }
+  /// The time that an executor may take to give a session up.
+  private static let patience = Duration.seconds(5)
+
+  /// Makes the executor, unless there is one. Waits for an earlier one that gives the session up.
+  func open() throws(TransferLinkError) {
+    try gate.withLock { (_) throws(TransferLinkError) in try openLocked() }
   }
 
-  private func openLocked(retrying: Bool) throws(TransferLinkError) {
+  private func openLocked() throws(TransferLinkError) {
     guard !isOpen else { return }
+    if let closing = state.withLock({ $0.closing }) {
+      let isGone = closing.wait(until: LinuxKernel.shared.now().advanced(by: Self.patience))
+      guard isGone else { throw .unavailable(reason: "an earlier executor of the session has not ended") }
+    }
     let session = session
-    let link = try makeLink(session, retrying: retrying)
+    let link = try factory(session)
     let generation = state.withLock { state in
       state.link = link
       state.generation += 1
@@ -71,20 +82,6 @@ final class ServedSession: Sendable {
       log("session \"\(session.identifier)\" does not outlive the service: \(error)")
     }
     link.start { [weak self] in self?.receive($0, generation) }
-  }
-
-  /// Calls the factory. After an earlier executor of this service has ended, the factory is called again while the
-  /// journal is in use: the executor's queue may hold the journal a moment longer.
-  private func makeLink(_ session: TransferSession, retrying: Bool) throws(TransferLinkError) -> any TransferLink {
-    var attempts = retrying ? 100 : 1
-    while true {
-      do throws(TransferLinkError) {
-        return try factory(session)
-      } catch .inUse where attempts > 1 {
-        attempts -= 1
-        WakeUp().wait(until: LinuxKernel.shared.now().advanced(by: .milliseconds(10)))
-      }
-    }
   }
 
   private func receive(_ notice: TransferNotice, _ generation: Int) {
@@ -138,26 +135,22 @@ final class ServedSession: Sendable {
   /// The program's settings and launch command replace earlier ones. If the settings differ from those of the present
   /// executor, the executor is replaced, and running tasks continue from their latest checkpoint.
   func attach(
-    _ subscriber: TransferSubscriber, _ session: TransferSession, retrying: Bool
+    _ subscriber: TransferSubscriber, _ session: TransferSession
   ) throws(TransferLinkError) {
     try gate.withLock { (_) throws(TransferLinkError) in
       guard !isAttached else { throw .inUse }
-      var old = state.withLock { state -> (any TransferLink)? in
+      let old = state.withLock { state -> Ending? in
         let isOther = state.session.settings != session.settings
         guard state.session.identifier == session.identifier || state.link == nil else { return nil }
         state.session = session
-        guard isOther else { return nil }
-        defer { state.link = nil }
-        return state.link
+        return isOther ? Self.take(&state) : nil
       }
       guard self.session == session else {
         throw .unavailable(reason: "the directory \(session.directory) belongs to another session")
       }
-      // The executor ends with its last reference.
-      let hadLink = old != nil
-      old = nil
+      end(old)
       if isOpen { writeSession(session) }
-      try openLocked(retrying: retrying || hadLink)
+      try openLocked()
       let failure = state.withLock { state -> TransferMessageError? in
         do throws(TransferMessageError) {
           try subscriber.send(state.table.records)
@@ -241,27 +234,63 @@ final class ServedSession: Sendable {
     }
   }
 
-  // MARK: - The end
-
-  /// Lets the executor go if no task needs it and no program is attached. Called while no connection uses the session.
-  ///
-  /// - Returns: The executor, which ends with its last reference, and the session if its program is to be launched for
-  ///   its events.
-  func letGo() -> (link: (any TransferLink)?, launching: TransferSession?) {
-    state.withLock { state in
-      guard state.subscriber == nil, !state.table.isWorking, let link = state.link else { return (nil, nil) }
-      state.link = nil
-      let isLaunching = state.hasEndedAlone && state.table.hasEvents && !state.session.launchCommand.isEmpty
-      return (link, isLaunching ? state.session : nil)
+  /// Tells the program once all commands so far are on the disk.
+  func flush(_ number: UInt64, for subscriber: TransferSubscriber) {
+    commands.withLock { _ in
+      guard let link = state.withLock({ $0.link }) else { return subscriber.sendFlushed(number) }
+      link.flush { subscriber.sendFlushed(number) }
     }
   }
 
-  /// Ends the connection of the attached program and the executor: the tasks stay in the journal.
-  func close() {
-    let (_, subscriber) = state.withLock { state -> ((any TransferLink)?, TransferSubscriber?) in
-      defer { (state.link, state.subscriber) = (nil, nil) }
-      return (state.link, state.subscriber)
+  // MARK: - The end
+
+  /// An executor that is to give the session up.
+  struct Ending {
+    fileprivate var link: any TransferLink
+    fileprivate var isGone: Latch
+  }
+
+  private static func take(_ state: inout State) -> Ending? {
+    guard let link = state.link else { return nil }
+    let isGone = Latch()
+    state.link = nil
+    state.closing = isGone
+    return Ending(link: link, isGone: isGone)
+  }
+
+  /// Makes an executor give the session up.
+  func end(_ ending: Ending?) {
+    guard let ending else { return }
+    ending.link.close { [self] in
+      state.withLock { state in
+        if state.closing === ending.isGone { state.closing = nil }
+      }
+      ending.isGone.open()
+      changed()
+    }
+  }
+
+  /// Lets the executor go if no task needs it and no program is attached. Called while no connection uses the session.
+  ///
+  /// - Returns: The executor, for `end`, and the session if its program is to be launched for its events.
+  func letGo() -> (ending: Ending?, launching: TransferSession?) {
+    state.withLock { state in
+      guard state.subscriber == nil, !state.table.isWorking, let ending = Self.take(&state) else { return (nil, nil) }
+      let isLaunching = state.hasEndedAlone && state.table.hasEvents && !state.session.launchCommand.isEmpty
+      return (ending, isLaunching ? state.session : nil)
+    }
+  }
+
+  /// Ends the connection of the attached program and the executor: the tasks stay in the journal. Waits until the
+  /// executor has given the session up.
+  func close(until deadline: Deadline) {
+    let (ending, subscriber, closing) = state.withLock { state -> (Ending?, TransferSubscriber?, Latch?) in
+      defer { state.subscriber = nil }
+      let ending = Self.take(&state)
+      return (ending, state.subscriber, state.closing)
     }
     subscriber?.close()
+    end(ending)
+    closing?.wait(until: deadline)
   }
 }

@@ -59,7 +59,7 @@ struct TransferReader {
 final class TransferWriter: Sendable {
   private let socket: BlockingSocket
   private let wakeUp = WakeUp()
-  private let isOver = Atomic(false)
+  private let end = Atomic(0)
   /// Returns the next frame, or `nil` if there is none at the moment.
   private let next: @Sendable () -> [UInt8]?
 
@@ -76,22 +76,27 @@ final class TransferWriter: Sendable {
   /// Makes the thread send all frames that there are.
   func signal() { wakeUp.signal() }
 
+  /// Makes the thread send all frames that there are, end the sending side of the socket, and end itself.
+  func finish() { stop(1) }
+
   /// Makes the thread send all frames that there are, shut the socket down, and end.
-  func stop() {
-    isOver.store(true, ordering: .releasing)
+  func stop() { stop(2) }
+
+  private func stop(_ kind: Int) {
+    _ = end.max(kind, ordering: .releasing)
     wakeUp.signal()
   }
 
   private func run() {
-    defer { socket.shutDown() }
     while true {
       wakeUp.wait()
       // Read before the frames: a frame that was added before `stop` is sent.
-      let isLast = isOver.load(ordering: .acquiring)
+      let end = end.load(ordering: .acquiring)
       while let frame = next() {
-        do throws(Errno) { try socket.send(frame) } catch { return }
+        do throws(Errno) { try socket.send(frame) } catch { return socket.shutDown() }
       }
-      if isLast { return }
+      if end == 1 { return socket.shutDownWriting() }
+      if end == 2 { return socket.shutDown() }
     }
   }
 }

@@ -97,6 +97,10 @@ public final class TransferClient: TransferLink {
 
   public func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) { core.start(notify) }
 
+  public func flush(_ completion: @escaping @Sendable () -> Void) { core.flush(completion) }
+
+  public func close(_ completion: @escaping @Sendable () -> Void) { core.close(completion) }
+
   public func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
 
   // MARK: - The connection
@@ -115,6 +119,13 @@ public final class TransferClient: TransferLink {
       var isClosed = false
       var result: Result<[TransferRecord], Failure>?
       var notify: (@Sendable (TransferNotice) -> Void)?
+      /// The functions of `flush` that have not been called, by their numbers.
+      var flushes: [UInt64: @Sendable () -> Void] = [:]
+      var lastFlush: UInt64 = 0
+      /// The functions of `close` that have not been called.
+      var closings: [@Sendable () -> Void] = []
+      /// Whether the reader's thread has ended.
+      var isAtEnd = false
       /// Notices of this side, from before `start`.
       var own: [TransferNotice] = []
     }
@@ -145,12 +156,12 @@ public final class TransferClient: TransferLink {
       }
     }
 
-    private func stopWriting() {
+    private func stopWriting(_ stop: (TransferWriter) -> Void = { $0.stop() }) {
       let writer = writer.withLock { writer in
         defer { writer = nil }
         return writer
       }
-      writer?.stop()
+      if let writer { stop(writer) }
     }
 
     // MARK: Writing
@@ -190,14 +201,40 @@ public final class TransferClient: TransferLink {
       }
     }
 
-    /// Ends the connection after the frames that wait.
-    func close() {
-      state.withLock { state in
+    /// Asks the service for an answer once all commands so far are on the disk.
+    func flush(_ completion: @escaping @Sendable () -> Void) {
+      let number = state.withLock { state -> UInt64? in
+        guard !state.isAtEnd, !state.isOver, !state.isClosed else { return nil }
+        state.lastFlush += 1
+        state.flushes[state.lastFlush] = completion
+        return state.lastFlush
+      }
+      // A frame of eight bytes is never too large.
+      guard let number, let frame = try? TransferMessage.flush(number).encoded() else { return completion() }
+      send(frame)
+    }
+
+    private func flushed(_ number: UInt64) {
+      let completions = state.withLock { state in
+        let due = state.flushes.filter { $0.key <= number }
+        for number in due.keys { state.flushes[number] = nil }
+        return due.sorted { $0.key < $1.key }.map(\.value)
+      }
+      for completion in completions { completion() }
+    }
+
+    /// Ends the sending side of the connection after the frames that wait. The service lets the session go, and then ends
+    /// its side.
+    func close(_ completion: (@Sendable () -> Void)? = nil) {
+      let isAtEnd = state.withLock { state in
         state.isClosed = true
         state.notify = nil
+        if !state.isAtEnd, let completion { state.closings.append(completion) }
+        return state.isAtEnd
       }
       isStarted.open()
-      stopWriting()
+      stopWriting { $0.finish() }
+      if isAtEnd { completion?() }
     }
 
     /// Ends the connection at once.
@@ -255,13 +292,17 @@ public final class TransferClient: TransferLink {
       // Until then the kernel holds the notices, and the service joins them.
       isStarted.wait()
       let reason = readNotices(&reader)
-      let notify = state.withLock { state in
+      let (notify, lost, completions) = state.withLock { state in
         state.isOver = true
+        state.isAtEnd = true
         state.frames = []
-        return state.isClosed ? nil : state.notify.map { ($0, state.reason ?? reason) }
+        let completions = state.flushes.sorted { $0.key < $1.key }.map(\.value) + state.closings
+        (state.flushes, state.closings) = ([:], [])
+        return (state.isClosed ? nil : state.notify, state.reason ?? reason, completions)
       }
       stopWriting()
-      if let (notify, reason) = notify { notify(.lost(reason: reason)) }
+      notify?(.lost(reason: lost))
+      for completion in completions { completion() }
     }
 
     private func readRecords(_ reader: inout TransferReader) throws(Failure) -> [TransferRecord] {
@@ -298,9 +339,9 @@ public final class TransferClient: TransferLink {
         do throws(TransferChannelError) {
           switch try reader.next() {
           case nil: return "the transfer service has ended"
-          case .notice(let notice):
-            guard let notify = state.withLock({ $0.notify }) else { return "" }
-            notify(notice)
+          // A session that has been closed has no function for notices.
+          case .notice(let notice): state.withLock { $0.notify }?(notice)
+          case .flushed(let number): flushed(number)
           default:
             socket.shutDown()
             return "the transfer service tells something else than notices"

@@ -50,14 +50,10 @@ public final class TransferServer: Sendable {
     var session: ServedSession
     /// The number of connections that use the session.
     var users = 0
-    /// Whether an executor has ended, which may hold the journal a moment longer.
-    var wasOpen = false
   }
 
   private struct State {
     var entries: [String: Entry] = [:]
-    /// The directories of sessions that were let go, for `Entry.wasOpen`.
-    var departed: Set<String> = []
     var sockets: [Int: BlockingSocket] = [:]
     var lastSocket = 0
     var idleSince: Deadline
@@ -134,10 +130,8 @@ public final class TransferServer: Sendable {
     }
     let now = options.clock.now
     return state.withLock { state in
-      for (directory, entry) in state.entries where entry.users == 0 && !entry.session.isOpen {
+      for (directory, entry) in state.entries where entry.users == 0 && !entry.session.isInUse {
         state.entries[directory] = nil
-        if state.departed.count >= Self.connectionsMax { state.departed = [] }
-        state.departed.insert(directory)
         if state.entries.isEmpty { state.idleSince = now }
       }
       if !state.isStopping {
@@ -154,20 +148,19 @@ public final class TransferServer: Sendable {
   ///
   /// - Returns: The sessions whose programs are to be launched.
   private func letGo() -> [TransferSession] {
-    // The executors end behind the lock.
-    let (links, launching) = state.withLock { state in
-      var (links, launching): ([any TransferLink], [TransferSession]) = ([], [])
-      for (directory, entry) in state.entries where entry.users == 0 {
-        let (link, session) = entry.session.letGo()
-        if let link {
-          links.append(link)
-          state.entries[directory]?.wasOpen = true
-        }
+    let (endings, launching) = state.withLock { state in
+      var (endings, launching): ([(ServedSession, ServedSession.Ending)], [TransferSession]) = ([], [])
+      for entry in state.entries.values where entry.users == 0 {
+        let (ending, session) = entry.session.letGo()
+        if let ending { endings.append((entry.session, ending)) }
         if let session { launching.append(session) }
       }
-      return (links, launching)
+      return (endings, launching)
     }
-    if !links.isEmpty { log("sessions without tasks to carry out: \(links.count)") }
+    for (session, ending) in endings {
+      log("session \"\(session.session.identifier)\" has no more tasks to carry out")
+      session.end(ending)
+    }
     return launching
   }
 
@@ -180,7 +173,8 @@ public final class TransferServer: Sendable {
       defer { (state.sockets, state.entries) = ([:], [:]) }
       return (state.sockets.values.map(\.self), state.entries.values.map(\.session))
     }
-    for session in sessions { session.close() }
+    let deadline = LinuxKernel.shared.now().advanced(by: .seconds(5))
+    for session in sessions { session.close(until: deadline) }
     for socket in sockets { socket.shutDown() }
   }
 
@@ -202,17 +196,15 @@ public final class TransferServer: Sendable {
   /// Returns the session of a journal for a user of it, who calls `leave` at the end.
   ///
   /// - Returns: `nil` if the server ends.
-  private func enter(_ session: TransferSession) -> (session: ServedSession, retrying: Bool)? {
+  private func enter(_ session: TransferSession) -> ServedSession? {
     state.withLock { state in
       guard !state.isOver else { return nil }
-      let wasOpen = state.departed.remove(session.directory) != nil
       var entry =
         state.entries[session.directory]
         ?? Entry(session: ServedSession(session, factory: factory, log: log) { [wakeUp] in wakeUp.signal() })
       entry.users += 1
-      entry.wasOpen = entry.wasOpen || wasOpen
       state.entries[session.directory] = entry
-      return (entry.session, entry.wasOpen)
+      return entry.session
     }
   }
 
@@ -286,7 +278,7 @@ public final class TransferServer: Sendable {
   private func serve(
     _ session: TransferSession, _ socket: BlockingSocket, _ reader: inout TransferReader
   ) throws(TransferChannelError) {
-    guard let (served, retrying) = enter(session) else { return }
+    guard let served = enter(session) else { return }
     defer { leave(session.directory) }
     let subscriber: TransferSubscriber
     do throws(Errno) {
@@ -295,16 +287,20 @@ public final class TransferServer: Sendable {
       return refuse(socket, .unavailable(reason: "the transfer service has no thread left: \(error)"))
     }
     do throws(TransferLinkError) {
-      try served.attach(subscriber, session, retrying: retrying)
+      try served.attach(subscriber, session)
     } catch {
       refuse(socket, error)
       return subscriber.close()
     }
     defer { served.detach(subscriber) }
     while let message = try reader.next() {
-      guard case .command(let command) = message else { throw .message(.damaged("a program sends commands")) }
-      guard served.carryOut(command) else {
-        throw .message(.damaged("a session has at most \(ServedSession.tasksMax) tasks"))
+      switch message {
+      case .command(let command):
+        guard served.carryOut(command) else {
+          throw .message(.damaged("a session has at most \(ServedSession.tasksMax) tasks"))
+        }
+      case .flush(let number): served.flush(number, for: subscriber)
+      default: throw .message(.damaged("a program sends commands"))
       }
     }
   }
@@ -358,12 +354,12 @@ public final class TransferServer: Sendable {
     } catch {
       return .refused(.unavailable(reason: "\(error)"))
     }
-    guard let (served, retrying) = enter(session) else {
+    guard let served = enter(session) else {
       return .refused(.unavailable(reason: "the transfer service ends"))
     }
     defer { leave(directory) }
     do throws(TransferLinkError) {
-      try served.open(retrying: retrying)
+      try served.open()
     } catch {
       return .refused(error)
     }

@@ -7,6 +7,8 @@ final class TransferSubscriber: Sendable {
     /// Frames that go before all notices.
     var frames: [[UInt8]] = []
     var outbox = TransferOutbox()
+    /// The largest number of an answered `flush` that has not been sent.
+    var flushed: UInt64?
   }
 
   private let socket: BlockingSocket
@@ -21,13 +23,15 @@ final class TransferSubscriber: Sendable {
 
     func next() -> [UInt8]? {
       while true {
-        let (frame, notice) = state.withLock { state -> ([UInt8]?, TransferNotice?) in
-          state.frames.isEmpty ? (nil, state.outbox.next()) : (state.frames.removeFirst(), nil)
+        let (frame, message) = state.withLock { state -> ([UInt8]?, TransferMessage?) in
+          if !state.frames.isEmpty { return (state.frames.removeFirst(), nil) }
+          defer { state.flushed = nil }
+          return (nil, state.flushed.map { .flushed($0) } ?? state.outbox.next().map { .notice($0) })
         }
         if let frame { return frame }
-        guard let notice else { return nil }
+        guard let message else { return nil }
         do throws(TransferMessageError) {
-          return try TransferMessage.notice(notice).encoded()
+          return try message.encoded()
         } catch {
           log("a notice was not sent: \(error)")
         }
@@ -57,6 +61,12 @@ final class TransferSubscriber: Sendable {
     let isTaken = state.state.withLock { $0.outbox.add(notice) }
     if isTaken { writer.signal() }
     return isTaken
+  }
+
+  /// Answers a `flush`, and all before it.
+  func sendFlushed(_ number: UInt64) {
+    state.state.withLock { $0.flushed = max($0.flushed ?? 0, number) }
+    writer.signal()
   }
 
   /// Ends the connection. Does not wait for a program that does not read.

@@ -37,7 +37,8 @@ extension Fixture {
       .open(transferSession()), .administer(.list),
       .administer(.change(.pause, directory: "/a", tasks: .all)),
       .administer(.change(.cancel, directory: "/a", tasks: .some([1, 2, TransferRecord.taskMax]))),
-      .refused(.inUse), .refused(.unavailable(reason: "no room")), .records([]), .records(all), .opened,
+      .flush(.max), .flushed(7), .refused(.inUse), .refused(.unavailable(reason: "no room")), .records([]),
+      .records(all), .opened,
       .serves(TransferServedSession(identifier: session, directory: "/a", isAttached: true)), .done(count: 12),
     ]
   }

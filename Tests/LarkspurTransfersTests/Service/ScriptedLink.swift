@@ -49,8 +49,12 @@ final class ScriptedLink: TransferLink {
   }
 
   private let state = Mutex(State())
+  /// The functions of `flush` and `close`, which the test calls, unless `isPrompt`.
+  let completions = Happenings<@Sendable () -> Void>()
+  private let isPrompt: Bool
 
-  init(_ session: TransferSession, _ records: [TransferRecord], ended: Happenings<String>) {
+  init(_ session: TransferSession, _ records: [TransferRecord], isPrompt: Bool, ended: Happenings<String>) {
+    self.isPrompt = isPrompt
     self.session = session
     self.records = records
     self.ended = ended
@@ -66,6 +70,13 @@ final class ScriptedLink: TransferLink {
       return state.before
     }
     for notice in before { notify(notice) }
+  }
+
+  func flush(_ completion: @escaping @Sendable () -> Void) { complete(completion) }
+  func close(_ completion: @escaping @Sendable () -> Void) { complete(completion) }
+
+  private func complete(_ completion: @escaping @Sendable () -> Void) {
+    if isPrompt { completion() } else { completions.add(completion) }
   }
 
   func contentPath(of task: Int) -> String { "\(session.directory)/\(task).part" }
@@ -133,6 +144,8 @@ final class TestService: @unchecked Sendable {
     var records: [TransferRecord] = []
     /// The errors of the next calls of the factory.
     var errors: [TransferLinkError] = []
+    /// Whether new executors call the functions of `flush` and `close` at once.
+    var isPrompt = true
   }
 
   init(_ change: (inout TransferServer.Options) -> Void = { _ in }) throws {
@@ -167,11 +180,11 @@ final class TestService: @unchecked Sendable {
   }
 
   private func make(_ session: TransferSession) throws(TransferLinkError) -> ScriptedLink {
-    let (error, records) = script.withLock { script in
-      (script.errors.isEmpty ? nil : script.errors.removeFirst(), script.records)
+    let (error, script) = script.withLock { script in
+      (script.errors.isEmpty ? nil : script.errors.removeFirst(), script)
     }
     if let error { throw error }
-    let link = ScriptedLink(session, records, ended: ended)
+    let link = ScriptedLink(session, script.records, isPrompt: script.isPrompt, ended: ended)
     links.withLock { $0.append(Made(link: link)) }
     return link
   }
@@ -187,8 +200,11 @@ final class TestService: @unchecked Sendable {
     }.detach()
   }
 
+  /// Makes the server end.
+  func askToStop() { running.withLock { $0 }?.stop() }
+
   func stop() throws {
-    running.withLock { $0 }?.stop()
+    askToStop()
     try stopped.wait(for: 1)
     running.withLock { $0 = nil }
   }

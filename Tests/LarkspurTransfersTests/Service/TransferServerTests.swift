@@ -104,21 +104,88 @@ import Testing
     }
   }
 
-  /// An executor that was let go may hold the journal a moment longer.
+  /// A program that comes while an executor gives the session up waits for the journal.
   @Test func aJournalThatIsReleasedLate() throws {
     let service = try TestService()
+    service.plan { $0.isPrompt = false }
     try service.start()
     var client: TransferClient? = try service.client()
+    let link = try #require(service.link)
     withExtendedLifetime(client) {}
     client = nil
-    try service.ended.wait(for: 1)
-    service.plan { $0.errors = [.inUse, .inUse] }
-    _ = try service.client()
-    // A journal that another process has is in use at once.
+    let close = try #require(try link.completions.wait(for: 1).first)
+    let clients = Happenings<Result<TransferClient, any Error>>()
+    try SystemThread(name: "program") { clients.add(Result { try service.client() }) }.detach()
+    // The server answers others meanwhile.
+    #expect(try TransferAdministrator(directory: service.directory).sessions() == [])
+    #expect(service.linkCount == 1 && clients.all.isEmpty)
+    close()
+    #expect(try clients.wait(for: 1).first?.get() != nil)
+    #expect(service.linkCount == 2)
+  }
+
+  @Test func executorsThatCannotBeMade() throws {
+    let service = try TestService()
+    try service.start()
     service.plan { $0.errors = [.inUse] }
-    #expect(throws: TransferLinkError.inUse) { try service.client("b") }
+    #expect(throws: TransferLinkError.inUse) { try service.client() }
     service.plan { $0.errors = [.unavailable(reason: "no disk")] }
-    #expect(throws: TransferLinkError.unavailable(reason: "no disk")) { try service.client("c") }
+    #expect(throws: TransferLinkError.unavailable(reason: "no disk")) { try service.client() }
+    _ = try service.client()
+  }
+
+  @Test func flushing() throws {
+    let service = try TestService()
+    service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
+    try service.start()
+    let client = try service.client()
+    let notices = client.collected()
+    let link = try #require(service.link)
+    let flushed = Happenings<Int>()
+    for number in 1...3 {
+      client.send(.suspend(task: number))
+      client.flush { flushed.add(number) }
+    }
+    let completions = try link.completions.wait(for: 3)
+    // The executor has had the commands when it is asked.
+    #expect(link.commands.all.count == 3)
+    #expect(flushed.all.isEmpty)
+    completions[1]()
+    #expect(try flushed.wait(for: 2) == [1, 2])
+    completions[2]()
+    #expect(try flushed.wait(for: 3) == [1, 2, 3])
+    // A service that ends calls the functions, too.
+    client.flush { flushed.add(4) }
+    let stopping = try #require(try link.completions.wait(for: 4).last)
+    service.askToStop()
+    #expect(try flushed.wait(for: 4).last == 4)
+    #expect(try notices.wait(for: 1) == [.lost(reason: "the transfer service has ended")])
+    client.flush { flushed.add(5) }
+    #expect(flushed.all.last == 5)
+    stopping()
+    try link.completions.wait(for: 5).last?()
+    try service.stopped.wait(for: 1)
+  }
+
+  /// After the call of its function, another program can have the session.
+  @Test func closing() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    for round in 1...20 {
+      let client = try service.client()
+      let notices = client.collected()
+      client.send(.suspend(task: 1))
+      client.send(.resume(task: 1))
+      let closed = Happenings<Bool>()
+      client.close { closed.add(true) }
+      try closed.wait(for: 1)
+      #expect(service.link?.commands.all.count == 2 * round)
+      #expect(notices.all.isEmpty)
+      client.close { closed.add(true) }
+      try closed.wait(for: 2)
+    }
+    #expect(service.linkCount == 1)
   }
 
   @Test func otherSettingsReplaceTheExecutor() throws {

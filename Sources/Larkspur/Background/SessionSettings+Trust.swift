@@ -1,0 +1,134 @@
+import Foundation
+import LarkspurTLS
+
+extension SessionSettings {
+  /// The trust settings of a session.
+  struct TrustSettings: Codable {
+    enum Roots: String, Codable {
+      case system, systemAnd, only
+    }
+
+    struct Host: Codable {
+      var name: String
+      var includesSubdomains: Bool
+      /// The pinned certificates, in DER.
+      var certificates: [Data]
+      /// The SHA-256 hashes of pinned keys.
+      var keys: [Data]
+      var looksAtLeafOnly: Bool
+      var reportsOnly: Bool
+    }
+
+    /// A client certificate with its key.
+    struct Identity: Codable {
+      /// The certificates in DER, the client's own first.
+      var certificates: [Data]
+      /// The key in DER, not encrypted.
+      var key: Data
+    }
+
+    var roots: Roots
+    /// Further roots, in DER.
+    var certificates: [Data]
+    var revocationLists: [Data]
+    var pins: [Host]
+    var identity: Identity?
+    var allowsAnyCertificate: Bool
+    var allowsLegacyKeyExchange: Bool
+    var logsKeys: Bool
+
+    init(_ trust: TLSTrustSettings, _ leftBehind: inout [String]) {
+      switch trust.roots {
+      case .system: (roots, certificates) = (.system, [])
+      case .systemAnd(let list): (roots, certificates) = (.systemAnd, list.map(\.der))
+      case .only(let list): (roots, certificates) = (.only, list.map(\.der))
+      }
+      revocationLists = trust.revocationLists
+      pins = trust.pins.map { Host($0.inner) }
+      if let identity = trust.identity {
+        let key = identity.inner.keyDER
+        if key.isEmpty {
+          leftBehind.append("the client certificate of tlsTrustSettings, whose key cannot be exported")
+        } else {
+          self.identity = Identity(
+            certificates: ([identity.certificate] + identity.chain).map(\.der), key: Data(key))
+        }
+      }
+      allowsAnyCertificate = trust.dangerouslyAllowsAnyCertificate
+      allowsLegacyKeyExchange = trust.dangerouslyAllowsLegacyKeyExchange
+      logsKeys = trust.dangerouslyLogsKeys
+      if trust.pinMismatched != nil { leftBehind.append("the function pinMismatched of tlsTrustSettings") }
+    }
+
+    /// Returns the settings. A part that cannot be read is an error, never a weaker check.
+    func settings() throws(Failure) -> TLSTrustSettings {
+      var trust = TLSTrustSettings()
+      let list = try Self.read(certificates)
+      switch roots {
+      case .system: trust.roots = .system
+      case .systemAnd: trust.roots = .systemAnd(list)
+      case .only: trust.roots = .only(list)
+      }
+      trust.revocationLists = revocationLists
+      for pin in pins { trust.pins.append(try pin.host()) }
+      trust.identity = try identity?.identity()
+      trust.dangerouslyAllowsAnyCertificate = allowsAnyCertificate
+      trust.dangerouslyAllowsLegacyKeyExchange = allowsLegacyKeyExchange
+      trust.dangerouslyLogsKeys = logsKeys
+      return trust
+    }
+
+    fileprivate static func read(_ list: [Data]) throws(Failure) -> [TLSCertificate] {
+      var certificates: [TLSCertificate] = []
+      for der in list {
+        guard let certificate = TLSCertificate(der) else { throw .damaged("a certificate cannot be read") }
+        certificates.append(certificate)
+      }
+      return certificates
+    }
+  }
+}
+
+extension SessionSettings.TrustSettings.Host {
+  fileprivate init(_ host: PinPolicy.Host) {
+    name = host.name
+    includesSubdomains = host.includesSubdomains
+    certificates = []
+    keys = []
+    for pin in host.pins {
+      switch pin {
+      case .certificate(let certificate): certificates.append(Data(certificate.der))
+      case .publicKey(let key): keys.append(Data(SHA256Digest.of(key)))
+      case .publicKeySHA256(let digest): keys.append(Data(digest))
+      }
+    }
+    // Sets have no order: equal pins have equal bytes.
+    certificates.sort { $0.lexicographicallyPrecedes($1) }
+    keys.sort { $0.lexicographicallyPrecedes($1) }
+    looksAtLeafOnly = host.looksAtLeafOnly
+    reportsOnly = host.reportsOnly
+  }
+
+  fileprivate func host() throws(SessionSettings.Failure) -> PinnedHost {
+    var pins = Set(try SessionSettings.TrustSettings.read(certificates).map { CertificatePin.certificate($0) })
+    guard keys.allSatisfy({ $0.count == SHA256Digest.byteCount }) else { throw .damaged("a pin is no hash") }
+    pins.formUnion(keys.map { CertificatePin.publicKeySHA256($0) })
+    let host = PinnedHost(
+      name, includesSubdomains: includesSubdomains, pins: pins, looksAtLeafOnly: looksAtLeafOnly,
+      reportsOnly: reportsOnly)
+    return try SessionSettings.known(host, "pinned host")
+  }
+}
+
+extension SessionSettings.TrustSettings.Identity {
+  fileprivate func identity() throws(SessionSettings.Failure) -> ClientIdentity {
+    guard let first = certificates.first else { throw .damaged("the client certificate is missing") }
+    let chain = try SessionSettings.TrustSettings.read(Array(certificates.dropFirst()))
+    do throws(ClientIdentity.Failure) {
+      let identity = try ClientIdentity(certificates: first, key: key)
+      return chain.isEmpty ? identity : identity.with(chain: chain)
+    } catch {
+      throw .damaged("the client certificate: \(error)")
+    }
+  }
+}

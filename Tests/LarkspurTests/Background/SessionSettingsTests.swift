@@ -1,0 +1,180 @@
+import Foundation
+import LarkspurTestServer
+import LarkspurTransfers
+import Testing
+
+@testable import Larkspur
+
+@Suite struct SessionSettingsTests {
+  private static func bytes(_ configuration: URLSessionConfiguration) throws -> [UInt8] {
+    let encoded = try SessionSettings.encoded(configuration)
+    #expect(encoded.leftBehind == [])
+    return encoded.bytes
+  }
+
+  private static func read(_ bytes: [UInt8]) throws -> URLSessionConfiguration {
+    try SessionSettings.configuration(from: bytes, identifier: "read")
+  }
+
+  private static func full() -> URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "full")
+    configuration.sharedContainerIdentifier = "group.a"
+    configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+    configuration.timeoutIntervalForRequest = 12.5
+    configuration.timeoutIntervalForResource = .infinity
+    configuration.timeoutIntervalForConnection = 3
+    configuration.networkServiceType = .background
+    configuration.allowsCellularAccess = false
+    configuration.allowsExpensiveNetworkAccess = false
+    configuration.allowsConstrainedNetworkAccess = false
+    configuration.waitsForConnectivity = true
+    configuration.isDiscretionary = true
+    configuration.sessionSendsLaunchEvents = false
+    configuration.connectionProxyDictionary = [
+      kCFNetworkProxiesHTTPEnable: true, kCFNetworkProxiesHTTPProxy: "proxy.example.com",
+      kCFNetworkProxiesHTTPPort: 8080, kCFNetworkProxiesExceptionsList: ["a", "b"], "fraction": 0.5,
+    ]
+    configuration.tlsMinimumSupportedProtocolVersion = .TLSv13
+    configuration.tlsMaximumSupportedProtocolVersion = .TLSv13
+    configuration.httpShouldUsePipelining = true
+    configuration.httpShouldSetCookies = false
+    configuration.httpCookieAcceptPolicy = .never
+    configuration.httpAdditionalHeaders = ["X-One": "1", "Authorization": "Bearer größe"]
+    configuration.httpMaximumConnectionsPerHost = 3
+    configuration.httpCookieStorage = nil
+    configuration.urlCredentialStorage = nil
+    return configuration
+  }
+
+  @Test func theStandardSettings() throws {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+    let read = try Self.read(Self.bytes(configuration))
+    #expect(read.identifier == "read")
+    #expect(read.httpCookieStorage?.disk?.path == HTTPCookieStorage.shared.disk?.path)
+    #expect(read.urlCredentialStorage?.path == URLCredentialStorage.shared.path)
+    #expect(read.storage.cookieAcceptPolicy == nil && read.urlCache == nil && read.connectionProxyDictionary == nil)
+    #expect(read.timeoutIntervalForResource == 7 * 24 * 60 * 60)
+    #expect(try Self.bytes(read) == Self.bytes(configuration))
+  }
+
+  @Test func everySettingTravels() throws {
+    let configuration = Self.full()
+    let bytes = try Self.bytes(configuration)
+    let read = try Self.read(bytes)
+    #expect(try Self.bytes(read) == bytes)
+    #expect(read.sharedContainerIdentifier == "group.a" && read.requestCachePolicy == .reloadIgnoringLocalCacheData)
+    #expect(read.timeoutIntervalForRequest == 12.5 && read.timeoutIntervalForResource == .infinity)
+    #expect(read.timeoutIntervalForConnection == 3 && read.networkServiceType == .background)
+    #expect(!read.allowsCellularAccess && !read.allowsExpensiveNetworkAccess && !read.allowsConstrainedNetworkAccess)
+    #expect(read.waitsForConnectivity && read.isDiscretionary && !read.sessionSendsLaunchEvents)
+    #expect(read.tlsMinimumSupportedProtocolVersion == .TLSv13 && read.tlsMaximumSupportedProtocolVersion == .TLSv13)
+    #expect(read.httpShouldUsePipelining && !read.httpShouldSetCookies && read.httpCookieAcceptPolicy == .never)
+    #expect(read.httpAdditionalHeaders as? [String: String] == ["X-One": "1", "Authorization": "Bearer größe"])
+    #expect(read.httpMaximumConnectionsPerHost == 3)
+    #expect(read.httpCookieStorage == nil && read.urlCredentialStorage == nil)
+    let proxies = try #require(read.connectionProxyDictionary)
+    #expect(proxies[kCFNetworkProxiesHTTPEnable] as? Bool == true)
+    #expect(proxies[kCFNetworkProxiesHTTPProxy] as? String == "proxy.example.com")
+    #expect(proxies[kCFNetworkProxiesHTTPPort] as? Int == 8080)
+    #expect(proxies[kCFNetworkProxiesExceptionsList] as? [String] == ["a", "b"])
+    #expect(proxies["fraction"] as? Double == 0.5)
+  }
+
+  @Test func trustTravels() throws {
+    let authority = try TestCA()
+    let root = try #require(TLSCertificate(Data(authority.rootCertificateDER)))
+    let client = try authority.issue()
+    let configuration = Self.full()
+    var trust = TLSTrustSettings()
+    trust.roots = .only([root])
+    trust.revocationLists = [Data([1, 2, 3])]
+    trust.pins = [
+      try #require(
+        PinnedHost(
+          "example.com", includesSubdomains: true, pins: [.certificate(root), .publicKey(of: root)],
+          looksAtLeafOnly: true, reportsOnly: true)),
+      try #require(PinnedHost("192.0.2.1", pins: [])),
+    ]
+    trust.identity = try ClientIdentity(
+      certificates: Data(client.certificateDER), key: Data(client.privateKeyDER)
+    ).with(chain: [root])
+    trust.dangerouslyAllowsLegacyKeyExchange = true
+    trust.dangerouslyAllowsAnyCertificate = true
+    configuration.tlsTrustSettings = trust
+    let bytes = try Self.bytes(configuration)
+    let read = try Self.read(bytes).tlsTrustSettings
+    guard case .only(let roots) = read.roots else { throw SessionSettings.Failure.damaged("roots") }
+    #expect(roots == [root])
+    #expect(read.revocationLists == trust.revocationLists && read.pins == trust.pins)
+    #expect(read.identity?.certificate == trust.identity?.certificate && read.identity?.chain == [root])
+    #expect(read.dangerouslyAllowsLegacyKeyExchange && read.dangerouslyAllowsAnyCertificate)
+    #expect(try Self.bytes(Self.read(bytes)) == bytes)
+  }
+
+  @Test func credentialsTravelByValue() throws {
+    let configuration = Self.full()
+    let storage = URLCredentialStorage()
+    let server = URLProtectionSpace(
+      host: "example.com", port: 443, protocol: "https", realm: "a",
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    let proxy = URLProtectionSpace(
+      proxyHost: "proxy", port: 8080, type: NSURLProtectionSpaceHTTPProxy, realm: nil,
+      authenticationMethod: NSURLAuthenticationMethodHTTPDigest)
+    storage.set(URLCredential(user: "one", password: "1", persistence: .forSession), for: server)
+    storage.setDefaultCredential(URLCredential(user: "two", password: "2", persistence: .permanent), for: server)
+    storage.set(URLCredential(user: "three", password: "", persistence: .forSession), for: proxy)
+    configuration.urlCredentialStorage = storage
+    let read = try #require(try Self.read(Self.bytes(configuration)).urlCredentialStorage)
+    #expect(read.path == nil)
+    #expect(read.allCredentials == storage.allCredentials)
+    #expect(read.defaultCredential(for: server)?.user == "two")
+    #expect(read.defaultCredential(for: proxy)?.password == "")
+  }
+
+  private final class OwnCookies: HTTPCookieStorage, @unchecked Sendable {}
+  private final class OwnCredentials: URLCredentialStorage, @unchecked Sendable {}
+  private final class OwnProtocol: URLProtocol {}
+
+  /// What cannot travel is named.
+  @Test func whatStaysBehind() throws {
+    let changes: [(String, (URLSessionConfiguration) -> Void)] = [
+      ("the classes of protocolClasses", { $0.protocolClasses = [OwnProtocol.self] }),
+      ("the cookies in memory of httpCookieStorage", { $0.httpCookieStorage = HTTPCookieStorage() }),
+      ("the program's own class of httpCookieStorage", { $0.httpCookieStorage = OwnCookies() }),
+      ("the program's own class of urlCredentialStorage", { $0.urlCredentialStorage = OwnCredentials() }),
+      ("the cache of urlCache", { $0.urlCache = .shared }),
+      ("the function pinMismatched of tlsTrustSettings", { $0.tlsTrustSettings.pinMismatched = { _ in } }),
+      ("a field of httpAdditionalHeaders", { $0.httpAdditionalHeaders = ["A": Date(), "B": "b", 3: "c"] }),
+      ("an entry of connectionProxyDictionary", { $0.connectionProxyDictionary = ["A": Date()] }),
+    ]
+    for (words, change) in changes {
+      let configuration = Self.full()
+      change(configuration)
+      #expect(try SessionSettings.encoded(configuration).leftBehind == [words])
+    }
+  }
+
+  @Test func bytesThatAreNoSettings() throws {
+    let bytes = try Self.bytes(Self.full())
+    func error(_ bytes: [UInt8]) -> SessionSettings.Failure? {
+      do throws(SessionSettings.Failure) {
+        _ = try SessionSettings.configuration(from: bytes, identifier: "a")
+        return nil
+      } catch {
+        return error
+      }
+    }
+    for count in stride(from: 0, to: bytes.count, by: 7) { #expect(error(Array(bytes.prefix(count))) != nil) }
+    let text = String(decoding: bytes, as: UTF8.self)
+    func changed(_ old: String, _ new: String) -> [UInt8] {
+      #expect(text.contains(old), "\(old)")
+      return Array(text.replacing(old, with: new).utf8)
+    }
+    #expect(error(changed("\"version\":1", "\"version\":2")) == .otherVersion(2))
+    #expect(error(changed("\"tlsMinimum\":772", "\"tlsMinimum\":9")) == .damaged("a version of TLS is not known"))
+    #expect(error([UInt8](repeating: 32, count: TransferSession.settingsBytesMax + 1)) == .tooLarge((1 << 20) + 1))
+    let configuration = Self.full()
+    configuration.httpAdditionalHeaders = ["X": String(repeating: "x", count: 1 << 20)]
+    #expect(throws: SessionSettings.Failure.self) { try SessionSettings.encoded(configuration) }
+  }
+}
