@@ -106,13 +106,16 @@ func runSessionScenario(_ arguments: [String]) async throws {
     var request = URLRequest(url: try url(arguments[1]))
     request.httpMethod = "POST"
     let (file, point) = (URL(filePath: arguments[2]), URL(filePath: arguments[3]))
-    let task = URLSession(configuration: configuration).uploadTask(with: request, fromFile: file)
-    task.uploadPointHandler = { data in
-      guard let bytes = data?.encoded(), (try? Data(bytes).write(to: point)) != nil else { return }
-      kill(getpid(), SIGKILL)
+    let session = URLSession(configuration: configuration)
+    await withCheckedContinuation { continuation in
+      let task = session.uploadTask(with: request, fromFile: file) { _, _, _ in continuation.resume() }
+      task.uploadPointHandler = { data in
+        guard let bytes = data?.encoded(), (try? Data(bytes).write(to: point)) != nil else { return }
+        kill(getpid(), SIGKILL)
+      }
+      task.resume()
     }
-    task.resume()
-    try await Task.sleep(for: .seconds(20))
+    throw Failure("the server has not named an upload resource")
   case "afterwards":
     // Exit handlers run in reverse order: this one, registered first, runs after all that the first load may register.
     atexit { say("\((try? url(CommandLine.arguments[3])).map(load) ?? 0)") }

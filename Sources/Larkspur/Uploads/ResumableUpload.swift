@@ -15,9 +15,6 @@ import LarkspurTransport
 final class ResumableUpload {
   typealias Action = ResumableUploadMachine.Action
 
-  /// The time limit of the request that deletes the upload resource after a failure. A server that does not answer must
-  /// not delay the failure for long.
-  private static let cancellationTimeMax = Duration.seconds(10)
   /// The number of bytes after which a new offset is worth a call of the handler of upload points.
   private static let pointBytes = 1 << 20
 
@@ -175,7 +172,7 @@ final class ResumableUpload {
   /// Limits the time of a request that deletes the upload resource.
   func limit(_ poolRequest: inout PoolRequest) {
     guard current?.kind == .cancellation else { return }
-    poolRequest.deadline = transfer.engine.loop.now.advanced(by: Self.cancellationTimeMax)
+    poolRequest.deadline = transfer.engine.loop.now.advanced(by: settings.retry.cancellationTimeMax)
   }
 
   // MARK: - While a request is in flight

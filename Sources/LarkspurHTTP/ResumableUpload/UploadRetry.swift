@@ -11,6 +11,9 @@ package struct UploadRetry: Hashable, Sendable {
   package var serverDelayMax = Duration.seconds(3600)
   /// The number of failures without new bytes at the server between them that ends the upload, or `nil` for no limit.
   package var failuresMax: Int? = 8
+  /// The time limit of the request that deletes the upload resource after a failure. A server that does not answer it
+  /// must not delay the failure for long.
+  package var cancellationTimeMax = Duration.seconds(10)
   /// The statuses after which the upload continues. The drafts allow 5xx, and 4xx whose meaning recommends another try
   /// (draft 12, sections 4.2.1 to 4.4.1).
   package var statuses = Set([408, 429] + Array(500...599))

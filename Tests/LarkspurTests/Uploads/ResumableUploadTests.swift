@@ -200,8 +200,8 @@ import Testing
     "HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Draft-Interop-Version: 8\r\nUpload-Offset: \(count)\r\n\r\n"
   }
 
-  /// Each KiB that has been sent allows one more interim response: a server may report its progress often, and a server
-  /// that sends nothing but interim responses ends the upload.
+  /// Each KiB that has been sent allows one more interim response. A server may report its progress often; nothing but
+  /// interim responses ends the upload.
   @Test(arguments: [(90, false), (100_000, true)]) func manyInterimResponses(count: Int, fails: Bool) async throws {
     let size = 100_000
     let setting = try UploadSetting(count: size)
@@ -357,5 +357,20 @@ import Testing
     #expect(error?.code == .dataLengthExceedsMaximum && error?.uploadTaskResumeData == nil)
     #expect(setting.methods == ["POST", "DELETE"])
     #expect(setting.uploads.all.map(\.isActive) == [false])
+  }
+
+  /// A server that does not answer the DELETE delays the failure, and does not replace it by a timeout.
+  @Test func aServerThatDoesNotAnswerTheDeletion() async throws {
+    let setting = try UploadSetting(count: 100)
+    setting.server.enqueue([.expectHead, .announceUpload(at: "/a/1", ["Upload-Limit": "max-size=99"]), .hang])
+    setting.server.enqueue([.expectHead, .hang])
+    var request = try setting.request()
+    request.timeoutInterval = 0.3
+    let session = setting.session()
+    defer { session.invalidateAndCancel() }
+    let error = await #expect(throws: URLError.self) {
+      _ = try await session.upload(for: request, fromFile: setting.file)
+    }
+    #expect(error?.code == .dataLengthExceedsMaximum && setting.methods == ["POST", "DELETE"])
   }
 }
