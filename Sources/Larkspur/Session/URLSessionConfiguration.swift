@@ -65,6 +65,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// How long opening a connection may take, in seconds, or `nil` for the session's own limit.
     var timeoutForConnection: TimeInterval?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
+    /// The loop of the session, or `nil` for one of the shared loops. For tests, whose loop has a scripted kernel.
+    var loop: ClientLoop?
 
     static let timeoutForRequestDefault: TimeInterval = 60
     static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60
