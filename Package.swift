@@ -186,7 +186,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit", "UserReportRunner",
         "UserReports",
       ],

@@ -73,6 +73,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var resumableUploadDraft = ResumableUploadDraft.draft12
     /// The times and the number of tries of resumable uploads, or `nil` for the session's own.
     var uploadRetry: UploadRetry?
+    /// The loop of the session, or `nil` for one of the shared loops. For tests, whose loop has a scripted kernel.
+    var loop: ClientLoop?
 
     static let timeoutForRequestDefault: TimeInterval = 60
     static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

@@ -1,3 +1,4 @@
+import CAllocations
 import Foundation
 import LarkspurBytes
 import LarkspurHTTP
@@ -130,6 +131,52 @@ import Testing
     }
     peer.close()
     settle()
+    #expect(world.leftovers == [])
+  }
+
+  /// An interruption behind the end changes neither the end nor the error of the calls that come too late.
+  @Test func anInterruptionBehindTheEnd() throws {
+    let connection = try open()
+    let waiting = start(.receive)
+    peer.send([0xc1, 0])
+    settle()
+    world.loop.post { connection.interrupt(URLError(.cancelled)) }
+    settle()
+    for call in [waiting, start(.receive), start(.send(.string("a"))), start(.ping)] {
+      let error = call.error as? NSError
+      #expect(error?.domain == NSPOSIXErrorDomain && error?.code == Int(POSIXErrorCode.EPROTO.rawValue))
+    }
+    guard case .failed(.frameInvalid(.compressionUnexpected(.text)), nil)? = connection.end else {
+      Issue.record("the end is \(String(describing: connection.end))")
+      return
+    }
+    #expect(world.leftovers == [])
+  }
+
+  /// Frames on their way through the connection cost no allocation, apart from the growth of their message.
+  @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"))
+  func framesWithoutAllocations() throws {
+    let connection = try open()
+    peer.send([0x02, 0])
+    settle()
+    let none = [UInt8](repeating: 0, count: 2000)
+    let pongs = (0..<1000).flatMap { _ in [0x8a, 3, 1, 2, 3] as [UInt8] }
+    let bytes = (0..<1000).flatMap { _ in [0x00, 2, 1, 2] as [UInt8] }
+    let counts = world.run {
+      [none, pongs, bytes].map { frames in
+        _ = connection.received(frames.span)
+        let before = larkspur_allocations()
+        _ = connection.received(frames.span)
+        return Int(larkspur_allocations() - before)
+      }
+    }
+    // The message grows from 2,000 to 4,000 bytes.
+    #expect(counts.value?.prefix(2) == [0, 0])
+    #expect(counts.value.map { $0[2] <= 2 } == true)
+    peer.send([0x80, 0])
+    peer.close()
+    settle()
+    #expect(start(.receive).value?.message?.bytes.count == 4000)
     #expect(world.leftovers == [])
   }
 
