@@ -26,9 +26,16 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// A block that receives an error, and the response if there is one.
   public typealias Failure = (URLRequest, HTTPURLResponse?, any Error) -> Void
 
+  /// Whether a request is over: its success or failure block has been called or is about to be, or it is cancelled.
+  final class End: Sendable {
+    /// Stored with release order by `deliver` and `cancelTask`, loaded with acquire order by `report`.
+    let isReached = Atomic(false)
+  }
+
   /// One request, with its blocks.
   struct Receiver: @unchecked Sendable {
     let request: URLRequest
+    let end = End()
     /// Whether the blocks are called at once, on any thread: for an async function.
     var isAwaited = false
     var progress: ((Progress) -> Void)?
@@ -265,6 +272,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     cancelled?.cancel()
     for task in tasks { task.resume() }
     guard let receiver else { return }
+    receiver.end.isReached.store(true, ordering: .releasing)
     let url = receiver.request.url?.absoluteString ?? ""
     let error = URLError(
       .cancelled, userInfo: [NSLocalizedFailureReasonErrorKey: "ImageDownloader cancelled URL request: \(url)"])
@@ -389,11 +397,14 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Calls a block for each request that still waits for a download when the thread of the views has come to it.
+  /// Calls a block for each request that waits for a download now, unless the request is over when the thread of the
+  /// views has come to it.
   private func report(_ number: Int, _ body: @escaping @Sendable (Receiver) -> Void) {
-    (scheduler ?? .shared).perform { [weak self] in
-      guard let self else { return }
-      for receiver in state.read({ $0.queue.receivers(of: number) }) { body(receiver) }
+    // Taken now: an end that is scheduled after this call must not suppress it.
+    let receivers = state.read { $0.queue.receivers(of: number) }
+    if receivers.isEmpty { return }
+    (scheduler ?? .shared).perform {
+      for receiver in receivers where !receiver.end.isReached.load(ordering: .acquiring) { body(receiver) }
     }
   }
 
@@ -425,6 +436,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
   private func deliver(_ outcome: Outcome, to receivers: [Receiver]) {
     @Sendable func call(_ receiver: Receiver) {
+      receiver.end.isReached.store(true, ordering: .releasing)
       switch outcome.result {
       case .success(let image): receiver.success?(receiver.request, outcome.response, image)
       case .failure(let error): receiver.failure?(receiver.request, outcome.response, error)

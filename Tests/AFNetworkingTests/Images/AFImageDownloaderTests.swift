@@ -158,7 +158,12 @@ import Testing
   }
 
   @Test func thatItCanDownloadAndCancelAndDownloadAgain() async throws {
-    let requests = try (0..<8).map { try fixture.request("/image/\($0)") }
+    let signal = TestServer.Signal()
+    let image = TestServer.Response(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))
+    let requests = try (0..<8).map { number in
+      fixture.server.route("GET", "/slow/\(number)", script: [.wait(signal), .respond(image), .close])
+      return try fixture.request("/slow/\(number)")
+    }
     let journal = Journal()
     for request in requests {
       let receipt = downloader.downloadImage(for: request) { _, _, _ in
@@ -168,6 +173,7 @@ import Testing
       }
       if let receipt { downloader.cancelTask(for: receipt) }
     }
+    signal.fire()
     for request in requests { #expect(await downloader.download(request).name == request.url?.lastPathComponent) }
     await journal.wait { $0.count == 8 }
     #expect(journal.lines == Array(repeating: "\(NSURLErrorCancelled)", count: 8))

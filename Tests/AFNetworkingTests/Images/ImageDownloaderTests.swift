@@ -196,12 +196,19 @@ import Testing
 
   // MARK: - Progress and parts
 
+  private static let image = Array(PNG.head(20, 10, padding: 971))
+  private static let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\n".utf8)
+
+  /// Serves an image whose rest comes after a signal.
+  private func serveParts(_ signal: TestServer.Signal) {
+    fixture.server.route(
+      "GET", "/parts",
+      script: [.send(Self.head + Self.image[..<100]), .wait(signal), .send(Array(Self.image[100...])), .close])
+  }
+
   @Test func progressAndParts() async throws {
     let signal = TestServer.Signal()
-    let whole = Array(PNG.head(20, 10, padding: 971))
-    let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\n".utf8)
-    fixture.server.route(
-      "GET", "/parts", script: [.send(head + whole[..<100]), .wait(signal), .send(Array(whole[100...])), .close])
+    serveParts(signal)
     let journal = Journal()
     let fractions = Mutex<[Int64]>([])
     var options = AFImageDownloadOptions()
@@ -217,13 +224,46 @@ import Testing
     #expect(counts == counts.sorted() && counts.last == 1000)
   }
 
+  /// All progress comes before the image, also if the thread of the views is late.
+  @Test func progressOnALateThread() async throws {
+    let loop = ImageStormTests.MainLoop()
+    let fixture = try ImageFixture(scheduler: loop.scheduler)
+    let journal = Journal()
+    var options = AFImageDownloadOptions()
+    options.progress = { journal.note("\($0.completedUnitCount)") }
+    let request = try fixture.request("/image/a")
+    fixture.downloader.downloadImage(for: request, options: options, success: { _, _, _ in journal.note("image") })
+    while fixture.downloader.downloadCount > 0 { await Task.yield() }
+    while !journal.lines.contains("image") {
+      loop.run()
+      await Task.yield()
+    }
+    #expect(journal.lines.suffix(2) == ["\(PNG.head(20, 10).count)", "image"])
+  }
+
+  /// A request that is cancelled gets no progress, not even what has been scheduled.
+  @Test func progressAfterACancellation() async throws {
+    let loop = ImageStormTests.MainLoop()
+    let fixture = try ImageFixture(scheduler: loop.scheduler)
+    let journal = Journal()
+    var options = AFImageDownloadOptions()
+    options.progress = { _ in journal.note("progress") }
+    fixture.server.route("GET", "/parts", script: [.send(Self.head + Self.image[..<100]), .hang])
+    let receipt = fixture.downloader.downloadImage(for: try fixture.request("/parts"), options: options) { _, _, _ in
+      journal.note("image")
+    } failure: { _, _, _ in
+      journal.note("failure")
+    }
+    while loop.count == 0 { await Task.yield() }
+    if let receipt { fixture.downloader.cancelTask(for: receipt) }
+    loop.run()
+    #expect(journal.lines == ["failure"])
+  }
+
   /// A request that joins a download gets its progress, also if the downloader has another manager by then.
   @Test func progressOfAJoinedDownload() async throws {
     let signal = TestServer.Signal()
-    let whole = Array(PNG.head(20, 10, padding: 971))
-    let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\n".utf8)
-    fixture.server.route(
-      "GET", "/parts", script: [.send(head + whole[..<100]), .wait(signal), .send(Array(whole[100...])), .close])
+    serveParts(signal)
     let request = try fixture.request("/parts")
     async let first = downloader.download(request)
     _ = try await fixture.server.waitForRequests(1)

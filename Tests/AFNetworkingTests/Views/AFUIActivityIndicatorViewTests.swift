@@ -19,7 +19,10 @@ import Testing
     _ name: NSNotification.Name, ofATaskWithout kind: Kind, _ change: (URLSessionTask) -> Void
   ) async throws -> Bool {
     let (stream, continuation) = AsyncStream.makeStream(of: Bool.self)
-    let task = fixture.manager.dataTask(with: try fixture.request("/get")) { _, _, error in
+    // The task cannot be over before `change` is.
+    let signal = TestServer.Signal()
+    fixture.server.route("GET", "/slow", script: [.wait(signal), .respond(.json([])), .close])
+    let task = fixture.manager.dataTask(with: try fixture.request("/slow")) { _, _, error in
       continuation.yield(error == nil)
     }
     let (views, notes) = (Journal(), Journal())
@@ -36,6 +39,7 @@ import Testing
     }
     #expect(views.lines == ["stop"])
     change(task)
+    signal.fire()
     #expect(await stream.first { _ in true } == true)
     await notes.wait { !$0.isEmpty }
     // Only a call of the view itself can keep the view for a moment.
