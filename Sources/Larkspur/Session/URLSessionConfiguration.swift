@@ -44,6 +44,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var isDiscretionary = false
     var sharedContainerIdentifier: String?
     var sessionSendsLaunchEvents = false
+    var launchCommand: [String] = []
     var connectionProxyDictionary: [AnyHashable: Any]?
     var tlsMinimum = tls_protocol_version_t.TLSv12
     var tlsMaximum = tls_protocol_version_t.TLSv13
@@ -169,8 +170,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.sharedContainerIdentifier = newValue }
   }
 
-  /// Whether the system launches the program for events of its transfers. The value is kept and has no effect, because
-  /// nothing launches a program for its transfers.
+  /// Whether the transfer service starts ``launchCommand`` for events of a background session. No effect in other
+  /// sessions.
   open var sessionSendsLaunchEvents: Bool {
     get { storage.sessionSendsLaunchEvents }
     set { storage.sessionSendsLaunchEvents = newValue }

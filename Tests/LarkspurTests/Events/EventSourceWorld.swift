@@ -159,10 +159,10 @@ final class EventSourceWorld {
     world.settle()
     // A task that was cancelled before its first `resume` has a timer. What another thread has held may be released a
     // moment later.
-    for _ in 0..<10_000 {
+    for _ in 0..<1_000_000 {
       world.advance(by: .seconds(1))
       if world.leftovers.isEmpty { break }
-      usleep(50)
+      sched_yield()
     }
   }
 
@@ -170,7 +170,7 @@ final class EventSourceWorld {
 
   /// Runs ticks until each reader is over, is paused, waits for the server, or is held in a closure of the program.
   private func settle() {
-    for _ in 0..<100_000 {
+    for _ in 0..<5_000_000 {
       guard world.settle() else { return complaints.append("the loop does not come to rest") }
       takeDeliveries()
       for delay in waits.takeNew() { check(delay) }
@@ -180,7 +180,7 @@ final class EventSourceWorld {
         return checkMemory()
       }
       // A closure of the program is on its way to another thread or back.
-      usleep(50)
+      sched_yield()
     }
     for reader in readers.value where !isAtRest(reader) { complaints.append("reader \(reader.number) hangs") }
   }
