@@ -51,12 +51,7 @@ import Testing
 
   @Test func thatSimultaneouslyRequestsForTheSameAssetReceiveSameResponse() async throws {
     let signal = TestServer.Signal()
-    fixture.server.route(
-      "GET", "/slow",
-      script: [
-        .wait(signal), .respond(.init(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))),
-        .close,
-      ])
+    fixture.serve("/slow", after: signal)
     let request = try fixture.request("/slow")
     async let first = downloader.download(request)
     _ = try await fixture.server.waitForRequests(1)
@@ -139,12 +134,7 @@ import Testing
 
   @Test func thatCancellingDownloadWithMultipleResponseHandlersCancelsFirstYetAllowsSecondToComplete() async throws {
     let signal = TestServer.Signal()
-    fixture.server.route(
-      "GET", "/slow",
-      script: [
-        .wait(signal), .respond(.init(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))),
-        .close,
-      ])
+    fixture.serve("/slow", after: signal)
     let request = try fixture.request("/slow")
     async let first = downloader.download(request)
     _ = try await fixture.server.waitForRequests(1)
@@ -159,9 +149,8 @@ import Testing
 
   @Test func thatItCanDownloadAndCancelAndDownloadAgain() async throws {
     let signal = TestServer.Signal()
-    let image = TestServer.Response(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))
     let requests = try (0..<8).map { number in
-      fixture.server.route("GET", "/slow/\(number)", script: [.wait(signal), .respond(image), .close])
+      fixture.serve("/slow/\(number)", after: signal)
       return try fixture.request("/slow/\(number)")
     }
     let journal = Journal()

@@ -34,12 +34,7 @@ import Testing
   /// Equal requests have one answer. A request with other fields is another one.
   @Test func requestsWithOtherFields() async throws {
     let signal = TestServer.Signal()
-    fixture.server.route(
-      "GET", "/slow",
-      script: [
-        .wait(signal), .respond(.init(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))),
-        .close,
-      ])
+    fixture.serve("/slow", after: signal)
     let request = try fixture.request("/slow")
     var other = request
     other.setValue("image/*", forHTTPHeaderField: "Accept")

@@ -159,15 +159,20 @@ import ZipArchive
     }
   }
 
-  /// Every tenth byte of an encrypted archive is changed: a clear error, or the right contents.
-  @Test(arguments: [true, false]) func damagedEncryption(aes: Bool) throws {
-    let room = try Room()
+  /// Makes an encrypted archive of one entry.
+  private func encrypted(_ room: Room, aes: Bool) throws -> Data {
     let archive = SSZipArchive(path: room.path("made.zip"))
     #expect(
       archive.open()
         && archive.write(Data("text".utf8), filename: "a", compressionLevel: 9, password: "secret", aes: aes)
         && archive.close())
-    let whole = try Data(contentsOf: room.url.appending(path: "made.zip"))
+    return try Data(contentsOf: room.url.appending(path: "made.zip"))
+  }
+
+  /// Every tenth byte of an encrypted archive is changed: a clear error, or the right contents.
+  @Test(arguments: [true, false]) func damagedEncryption(aes: Bool) throws {
+    let room = try Room()
+    let whole = try encrypted(room, aes: aes)
     var refusals = 0
     for position in stride(from: 0, to: whole.count, by: 10) {
       var data = whole
@@ -188,12 +193,7 @@ import ZipArchive
 
   @Test(arguments: [true, false]) func truncatedEncryption(aes: Bool) throws {
     let room = try Room()
-    let archive = SSZipArchive(path: room.path("made.zip"))
-    #expect(
-      archive.open()
-        && archive.write(Data("text".utf8), filename: "a", compressionLevel: 9, password: "secret", aes: aes)
-        && archive.close())
-    let whole = try Data(contentsOf: room.url.appending(path: "made.zip"))
+    let whole = try encrypted(room, aes: aes)
     for count in stride(from: 0, to: whole.count, by: 10) {
       let error = extract(try room.write("made.zip", whole.prefix(count)), in: room, password: "secret")
       #expect(error?.archiveCode == .failedOpenZipFile, "\(count)")
