@@ -21,14 +21,17 @@ extension Transfer {
 
   /// Decides whether a protocol, this machine or a server has the content.
   func findSource() throws(URLError) -> Need? {
-    if let live, !live.beginsWithRequest { return liveNeed(live) }
+    if let live {
+      guard live.beginsWithRequest else { return liveNeed(live) }
+      // A program's protocol or a file answers requests, and cannot hold a conversation.
+      machine.replaceWebSocketURL()
+      return try findTarget()
+    }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
-    // A program's protocol answers requests, and cannot hold a conversation.
-    return core.mayHaveProtocols && live == nil ? .protocolLoad : try findTarget()
+    return core.mayHaveProtocols ? .protocolLoad : try findTarget()
   }
 
   private func findTarget() throws(URLError) -> Need? {
-    if live != nil { machine.replaceWebSocketURL() }
     let request = machine.request
     guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     do throws(LoadTarget.Invalid) {
@@ -39,7 +42,7 @@ extension Transfer {
       return nil
     } catch {
       if let response = machine.redirection { keepRedirection(response) }
-      if case .schemeUnsupported = error, machine.mayBeLocal, live == nil, Self.isLocal(url) { return .localLoad(url) }
+      if case .schemeUnsupported = error, machine.mayBeLocal, Self.isLocal(url) { return .localLoad(url) }
       throw unloadable(url, error)
     }
   }
