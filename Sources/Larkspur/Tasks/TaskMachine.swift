@@ -54,8 +54,12 @@ struct TaskMachine {
 
   init(_ request: URLRequest) { self.request = request }
 
-  /// Replaces a WebSocket's URL by the one of its opening handshake, which is an HTTP request (RFC 6455 4.1).
-  mutating func replaceWebSocketURL() { if let url = request.url?.ofHandshake { request.url = url } }
+  /// Replaces a WebSocket's URL by the one of its opening handshake, which is an HTTP request (RFC 6455 4.1), and which
+  /// this machine cannot answer.
+  mutating func replaceWebSocketURL() {
+    mayBeLocal = false
+    if let url = request.url?.ofHandshake { request.url = url }
+  }
 
   /// Whether a response of this status is the task's response, whatever its fields are.
   static func isDelivered(status: Int) -> Bool { !(300..<400).contains(status) && status != 401 && status != 407 }

@@ -21,16 +21,20 @@ extension Transfer {
 
   /// Decides whether a protocol, this machine or a server has the content.
   func findSource() throws(URLError) -> Need? {
-    if let live, !live.beginsWithRequest { return liveNeed(live) }
+    if let live {
+      guard live.beginsWithRequest else { return liveNeed(live) }
+      // A program's protocol or a file answers requests, and cannot hold a conversation.
+      machine.replaceWebSocketURL()
+      return try findTarget()
+    }
     if let need = try resumable?.next() { return need }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
-    // A program's protocol answers the program's requests, and cannot hold a conversation.
-    let mayBeOfProtocol = live == nil && resumable?.isAtResource != true
-    return core.mayHaveProtocols && mayBeOfProtocol ? .protocolLoad : try findTarget()
+    // A program's protocol answers the program's requests, and not those of an upload resource.
+    let mayBeOfProtocol = core.mayHaveProtocols && resumable?.isAtResource != true
+    return mayBeOfProtocol ? .protocolLoad : try findTarget()
   }
 
   private func findTarget() throws(URLError) -> Need? {
-    if live != nil { machine.replaceWebSocketURL() }
     let request = resumable?.resourceRequest ?? machine.request
     guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     do throws(LoadTarget.Invalid) {
@@ -41,7 +45,7 @@ extension Transfer {
       return nil
     } catch {
       if let response = machine.redirection { keepRedirection(response) }
-      if case .schemeUnsupported = error, machine.mayBeLocal, live == nil, Self.isLocal(url) { return .localLoad(url) }
+      if case .schemeUnsupported = error, machine.mayBeLocal, Self.isLocal(url) { return .localLoad(url) }
       throw unloadable(url, error)
     }
   }

@@ -22,6 +22,8 @@ final class EventSourceWorld {
   /// The number of bytes that a client may hold for a reader that does not read: two pieces of at most 128 KiB, the
   /// connection's buffer of 64 KiB, and 64 KiB for the rest.
   static let heldBytesMax = 384 * 1024
+  /// How long another thread may take to run a closure of the program, in real time. Longer is a hang.
+  static let hangTime = Duration.seconds(20)
 
   private let world: ScriptedWorld
   private let session: URLSession
@@ -144,8 +146,7 @@ final class EventSourceWorld {
   private func finish() {
     for _ in 0..<300 {
       settle()
-      let isOver = readers.value.allSatisfy(\.isOver)
-      if isOver, source.readyState == .closed || !complaints.isEmpty { break }
+      if !complaints.isEmpty || readers.value.allSatisfy(\.isOver) && source.readyState == .closed { break }
       if readers.value.allSatisfy({ $0.isOver || $0.isStopped }) { start() }
       for reader in readers.value {
         reader.isSlow = false
@@ -159,18 +160,19 @@ final class EventSourceWorld {
     world.settle()
     // A task that was cancelled before its first `resume` has a timer. What another thread has held may be released a
     // moment later.
-    for _ in 0..<1_000_000 {
+    let limit = ContinuousClock.now.advanced(by: Self.hangTime)
+    repeat {
       world.advance(by: .seconds(1))
-      if world.leftovers.isEmpty { break }
       sched_yield()
-    }
+    } while !world.leftovers.isEmpty && ContinuousClock.now < limit
   }
 
   // MARK: - Coming to rest
 
   /// Runs ticks until each reader is over, is paused, waits for the server, or is held in a closure of the program.
   private func settle() {
-    for _ in 0..<5_000_000 {
+    let limit = ContinuousClock.now.advanced(by: Self.hangTime)
+    while ContinuousClock.now < limit {
       guard world.settle() else { return complaints.append("the loop does not come to rest") }
       takeDeliveries()
       for delay in waits.takeNew() { check(delay) }

@@ -134,6 +134,45 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// A Close that the server never answers: the conversation fails when the time is up, and the connection is closed.
+  @Test func aCloseThatIsNeverAnswered() throws {
+    let connection = try open { $0.closeTimeout = .seconds(10) }
+    let waiting = start(.receive)
+    #expect(start(.close(1000, reason: [])).isOver)
+    world.advance(by: .milliseconds(9_999))
+    settle()
+    #expect(connection.end == nil && peer.isOpen && !waiting.isOver)
+    world.advance(by: .milliseconds(1))
+    settle()
+    guard case .failed(.closeTimedOut, nil)? = connection.end else {
+      Issue.record("the end is \(String(describing: connection.end))")
+      return
+    }
+    #expect((waiting.error as? URLError)?.code == .timedOut)
+    #expect(!peer.isOpen)
+    #expect(world.leftovers == [])
+  }
+
+  /// A server that answers the Close and keeps the connection: the conversation has ended, and the connection is closed
+  /// when the time is up.
+  @Test func aConnectionThatTheServerKeeps() throws {
+    let connection = try open { $0.closeTimeout = .seconds(10) }
+    #expect(start(.close(1000, reason: [])).isOver)
+    peer.send([0x88, 2, 3, 0xe8])
+    settle()
+    guard case .closed? = connection.end else {
+      Issue.record("the end is \(String(describing: connection.end))")
+      return
+    }
+    world.advance(by: .milliseconds(9_999))
+    settle()
+    #expect(peer.isOpen)
+    world.advance(by: .milliseconds(1))
+    settle()
+    #expect(!peer.isOpen)
+    #expect(world.leftovers == [])
+  }
+
   /// An interruption behind the end changes neither the end nor the error of the calls that come too late.
   @Test func anInterruptionBehindTheEnd() throws {
     let connection = try open()
