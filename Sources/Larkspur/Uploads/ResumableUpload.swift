@@ -45,7 +45,7 @@ final class ResumableUpload {
   /// Creates the upload of a file, or returns `nil` if the request cannot be resumed.
   init?(of transfer: Transfer, file url: URL) {
     let core = transfer.core
-    guard let version = core.configuration.storage.resumableUploadDraft.version, url.isFileURL,
+    guard let version = core.resumableUploadDraft.version, url.isFileURL,
       !core.composer.hasUploadFields(transfer.request), transfer.request.own.exactForm == nil,
       Redirection.isOfHTTP(transfer.request.url)
     else { return nil }
@@ -70,7 +70,7 @@ final class ResumableUpload {
   ) -> ResumableUploadMachine.Settings {
     var settings = ResumableUploadMachine.Settings()
     settings.version = version
-    if let retry = core.configuration.storage.uploadRetry {
+    if let retry = core.uploadRetry {
       settings.retry = retry
     } else {
       // As on Darwin a session bridges short interruptions, and a background session all of them.
