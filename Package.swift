@@ -88,8 +88,9 @@ let package = Package(
       name: "LarkspurCommand",
       dependencies: [
         "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
-        "LarkspurTransport",
+        "LarkspurTransfers", "LarkspurTransport",
       ],
+      exclude: ["Support"],
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
     .target(
@@ -208,7 +209,7 @@ let package = Package(
       name: "LarkspurCommandTests",
       dependencies: [
         "LarkspurCommand", "CLarkspurOpenSSL", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTestServer", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport",
       ],
       swiftSettings: testSettings),
     .testTarget(

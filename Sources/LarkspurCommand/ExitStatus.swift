@@ -42,6 +42,8 @@ package enum ExitStatus: Hashable, Sendable {
   case networkingUnknown
   /// The server closed a WebSocket with a code that tells of a failure.
   case closedWithError
+  /// The transfer service did not do what was asked.
+  case transfersFailed
   /// Cancelled by the signal of this number.
   case signal(Int32)
 
@@ -80,6 +82,7 @@ package enum ExitStatus: Hashable, Sendable {
     case .foreignNetworking: 110
     case .networkingUnknown: 111
     case .closedWithError: 112
+    case .transfersFailed: 113
     case .signal(let number): 128 + number
     }
   }
@@ -139,6 +142,7 @@ package enum ExitStatus: Hashable, Sendable {
     ),
     (.networkingUnknown, "check: a stripped program, or a build folder that cannot be read, does not tell."),
     (.closedWithError, "socket: the server closed the WebSocket with another code than 1000, 1001 or none."),
+    (.transfersFailed, "transfers: the service did not do what was asked, or runs already."),
   ]
 
   package init(_ error: TransportError) {

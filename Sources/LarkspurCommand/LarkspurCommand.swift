@@ -17,6 +17,7 @@ enum LarkspurCommand {
       case .events(let options): MainLoop.run { await Events(options, on: $0).run() }
       case .pins(let options): MainLoop.run { await Pins(options, on: $0).run() }
       case .check(let options): exit(Check(options).run().rawValue)
+      case .transfers(let options): exit(Transfers(options).run().rawValue)
       case .demo: MainLoop.run { await Demo(on: $0).run() }
       case .help(let topic): Console.print(topic.text)
       case .version: Console.print("larkspur \(version)\n")

@@ -31,7 +31,7 @@ import Testing
     "LarkspurCommand": [
       "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS",
-      "LarkspurTestServer", "LarkspurTransport", "Synchronization",
+      "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
   ]
 

@@ -560,9 +560,9 @@ static inline int larkspur_set_modification_time(int descriptor, double seconds)
   return futimens(descriptor, times);
 }
 
-// Reads the user of the process that connected a Unix socket, or that listens at its other end. Returns 0, or -1 with
+// Reads the process and the user that connected a Unix socket, or that listen at its other end. Returns 0, or -1 with
 // errno. glibc declares `struct ucred` only under _GNU_SOURCE.
-static inline int larkspur_peer_user(int descriptor, uint32_t *user) {
+static inline int larkspur_peer(int descriptor, int32_t *process, uint32_t *user) {
   struct {
     int32_t process;
     uint32_t user;
@@ -570,6 +570,7 @@ static inline int larkspur_peer_user(int descriptor, uint32_t *user) {
   } peer;
   socklen_t length = sizeof peer;
   if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
+  *process = peer.process;
   *user = peer.user;
   return 0;
 }

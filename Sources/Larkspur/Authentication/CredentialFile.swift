@@ -2,7 +2,7 @@ import Foundation
 import LarkspurIO
 import Synchronization
 
-/// A permanent credential, as the file stores it.
+/// A credential, as the file stores those that are permanent.
 struct CredentialRecord: Codable, Hashable, Sendable {
   var host: String
   var port: Int
@@ -16,9 +16,9 @@ struct CredentialRecord: Codable, Hashable, Sendable {
   var persistence: UInt
   var isDefault: Bool
 
-  /// Creates the record of a credential, or returns `nil` if the credential is not permanent or has no password.
+  /// Creates the record of a credential, or returns `nil` if the credential has no password.
   init?(_ credential: URLCredential, _ space: URLProtectionSpace, isDefault: Bool) {
-    guard credential.isPermanent, let user = credential.user, let password = credential.password else { return nil }
+    guard let user = credential.user, let password = credential.password else { return nil }
     host = space.host
     port = space.port
     `protocol` = space.protocol

@@ -19,30 +19,6 @@ extension SessionSettings.Cookies {
 }
 
 extension SessionSettings.Credentials {
-  /// A credential with a password, and its protection space.
-  struct Credential: Codable {
-    var host: String
-    var port: Int
-    var `protocol`: String?
-    var proxyType: String?
-    var isProxy: Bool
-    var realm: String?
-    var method: String
-    var user: String
-    var password: String
-    var persistence: UInt
-    var isDefault: Bool
-
-    /// Orders the values, so that equal storages have equal bytes.
-    var order: [String] { [host, String(port), `protocol` ?? "", proxyType ?? "", realm ?? "", method, user] }
-
-    var space: URLProtectionSpace {
-      isProxy
-        ? URLProtectionSpace(proxyHost: host, port: port, type: proxyType, realm: realm, authenticationMethod: method)
-        : URLProtectionSpace(host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
-    }
-  }
-
   init(_ storage: URLCredentialStorage, _ leftBehind: inout [String]) {
     if type(of: storage) != URLCredentialStorage.self {
       leftBehind.append("the program's own class of urlCredentialStorage")
@@ -52,15 +28,11 @@ extension SessionSettings.Credentials {
     for (space, credentials) in storage.allCredentials {
       let first = storage.defaultCredential(for: space)
       for credential in credentials.values where path == nil || !credential.isPermanent {
-        guard let user = credential.user, let password = credential.password else { continue }
-        values.append(
-          Credential(
-            host: space.host, port: space.port, protocol: space.protocol, proxyType: space.proxyType,
-            isProxy: space.isProxy(), realm: space.realm, method: space.authenticationMethod, user: user,
-            password: password, persistence: credential.persistence.rawValue, isDefault: first == credential))
+        if let record = CredentialRecord(credential, space, isDefault: first == credential) { values.append(record) }
       }
     }
-    values.sort { $0.order.lexicographicallyPrecedes($1.order) }
+    // Equal storages have equal bytes.
+    values.sort()
   }
 
   func storage() throws(SessionSettings.Failure) -> URLCredentialStorage {
@@ -78,8 +50,4 @@ extension SessionSettings.Credentials {
     }
     return storage
   }
-}
-
-extension SessionSettings {
-  typealias Credential = Credentials.Credential
 }

@@ -73,7 +73,7 @@ struct SessionSettings: Codable {
     /// The file with the permanent credentials, or `nil` for a storage in memory.
     var path: String?
     /// The credentials that are in no file, by value.
-    var values: [Credential]
+    var values: [CredentialRecord]
   }
 
   // MARK: - Writing

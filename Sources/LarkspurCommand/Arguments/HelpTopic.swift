@@ -6,6 +6,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
   case events
   case pins
   case check
+  case transfers
   case demo
   case exitStatus = "exit-status"
 
@@ -20,8 +21,9 @@ package enum HelpTopic: String, CaseIterable, Sendable {
         larkspur events URL [option ...]  show the events of an event stream
         larkspur pins URL [option ...]    show the keys of a server's certificates, for --pin
         larkspur check PROGRAM ...        tell whether programs still have the toolchain's networking in them
+        larkspur transfers ACTION         show and change the transfers that outlive their programs
         larkspur demo                     see what Larkspur can do, against a server in the same process
-        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, demo or exit-status
+        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, transfers, demo or exit-status
         larkspur --version
 
       """
@@ -90,6 +92,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       It exits with 0 if there is nothing, with 110 if there is something, and with 111 if that cannot be told.
 
       """
+    case .transfers: TransfersOptions.help
     case .demo:
       """
       larkspur demo

@@ -5,6 +5,7 @@ package enum Invocation: Hashable, Sendable {
   case events(EventsOptions)
   case pins(PinsOptions)
   case check(CheckOptions)
+  case transfers(TransfersOptions)
   case demo
   case help(HelpTopic)
   case version
@@ -12,7 +13,7 @@ package enum Invocation: Hashable, Sendable {
   /// - Parameter arguments: The command line without the name of the program.
   package init(parsing arguments: ArraySlice<String>) throws(UsageError) {
     guard let command = arguments.first else {
-      throw UsageError("a command is missing: get, socket, events, pins, check, demo or help")
+      throw UsageError("a command is missing: get, socket, events, pins, check, transfers, demo or help")
     }
     let rest = arguments.dropFirst()
     switch command {
@@ -26,6 +27,8 @@ package enum Invocation: Hashable, Sendable {
       self = try PinsOptions.parse(rest).map(Self.pins) ?? .help(.pins)
     case "check":
       self = try CheckOptions.parse(rest).map(Self.check) ?? .help(.check)
+    case "transfers":
+      self = try TransfersOptions.parse(rest).map(Self.transfers) ?? .help(.transfers)
     case "demo":
       var reader = ArgumentReader(rest, options: [.init("h", "help")], topic: .demo)
       switch try reader.next() {

@@ -81,11 +81,16 @@ public final class BlockingSocket: Sendable {
   }
 
   /// The user of the process at the other end of a Unix socket (SO_PEERCRED), as at the time of the connection.
-  public func peerUser() throws(Errno) -> UInt32 {
-    var user: UInt32 = 0
-    // Safe: the call writes one value to the variable.
-    guard unsafe larkspur_peer_user(number, &user) == 0 else { throw .current }
-    return user
+  public func peerUser() throws(Errno) -> UInt32 { try peer().user }
+
+  /// The process at the other end of a Unix socket, as at the time of the connection.
+  public func peerProcess() throws(Errno) -> Int32 { try peer().process }
+
+  private func peer() throws(Errno) -> (process: Int32, user: UInt32) {
+    var (process, user): (Int32, UInt32) = (0, 0)
+    // Safe: the call writes one value to each variable.
+    guard unsafe larkspur_peer(number, &process, &user) == 0 else { throw .current }
+    return (process, user)
   }
 
   /// Waits until the peer ends its sending side, the connection breaks, or `shutDown` is called. Bytes that arrive

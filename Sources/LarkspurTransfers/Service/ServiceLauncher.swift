@@ -74,16 +74,39 @@ public struct ServiceLauncher: Sendable {
     guard let directory = TransferLocation.service(environment: environment) else { return nil }
     let deadline = LinuxKernel.shared.now().advanced(by: timeout)
     // A service that runs already is found without its program.
-    switch attempt(session, directory, deadline) {
+    switch Self.attempt(session, directory, deadline) {
     case .success(let client): return client
     case .failure(.refused(let error)): throw error
     case .failure: break
     }
     guard let program else { return nil }
-    return try startAndOpen(program, session, directory, deadline)
+    return try start(program, until: deadline) { Self.attempt(session, directory, deadline) }
   }
 
-  private func attempt(
+  /// Changes tasks of the session with the journal in `directory`. Starts the service if it does not run.
+  ///
+  /// - Returns: The number of tasks that were changed.
+  public func administer(
+    _ change: TransferAdministration.Change, directory: String, tasks: TransferAdministration.Tasks,
+    timeout: Duration = .seconds(5)
+  ) throws(TransferLinkError) -> Int {
+    guard let path = TransferLocation.service(environment: environment) else {
+      throw .unavailable(reason: "the transfer service has no place for its socket")
+    }
+    let administrator = TransferAdministrator(directory: path)
+    if let count = try administrator.change(change, directory: directory, tasks: tasks) { return count }
+    guard let program else { throw .unavailable(reason: "no transfer service runs, and there is no program for it") }
+    return try start(program, until: LinuxKernel.shared.now().advanced(by: timeout)) {
+      do throws(TransferLinkError) {
+        let count = try administrator.change(change, directory: directory, tasks: tasks)
+        return count.map { .success($0) } ?? .failure(.notRunning)
+      } catch {
+        return .failure(.refused(error))
+      }
+    }
+  }
+
+  private static func attempt(
     _ session: TransferSession, _ directory: String, _ deadline: Deadline
   ) -> Result<TransferClient, TransferClient.Failure> {
     do throws(TransferClient.Failure) {
@@ -98,9 +121,10 @@ public struct ServiceLauncher: Sendable {
   private static let firstPause = Duration.milliseconds(2)
   private static let longestPause = Duration.milliseconds(32)
 
-  private func startAndOpen(
-    _ program: String, _ session: TransferSession, _ directory: String, _ deadline: Deadline
-  ) throws(TransferLinkError) -> TransferClient {
+  /// Starts the service, and calls `attempt` until it succeeds or the service refuses.
+  private func start<Value>(
+    _ program: String, until deadline: Deadline, _ attempt: () -> Result<Value, TransferClient.Failure>
+  ) throws(TransferLinkError) -> Value {
     while LinuxKernel.shared.now() < deadline {
       do throws(Errno) {
         try start(program, Self.arguments)
@@ -110,8 +134,8 @@ public struct ServiceLauncher: Sendable {
       let end = min(LinuxKernel.shared.now().advanced(by: Self.patience), deadline)
       var pause = Self.firstPause
       while true {
-        switch attempt(session, directory, deadline) {
-        case .success(let client): return client
+        switch attempt() {
+        case .success(let value): return value
         case .failure(.refused(let error)): throw error
         case .failure: break
         }

@@ -126,15 +126,18 @@ public final class TransferClient: TransferLink {
       var closings: [@Sendable () -> Void] = []
       /// Whether the reader's thread has ended.
       var isAtEnd = false
-      /// Notices of this side, from before `start`.
-      var own: [TransferNotice] = []
+      /// The notices from before `start`.
+      var waiting = TransferOutbox()
+      /// Whether `start` has passed the waiting notices on.
+      var isStarted = false
+      /// The reason for an end before `start`.
+      var lost: String?
     }
 
     private let socket: BlockingSocket
     private let identifier: String
     private let state = Mutex(State())
     private let isOpened = Latch()
-    private let isStarted = Latch()
     private let writer = Mutex<TransferWriter?>(nil)
 
     init(_ socket: BlockingSocket, _ identifier: String) {
@@ -232,7 +235,6 @@ public final class TransferClient: TransferLink {
         if !state.isAtEnd, let completion { state.closings.append(completion) }
         return state.isAtEnd
       }
-      isStarted.open()
       stopWriting { $0.finish() }
       if isAtEnd { completion?() }
     }
@@ -240,7 +242,6 @@ public final class TransferClient: TransferLink {
     /// Ends the connection at once.
     func abandon() {
       state.withLock { $0.isClosed = true }
-      isStarted.open()
       socket.shutDown()
       stopWriting()
     }
@@ -251,11 +252,7 @@ public final class TransferClient: TransferLink {
       record.state = .completed
       record.failure = TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1, message: "\(error)")
       record.events = [.completed]
-      let notify = state.withLock { state -> (@Sendable (TransferNotice) -> Void)? in
-        if state.notify == nil { state.own.append(.changed(record)) }
-        return state.notify
-      }
-      notify?(.changed(record))
+      deliver(.changed(record))
     }
 
     // MARK: Reading
@@ -269,13 +266,28 @@ public final class TransferClient: TransferLink {
     }
 
     func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) {
-      let own = state.withLock { state in
-        state.notify = notify
-        defer { state.own = [] }
-        return state.own
+      while true {
+        let next = state.withLock { state -> TransferNotice? in
+          guard !state.isClosed else { return nil }
+          if let notice = state.waiting.next() { return notice }
+          state.notify = notify
+          state.isStarted = true
+          defer { state.lost = nil }
+          return state.lost.map { .lost(reason: $0) }
+        }
+        guard let next else { return }
+        notify(next)
+        if case .lost = next { return }
       }
-      for notice in own { notify(notice) }
-      isStarted.open()
+    }
+
+    /// Passes a notice on, or keeps it until `start`. The service bounds the number of questions.
+    private func deliver(_ notice: TransferNotice) {
+      let notify = state.withLock { state -> (@Sendable (TransferNotice) -> Void)? in
+        if !state.isStarted, !state.isClosed { _ = state.waiting.add(notice) }
+        return state.notify
+      }
+      notify?(notice)
     }
 
     private func read() {
@@ -289,8 +301,6 @@ public final class TransferClient: TransferLink {
       state.withLock { $0.result = result }
       isOpened.open()
       guard case .success = result else { return }
-      // Until then the kernel holds the notices, and the service joins them.
-      isStarted.wait()
       let reason = readNotices(&reader)
       let (notify, lost, completions) = state.withLock { state in
         state.isOver = true
@@ -298,7 +308,9 @@ public final class TransferClient: TransferLink {
         state.frames = []
         let completions = state.flushes.sorted { $0.key < $1.key }.map(\.value) + state.closings
         (state.flushes, state.closings) = ([:], [])
-        return (state.isClosed ? nil : state.notify, state.reason ?? reason, completions)
+        let lost = state.reason ?? reason
+        if !state.isStarted { state.lost = lost }
+        return (state.isClosed ? nil : state.notify, lost, completions)
       }
       stopWriting()
       notify?(.lost(reason: lost))
@@ -339,8 +351,7 @@ public final class TransferClient: TransferLink {
         do throws(TransferChannelError) {
           switch try reader.next() {
           case nil: return "the transfer service has ended"
-          // A session that has been closed has no function for notices.
-          case .notice(let notice): state.withLock { $0.notify }?(notice)
+          case .notice(let notice): deliver(notice)
           case .flushed(let number): flushed(number)
           default:
             socket.shutDown()

@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ([], "a command is missing: get, socket, events, pins, check, demo or help"),
+    ([], "a command is missing: get, socket, events, pins, check, transfers, demo or help"),
     (["fetch"], "unknown command fetch"), (["-x"], "unknown option -x"),
     (["help", "nonsense"], "there is no help on nonsense"), (["help", "get", "x"], "there is no help on get x"),
     (["demo", "x"], "demo takes no operand: x"), (["check"], "the program is missing"),

@@ -1,0 +1,169 @@
+import Larkspur
+import LarkspurIO
+import LarkspurTransfers
+
+/// `larkspur transfers`: the transfer service, and the user's view of it.
+struct Transfers {
+  private let options: TransfersOptions
+  private let launcher = ServiceLauncher()
+
+  init(_ options: TransfersOptions) { self.options = options }
+
+  func run() -> ExitStatus {
+    do throws(CommandFailure) {
+      switch options.action {
+      case .run: try serve()
+      case .list: Console.print(TransferList(sessions: try sessions()).text)
+      case .pause: try change(.pause)
+      case .resume: try change(.resume)
+      case .cancel: try change(.cancel)
+      case .log: try showLog()
+      }
+      return .success
+    } catch {
+      if let message = error.message { Console.complain(message) }
+      return error.status
+    }
+  }
+
+  private static func failure(_ message: String) -> CommandFailure { CommandFailure(.transfersFailed, message) }
+
+  private func stateHome() throws(CommandFailure) -> String {
+    guard let home = TransferLocation.stateHome() else {
+      throw Self.failure("neither XDG_STATE_HOME nor HOME is an absolute path")
+    }
+    return home
+  }
+
+  private func serviceDirectory() throws(CommandFailure) -> String {
+    guard let directory = TransferLocation.service() else {
+      throw Self.failure("neither XDG_RUNTIME_DIR, XDG_STATE_HOME nor HOME is an absolute path")
+    }
+    return directory
+  }
+
+  // MARK: - The service
+
+  private func serve() throws(CommandFailure) {
+    let home = try stateHome()
+    let log = try makeLog(home)
+    let directory = try serviceDirectory()
+    var options = TransferServer.Options()
+    options.idleTime = self.options.idleTime
+    options.log = log
+    options.launch = { [launcher] session in
+      do throws(TransferLinkError) { try launcher.launch(session) } catch {
+        log("the program of session \"\(session.identifier)\" was not started: \(error)")
+      }
+    }
+    do throws(TransferServerError) {
+      let server = try TransferServer(directory: directory, options: options) {
+        (session) throws(TransferLinkError) in try TransferService.executor(of: session, log: log)
+      }
+      log("the service \(LarkspurCommand.version) has started")
+      try server.run(continuing: Self.unfinished(home, log))
+      log("the service has ended: there was nothing to do")
+    } catch {
+      log("\(error)")
+      throw Self.failure("\(error)")
+    }
+  }
+
+  private func makeLog(_ home: String) throws(CommandFailure) -> @Sendable (String) -> Void {
+    do throws(Errno) {
+      let log = try ServiceLog(directory: home + "/larkspur")
+      return { line in
+        log.add(line)
+        Console.note(line)
+      }
+    } catch {
+      throw Self.failure("\(home)/larkspur: \(error)")
+    }
+  }
+
+  /// The sessions with tasks to carry out, of all programs.
+  private static func unfinished(_ home: String, _ log: @Sendable (String) -> Void) -> [TransferSession] {
+    do throws(Errno) {
+      let found = try TransferLocation.sessions(stateHome: home)
+      for problem in found.problems { log("\(problem.directory): \(problem.reason)") }
+      return found.sessions.filter { session in
+        let records = (try? TransferJournalReader.content(of: session))?.records ?? []
+        return records.contains { $0.state == .running || $0.state == .canceling }
+      }
+    } catch {
+      log("\(home)/larkspur: \(error)")
+      return []
+    }
+  }
+
+  // MARK: - The user's view
+
+  private func sessions() throws(CommandFailure) -> [TransferList.Session] {
+    let home = try stateHome()
+    var sessions: [TransferList.Session] = []
+    do throws(Errno) {
+      let found = try TransferLocation.sessions(stateHome: home)
+      for problem in found.problems { Console.complain("\(problem.directory): \(problem.reason)") }
+      for session in found.sessions {
+        do throws(TransferJournalError) {
+          let content = try TransferJournalReader.content(of: session)
+          sessions.append(
+            TransferList.Session(session: session, records: content.records, unreadable: content.unreadable))
+        } catch {
+          Console.complain("\(session.directory): \(error)")
+        }
+      }
+    } catch {
+      throw Self.failure("\(home)/larkspur: \(error)")
+    }
+    let directory = try serviceDirectory()
+    do throws(TransferLinkError) {
+      // The service knows how far running tasks are.
+      let served = try TransferAdministrator(directory: directory).sessions() ?? []
+      for served in served {
+        let index =
+          sessions.firstIndex { $0.session.directory == served.session.directory } ?? sessions.endIndex
+        if index == sessions.endIndex {
+          let session = TransferSession(
+            identifier: served.session.identifier, directory: served.session.directory, settings: [])
+          sessions.append(TransferList.Session(session: session, records: []))
+        }
+        sessions[index].records = served.records
+        sessions[index].isServed = true
+        sessions[index].isAttached = served.session.isAttached
+      }
+    } catch {
+      Console.complain("\(error)")
+    }
+    return sessions
+  }
+
+  private func change(_ change: TransferAdministration.Change) throws(CommandFailure) {
+    let sessions = try sessions().filter {
+      $0.session.identifier == options.session || $0.session.directory == options.session
+    }
+    guard let session = sessions.first?.session else {
+      throw Self.failure("no session \(Format.visible(options.session.utf8))")
+    }
+    guard sessions.count == 1 else {
+      let list = sessions.map { "\n  " + Format.visible($0.session.directory.utf8) }.joined()
+      throw Self.failure("several programs have such a session; name its directory:\(list)")
+    }
+    let tasks: TransferAdministration.Tasks = options.tasks.isEmpty ? .all : .some(options.tasks)
+    do throws(TransferLinkError) {
+      let count = try launcher.administer(change, directory: session.directory, tasks: tasks)
+      Console.print(count == 1 ? "1 task\n" : "\(count) tasks\n")
+    } catch {
+      throw Self.failure("\(error)")
+    }
+  }
+
+  private func showLog() throws(CommandFailure) {
+    let home = try stateHome()
+    do throws(Errno) {
+      Console.print(try ServiceLog(directory: home + "/larkspur").text())
+    } catch {
+      throw Self.failure("\(home)/larkspur: \(error)")
+    }
+  }
+}
