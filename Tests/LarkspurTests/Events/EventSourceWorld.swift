@@ -38,7 +38,8 @@ final class EventSourceWorld {
 
   // The state that the source has to have.
   private var id: String
-  private var retry: Duration
+  /// The reconnection time, and the longest one that it may be if a reader has gone at an unknown moment.
+  private var (retry, retryMax): (Duration, Duration)
   private var hasReceived = false
   /// The number of connections without an event, or `nil` if a reader has gone at an unknown moment.
   private var failureCount: Int? = 0
@@ -69,7 +70,7 @@ final class EventSourceWorld {
     if random.chance(30) { configuration.prepare = { [preparations] _ in try await preparations.hold(.zero) } }
     id = configuration.lastEventID ?? ""
     lastNumber = Int(id)
-    retry = configuration.reconnectionTime
+    (retry, retryMax) = (configuration.reconnectionTime, configuration.reconnectionTime)
     guard let url = URL(string: "http://127.0.0.1/events") else { throw URLError(.badURL) }
     source = URLSessionEventSource(url: url, session: session, configuration: configuration)
     self.random = random
@@ -231,7 +232,9 @@ final class EventSourceWorld {
       switch effect {
       case .event(let event, _): id = event.id ?? ""
       case .lastEventID(let value): id = value
-      case .reconnectionTime(let milliseconds): retry = min(.milliseconds(milliseconds), .seconds(3600))
+      case .reconnectionTime(let milliseconds):
+        retry = min(.milliseconds(milliseconds), .seconds(3600))
+        retryMax = retry
       case .tooLarge: break
       }
     }
@@ -255,9 +258,15 @@ final class EventSourceWorld {
     if let stream, !stream.isRead {
       if stream.reader == latest.number {
         finish(stream)
-      } else if stream.hasEnded, id != requests[0].lastEventID ?? "" {
+      } else if stream.hasEnded {
         // The reader before may have come to the end of the stream before it was stopped.
-        finish(stream)
+        let (before, beforeMax) = (retry, retryMax)
+        if id != requests[0].lastEventID ?? "" {
+          finish(stream)
+        } else {
+          apply(stream.effects[stream.seen...].prefix { $0.end <= stream.sentBytes })
+          (self.id, retry, retryMax) = (id, min(before, retry), max(beforeMax, retryMax))
+        }
       }
     }
     for request in requests where request.lastEventID != (self.id.isEmpty ? nil : self.id) {
@@ -275,10 +284,11 @@ final class EventSourceWorld {
     let asked = server.takeRetryAfter(of: latest.number)
     if delay < max(retry, asked) { complaints.append("the delay \(delay) is shorter than \(retry) or \(asked)") }
     guard let count = failureCount else { return }
-    let grown = max(retry, .milliseconds(100)) * (1 << min(count, 20))
-    let value = count == 0 ? retry : min(grown, max(.seconds(60), retry))
-    if delay < value / 2 { complaints.append("the delay \(delay) behind \(count) failures does not grow") }
-    if delay > max(value, retry, asked) * 1.5 + .milliseconds(1) {
+    func grown(_ time: Duration) -> Duration {
+      count == 0 ? time : min(max(time, .milliseconds(100)) * (1 << min(count, 20)), max(.seconds(60), time))
+    }
+    if delay < grown(retry) / 2 { complaints.append("the delay \(delay) behind \(count) failures does not grow") }
+    if delay > max(grown(retryMax), retryMax, asked) * 1.5 + .milliseconds(1) {
       complaints.append("the delay \(delay) behind \(count) failures is too long")
     }
     if !hasReceived { failureCount = count + 1 }
