@@ -31,17 +31,8 @@ enum BackgroundLink {
   private static func service(
     _ session: inout TransferSession, _ configuration: URLSessionConfiguration
   ) throws(TransferLinkError) -> TransferClient? {
-    do throws(SessionSettings.Failure) {
-      let settings = try SessionSettings.encoded(configuration)
-      for part in settings.leftBehind {
-        log("background session \"\(session.identifier)\": \(part) stays in this process")
-      }
-      session.settings = settings.bytes
-    } catch {
-      log("background session \"\(session.identifier)\" is carried out in this process: \(error)")
-      return nil
-    }
     do throws(TransferLinkError) {
+      session.settings = try TransferService.settings(of: configuration, log: log)
       return try ServiceLauncher().open(session)
     } catch .inUse {
       throw .inUse

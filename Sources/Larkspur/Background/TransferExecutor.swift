@@ -90,19 +90,6 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
   }
 
-  /// Opens the journal of a session whose settings came from another process or from the disk.
-  package convenience init(
-    _ session: TransferSession, log: @escaping @Sendable (String) -> Void
-  ) throws(TransferLinkError) {
-    let configuration: URLSessionConfiguration
-    do throws(SessionSettings.Failure) {
-      configuration = try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
-    } catch {
-      throw .unavailable(reason: "the settings of background session \"\(session.identifier)\": \(error)")
-    }
-    try self.init(session, configuration, log: log)
-  }
-
   deinit { session.invalidateAndCancel() }
 
   package func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }

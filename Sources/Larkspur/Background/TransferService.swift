@@ -1,13 +1,39 @@
 import LarkspurTransfers
 
-/// What the transfer service needs of the library.
+/// The transfer service's part that belongs to this module: the executors of sessions whose settings have travelled.
 package enum TransferService {
-  /// Makes the executor of a session, which carries its tasks out.
+  /// Returns the settings of a session's configuration as bytes, for `TransferSession`.
+  ///
+  /// - Parameter log: Gets a line for each part of the configuration that cannot travel.
+  /// - Throws: `unavailable` if the settings are too large.
+  package static func settings(
+    of configuration: URLSessionConfiguration, log: (String) -> Void
+  ) throws(TransferLinkError) -> [UInt8] {
+    do throws(SessionSettings.Failure) {
+      let encoded = try SessionSettings.encoded(configuration)
+      let name = configuration.identifier ?? ""
+      for part in encoded.leftBehind {
+        log("the transfer service carries out background session \"\(name)\" without \(part)")
+      }
+      return encoded.bytes
+    } catch {
+      throw .unavailable(reason: "\(error)")
+    }
+  }
+
+  /// Makes the executor of a session from its settings.
   ///
   /// - Parameter log: Gets lines for people. They quote no fields of requests.
+  /// - Throws: `unavailable` if the settings cannot be read, and the errors of the executor.
   package static func executor(
     of session: TransferSession, log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) -> any TransferLink {
-    try TransferExecutor(session, log: log)
+    let configuration: URLSessionConfiguration
+    do throws(SessionSettings.Failure) {
+      configuration = try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
+    } catch {
+      throw .unavailable(reason: "\(error)")
+    }
+    return try TransferExecutor(session, configuration, log: log)
   }
 }
