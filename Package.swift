@@ -187,7 +187,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit", "UserReportRunner",
         "UserReports",
       ],
@@ -199,7 +199,11 @@ let package = Package(
       ],
       swiftSettings: testSettings),
     .testTarget(
-      name: "ZipArchiveTests", dependencies: ["CAllocations", "ZipArchive", "TestKit"], swiftSettings: testSettings),
+      name: "ZipArchiveTests",
+      dependencies: [
+        "AFNetworking", "CAllocations", "Larkspur", "LarkspurIO", "LarkspurTestServer", "TestKit", "ZipArchive",
+      ],
+      swiftSettings: testSettings),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzOracles"], swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurCommandTests",

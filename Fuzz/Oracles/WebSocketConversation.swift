@@ -16,6 +16,8 @@ package struct WebSocketConversation: Equatable {
   package var log: [Entry] = []
   /// A broken invariant of the machine, or `nil`.
   package var breach: String?
+  /// The size in bytes of what the assembler has accepted of the present message.
+  private var heldBytes = 0
 
   /// The caller's part in the conversation.
   package struct Caller: Sendable {
@@ -86,25 +88,29 @@ package struct WebSocketConversation: Equatable {
       let action = actions.removeFirst()
       do throws(WebSocketError) {
         switch action {
-        case .write(let opcode, let payload, _): log.append(.write(opcode, payload))
-        case .beginMessage(let kind, _, let byteCount): assembler.begin(kind, byteCount: byteCount)
+        case .write(let opcode, let payload): log.append(.write(opcode, payload))
+        case .beginMessage(let kind, _, let byteCount):
+          assembler.begin(kind, byteCount: byteCount)
+          heldBytes = 0
         case .deliver(let range):
           guard bytes.indices.contains(range) || range.upperBound == bytes.count else {
             return breach = "\(range) of \(bytes.count) bytes"
           }
           try assembler.append(bytes.span.extracting(range))
-        case .endMessage: log.append(.message(try assembler.finish()))
+          heldBytes += range.count
+        case .endMessage:
+          log.append(.message(try assembler.finish()))
+          heldBytes = 0
         case .acknowledgePings(let number): log.append(.acknowledgePings(number))
         case .complete(let close, let initiator): log.append(.complete(close, initiator))
         case .fail(let error): log.append(.fail(error))
         case .closeConnection: log.append(.closeConnection)
         }
       } catch {
+        heldBytes = 0
         machine.failed(error, now: Deadline(nanoseconds: 0), into: &actions)
       }
-      if assembler.byteCount > machine.settings.messageBytesMax {
-        breach = "the assembler holds \(assembler.byteCount) bytes"
-      }
+      if heldBytes > machine.settings.messageBytesMax { breach = "the assembler holds \(heldBytes) bytes" }
     }
   }
 

@@ -93,11 +93,9 @@ package enum WebSocketOracle {
           parsed.frames.append(NaiveFrames.Frame(header: header, payload: []))
         case .payload(let range, let endsFrame):
           guard isInFrame, let frame = parsed.frames.last, range.upperBound == consumed, range.lowerBound >= before,
-            !range.isEmpty || frame.header.length == 0, parser.payloadOffset == frame.payload.count
+            !range.isEmpty || frame.header.length == 0
           else { throw Breach(what: "payload \(range) of \(before)..<\(consumed)") }
-          if let mask = frame.header.mask {
-            Masking.apply(mask, offset: parser.payloadOffset, to: &bytes, in: range)
-          }
+          if let mask = frame.header.mask { Masking.apply(mask, offset: frame.payload.count, to: &bytes, in: range) }
           parsed.frames[parsed.frames.count - 1].payload += bytes[range]
           isInFrame = !endsFrame
           guard endsFrame == parsed.frames.last?.isWhole else { throw Breach(what: "the end is wrong") }

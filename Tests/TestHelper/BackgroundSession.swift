@@ -2,10 +2,10 @@
 //
 //   TestHelper background-session STATE FOLDER [KIND URL FILE]...
 //
-// Makes the session "transfers" with the directory STATE, and the tasks of the arguments if the session has none:
-// downloads (KIND is "get"), and uploads of FILE (KIND is "put"). A download comes to the file FILE in FOLDER. Each end
-// adds a line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code. Prints a line for each call of the
-// delegate, and exits when the session has no tasks.
+// Makes the session "transfers" with the directory STATE ("-": with the transfer service), and the tasks of the
+// arguments if the session has none: downloads (KIND is "get"), and uploads of FILE (KIND is "put"). A download comes to
+// the file FILE in FOLDER. Each end adds a line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code.
+// Prints a line for each call of the delegate, and exits when the session has no tasks.
 
 import Foundation
 import Larkspur
@@ -15,7 +15,8 @@ func runBackgroundSession(_ arguments: [String]) async throws {
   guard arguments.count >= 2, arguments.count % 3 == 2 else { throw Failure.wrongArguments }
   let folder = URL(filePath: arguments[1])
   let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
-  configuration.transferStateHome = arguments[0]
+  // Otherwise the environment decides, and the transfer service carries the tasks out.
+  if arguments[0] != "-" { configuration.transferStateHome = arguments[0] }
   configuration.sharedContainerIdentifier = "tests"
   let delegate = BackgroundProgram(folder)
   let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)

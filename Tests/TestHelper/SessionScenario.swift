@@ -5,6 +5,8 @@
 //   TestHelper session discard URL         loads with a delegate that drops every piece
 //   TestHelper session collect URL         loads the content into one `Data`
 //   TestHelper session broken URL          downloads, and prints the resume data of the download that broke off (Base64)
+//   TestHelper session upload URL FILE POINT
+//                                          uploads FILE, writes the upload's first point to POINT, and is killed then
 //   TestHelper session afterwards URL      loads, loads again while the process exits, and prints both statuses
 //   TestHelper session roots URL FILE      loads with two sessions, moves FILE to the path in SSL_CERT_FILE, and loads
 //                                          with both again: prints a status or an error code for each load
@@ -19,6 +21,7 @@
 
 import Foundation
 import Larkspur
+import LarkspurHTTP
 import Synchronization
 
 private func url(_ text: String) throws -> URL {
@@ -98,6 +101,21 @@ func runSessionScenario(_ arguments: [String]) async throws {
     } catch let error as URLError {
       say(error.downloadTaskResumeData?.base64EncodedString() ?? "")
     }
+  case "upload":
+    guard arguments.count == 4 else { throw Failure.wrongArguments }
+    var request = URLRequest(url: try url(arguments[1]))
+    request.httpMethod = "POST"
+    let (file, point) = (URL(filePath: arguments[2]), URL(filePath: arguments[3]))
+    let session = URLSession(configuration: configuration)
+    await withCheckedContinuation { continuation in
+      let task = session.uploadTask(with: request, fromFile: file) { _, _, _ in continuation.resume() }
+      task.uploadPointHandler = { data in
+        guard let bytes = data?.encoded(), (try? Data(bytes).write(to: point)) != nil else { return }
+        kill(getpid(), SIGKILL)
+      }
+      task.resume()
+    }
+    throw Failure("the server has not named an upload resource")
   case "afterwards":
     // Exit handlers run in reverse order: this one, registered first, runs after all that the first load may register.
     atexit { say("\((try? url(CommandLine.arguments[3])).map(load) ?? 0)") }

@@ -26,9 +26,16 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// A block that receives an error, and the response if there is one.
   public typealias Failure = (URLRequest, HTTPURLResponse?, any Error) -> Void
 
+  /// Whether a request is over: its success or failure block has been called or is about to be, or it is cancelled.
+  final class End: Sendable {
+    /// Stored with release order by `deliver` and `cancelTask`, loaded with acquire order by `report`.
+    let isReached = Atomic(false)
+  }
+
   /// One request, with its blocks.
   struct Receiver: @unchecked Sendable {
     let request: URLRequest
+    let end = End()
     /// Whether the blocks are called at once, on any thread: for an async function.
     var isAwaited = false
     var progress: ((Progress) -> Void)?
@@ -42,25 +49,30 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let result: Result<any AFDecodedImage, any Error>
   }
 
+  /// The task of a download, with the manager that has created it.
+  fileprivate struct Load {
+    let task: URLSessionDataTask
+    let manager: AFHTTPSessionManager
+  }
+
   fileprivate struct State: @unchecked Sendable {
     var manager: AFHTTPSessionManager
     var cache: (any AFImageRequestCache)?
     var scheduler: AFViewScheduler?
     var queue: ImageDownloadQueue<URLRequest, Receiver>
-    var tasks: [Int: URLSessionDataTask] = [:]
+    var loads: [Int: Load] = [:]
     /// Downloads whose task exists, but which are not in the queue yet, with the task's outcome if it is over already.
     var pending: [Int: Outcome?] = [:]
     var failures = RememberedFailures()
 
     mutating func startable() -> [URLSessionDataTask] {
       var tasks: [URLSessionDataTask] = []
-      while let number = queue.startNext() { if let task = self.tasks[number] { tasks.append(task) } }
+      while let number = queue.startNext() { if let load = loads[number] { tasks.append(load.task) } }
       return tasks
     }
   }
 
   private let state: LockedState<State>
-  /// Whether the downloader has created its manager, and ends the manager's session.
   /// The manager that the downloader has made for itself, and ends with it.
   private let ownedManager: AFHTTPSessionManager?
   private let now: @Sendable () -> UInt64
@@ -255,11 +267,12 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   func cancelTask(withReceiptID receiptID: UUID) {
     let (receiver, cancelled, tasks) = state.read { state -> (Receiver?, URLSessionDataTask?, [URLSessionDataTask]) in
       guard let (receiver, number) = state.queue.cancel(receiptID) else { return (nil, nil, []) }
-      return (receiver, number.flatMap { state.tasks.removeValue(forKey: $0) }, state.startable())
+      return (receiver, number.flatMap { state.loads.removeValue(forKey: $0)?.task }, state.startable())
     }
     cancelled?.cancel()
     for task in tasks { task.resume() }
     guard let receiver else { return }
+    receiver.end.isReached.store(true, ordering: .releasing)
     let url = receiver.request.url?.absoluteString ?? ""
     let error = URLError(
       .cancelled, userInfo: [NSLocalizedFailureReasonErrorKey: "ImageDownloader cancelled URL request: \(url)"])
@@ -285,7 +298,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
       return nil
     }
     let now = now()
-    var created: (number: Int, task: URLSessionDataTask)?
+    var created: (number: Int, load: Load)?
     while true {
       // A download that ends puts its image into the cache before it leaves the queue. If none has ended since before the
       // cache was asked, the cache's answer still holds when the queue is asked.
@@ -303,15 +316,15 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
           state.pending[number] = .some(nil)
           return (number, state.manager)
         }
-        created = (number, task(number, receiver, manager))
+        created = (number, Load(task: task(number, receiver, manager), manager: manager))
       case .answered(let outcome):
         discard(created)
         deliver(outcome, to: [receiver])
         return nil
-      case .joined(let task):
+      case .joined(let load, let number):
         discard(created)
-        watch(task, for: receiver)
-        return AFImageDownloadReceipt(receiptID: receiptID, task: task)
+        watch(load.task, for: receiver, load.manager, number)
+        return AFImageDownloadReceipt(receiptID: receiptID, task: load.task)
       case .added(let task, let number, let early, let tasks):
         for task in tasks { task.resume() }
         if let early { finish(number, request, early) }
@@ -321,10 +334,10 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   }
 
   /// Ends a task that another request has made superfluous.
-  private func discard(_ created: (number: Int, task: URLSessionDataTask)?) {
+  private func discard(_ created: (number: Int, load: Load)?) {
     guard let created else { return }
     let outcome = state.read { $0.pending.removeValue(forKey: created.number) }
-    created.task.cancel()
+    created.load.task.cancel()
     withExtendedLifetime(outcome) {}
   }
 
@@ -368,13 +381,9 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Observes the progress of a download that a request has joined.
-  private func watch(_ task: URLSessionDataTask, for receiver: Receiver) {
-    guard receiver.progress != nil else { return }
-    let (manager, number) = state.read { ($0.manager, $0.queue.number(of: receiver.request)) }
-    if let number { watch(task, for: receiver, manager, number) }
-  }
-
+  /// Observes the progress of a download for a request that wants it.
+  ///
+  /// - Parameter manager: The manager that has created the task: another one has no record of the task.
   private func watch(
     _ task: URLSessionDataTask, for receiver: Receiver, _ manager: AFHTTPSessionManager, _ number: Int
   ) {
@@ -388,11 +397,14 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Calls a block for each request that still waits for a download when the thread of the views has come to it.
+  /// Calls a block for each request that waits for a download now, unless the request is over when the thread of the
+  /// views has come to it.
   private func report(_ number: Int, _ body: @escaping @Sendable (Receiver) -> Void) {
-    (scheduler ?? .shared).perform { [weak self] in
-      guard let self else { return }
-      for receiver in state.read({ $0.queue.receivers(of: number) }) { body(receiver) }
+    // Taken now: an end that is scheduled after this call must not suppress it.
+    let receivers = state.read { $0.queue.receivers(of: number) }
+    if receivers.isEmpty { return }
+    (scheduler ?? .shared).perform {
+      for receiver in receivers where !receiver.end.isReached.load(ordering: .acquiring) { body(receiver) }
     }
   }
 
@@ -409,7 +421,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         if state.pending[number] != nil { state.pending[number] = outcome }
         return ([], [])
       }
-      state.tasks[number] = nil
+      state.loads[number] = nil
       let url = request.url?.absoluteString ?? ""
       switch outcome.result {
       case .success: state.failures.forget(url)
@@ -424,6 +436,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
   private func deliver(_ outcome: Outcome, to receivers: [Receiver]) {
     @Sendable func call(_ receiver: Receiver) {
+      receiver.end.isReached.store(true, ordering: .releasing)
       switch outcome.result {
       case .success(let image): receiver.success?(receiver.request, outcome.response, image)
       case .failure(let error): receiver.failure?(receiver.request, outcome.response, error)
@@ -442,7 +455,7 @@ extension AFImageDownloader {
     case again
     case needsTask
     case answered(Outcome)
-    case joined(URLSessionDataTask)
+    case joined(Load, Int)
     /// With the outcome of a task that is over already, and the tasks to start.
     case added(URLSessionDataTask, Int, Outcome?, [URLSessionDataTask])
   }
@@ -451,13 +464,13 @@ extension AFImageDownloader {
 extension AFImageDownloader.State {
   fileprivate mutating func step(
     _ receiver: AFImageDownloader.Receiver, _ receiptID: UUID, _ priority: AFImageDownloadPriority,
-    _ created: (number: Int, task: URLSessionDataTask)?, ended: Int, now: UInt64
+    _ created: (number: Int, load: AFImageDownloader.Load)?, ended: Int, now: UInt64
   ) -> AFImageDownloader.Step {
     let request = receiver.request
-    if let number = queue.number(of: request), let task = tasks[number],
+    if let number = queue.number(of: request), let load = loads[number],
       queue.join(request, receipt: receiptID, receiver, priority: priority)
     {
-      return .joined(task)
+      return .joined(load, number)
     }
     if AFImageDownloader.permitsCache(request) {
       if let error = failures.error(for: request.url?.absoluteString ?? "", now: now) {
@@ -465,10 +478,10 @@ extension AFImageDownloader.State {
       }
       if queue.endedCount != ended { return .again }
     }
-    guard let (number, task) = created else { return .needsTask }
+    guard let (number, load) = created else { return .needsTask }
     let early = pending.removeValue(forKey: number) ?? nil
     queue.add(number, request, receipt: receiptID, receiver, priority: priority)
-    tasks[number] = task
-    return .added(task, number, early, startable())
+    loads[number] = load
+    return .added(load.task, number, early, startable())
   }
 }

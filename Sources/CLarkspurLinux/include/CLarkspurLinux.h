@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
+#ifdef __GLIBC__
+#include <linux/stat.h>
+#endif
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -400,6 +403,25 @@ static inline long larkspur_mode_of_descriptor(int descriptor) {
   return fstat(descriptor, &status) == 0 ? (long)status.st_mode : -1;
 }
 
+// The facts that recognize a file's content without reading it.
+struct larkspur_file_status {
+  int64_t size;
+  int64_t modification_seconds;
+  uint32_t modification_nanoseconds;
+  uint64_t inode;
+};
+
+// Returns 0, or -1 with errno.
+static inline int larkspur_status_of_descriptor(int descriptor, struct larkspur_file_status *result) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return -1;
+  result->size = status.st_size;
+  result->modification_seconds = status.st_mtim.tv_sec;
+  result->modification_nanoseconds = (uint32_t)status.st_mtim.tv_nsec;
+  result->inode = status.st_ino;
+  return 0;
+}
+
 static inline int64_t larkspur_size_of_descriptor(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
@@ -492,12 +514,27 @@ static inline long larkspur_mode_in_folder(int folder, const char *name) {
   return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? (long)status.st_mode : -1;
 }
 
-// Reads the numbers of the entry's file system and of the entry in it. Returns 0, or -1 with errno.
-static inline int larkspur_identity_in_folder(int folder, const char *name, uint64_t *device, uint64_t *number) {
+// What distinguishes an entry from others.
+struct larkspur_identity {
+  uint64_t device;
+  uint64_t number;
+  uint32_t type;  // S_IFMT of `st_mode`
+  int64_t born;   // nanoseconds since 1970, or 0 if the file system does not store the time of creation
+};
+
+// Reads the identity of an entry. Returns 0, or -1 with errno.
+static inline int larkspur_identity_in_folder(int folder, const char *name, struct larkspur_identity *identity) {
   struct stat status;
   if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
-  *device = (uint64_t)status.st_dev;
-  *number = (uint64_t)status.st_ino;
+  identity->device = (uint64_t)status.st_dev;
+  identity->number = (uint64_t)status.st_ino;
+  identity->type = (uint32_t)(status.st_mode & S_IFMT);
+  identity->born = 0;
+#if defined(SYS_statx) && defined(STATX_BTIME)
+  struct statx more;
+  if (syscall(SYS_statx, folder, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &more) == 0 && more.stx_mask & STATX_BTIME)
+    identity->born = (int64_t)((uint64_t)more.stx_btime.tv_sec * 1000000000u + more.stx_btime.tv_nsec);
+#endif
   return 0;
 }
 
@@ -509,6 +546,12 @@ static inline int larkspur_move_new(int folder, const char *name, int target, co
   // Some file systems have no such renaming.
   if (linkat(folder, name, target, new_name, 0) != 0) return -1;
   return unlinkat(folder, name, 0);
+}
+
+// Exchanges two entries of one file system. Fails with EINVAL or ENOSYS if it cannot be done there.
+static inline int larkspur_exchange(int folder, const char *name, int target, const char *other_name) {
+  const unsigned exchange = 2;  // RENAME_EXCHANGE, which glibc declares only under _GNU_SOURCE
+  return (int)syscall(SYS_renameat2, folder, name, target, other_name, exchange);
 }
 
 // Sets the time of modification, in seconds since 1970.

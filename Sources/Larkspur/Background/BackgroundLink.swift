@@ -2,7 +2,8 @@ import Foundation
 import LarkspurIO
 import LarkspurTransfers
 
-/// The way from a configuration to the executor of its background session.
+/// The way from a configuration to the executor of its background session: the transfer service of the user, or an object
+/// of this process if there is no service.
 enum BackgroundLink {
   /// - Throws: The error of all tasks of the session.
   static func open(_ configuration: URLSessionConfiguration) throws(URLError) -> any TransferLink {
@@ -13,11 +14,40 @@ enum BackgroundLink {
         .backgroundSessionWasDisconnected,
         "background sessions need a directory for their state: neither XDG_STATE_HOME nor HOME is an absolute path")
     }
-    let session = TransferSession(identifier: identifier, directory: directory, settings: [])
+    var session = TransferSession(identifier: identifier, directory: directory, settings: [])
+    session.launchCommand = storage.sessionSendsLaunchEvents ? storage.launchCommand : []
     do throws(TransferLinkError) {
+      if storage.transferStateHome == nil, let client = try service(&session, configuration) { return client }
       return try TransferExecutor(session, configuration, log: log)
     } catch {
       throw failure(error, identifier)
+    }
+  }
+
+  /// Connects with the service, and starts it if it does not run.
+  ///
+  /// - Returns: `nil` if the tasks have to be carried out in this process.
+  /// - Throws: `inUse`.
+  private static func service(
+    _ session: inout TransferSession, _ configuration: URLSessionConfiguration
+  ) throws(TransferLinkError) -> TransferClient? {
+    do throws(SessionSettings.Failure) {
+      let settings = try SessionSettings.encoded(configuration)
+      for part in settings.leftBehind {
+        log("background session \"\(session.identifier)\": \(part) stays in this process")
+      }
+      session.settings = settings.bytes
+    } catch {
+      log("background session \"\(session.identifier)\" is carried out in this process: \(error)")
+      return nil
+    }
+    do throws(TransferLinkError) {
+      return try ServiceLauncher().open(session)
+    } catch .inUse {
+      throw .inUse
+    } catch {
+      log("background session \"\(session.identifier)\" is carried out in this process: \(error)")
+      return nil
     }
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
 
@@ -33,6 +34,7 @@ extension BackgroundSession {
       record.resumePoint = data.point
       record.hasContentFile = true
     }
+    if case .success(let data)? = (task as? ResumedUploadTask)?.resumeData { record.uploadPoint = data.encoded() }
     return record
   }
 
@@ -75,9 +77,14 @@ extension BackgroundSession {
     return task
   }
 
-  /// The data from which another task can continue a download that has failed, or `nil`. Takes the file.
-  static func resumeData(of record: TransferRecord, _ path: String, _ request: URLRequest) -> Data? {
-    guard let point = record.resumePoint, let file = try? DownloadFile(keptAt: path) else { return nil }
+  /// The data from which another task can continue one that has failed, or `nil`. Takes the file of a download.
+  static func resumeData(of record: TransferRecord, _ path: String) -> Data? {
+    if let point = record.uploadPoint {
+      return (try? UploadResumeData.decoded(point)).flatMap { SignedUploadData.encode($0) }
+    }
+    guard let point = record.resumePoint, let request = URLRequest(record.originalRequest),
+      let file = try? DownloadFile(keptAt: path)
+    else { return nil }
     if let data = PartialFiles.standard.keep(file, of: request, at: point) { return data }
     // The directory of partial files may be on another file system.
     let copy = DownloadFile.freshURL()

@@ -10,7 +10,10 @@ import Synchronization
 /// with the same identifier finds it, shows its present state, and delivers what has not been delivered.
 final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   private struct State {
+    var link: any TransferLink
     var tasks: [Int: URLSessionTask] = [:]
+    /// The tasks whose last calls wait for their turn.
+    var ending: Set<Int> = []
     /// The tasks whose progress waits for its delegate call.
     var progressing: Set<Int> = []
     /// The tasks whose delegate has been told that they continue an earlier download.
@@ -19,15 +22,17 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   /// Released with this object when the session is over.
   let core: SessionCore
-  let link: any TransferLink
   let calls: BackgroundCalls
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   init(_ core: SessionCore, _ link: any TransferLink) {
     self.core = core
-    self.link = link
+    state = Mutex(State(link: link))
     calls = BackgroundCalls(on: core.delegateQueue)
   }
+
+  /// The connection to the executor. Another one takes its place when the service is lost.
+  var link: any TransferLink { state.withLock { $0.link } }
 
   /// Restores the tasks of earlier processes, and begins to listen to the executor.
   func start(_ session: URLSession) {
@@ -45,13 +50,17 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         core.delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
       }
     }
+    listen(to: link)
+    ExitHook.register(self)
+  }
+
+  private func listen(to link: any TransferLink) {
     link.start { [weak self] in self?.receive($0) }
     // A challenge that stays in the process keeps all that it has.
     (link as? TransferExecutor)?.answerChallenges { [weak self] number, challenge, answer in
       guard let self, let task = task(number) else { return answer(.performDefaultHandling, nil) }
       answerChallenge(challenge, of: task, answer)
     }
-    ExitHook.register(self)
   }
 
   func flush(_ completion: @escaping @Sendable () -> Void) { link.flush(completion) }
@@ -109,8 +118,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   func cancel(_ task: URLSessionTask) {
     let identifier = task.taskIdentifier
     guard state.withLock({ $0.tasks[identifier] != nil }) else { return }
-    let isKeeping = (task as? URLSessionDownloadTask)?.wantsResumeData == true
-    link.send(.cancel(task: identifier, isKeepingContent: isKeeping))
+    link.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData))
   }
 
   /// Passes on what the program has changed.
@@ -182,7 +190,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   /// Makes the calls for the events of a task, and acknowledges them after the last one.
   private func deliver(_ record: TransferRecord, to task: URLSessionTask) {
-    let (link, core) = (link, core)
+    let core = core
     for case .resumed(let offset, let expected) in record.events
     where state.withLock({ $0.resumed.insert(record.task).inserted }) {
       calls.add {
@@ -190,8 +198,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         Self.make(.resumed(offset, expected), task, session, core)
       }
     }
-    guard record.state == .completed else { return }
-    calls.add { [weak self] in
+    guard record.state == .completed, state.withLock({ $0.ending.insert(record.task).inserted }) else { return }
+    calls.add { [self] in
       guard let session = task.read({ $0.session }) else { return }
       task.show { shown in
         shown.take(record.counts)
@@ -210,9 +218,10 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         }
       }
       link.send(.acknowledge(task: record.task, count: record.events.count))
-      self?.state.withLock {
+      state.withLock {
         $0.tasks[record.task] = nil
         $0.resumed.remove(record.task)
+        $0.ending.remove(record.task)
       }
       core.ended(task)
     }
@@ -250,15 +259,14 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     _ task: URLSessionTask, _ record: TransferRecord, _ path: String, _ session: URLSession, _ core: SessionCore
   ) {
     var failure = record.error
-    let handlers = (task as? URLSessionDownloadTask)?.takeResumeDataHandlers() ?? []
     var resumeData: Data?
-    if let error = failure as? URLError, let request = task.originalRequest,
-      error.code != .cancelled || !handlers.isEmpty
-    {
-      resumeData = Self.resumeData(of: record, path, request)
-      if let resumeData { failure = error.adding(resumeData: resumeData) }
+    if let error = failure as? URLError, error.code != .cancelled || task.wantsResumeData {
+      resumeData = Self.resumeData(of: record, path)
+      let key =
+        record.kind == .upload ? NSURLSessionUploadTaskResumeData : URLSessionDownloadTaskResumeData
+      if let resumeData { failure = error.adding(resumeData: resumeData, for: key) }
     }
-    for handler in handlers { handler.call(resumeData) }
+    task.resumeDataCall(resumeData)?()
     let isDelivered = record.events.contains(.downloaded) && failure == nil
     let end = task.complete(failure, isDelivered: isDelivered)
     DelegateCalls.make(
@@ -268,16 +276,52 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       }, for: task, of: session, core)
   }
 
+  // MARK: - A lost service
+
+  /// Connects with another executor in place of one that has gone: a service that was stopped or killed.
   private func lost(_ reason: String) {
+    BackgroundLink.log(reason)
+    DispatchQueue.global().async { [weak self] in
+      guard let self else { return }
+      do throws(URLError) {
+        try resume(with: BackgroundLink.open(core.configuration))
+      } catch {
+        refuseAll(error)
+      }
+    }
+  }
+
+  /// Continues with the tasks where the journal has them. Commands that the lost executor had not carried out are sent
+  /// again.
+  private func resume(with new: any TransferLink) throws(URLError) {
+    let (tasks, ending) = state.withLock { state in
+      state.link = new
+      return (state.tasks, state.ending)
+    }
+    listen(to: new)
+    let records = Dictionary(new.records.map { ($0.task, $0) }) { $1 }
+    for record in records.values where tasks[record.task] == nil {
+      // The program has been given all events of this task.
+      new.send(.acknowledge(task: record.task, count: record.events.count))
+    }
+    for (identifier, task) in tasks where !ending.contains(identifier) {
+      if let record = records[identifier] {
+        deliver(record, to: task)
+      } else {
+        new.send(.create(try Self.record(of: task, in: core, contentPath: new.contentPath)))
+      }
+      new.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
+      if task.state == .canceling { new.send(.cancel(task: identifier, isKeepingContent: false)) }
+    }
+  }
+
+  private func refuseAll(_ error: URLError) {
     let tasks = state.withLock { state in
       defer { state.tasks = [:] }
       return state.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
-    for task in tasks {
-      TaskCompletion.refuse(task, URLError.make(.backgroundSessionWasDisconnected, reason), core)
-    }
+    for task in tasks { TaskCompletion.refuse(task, error, core) }
   }
-
 }
 
 extension URLSessionTask.Shown {

@@ -13,6 +13,8 @@ final class TransferAttempt {
   var content = Data()
   /// The request behind the redirects of the present attempt. Another attempt begins at the first one.
   var lastRequest: TransferRequest?
+  /// Whether the present attempt continues the upload of an earlier one.
+  var isContinuingUpload = false
   /// Whether the program is told that the download continues an earlier task's.
   var tellsResumption = false
   var timer: DispatchWorkItem?

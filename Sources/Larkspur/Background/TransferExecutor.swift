@@ -30,6 +30,8 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private let log: @Sendable (String) -> Void
   private let session: URLSession
   private let handler: AttemptHandler
+  /// Returns the state of the machine. May block.
+  private let conditions: @Sendable () -> TransferConditions
   private let secondsForResource: Double
   private var attempts: [Int: TransferAttempt] = [:]
   /// The tasks of `attempts` by the identifiers of their inner tasks.
@@ -56,6 +58,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     _ transferSession: TransferSession, _ configuration: URLSessionConfiguration,
     log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) {
+    conditions = configuration.storage.transferConditions ?? { TransferConditions.current() }
     directory = transferSession.directory
     self.log = log
     let content: TransferJournal.Content
@@ -85,6 +88,19 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
         if record.state == .canceling { cancel(record.task, isKeepingContent: false) } else { begin(record.task) }
       }
     }
+  }
+
+  /// Opens the journal of a session whose settings came from another process or from the disk.
+  package convenience init(
+    _ session: TransferSession, log: @escaping @Sendable (String) -> Void
+  ) throws(TransferLinkError) {
+    let configuration: URLSessionConfiguration
+    do throws(SessionSettings.Failure) {
+      configuration = try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
+    } catch {
+      throw .unavailable(reason: "the settings of background session \"\(session.identifier)\": \(error)")
+    }
+    try self.init(session, configuration, log: log)
   }
 
   deinit { session.invalidateAndCancel() }
@@ -161,13 +177,19 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.record.state = .suspended
     write(attempt)
     attempt.inner?.suspend()
+    beginNextDiscretionary()
   }
 
   private func cancel(_ task: Int, isKeepingContent: Bool) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
     attempt.record.state = .canceling
     stop(attempt)
-    if isKeepingContent { checkpoint(attempt) } else { attempt.record.resumePoint = nil }
+    if isKeepingContent {
+      checkpoint(attempt)
+    } else {
+      attempt.record.resumePoint = nil
+      attempt.record.uploadPoint = nil
+    }
     end(attempt, URLError.make(.cancelled, "cancelled"))
   }
 
@@ -224,9 +246,31 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     if let next = attempt.record.nextAttemptSeconds, next > now { return wake(attempt, at: min(next, end)) }
     if attempt.record.earliestBeginSeconds != nil {
       attempt.record.earliestBeginSeconds = nil
+      // The answer comes later, and leads here again.
       return ask(.beginDelayed, task) { [weak self] in self?.begin(task, answer: $0) }
     }
+    if attempt.record.isDiscretionary {
+      // One discretionary task is loaded at a time, and one looks at the machine.
+      guard nextDiscretionary(at: now) === attempt, !attempts.values.contains(where: { $0.inner != nil }) else {
+        return
+      }
+      guard conditions().isQuiet else { return wake(attempt, at: min(now + TransferConditions.secondsBetween, end)) }
+    }
     load(attempt)
+  }
+
+  /// Returns the discretionary task that is to be loaded next: the oldest of those that wait for nothing but the
+  /// machine.
+  private func nextDiscretionary(at now: Double) -> TransferAttempt? {
+    attempts.values.filter {
+      let (record, inner) = ($0.record, $0.inner)
+      return record.isDiscretionary && record.state == .running && inner == nil
+        && max(record.nextAttemptSeconds ?? 0, record.earliestBeginSeconds ?? 0) <= now
+    }.min { $0.record.task < $1.record.task }
+  }
+
+  private func beginNextDiscretionary() {
+    if let next = nextDiscretionary(at: Date().timeIntervalSince1970) { begin(next.record.task) }
   }
 
   /// Continues with a task whose earliest time has come.
@@ -285,12 +329,34 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
           attempt, URLError.make(.requestBodyStreamExhausted, "the file to upload has changed", url: request.url))
       }
       attempt.content = Data()
-      inner = session.uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path))
+      inner = upload(attempt, request, file)
     }
     inner.priority = Float(record.priority)
     attempt.inner = inner
     tasks[inner.taskIdentifier] = record.task
     inner.resume()
+  }
+
+  /// Makes the task of an upload, which continues an earlier attempt's if the server has said that this is possible.
+  private func upload(
+    _ attempt: TransferAttempt, _ request: URLRequest, _ file: TransferRecord.UploadFile
+  ) -> URLSessionUploadTask {
+    let point = attempt.record.uploadPoint.flatMap { try? UploadResumeData.decoded($0) }
+    attempt.isContinuingUpload = point != nil
+    let inner =
+      point.map { session.uploadTask(resuming: $0) }
+      ?? session.uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path))
+    inner.uploadPointHandler = { [weak self, weak inner] point in
+      guard let self, let inner else { return }
+      queue.async { self.noted(point, of: inner) }
+    }
+    return inner
+  }
+
+  private func noted(_ point: UploadResumeData?, of inner: URLSessionTask) {
+    guard let attempt = attempt(of: inner) else { return }
+    attempt.record.uploadPoint = point?.encoded()
+    write(attempt)
   }
 
   private func place(of attempt: TransferAttempt, for request: URLRequest) -> DownloadPlace {
@@ -359,6 +425,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     write(attempt)
     tell(.changed(attempt.record))
+    beginNextDiscretionary()
   }
 
   // MARK: - Questions
@@ -436,7 +503,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     guard let failure else { return succeeded(attempt, inner) }
     let error = failure as? URLError ?? URLError(.unknown)
-    guard TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
+    // The server no longer has the part of an upload that it had: the upload starts over.
+    let startsOver = attempt.isContinuingUpload && attempt.record.uploadPoint == nil
+    guard startsOver || TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
     retry(attempt, in: error.userInfo[AttemptHandler.delayKey] as? Double)
   }
 
@@ -444,6 +513,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.record.response = TransferResponse(inner.response)
     attempt.record.failedAttempts = 0
     attempt.record.resumePoint = nil
+    attempt.record.uploadPoint = nil
     switch attempt.record.kind {
     case .download:
       attempt.record.hasContentFile = true
@@ -492,5 +562,6 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.record.nextAttemptSeconds = Date().timeIntervalSince1970 + wait
     write(attempt)
     begin(attempt.record.task)
+    beginNextDiscretionary()
   }
 }

@@ -148,13 +148,13 @@ extension URLError {
   /// the download can only start over.
   public var downloadTaskResumeData: Data? { userInfo[URLSessionDownloadTaskResumeData] as? Data }
 
-  /// The data with which a failed upload could be continued. Always `nil` in this version: see
-  /// ``URLSessionUploadTask/cancel(byProducingResumeData:)``.
+  /// The data with which a failed upload can be continued: see ``URLSession/uploadTask(withResumeData:)``. `nil` if the
+  /// upload can only start over: the server does not support resumable uploads, or its upload resource is gone.
   public var uploadTaskResumeData: Data? { userInfo[NSURLSessionUploadTaskResumeData] as? Data }
 
-  func adding(resumeData: Data) -> URLError {
+  func adding(resumeData: Data, for key: String) -> URLError {
     var info = userInfo
-    info[URLSessionDownloadTaskResumeData] = resumeData
+    info[key] = resumeData
     return URLError(code, userInfo: info)
   }
 }

@@ -93,6 +93,8 @@ final class EventSourceConnection {
 
   private func read(_ number: Int, isolation actor: isolated (any Actor)?) async throws -> ServerSentEvent? {
     guard let reader, let event = try await reader.next(isolation: actor) else { return nil }
+    // A cancelled reader gets no event that has come before. The next one resumes in front of it.
+    try Task.checkCancellation()
     let action = source.report(number) { machine in
       machine.received(
         lastEventID: reader.parser.lastEventID,

@@ -13,6 +13,8 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
   private let queue: DelegateQueue?
   private var continuation: TaskContinuation?
   private let isUnwanted = Atomic(false)
+  /// Whether the caller is on the connection's loop, and resumes in the tick that brings the result.
+  private var isCallersOwn = false
   /// The connection that performs the operation, until the operation is finished. Belongs to the loop.
   private var connection: (any LiveConnection)?
 
@@ -42,6 +44,7 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
 
   /// Performs the operation. Cancelling the task ends the wait.
   func run() async throws {
+    isCallersOwn = gate.connection?.loop.isPreferred ?? false
     await TaskContinuation.suspend(for: self)
     if let failure { throw failure }
   }
@@ -78,7 +81,8 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
     guard !isFinished else { return }
     isFinished = true
     self.failure = failure
-    connection.take()?.loop.completeAfterTick(self)
+    guard let loop = connection.take()?.loop else { return }
+    if isCallersOwn { complete() } else { loop.completeAfterTick(self) }
   }
 
   /// Ends an operation that has reached no connection, on any thread.

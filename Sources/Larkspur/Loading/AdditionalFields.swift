@@ -15,7 +15,7 @@ extension RequestComposer {
       var authorizationIdentity: String?
       var proxyAuthorization: String?
       var conditions: [RequestFields.Field] = []
-      var upgrade: [RequestFields.Field] = []
+      var replacements: [RequestFields.Field] = []
     }
 
     /// Immutable, because copies of the structure share it.
@@ -58,10 +58,10 @@ extension RequestComposer {
       set { set(!newValue.isEmpty) { $0.conditions = newValue } }
     }
 
-    /// The fields of a WebSocket's opening handshake. They replace fields of the same names.
-    var upgrade: [RequestFields.Field] {
-      get { fields?.values.upgrade ?? [] }
-      set { set(!newValue.isEmpty) { $0.upgrade = newValue } }
+    /// Fields that replace those of the same names: a WebSocket's opening handshake, or a resumable upload's fields.
+    var replacements: [RequestFields.Field] {
+      get { fields?.values.replacements ?? [] }
+      set { set(!newValue.isEmpty) { $0.replacements = newValue } }
     }
 
     /// Whether there is nothing to add.
@@ -69,7 +69,7 @@ extension RequestComposer {
       guard !addsDefaultContentType else { return false }
       guard let values = fields?.values else { return true }
       return values.cookie == nil && values.authorization == nil && values.proxyAuthorization == nil
-        && values.conditions.isEmpty && values.upgrade.isEmpty
+        && values.conditions.isEmpty && values.replacements.isEmpty
     }
   }
 }

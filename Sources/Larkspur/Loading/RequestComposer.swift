@@ -143,6 +143,7 @@ final class RequestComposer: Sendable {
     _ additions: AdditionalFields, beside fields: [RequestFields.Field], to writer: inout RequestWriter
   ) throws(RequestError) {
     if additions.addsDefaultContentType, !Self.contains(fields, "Content-Type"),
+      !Self.contains(additions.replacements, "Content-Type"),
       !Self.contains(defaults, "Content-Type")
     {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
@@ -151,7 +152,7 @@ final class RequestComposer: Sendable {
     if let value = additions.authorization { try writer.field("Authorization", value) }
     if let value = additions.proxyAuthorization { try writer.field("Proxy-Authorization", value) }
     for field in additions.conditions { try writer.field(field.name, field.value) }
-    for field in additions.upgrade { try writer.field(field.name, field.value) }
+    for field in additions.replacements { try writer.field(field.name, field.value) }
   }
 
   /// The value of `Host`. A `Host` field of the request or of the configuration replaces the URL's authority; the
@@ -181,6 +182,7 @@ final class RequestComposer: Sendable {
     let fields = request.fields?.all ?? []
     return defaults(beside: fields).filter {
       !Self.contains(fields, $0.name) && !Self.contains(additions.conditions, $0.name)
+        && !Self.contains(additions.replacements, $0.name)
     }
   }
 
@@ -195,7 +197,7 @@ final class RequestComposer: Sendable {
   private func common(
     to target: LoadTarget, _ request: RequestStorage, _ additions: AdditionalFields, _ cache: HeadCache?
   ) -> CommonFields? {
-    guard let cache, request.exactForm == nil, additions.conditions.isEmpty, additions.upgrade.isEmpty,
+    guard let cache, request.exactForm == nil, additions.conditions.isEmpty, additions.replacements.isEmpty,
       !additions.hasLeftOrigin || privateDefaults.isEmpty
     else { return nil }
     let fields = request.fields?.all ?? []
@@ -238,6 +240,16 @@ final class RequestComposer: Sendable {
     }
   }
 
+  /// Whether the program itself has set a field of resumable uploads (draft-ietf-httpbis-resumable-upload), in the
+  /// request or for the session.
+  func hasUploadFields(_ request: URLRequest) -> Bool {
+    let names = [
+      "Upload-Draft-Interop-Version", "Upload-Complete", "Upload-Incomplete", "Upload-Offset", "Upload-Length",
+    ]
+    let fields = request.own.fields?.all ?? []
+    return names.contains { Self.contains(fields, $0) || Self.contains(additional, $0) }
+  }
+
   private static func contains(_ fields: [RequestFields.Field], _ name: String) -> Bool {
     fields.contains { $0.name.equalsIgnoringCase(name) }
   }
@@ -251,7 +263,7 @@ final class RequestComposer: Sendable {
   /// Whether a field of the program's is left out: it follows from the request, `additions` has a value for it, or it
   /// is not for the recipient.
   private static func isOurs(_ name: String, _ additions: AdditionalFields) -> Bool {
-    if !additions.upgrade.isEmpty, contains(additions.upgrade, name) { return true }
+    if !additions.replacements.isEmpty, contains(additions.replacements, name) { return true }
     return switch name.utf8.count {
     case 4: name.equalsIgnoringCase("Host")
     case 6: name.equalsIgnoringCase("Cookie") && additions.cookie != nil

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 import Synchronization
@@ -37,6 +38,8 @@ final class SessionCore: @unchecked Sendable {
   let pipelines: Bool
   let isBackground: Bool
   let waitsForConnectivity: Bool
+  let resumableUploadDraft: URLSessionConfiguration.ResumableUploadDraft
+  let uploadRetry: UploadRetry?
   /// The timeouts in nanoseconds.
   let timeoutForRequest: UInt64
   let timeoutForResource: UInt64
@@ -139,6 +142,8 @@ final class SessionCore: @unchecked Sendable {
     pipelines = storage.shouldUsePipelining
     isBackground = storage.identifier != nil
     waitsForConnectivity = storage.waitsForConnectivity || isBackground
+    resumableUploadDraft = storage.resumableUploadDraft
+    uploadRetry = storage.uploadRetry
     timeoutForRequest = LoadClock.nanoseconds(Duration(interval: storage.timeoutForRequest))
     timeoutForResource = LoadClock.nanoseconds(Duration(interval: storage.timeoutForResource))
     state = Mutex(

@@ -13,7 +13,8 @@ final class SessionEngine: @unchecked Sendable {
   let clocks: LoadClocks
   /// The pool of tasks that carry out loads which have to wait for more than the server.
   let taskPool: TaskPool
-  private let lease: LoopGroup.Lease
+  /// `nil` if the configuration has a loop of its own.
+  private let lease: LoopGroup.Lease?
   private let tls: TLSProvider
   private let proxies: ProxySettings?
   /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails
@@ -90,10 +91,14 @@ final class SessionEngine: @unchecked Sendable {
 
   init(_ configuration: URLSessionConfiguration) throws(Errno) {
     let storage = configuration.storage
-    lease = try LoopGroup.shared.lease()
-    loop = lease.loop
-    taskPool = TaskPool(on: lease.loop)
-    clocks = LoadClocks(on: lease.loop)
+    if let own = storage.loop {
+      (lease, loop) = (nil, own)
+    } else {
+      let lease = try LoopGroup.shared.lease()
+      (self.lease, loop) = (lease, lease.loop)
+    }
+    taskPool = TaskPool(on: loop)
+    clocks = LoadClocks(on: loop)
     var options = Pool.Options()
     options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)

@@ -62,11 +62,12 @@ extension URLSession {
     return try transfer.takeData()
   }
 
-  /// Throws `URLError.unsupportedURL` in this version: see ``uploadTask(withResumeData:)``.
+  /// Continues an upload that was cancelled or failed, as ``uploadTask(withResumeData:)`` does, and loads the response
+  /// into memory. If the upload fails and can be continued again, the error has new resume data: `uploadTaskResumeData`.
   public func upload(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let transfer = try core.transfer(of: ResumedUploadTask(core, request: nil, output: .dataResult), self, delegate)
+    let transfer = try core.transfer(of: ResumedUploadTask.make(core, resumeData, output: .dataResult), self, delegate)
     try await core.run(transfer)
     return try transfer.takeData()
   }

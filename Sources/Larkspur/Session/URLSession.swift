@@ -10,7 +10,7 @@ public let URLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeDat
 /// Darwin's name for ``URLSessionDownloadTaskResumeData``.
 public let NSURLSessionDownloadTaskResumeData = URLSessionDownloadTaskResumeData
 
-/// The key of the resume data in the `userInfo` of a failed upload's error. No error has this key in this version.
+/// The key of the resume data in the `userInfo` of a failed upload's error.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
 
 /// A factory of tasks that load URLs, with the state that the tasks share: connections, cookies, cache, credentials and
@@ -236,20 +236,26 @@ open class URLSession: NSObject, @unchecked Sendable {
     return make(URLSessionUploadTask(core, request: request, source: source, output: .dataHandler(completionHandler)))
   }
 
-  /// Creates a task that would continue an upload to a server that speaks the draft of resumable uploads. Not supported
-  /// in this version, which produces no resume data for uploads: the task fails with `URLError.unsupportedURL` when it
-  /// is resumed.
+  /// Creates a task that continues an upload that was cancelled or failed, to the server that supports resumable uploads
+  /// and has the first bytes. The task sends the bytes that the server does not have.
+  ///
+  /// The file has to be the one that was uploaded, unchanged; otherwise the task fails with `URLError.cannotOpenFile` or
+  /// `fileDoesNotExist`. If the server does not have the upload any more, the task fails without resume data: start over
+  /// then. See <doc:Resuming>.
+  ///
+  /// - Parameter resumeData: Data from ``URLSessionUploadTask/cancel(byProducingResumeData:)``, or from an error's
+  ///   `uploadTaskResumeData`. If a session of this user did not produce the data, the task fails with
+  ///   `URLError.unsupportedURL`.
   open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
-    make(ResumedUploadTask(core, request: nil, output: .delegate))
+    make(ResumedUploadTask.make(core, resumeData, output: .delegate))
   }
 
-  /// Creates a task like ``uploadTask(withResumeData:)``, which fails in this version. The handler is called once, on
-  /// the delegate queue.
+  /// Creates a task like ``uploadTask(withResumeData:)``. The handler is called once, on the delegate queue.
   open func uploadTask(
     withResumeData resumeData: Data,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionUploadTask {
-    make(ResumedUploadTask(core, request: nil, output: .dataHandler(completionHandler)))
+    make(ResumedUploadTask.make(core, resumeData, output: .dataHandler(completionHandler)))
   }
 
   // MARK: - Download

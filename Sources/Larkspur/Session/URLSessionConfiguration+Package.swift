@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurHTTP
 import LarkspurTransport
 
 /// Settings for the package's own command, which Darwin does not have.
@@ -24,5 +25,12 @@ extension URLSessionConfiguration {
   package var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)? {
     get { storage.connectionObserver }
     set { storage.connectionObserver = newValue }
+  }
+
+  /// How often and after which delays an upload that broke off continues by itself. `nil`, the default, sets three tries
+  /// without progress after 0.5 to 4 s, and no limit for background sessions.
+  package var uploadRetry: UploadRetry? {
+    get { storage.uploadRetry }
+    set { storage.uploadRetry = newValue }
   }
 }

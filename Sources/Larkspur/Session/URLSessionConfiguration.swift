@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurHTTP
 import LarkspurTransport
 
 /// The settings of a session. A session copies its configuration when it is made: later changes do not reach the
@@ -43,6 +44,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var isDiscretionary = false
     var sharedContainerIdentifier: String?
     var sessionSendsLaunchEvents = false
+    var launchCommand: [String] = []
     var connectionProxyDictionary: [AnyHashable: Any]?
     var tlsMinimum = tls_protocol_version_t.TLSv12
     var tlsMaximum = tls_protocol_version_t.TLSv13
@@ -66,7 +68,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var timeoutForConnection: TimeInterval?
     /// The directory for state in place of the user's, or `nil`.
     var transferStateHome: String?
+    /// Returns the state of the machine for discretionary transfers, or `nil` for the real one.
+    var transferConditions: (@Sendable () -> TransferConditions)?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
+    var resumableUploadDraft = ResumableUploadDraft.draft12
+    /// The times and the number of tries of resumable uploads, or `nil` for the session's own.
+    var uploadRetry: UploadRetry?
+    /// The loop of the session, or `nil` for one of the shared loops. For tests, whose loop has a scripted kernel.
+    var loop: ClientLoop?
 
     static let timeoutForRequestDefault: TimeInterval = 60
     static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60
@@ -147,20 +156,22 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.waitsForConnectivity = newValue }
   }
 
-  /// Whether the system may choose the time of a background transfer. The value is kept and has no effect.
+  /// Whether the tasks of a background session wait for a quiet machine: see <doc:TimesAndNetwork>. No effect in other
+  /// sessions.
   open var isDiscretionary: Bool {
     get { storage.isDiscretionary }
     set { storage.isDiscretionary = newValue }
   }
 
-  /// The identifier of a shared container. The value is kept and has no effect, because Linux has no such containers.
+  /// The identifier of a container that several programs share. A background session with such an identifier keeps its
+  /// tasks there, so that another program of the user can find them. No effect in other sessions.
   open var sharedContainerIdentifier: String? {
     get { storage.sharedContainerIdentifier }
     set { storage.sharedContainerIdentifier = newValue }
   }
 
-  /// Whether the system launches the program for events of its transfers. The value is kept and has no effect, because
-  /// nothing launches a program for its transfers.
+  /// Whether the transfer service starts ``launchCommand`` for events of a background session. No effect in other
+  /// sessions.
   open var sessionSendsLaunchEvents: Bool {
     get { storage.sessionSendsLaunchEvents }
     set { storage.sessionSendsLaunchEvents = newValue }

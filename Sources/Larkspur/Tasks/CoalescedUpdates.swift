@@ -44,6 +44,19 @@ protocol Mergeable: Sendable {
   mutating func merge(_ next: Self) -> Bool
 }
 
+/// An interim response.
+struct InterimResponse: Mergeable {
+  var response: HTTPURLResponse
+  /// Whether the next mergeable response supersedes this one, as a later report of an upload's progress does.
+  var isMergeable: Bool
+
+  mutating func merge(_ next: InterimResponse) -> Bool {
+    guard isMergeable, next.isMergeable else { return false }
+    self = next
+    return true
+  }
+}
+
 /// A part of a body that has been sent.
 struct SentBytes: Mergeable {
   var from: Int64

@@ -63,7 +63,7 @@ enum Redirection {
   }
 
   /// Removes the body and the fields that describe it (RFC 9110 15.4).
-  private static func dropBody(of request: inout URLRequest) {
+  static func dropBody(of request: inout URLRequest) {
     request.httpBody = nil
     for name in [
       "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",

@@ -80,7 +80,9 @@ final class TaskAuthentication {
   }
 
   private func bodyHash(of request: URLRequest) -> AuthenticatedRequest.BodyHash? {
-    switch transfer.source {
+    // A part of a file, or nothing, is sent in place of the body.
+    if transfer.resumable?.sendsWhole == false { return BodyHashing.impossible }
+    return switch transfer.source {
     case .request:
       switch request.own.body {
       case .none: nil
@@ -94,7 +96,8 @@ final class TaskAuthentication {
   }
 
   private var canHashBody: Bool {
-    switch transfer.source {
+    if transfer.resumable?.sendsWhole == false { return false }
+    return switch transfer.source {
     case .request: if case .stream = transfer.machine.request.own.body { false } else { true }
     case .data, .file: true
     case .delegateStream: false

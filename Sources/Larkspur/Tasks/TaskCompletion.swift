@@ -96,9 +96,7 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
 
   /// Returns a function that calls the handlers which wait for resume data, or `nil` if there are none.
   private func resumeDataCall() -> (@Sendable () -> Void)? {
-    let handlers = (task as? URLSessionDownloadTask)?.takeResumeDataHandlers() ?? []
-    guard !handlers.isEmpty else { return nil }
-    return { [resumeData] in for handler in handlers { handler.call(resumeData) } }
+    task.resumeDataCall(resumeData)
   }
 
   /// Gives the delegate the content that was held back for one call.

@@ -54,21 +54,29 @@ struct TaskMachine {
 
   init(_ request: URLRequest) { self.request = request }
 
-  /// Replaces a WebSocket's URL by the one of its opening handshake, which is an HTTP request (RFC 6455 4.1).
-  mutating func replaceWebSocketURL() { if let url = request.url?.ofHandshake { request.url = url } }
+  /// Replaces a WebSocket's URL by the one of its opening handshake, which is an HTTP request (RFC 6455 4.1), and which
+  /// this machine cannot answer.
+  mutating func replaceWebSocketURL() {
+    mayBeLocal = false
+    if let url = request.url?.ofHandshake { request.url = url }
+  }
 
   /// Whether a response of this status is the task's response, whatever its fields are.
   static func isDelivered(status: Int) -> Bool { !(300..<400).contains(status) && status != 401 && status != 407 }
 
   /// Accepts a response in any state: `Transfer` may repeat a load, for another part of a download or because a
   /// connection was stale.
-  mutating func responseReceived(_ response: HTTPURLResponse) -> Step {
+  ///
+  /// - Parameter followsRedirections: `false` if the owner follows redirections itself: the response is delivered.
+  mutating func responseReceived(_ response: HTTPURLResponse, followsRedirections: Bool = true) -> Step {
     if Self.isDelivered(status: response.statusCode) { return deliver(response) }
     if response.statusCode == 401 || response.statusCode == 407 {
       state = .authenticating(response)
       return .askCredential(response)
     }
-    guard let next = Redirection.next(after: response, to: request) else { return deliver(response) }
+    guard followsRedirections, let next = Redirection.next(after: response, to: request) else {
+      return deliver(response)
+    }
     state = .redirecting(response, proposed: next)
     return .askRedirection(response, next)
   }

@@ -7,6 +7,15 @@ import LarkspurTransport
 struct UploadBody {
   var content = RequestBody.none
   var length = RequestWriter.Body.none
+  /// `nil` if the body is the whole.
+  var part: Part?
+
+  /// The position of a body in a resumable upload's file, in bytes.
+  struct Part {
+    var offset: Int64
+    /// Size of the file.
+    var whole: Int64
+  }
 
   init() {}
 
@@ -36,11 +45,23 @@ struct UploadBody {
 /// What a load sends: its bodies, one for each request that needs it, and what its owner learns while they are sent.
 /// Made for a load that sends a body, or whose request is observed. It belongs to the loop.
 final class TaskUpload {
+  /// The number of interim responses of which each is a call of the delegate's. Of further ones the latest is, if the
+  /// delegate is slower than the server.
+  private static let interimResponsesMax = 32
+
   private unowned let transfer: Transfer
   /// The request's stream, once a body has come from it: a stream can be read once.
   private var usedStream: InputStream?
   private var usedBefore: InputStream?
   private let sentBytes = CoalescedUpdates<SentBytes>()
+  private lazy var interimResponses = CoalescedUpdates<InterimResponse>()
+  /// The number of interim responses to all requests so far.
+  private var interimCount = 0
+  /// The number of the whole's bytes before the present body.
+  private var sentBefore: Int64 = 0
+  /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has no
+  /// body.
+  private var sentAtEnd: Int64?
 
   init(of transfer: Transfer) { self.transfer = transfer }
 
@@ -90,17 +111,21 @@ final class TaskUpload {
         return UploadBody(content: .none, length: .length(0))
       }
     } catch {
-      let code: URLError.Code =
-        switch error {
-        case .accessDenied, .notPermitted: .noPermissionsToReadFile
-        case .notDirectory, .noSuchFile: .fileDoesNotExist
-        default: .cannotOpenFile
-        }
-      problem = URLError.make(
-        code, "\(url.path): \(error)",
-        underlying: NSError(domain: NSPOSIXErrorDomain, code: Int(error.rawValue)))
+      problem = Self.failure(error, url.path)
     }
     throw problem
+  }
+
+  /// Returns the error of a file that cannot be opened.
+  static func failure(_ error: Errno, _ path: String) -> URLError {
+    let code: URLError.Code =
+      switch error {
+      case .accessDenied, .notPermitted: .noPermissionsToReadFile
+      case .notDirectory, .noSuchFile: .fileDoesNotExist
+      default: .cannotOpenFile
+      }
+    return .make(
+      code, "\(path): \(error)", underlying: NSError(domain: NSPOSIXErrorDomain, code: Int(error.rawValue)))
   }
 
   /// The body of a file whose length is not known before it has been read.
@@ -147,42 +172,65 @@ final class TaskUpload {
   /// Makes the task show that a body is about to be sent, for the first time or again. Behind a redirection it may be
   /// another one.
   func expectToSend(_ body: UploadBody) {
+    let before = body.part?.offset ?? 0
+    let count: Int64? = if case .length(let count) = body.length { Int64(clamping: count) } else { nil }
+    sentBefore = before
+    sentAtEnd = count.map { before + $0 }
     guard let task = transfer.currentTask else { return }
     let isAgain = task.show { shown in
-      if case .length(let count) = body.length {
-        shown.bytesExpectedToSend = Int64(clamping: count)
-      } else {
-        shown.bytesExpectedToSend = NSURLSessionTransferSizeUnknown
-      }
-      defer { shown.bytesSent = 0 }
-      return shown.bytesSent > 0
+      shown.bytesExpectedToSend = body.part?.whole ?? count ?? NSURLSessionTransferSizeUnknown
+      defer { shown.bytesSent = before }
+      return shown.bytesSent != before
     }
     if isAgain { task.updateProgress() }
   }
 
+  /// The next request of a resumable upload has no body.
+  func expectNoBody() { sentAtEnd = nil }
+
   func observe(_ poolRequest: inout PoolRequest, url: URL?) {
     poolRequest.observer = { [transfer] event, _ in
       switch event {
-      case .bodySent(let bytes): transfer.upload.sent(Int64(bytes))
-      case .requestSent: transfer.upload.allSent()
+      case .bodySent(let bytes):
+        transfer.upload.sent(transfer.upload.sentBefore + Int64(bytes))
+        transfer.resumable?.sent(bytes)
+      case .requestSent:
+        transfer.upload.allSent()
+        transfer.resumable?.allSent()
       case .interimReceived(let status, let bytes, let fields):
         transfer.progressed()
-        guard transfer.hasDelegate, status != 101, let url, transfer.wants(.informationalResponse) else { return }
-        let response = HTTPURLResponse(
-          url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: .wire(bytes: bytes, table: fields),
-          isDecoded: false)
-        transfer.calls.post { session, task, delegate in
-          delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
-        }
+        transfer.upload.received(status, .wire(bytes: bytes, table: fields), from: url)
       default: break
+      }
+    }
+  }
+
+  /// An interim response has come.
+  private func received(_ status: Int, _ fields: ResponseFields, from url: URL?) {
+    let isProgress = transfer.resumable?.informed(status, fields, from: url) ?? false
+    interimCount += 1
+    guard transfer.hasDelegate, status != 101, let url, transfer.wants(.informationalResponse) else { return }
+    let response = HTTPURLResponse(
+      url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: fields, isDecoded: false)
+    // A server may send many, and the delegate may be slow.
+    let isMergeable = isProgress || interimCount > Self.interimResponsesMax
+    guard interimResponses.add(InterimResponse(response: response, isMergeable: isMergeable)) else { return }
+    let (task, session, core, responses) = (transfer.task, transfer.session, transfer.core, interimResponses)
+    transfer.calls.dispatch(dropped: { responses.dropped() }) {
+      while let next = responses.take() {
+        DelegateCalls.make(
+          { session, delegate in
+            delegate.urlSession(session, task: task, didReceiveInformationalResponse: next.response)
+            return true
+          }, for: task, of: session, core)
       }
     }
   }
 
   /// All of the body has been sent.
   func allSent() {
-    guard let task = transfer.currentTask else { return }
-    sent(task.read { max($0.shown.bytesSent, $0.shown.bytesExpectedToSend) })
+    guard let sentAtEnd, let task = transfer.currentTask else { return }
+    sent(task.read { max($0.shown.bytesSent, sentAtEnd) })
   }
 
   /// - Parameter total: The number of the body's bytes that have been sent.

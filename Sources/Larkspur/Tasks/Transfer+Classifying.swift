@@ -32,15 +32,20 @@ extension Transfer {
     }
     if let authentication { arrival.chores += authentication.accepted(by: response).map { .call($0) } }
     switch cacheVerdict(on: response, caching) {
-    case .deliver: arrival.step = machine.responseReceived(response)
+    case .deliver: arrival.step = step(after: response)
     case .deliverAndStore(let storing):
       arrival.storing = storing
-      arrival.step = machine.responseReceived(response)
+      arrival.step = step(after: response)
     case .useStored(let answer): arrival.stored = answer
     }
     load.arrival = arrival
     enter(.classified)
     return nil
+  }
+
+  /// The redirections of an upload resource concern the upload, and not the task's request.
+  private func step(after response: HTTPURLResponse) -> TaskMachine.Step {
+    machine.responseReceived(response, followsRedirections: resumable?.isAtResource != true)
   }
 
   func doChores() async throws(URLError) {
@@ -84,6 +89,10 @@ extension Transfer {
         return nil
       }
       if let download, try !download.admits(response) {
+        arrival.step = .load
+        return nil
+      }
+      if let resumable, try !resumable.admits(response, to: load.request) {
         arrival.step = .load
         return nil
       }

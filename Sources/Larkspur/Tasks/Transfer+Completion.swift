@@ -17,7 +17,11 @@ extension Transfer {
     var resumeData: Data?
     if let error = failure as? URLError, let data = download?.resumeData(after: error) {
       resumeData = data
-      failure = error.adding(resumeData: data)
+      failure = error.adding(resumeData: data, for: URLSessionDownloadTaskResumeData)
+    }
+    if let error = failure as? URLError, let data = resumable?.resumeData(after: error) {
+      resumeData = data
+      failure = error.adding(resumeData: data, for: NSURLSessionUploadTaskResumeData)
     }
     if live?.beginsWithRequest == true, let error = failure as? URLError {
       failure = error.moved(to: error.failingURL?.ofWebSocket)
@@ -28,6 +32,7 @@ extension Transfer {
     live = nil
     if case .dataResult = output {
       self.failure = failure
+      if let callHandlers = task.resumeDataCall(resumeData) { core.delegateQueue.insist(callHandlers) }
       core.ended(task)
       return resultHasCome()
     }

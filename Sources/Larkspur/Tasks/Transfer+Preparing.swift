@@ -21,15 +21,21 @@ extension Transfer {
 
   /// Decides whether a protocol, this machine or a server has the content.
   func findSource() throws(URLError) -> Need? {
-    if let live, !live.beginsWithRequest { return liveNeed(live) }
+    if let live {
+      guard live.beginsWithRequest else { return liveNeed(live) }
+      // A program's protocol or a file answers requests, and cannot hold a conversation.
+      machine.replaceWebSocketURL()
+      return try findTarget()
+    }
+    if let need = try resumable?.next() { return need }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
-    // A program's protocol answers requests, and cannot hold a conversation.
-    return core.mayHaveProtocols && live == nil ? .protocolLoad : try findTarget()
+    // A program's protocol answers the program's requests, and not those of an upload resource.
+    let mayBeOfProtocol = core.mayHaveProtocols && resumable?.isAtResource != true
+    return mayBeOfProtocol ? .protocolLoad : try findTarget()
   }
 
   private func findTarget() throws(URLError) -> Need? {
-    if live != nil { machine.replaceWebSocketURL() }
-    let request = machine.request
+    let request = resumable?.resourceRequest ?? machine.request
     guard let url = request.url else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     do throws(LoadTarget.Invalid) {
       let target = try LoadTarget.of(url, after: engine.latestTarget)
@@ -39,7 +45,7 @@ extension Transfer {
       return nil
     } catch {
       if let response = machine.redirection { keepRedirection(response) }
-      if case .schemeUnsupported = error, machine.mayBeLocal, live == nil, Self.isLocal(url) { return .localLoad(url) }
+      if case .schemeUnsupported = error, machine.mayBeLocal, Self.isLocal(url) { return .localLoad(url) }
       throw unloadable(url, error)
     }
   }
@@ -100,7 +106,7 @@ extension Transfer {
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
     if isHalted { return .resumption }
-    if load.body == nil { load.body = try knownBody(of: request) }
+    if load.body == nil { load.body = try knownBody(of: load) }
     guard let body = load.body else { return .bodyStream }
     if body.length == .chunked, route.endpoint.answersByHTTP10 {
       throw URLError.make(
@@ -112,6 +118,7 @@ extension Transfer {
     var poolRequest = try core.poolRequest(
       for: request, to: load.target, by: route, load.additions, body.content, body.length, priority: priority)
     if isObserved(body) { upload.observe(&poolRequest, url: request.url) }
+    resumable?.limit(&poolRequest)
     load.poolRequest = poolRequest
     enter(.prepared)
     return nil
@@ -161,7 +168,9 @@ extension Transfer {
     }
   }
 
-  private func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
+  private func knownBody(of load: NetworkLoad) throws(URLError) -> UploadBody? {
+    if let resumable { return try resumable.body(of: load) }
+    let request = load.request
     // Once there is an `upload`, it notes requests without a body as well: an earlier one may have read a stream.
     if uploadIfAny == nil, case .request = source, case .none = request.own.body { return UploadBody() }
     return try upload.knownBody(of: request)
@@ -175,6 +184,7 @@ extension Transfer {
   /// Whether events of the request have an observer: the sending of its body, or interim responses.
   private func isObserved(_ body: UploadBody) -> Bool {
     guard let currentTask else { return !body.isLittle }
+    if resumable != nil { return true }
     if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
     return !body.isLittle || currentTask.read { $0.progress != nil }
   }
@@ -238,7 +248,12 @@ extension Transfer {
       answered(by: running)
     } catch {
       metrics?.collect(load)
-      if core.waitsForConnectivity, interruption == nil, try await connectivityWait.hasWaited(after: error) {
+      var hasWaited = false
+      if core.waitsForConnectivity, interruption == nil {
+        hasWaited = try await connectivityWait.hasWaited(after: error)
+      }
+      if let resumable, interruption == nil, try resumable.continues(after: error) { return loadAgain() }
+      if hasWaited {
         uploadIfAny?.streamIsUnread()
         return loadAgain()
       }

@@ -33,6 +33,8 @@ extension Transfer {
   enum Need {
     /// The end of a suspension, or the error of an interruption.
     case resumption
+    /// Time to pass before a resumable upload continues.
+    case delay(Duration)
     /// An answer of the program's protocols.
     case protocolLoad
     /// The content of a `file:` or `data:` URL.
@@ -183,6 +185,7 @@ extension Transfer {
   func provide(_ need: Need) async throws(URLError) {
     switch need {
     case .resumption: try await passGate()
+    case .delay(let duration): try await resumable?.wait(for: duration)
     case .protocolLoad: try await loadByProtocol()
     case .localLoad(let url): try await loadLocally(url)
     case .route(let decider, let needs): try await resolveRoute(decider, needs)

@@ -78,6 +78,8 @@ final class Transfer: @unchecked Sendable {
   var authentication: TaskAuthentication?
   /// `nil` if the load's task is not a download.
   var download: TaskDownload?
+  /// `nil` unless the load uploads a file in the way that can be resumed.
+  var resumable: ResumableUpload?
   /// The delegate of one call of an async function.
   var perCallDelegate: PerCallDelegate?
   /// The protocol that uses the connection after or in place of HTTP, or `nil` for a load of HTTP only.

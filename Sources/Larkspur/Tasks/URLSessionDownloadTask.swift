@@ -45,29 +45,13 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
   ///   has received nothing. Called on the delegate queue, before the task's last call unless the task is complete
   ///   already. A task that belongs to no session calls it at once.
   open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
-    let handler = ResumeDataHandler(completionHandler)
-    guard let core else { return handler.call(nil) }
-    let isOver = read { details -> Bool in
-      // Handlers that are stored before the end are called at the end.
-      if details.state != .completed { details.resumeDataHandlers.append(handler) }
-      return details.state == .completed
-    }
-    if isOver { core.delegateQueue.insist { handler.call(nil) } } else { cancel() }
+    cancel(thenCalling: ResumeDataHandler(completionHandler))
   }
 
   /// See ``cancel(byProducingResumeData:)``.
   public final func cancelByProducingResumeData() async -> Data? {
     await withCheckedContinuation { continuation in
       cancel(byProducingResumeData: { continuation.resume(returning: $0) })
-    }
-  }
-
-  var wantsResumeData: Bool { read { !$0.resumeDataHandlers.isEmpty } }
-
-  func takeResumeDataHandlers() -> [ResumeDataHandler] {
-    read { details in
-      defer { details.resumeDataHandlers = [] }
-      return details.resumeDataHandlers
     }
   }
 }

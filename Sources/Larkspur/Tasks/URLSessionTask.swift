@@ -61,7 +61,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Kept until the task is complete.
     var session: URLSession?
     var transfer: Transfer?
-    /// For download tasks only.
+    /// For download and upload tasks only.
     var resumeDataHandlers: [ResumeDataHandler] = []
 
     /// - Parameter expected: The length of the body in bytes, or -1 if it is not known.
@@ -190,7 +190,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// The number of the task, unique in its session.
   open var taskIdentifier: Int { identifier }
 
-  /// The request that the task was created with. `nil` for a stream task, an upload task with resume data, a download
+  /// The request that the task was created with. `nil` for a stream task, a download or upload
   /// task whose resume data cannot be used, and a task that belongs to no session.
   open var originalRequest: URLRequest? { read { $0.originalRequest } }
 

@@ -1,16 +1,27 @@
 import Foundation
+import LarkspurHTTP
+import Synchronization
 
 /// A data task that sends a body.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
-  /// Cancels the upload. No resume data results: an upload can continue only at a server that supports the draft of
-  /// resumable uploads (`draft-ietf-httpbis-resumable-upload`), which this version does not support.
+  let pointHandler = Mutex<(@Sendable (UploadResumeData?) -> Void)?>(nil)
+
+  override func prepare(_ transfer: Transfer) throws(URLError) {
+    if case .file(let url) = source { transfer.resumable = ResumableUpload(of: transfer, file: url) }
+  }
+
+  /// Cancels the upload so that it can continue later, with ``URLSession/uploadTask(withResumeData:)``.
   ///
-  /// - Parameter completionHandler: Called once, with `nil`, as Apple documents it for servers without the draft.
-  ///   Called on the delegate queue, or at once if the task belongs to no session.
+  /// An upload can continue if it sends a file, and the server supports resumable uploads
+  /// (`draft-ietf-httpbis-resumable-upload`) and has said so: see <doc:Resuming>. The server keeps the bytes that it has
+  /// received. The resume data holds the fields of the request, including `Authorization`, and the path of the file:
+  /// guard it as well as the request.
+  ///
+  /// - Parameter completionHandler: Called once, with the resume data, or with `nil` if the upload cannot continue, as
+  ///   Apple documents it for servers without the draft. Called on the delegate queue, before the task's last call
+  ///   unless the task is complete already. A task that belongs to no session calls it at once.
   open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-    guard let core else { return completionHandler(nil) }
-    cancel()
-    core.delegateQueue.insist { completionHandler(nil) }
+    cancel(thenCalling: ResumeDataHandler(completionHandler))
   }
 
   /// See ``cancel(byProducingResumeData:)``.
@@ -21,9 +32,33 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
   }
 }
 
-/// An upload from resume data. Fails, because no session makes resume data of uploads.
+/// An upload that continues another one.
 final class ResumedUploadTask: URLSessionUploadTask, @unchecked Sendable {
+  let resumeData: Result<UploadResumeData, ResumeData.Refusal>
+
+  init(_ core: SessionCore, _ data: UploadResumeData, output: TaskOutput) {
+    let request = data.request
+    resumeData = request == nil ? .failure(.unreadable) : .success(data)
+    super.init(core, request: request, source: .file(URL(fileURLWithPath: data.path)), output: output)
+  }
+
+  private init(_ core: SessionCore, refused refusal: ResumeData.Refusal, output: TaskOutput) {
+    resumeData = .failure(refusal)
+    super.init(core, request: nil, output: output)
+  }
+
+  static func make(_ core: SessionCore, _ data: Data, output: TaskOutput) -> ResumedUploadTask {
+    do throws(ResumeData.Refusal) {
+      return ResumedUploadTask(core, try SignedUploadData.decode(data), output: output)
+    } catch {
+      return ResumedUploadTask(core, refused: error, output: output)
+    }
+  }
+
   override func prepare(_ transfer: Transfer) throws(URLError) {
-    throw .make(.unsupportedURL, "this is no resume data of an upload: uploads cannot go on in this version")
+    switch resumeData {
+    case .success(let data): transfer.resumable = ResumableUpload(of: transfer, from: data)
+    case .failure(let refusal): throw URLError(refusal)
+    }
   }
 }

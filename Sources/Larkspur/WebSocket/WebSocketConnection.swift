@@ -79,16 +79,6 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     close()
   }
 
-  /// Fails the calls that are left and those that come later.
-  func refuseCalls(_ error: any Error) {
-    failure = error
-    let left = receives + sends + pings.map(\.operation)
-    receives = []
-    sends = []
-    pings = []
-    for operation in left { operation.finish(error) }
-  }
-
   // MARK: - Calls
 
   func begin(_ operation: LiveOperation) {
@@ -188,10 +178,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private func perform(_ action: WebSocketMachine.Action, in bytes: Span<UInt8>) -> WebSocketError? {
     do throws(WebSocketError) {
       switch action {
-      case .write(let opcode, let payload, let isCompressed):
+      case .write(let opcode, let payload):
         var frame: [UInt8] = []
-        WebSocketFrameWriter.append(
-          opcode, isCompressed: isCompressed, payload: payload.span, mask: masks.next(), to: &frame)
+        WebSocketFrameWriter.append(opcode, payload: payload.span, mask: masks.next(), to: &frame)
         write(frame)
       case .beginMessage(let kind, let isCompressed, let byteCount):
         assembler.begin(kind, byteCount: byteCount)
@@ -234,11 +223,17 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     operation.finish()
   }
 
-  /// Reports the end of the conversation. Calls that wait fail; a complete message can still be received.
+  /// Reports the end of the conversation, once. Calls that wait and later ones fail with its error; a complete message can
+  /// still be received.
   private func conversationEnded(_ end: End, _ error: any Error) {
-    refuseCalls(error)
     guard self.end == nil else { return }
     self.end = end
+    failure = error
+    let left = receives + sends + pings.map(\.operation)
+    receives = []
+    sends = []
+    pings = []
+    for operation in left { operation.finish(error) }
     // A program may keep the task, and with it this object.
     compression = nil
     assembler = WebSocketMessageAssembler(messageBytesMax: 0)

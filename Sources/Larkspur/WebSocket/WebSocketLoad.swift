@@ -30,7 +30,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
         nonce: (0..<16).map { _ in UInt8.random(in: 0 ... .max) }, protocols: protocols,
         offersCompression: settings.read { $0.offersCompression }, sha1: { MessageDigest.of($0, .sha1) })
       self.handshake = handshake
-      load.additions.upgrade = handshake.fields
+      load.additions.replacements = handshake.fields
     } catch {
       throw URLError.make(.badURL, "the WebSocket cannot be opened: \(error)", url: load.request.url)
     }

@@ -13,9 +13,14 @@ public struct Limits: Hashable, Sendable {
   /// entry each, and quadratic time where fields are compared with each other.
   public var fieldsMax = 1000
 
-  /// The number of interim (1xx) responses before a final response. Without this limit, an endless row of
-  /// `100 Continue` keeps an exchange alive that never completes.
+  /// The number of interim (1xx) responses before a final response, beside those that the request's content earns.
+  /// Without this limit, an endless row of `100 Continue` keeps an exchange alive that never completes.
   public var interimResponsesMax = 32
+
+  /// The number of bytes of a request's content that earn one more interim response. A server may report the progress
+  /// of an upload by interim responses (draft-ietf-httpbis-resumable-upload-12, section 5): their number is
+  /// proportional to the bytes sent.
+  public var bytesPerInterimResponse = 1024
 
   /// The size of the chunk extensions of one response in bytes, each counted from its semicolon to the end of its line.
   /// Extensions are discarded. Without this limit, the client reads gigabytes for a body of a few bytes.

@@ -71,6 +71,8 @@ public struct ResponseParser: ~Copyable {
   private var request = RequestContext()
   private var position = 0
   private var interimCount = 0
+  /// The number of interim responses that the request's content has earned, beside `Limits.interimResponsesMax`.
+  private var earnedInterimCount = 0
   private let limits: Limits
 
   public init(limits: Limits = Limits()) {
@@ -89,8 +91,14 @@ public struct ResponseParser: ~Copyable {
     guard state == .idle else { return false }
     self.request = request
     interimCount = 0
+    earnedInterimCount = 0
     startHead()
     return true
+  }
+
+  /// Notes the number of bytes of the request's content that have been sent (`Limits.bytesPerInterimResponse`).
+  public mutating func requestContentSent(bytes count: Int) {
+    earnedInterimCount = max(count, 0) / max(limits.bytesPerInterimResponse, 1)
   }
 
   /// Whether no response is expected, so that any byte is an error.
@@ -330,7 +338,7 @@ extension ResponseParser {
   private mutating func finishHead(_ bytes: Span<UInt8>, base: Int) throws(ResponseError) -> Event {
     if head.status < 200, head.status != 101 {
       interimCount += 1
-      guard interimCount <= limits.interimResponsesMax else {
+      guard interimCount - earnedInterimCount <= limits.interimResponsesMax else {
         throw .tooManyInterimResponses(limit: limits.interimResponsesMax)
       }
       state = .afterInterim

@@ -11,7 +11,7 @@ extension ResumableUploadMachine {
     }
     if response.isComplete == true { return deliver() }
     if response.status == 413, let action = reducedCreation(response, now) { return action }
-    guard resource != nil, settings.retry.statuses.contains(response.status) else { return deliver() }
+    guard resource != nil, settings.retry.continues(after: response.status) else { return deliver() }
     return wait(response.retryAfter, now, fraction, orElse: .deliver)
   }
 
@@ -150,7 +150,7 @@ extension ResumableUploadMachine {
 
   private mutating func retried(_ response: UploadResponse, _ now: Double, _ fraction: Double) -> Action {
     let failure = Action.fail(.status(response.status))
-    guard settings.retry.statuses.contains(response.status) else {
+    guard settings.retry.continues(after: response.status) else {
       // Draft 01 does not tell whose response this is: after the last byte it may be the program's.
       return version == .interop3 && state == .appending && isFinal ? deliver() : close(failure)
     }

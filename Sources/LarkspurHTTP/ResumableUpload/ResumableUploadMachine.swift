@@ -72,7 +72,7 @@ package struct ResumableUploadMachine: Sendable {
   /// The URL of the program's request.
   let url: String
   /// Size of the representation in bytes.
-  let length: Int
+  package let length: Int
   /// The URL of the upload resource, or `nil` if none is known or it is not to be used any more.
   var resource: String?
   /// The URL that the next request goes to: the upload resource, or where it has redirected to.

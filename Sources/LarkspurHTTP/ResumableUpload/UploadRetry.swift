@@ -11,11 +11,15 @@ package struct UploadRetry: Hashable, Sendable {
   package var serverDelayMax = Duration.seconds(3600)
   /// The number of failures without new bytes at the server between them that ends the upload, or `nil` for no limit.
   package var failuresMax: Int? = 8
-  /// The statuses after which the upload continues. The drafts allow 5xx, and 4xx whose meaning recommends another try
-  /// (draft 12, sections 4.2.1 to 4.4.1).
-  package var statuses = Set([408, 429] + Array(500...599))
+  /// The time limit of the request that deletes the upload resource after a failure. A server that does not answer it
+  /// must not delay the failure for long.
+  package var cancellationTimeMax = Duration.seconds(10)
 
   package init() {}
+
+  /// Whether the upload continues after this status. The drafts allow 5xx, and 4xx whose meaning recommends another try
+  /// (draft 12, sections 4.2.1 to 4.4.1).
+  package func continues(after status: Int) -> Bool { status == 408 || status == 429 || 500...599 ~= status }
 
   /// Whether the failure of this number, counted from 1, is the last one.
   func isOver(_ failureCount: Int) -> Bool { failuresMax.map { failureCount >= max($0, 1) } ?? false }

@@ -50,8 +50,6 @@ package struct WebSocketFrameParser: Sendable {
   private var lengthBytes = 0
   /// Whether a fragmented message has begun.
   private var isInMessage = false
-  /// The position in its frame of the latest piece of a payload, from which `Masking` counts.
-  package private(set) var payloadOffset = 0
 
   /// - Parameters:
   ///   - role: The side that receives the frames.
@@ -60,9 +58,6 @@ package struct WebSocketFrameParser: Sendable {
     self.role = role
     self.allowsCompression = allowsCompression
   }
-
-  /// Whether all frames and messages are complete, so that an end of the stream cuts nothing short.
-  package var isBetweenMessages: Bool { state == .first && !isInMessage }
 
   /// Reads from index `consumed`, and moves it past the bytes of the event.
   ///
@@ -96,7 +91,6 @@ package struct WebSocketFrameParser: Sendable {
       consumed += 1
       if state == .payload {
         missing = header.length
-        payloadOffset = 0
         return .frame(header)
       }
     }
@@ -107,13 +101,11 @@ package struct WebSocketFrameParser: Sendable {
   private mutating func piece(_ bytes: Span<UInt8>, _ consumed: inout Int) -> Event {
     guard missing > 0 else {
       state = .first
-      payloadOffset = 0
       return .payload(consumed..<consumed, endsFrame: true)
     }
     guard consumed < bytes.count else { return .needMore }
     let start = consumed
     consumed += min(missing, bytes.count - start)
-    payloadOffset = header.length - missing
     missing -= consumed - start
     if missing == 0 { state = .first }
     return .payload(start..<consumed, endsFrame: missing == 0)

@@ -42,6 +42,10 @@ package enum WebSocketFrameWriter {
 
   /// Appends the least significant bytes of a number, the most significant of them first.
   private static func append(_ number: UInt64, bytes count: Int, to output: inout [UInt8]) {
-    for index in (0..<count).reversed() { output.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * index))) }
+    var shift = UInt64(8 * count)
+    while shift > 0 {
+      shift -= 8
+      output.append(UInt8(truncatingIfNeeded: number &>> shift))
+    }
   }
 }

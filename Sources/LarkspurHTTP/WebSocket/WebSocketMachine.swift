@@ -48,8 +48,8 @@ package struct WebSocketMachine: Sendable {
   }
 
   package enum Action: Hashable, Sendable {
-    /// Write a whole frame, behind all frames before.
-    case write(WebSocketOpcode, payload: [UInt8], isCompressed: Bool)
+    /// Write a whole control frame, behind all frames before.
+    case write(WebSocketOpcode, payload: [UInt8])
     /// Begin a message. Its size in bytes is known if it has a single frame and is not compressed.
     case beginMessage(WebSocketMessageKind, isCompressed: Bool, byteCount: Int?)
     /// Append a range of the event's bytes to the message.
@@ -98,7 +98,7 @@ package struct WebSocketMachine: Sendable {
     lastPing = now
   }
 
-  /// Whether messages may be sent.
+  /// Whether messages may be sent. The owner checks this and writes their frames itself.
   @inlinable package var isOpen: Bool { state == .open }
 
   /// Whether the owner passes frames on. If not, it discards received bytes.
@@ -119,17 +119,6 @@ package struct WebSocketMachine: Sendable {
 
   // MARK: - Facts of the caller
 
-  /// Sends a message. An owner that encodes frames itself checks `isOpen` in place of this call.
-  ///
-  /// - Returns: Whether the conversation is open; if not, the call has no effect.
-  package mutating func send(_ message: WebSocketMessage, isCompressed: Bool = false, into actions: inout Actions)
-    -> Bool
-  {
-    guard state == .open else { return false }
-    actions.append(.write(message.kind.opcode, payload: message.bytes, isCompressed: isCompressed))
-    return true
-  }
-
   /// Sends a ping.
   ///
   /// - Returns: The ping's number, which `acknowledgePings` reaches, or `nil` if the conversation is not open.
@@ -139,7 +128,7 @@ package struct WebSocketMachine: Sendable {
     lastPing = now
     if silentSince == nil { silentSince = now }
     let payload = (0..<8).reversed().map { UInt8(truncatingIfNeeded: pingsSent >> UInt64(8 * $0)) }
-    actions.append(.write(.ping, payload: payload, isCompressed: false))
+    actions.append(.write(.ping, payload: payload))
     return pingsSent
   }
 
@@ -207,7 +196,7 @@ package struct WebSocketMachine: Sendable {
     writesAreBlocked = false
     guard readsFrames, let payload = pendingPong else { return }
     pendingPong = nil
-    actions.append(.write(.pong, payload: payload, isCompressed: false))
+    actions.append(.write(.pong, payload: payload))
   }
 
   package mutating func timerFired(now: Deadline, into actions: inout Actions) {
@@ -256,7 +245,7 @@ package struct WebSocketMachine: Sendable {
       if writesAreBlocked {
         pendingPong = control
       } else {
-        actions.append(.write(.pong, payload: control, isCompressed: false))
+        actions.append(.write(.pong, payload: control))
       }
     case .pong: acknowledge(&actions)
     default: closeReceived(now, &actions)
@@ -265,7 +254,11 @@ package struct WebSocketMachine: Sendable {
 
   private mutating func acknowledge(_ actions: inout Actions) {
     guard control.count == 8 else { return }
-    let number = control.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    var (number, index): (UInt64, Int) = (0, 0)
+    while index < control.count {
+      number = number << 8 | UInt64(control[index])
+      index += 1
+    }
     // RFC 6455 5.5.3: a pong may come unasked, and one may answer several pings.
     guard number > pingsAcknowledged, number <= pingsSent else { return }
     pingsAcknowledged = number
@@ -289,7 +282,7 @@ package struct WebSocketMachine: Sendable {
   /// Writes the only Close of this side.
   private mutating func write(_ close: WebSocketClose, _ now: Deadline, _ actions: inout Actions) {
     closeDeadline = now.advanced(by: settings.closeTimeout)
-    actions.append(.write(.close, payload: close.payload, isCompressed: false))
+    actions.append(.write(.close, payload: close.payload))
   }
 
   /// Ends the connection.

@@ -5,8 +5,6 @@ package enum WebSocketMessageKind: Hashable, Sendable {
   /// UTF-8.
   case text
   case binary
-
-  package var opcode: WebSocketOpcode { self == .text ? .text : .binary }
 }
 
 /// A complete message. The bytes of a text are valid UTF-8.
@@ -41,9 +39,6 @@ package struct WebSocketMessageAssembler: Sendable {
   package init(messageBytesMax: Int) {
     self.messageBytesMax = messageBytesMax
   }
-
-  /// Number of bytes of the message so far.
-  package var byteCount: Int { bytes.count }
 
   /// Begins a message, as `WebSocketMachine.Action.beginMessage` says.
   ///

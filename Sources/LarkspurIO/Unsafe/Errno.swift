@@ -59,6 +59,8 @@ public struct Errno: Error, Hashable, Sendable {
   /// The device failed, or a call did nothing and gave no reason.
   public static let inputOutput = Errno(rawValue: EIO)
   public static let fileTooLarge = Errno(rawValue: EFBIG)
+  /// The kernel has no such system call.
+  public static let notImplemented = Errno(rawValue: ENOSYS)
   public static let noSpace = Errno(rawValue: ENOSPC)
   /// A path, or a part of it, is longer than the kernel accepts.
   public static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
@@ -84,7 +86,7 @@ public struct Errno: Error, Hashable, Sendable {
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
     .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG", .noSuchDevice: "ENODEV",
-    .tooManyLinks: "ELOOP", .inputOutput: "EIO", .fileTooLarge: "EFBIG",
+    .tooManyLinks: "ELOOP", .inputOutput: "EIO", .fileTooLarge: "EFBIG", .notImplemented: "ENOSYS",
   ]
 }
 

@@ -14,12 +14,17 @@ public final class OpenDirectory: Sendable {
     case other
   }
 
-  /// Distinguishes an entry from all others that exist at the same time. Renaming does not change the identity.
+  /// Distinguishes an entry from all others that exist at the same time, and, because numbers are used again, from later
+  /// ones of another kind or time of creation. Renaming does not change the identity.
   public struct Identity: Hashable, Sendable {
     /// The number of the file system (`st_dev`).
     let device: UInt64
     /// The number of the entry in the file system (`st_ino`).
     let number: UInt64
+    /// The type of the entry (`S_IFMT` of `st_mode`).
+    let type: UInt32
+    /// The time of creation in nanoseconds since 1970, or 0 if the file system does not store one.
+    let born: Int64
   }
 
   private let descriptor: OpenFile
@@ -98,10 +103,10 @@ public final class OpenDirectory: Sendable {
   ///
   /// - Throws: `noSuchFile` if there is no such entry.
   public func identity(_ name: String) throws(Errno) -> Identity {
-    var (device, number): (UInt64, UInt64) = (0, 0)
-    // Safe: the call reads a NUL-terminated copy of the name, and writes one value to each variable.
-    guard unsafe larkspur_identity_in_folder(descriptor.number, name, &device, &number) == 0 else { throw .current }
-    return Identity(device: device, number: number)
+    var found = larkspur_identity()
+    // Safe: the call reads a NUL-terminated copy of the name, and writes one structure.
+    guard unsafe larkspur_identity_in_folder(descriptor.number, name, &found) == 0 else { throw .current }
+    return Identity(device: found.device, number: found.number, type: found.type, born: found.born)
   }
 
   /// Moves an entry to another directory on the same file system.
@@ -114,6 +119,19 @@ public final class OpenDirectory: Sendable {
     let result =
       isReplacing ? unsafe renameat(from, name, to, newName) : unsafe larkspur_move_new(from, name, to, newName)
     guard result == 0 else { throw .current }
+  }
+
+  /// Exchanges an entry with one of another directory on the same file system, in one step: both names are in use all
+  /// the time.
+  ///
+  /// - Returns: `false` if the file system or the kernel cannot exchange entries (NFS, for example).
+  /// - Throws: `noSuchFile` if one of the entries does not exist.
+  public func exchange(_ name: String, with otherName: String, in other: OpenDirectory) throws(Errno) -> Bool {
+    // Safe: the call reads NUL-terminated copies of the names.
+    if unsafe larkspur_exchange(descriptor.number, name, other.descriptor.number, otherName) == 0 { return true }
+    let error = Errno.current
+    if error == .invalidArgument || error == .notImplemented { return false }
+    throw error
   }
 
   /// Removes an entry that is not a directory.

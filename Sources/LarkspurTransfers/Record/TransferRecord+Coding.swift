@@ -53,6 +53,7 @@ extension TransferRecord {
       writer.present(point.total) { $1.signed(Int64($0)) }
       writer.optional(point.coding)
     }
+    writer.present(uploadPoint) { $1.data($0) }
     for count in counts.all { writer.signed(count) }
     writer.present(response) { response, writer in
       writer.text(response.url)
@@ -93,6 +94,7 @@ extension TransferRecord {
       resumePoint = ResumePoint(
         validator: validator, offset: offset, total: total, coding: try input.optionalText())
     }
+    if try input.flag() { uploadPoint = try input.data() }
     counts = try Counts(from: &input)
     if try input.flag() {
       response = TransferResponse(

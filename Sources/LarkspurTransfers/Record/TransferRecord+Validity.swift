@@ -33,6 +33,7 @@ extension TransferRecord {
       }
       if point.offset > 0, !hasContentFile { return "the resume point without a file" }
     }
+    if uploadPoint != nil, kind != .upload { return "the point of the upload" }
     if counts.all.contains(where: { $0 < -1 }) { return "the counts" }
     if let response, !response.isValid { return "the response" }
     if failure == nil, underlyingFailure != nil { return "the underlying error" }

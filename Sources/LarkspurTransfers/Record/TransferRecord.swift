@@ -93,6 +93,9 @@ public struct TransferRecord: Hashable, Sendable {
   /// The point from which the download continues, with the validator of the version that the bytes belong to. `nil` if
   /// the download has to start over.
   public var resumePoint: ResumePoint?
+  /// The data with which an upload continues at a server that supports it, as `UploadResumeData` encodes it. `nil` if the
+  /// upload has to start over.
+  public var uploadPoint: [UInt8]?
   public var counts = Counts()
   public var response: TransferResponse?
   public var failure: Failure?

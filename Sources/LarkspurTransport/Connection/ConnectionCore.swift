@@ -157,6 +157,7 @@ struct ConnectionCore: ~Copyable {
       case .event(.interim):
         keepHead()
         note(.interimReceived(status: head.status, bytes: headBytes, fields: head.fields))
+        parser.requestContentSent(bytes: record.requestBodyBytes)
         if head.status == 100 { endExpectation() }
       case .event(.head):
         keepHead()

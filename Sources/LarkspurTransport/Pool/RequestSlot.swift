@@ -107,7 +107,8 @@ public final class RequestSlot: @unchecked Sendable {
     suspendedTask.take()?.resume()
   }
 
-  func cancelRunning() { connection?.cancel(number) }
+  /// Cancels the request that is in flight, and no later one. Call it on the loop.
+  public func cancelRunning() { connection?.cancel(number) }
 }
 
 /// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.

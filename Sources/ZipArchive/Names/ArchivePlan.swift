@@ -14,42 +14,59 @@ package struct ArchivePlan: Sendable {
   /// The sizes of all entries, as the archive says.
   package private(set) var totalSize: UInt64 = 0
 
+  private let archiveSize: UInt64
+  private var names: NameTable
+  /// The number of bytes of the archive that the entries take.
+  private var occupied: UInt64 = 0
+
+  /// Creates a plan without entries.
+  ///
+  /// - Parameter archiveSize: The size of the archive in bytes.
+  package init(archiveSize: UInt64, _ limits: SSZipArchiveLimits) {
+    self.archiveSize = archiveSize
+    names = NameTable(limits)
+  }
+
+  /// Creates a plan of all entries of an archive.
+  ///
   /// - Parameter archiveSize: The size of the archive in bytes.
   package init(_ records: [EntryRecord], archiveSize: UInt64, _ limits: SSZipArchiveLimits) throws(ArchiveRefusal) {
-    var names = NameTable(limits)
-    var occupied: UInt64 = 0
-    for (index, record) in records.enumerated() {
-      let name = try EntryName.text(record.name, isUTF8: record.isUTF8, host: record.host)
-      let path = try EntryPath(name)
-      let kind = try record.kind(of: path, named: name)
-      try names.add(path.components, isDirectory: kind == .directory, named: name)
-      let isWanted = path.components.first != "__MACOSX"
-      entries.append(Entry(index: index, name: name, path: path.components, kind: kind, isWanted: isWanted))
-      totalSize = totalSize.addingSaturated(record.size)
-      // Each entry has two headers: 30 bytes before its contents, and 46 in the central directory.
-      occupied = occupied.addingSaturated(record.compressedSize).addingSaturated(76)
-      if occupied > archiveSize { throw ArchiveRefusal(.overlappingEntries, name) }
-    }
+    self.init(archiveSize: archiveSize, limits)
+    for record in records { try add(record) }
+  }
+
+  /// Adds the next entry of the archive.
+  package mutating func add(_ record: EntryRecord) throws(ArchiveRefusal) {
+    let name = try EntryName.text(record.name, isUTF8: record.isUTF8, host: record.host)
+    let path = try EntryPath(name)
+    let kind = try record.kind(of: path, named: name)
+    try names.add(path.components, isDirectory: kind == .directory, named: name)
+    let isWanted = path.components.first != "__MACOSX"
+    entries.append(Entry(index: entries.count, name: name, path: path.components, kind: kind, isWanted: isWanted))
+    totalSize = totalSize.addingSaturated(record.size)
+    // Each entry has two headers: 30 bytes before its contents, and 46 in the central directory.
+    occupied = occupied.addingSaturated(record.compressedSize).addingSaturated(76)
+    if occupied > archiveSize { throw ArchiveRefusal(.overlappingEntries, name) }
   }
 }
 
 /// The names that are in use, with the directories above them, as a tree: each name is stored once, and time and memory
 /// are in proportion to the bytes of the names.
-private struct NameTable {
-  private enum Name: Hashable {
+private struct NameTable: Sendable {
+  private enum Name: Hashable, Sendable {
     /// Equal for names that are equal without regard to case and to Unicode normalization, because strings that are
     /// canonically equivalent are equal.
     case folded(String)
     case exact([UInt8])
   }
 
-  private struct Key: Hashable {
+  private struct Key: Hashable, Sendable {
     /// The number of the directory. 0 is the destination.
     var parent: Int
     var name: Name
   }
 
-  private struct Use {
+  private struct Use: Sendable {
     /// Different for each use, from 1.
     var number: Int
     var name: String

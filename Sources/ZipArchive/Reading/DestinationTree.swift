@@ -5,12 +5,15 @@ import LarkspurIO
 ///
 /// Every step goes from one open directory to the next by a single name, and follows no symbolic link. A file is written
 /// in a private directory of the destination, `.ziparchive-…`, and moved to its place when it is complete. A file that is
-/// replaced waits in that directory until the end. A process that is killed leaves the directory behind. Other programs
-/// and other extractions may write in the destination meanwhile: what they make is not undone.
+/// replaced is exchanged with the new one in one step, and waits in that directory until the end. A process that is killed
+/// leaves the directory behind. Other programs and other extractions may write in the destination meanwhile: what they
+/// make is not undone.
 final class DestinationTree {
   private enum Change {
     case madeDirectory([String])
     case madeEntry([String], OpenDirectory.Identity)
+    /// An entry was exchanged with a new one of this identity, and is in the staging directory.
+    case exchanged([String], OpenDirectory.Identity, backup: String)
     /// An entry was moved to the staging directory, to be replaced.
     case movedAway([String], backup: String)
   }
@@ -28,11 +31,17 @@ final class DestinationTree {
   /// The names in the staging directory.
   private var staged: Set<String> = []
   private var changes: [Change] = []
+  /// Whether the file system can exchange two entries in one step, as far as is known.
+  private var canExchange: Bool
   /// The open directories on the way to the latest entry.
   private var chain: [(name: String, directory: OpenDirectory)] = []
 
   /// Creates the directory if it does not exist, and those above it.
-  init(_ destination: String) throws {
+  ///
+  /// - Parameter canExchange: Whether to exchange entries where the file system can. If `false`, an entry that is replaced
+  ///   is moved away first.
+  init(_ destination: String, canExchange: Bool = true) throws {
+    self.canExchange = canExchange
     let url = URL(fileURLWithPath: destination, isDirectory: true).standardizedFileURL
     var missing: [URL] = []
     var ancestor = url
@@ -136,10 +145,9 @@ final class DestinationTree {
           return false
         }
         if try parent.kind(name) == .directory { throw Errno.isDirectory }
-        let backup = makeName()
         do throws(Errno) {
-          try parent.move(name, to: directory, as: backup, isReplacing: false)
-          changes.append(.movedAway(path, backup: backup))
+          if canExchange, try exchange(source, identity, at: path, in: parent, directory) { return true }
+          if !canExchange { try moveAway(name, at: path, in: parent, directory) }
         } catch {
           // Another extraction has moved the entry away.
           guard error == .noSuchFile else { throw error }
@@ -149,6 +157,34 @@ final class DestinationTree {
     } catch {
       throw failure(path, error)
     }
+  }
+
+  /// Exchanges an entry with a staged one.
+  ///
+  /// - Returns: `false` if the file system cannot do that, which clears `canExchange`.
+  private func exchange(
+    _ source: String, _ identity: OpenDirectory.Identity, at path: [String], in parent: OpenDirectory,
+    _ staging: OpenDirectory
+  ) throws(Errno) -> Bool {
+    let name = path.last ?? ""
+    guard try staging.exchange(source, with: name, in: parent) else {
+      canExchange = false
+      return false
+    }
+    // Recorded before the next call can fail: after an error, the exchange is undone.
+    changes.append(.exchanged(path, identity, backup: source))
+    // Another program may have put a directory there since the look.
+    if try staging.kind(source) == .directory { throw .isDirectory }
+    return true
+  }
+
+  /// Moves an entry to the staging directory.
+  private func moveAway(
+    _ name: String, at path: [String], in parent: OpenDirectory, _ staging: OpenDirectory
+  ) throws(Errno) {
+    let backup = makeName()
+    try parent.move(name, to: staging, as: backup, isReplacing: false)
+    changes.append(.movedAway(path, backup: backup))
   }
 
   // MARK: - The end
@@ -182,6 +218,10 @@ final class DestinationTree {
           (try? parent.identity(name)) == identity
         else { continue }
         try? parent.removeFile(name)
+      case .exchanged(let path, let identity, let backup):
+        if (try? putBack(backup, inPlaceOf: identity, at: path)) != nil { continue }
+        staged.remove(backup)
+        kept.append((backup, path))
       case .movedAway(let path, let backup):
         if (try? putBack(backup, at: path)) != nil { continue }
         staged.remove(backup)
@@ -206,6 +246,23 @@ final class DestinationTree {
   private func putBack(_ backup: String, at path: [String]) throws(Errno) {
     guard let name = path.last, let staging, let parent = try open(path.dropLast(), isMaking: false) else {
       throw .noSuchFile
+    }
+    try staging.directory.move(backup, to: parent, as: name, isReplacing: false)
+  }
+
+  /// Puts an entry back, in one step if the new one is still in its place.
+  private func putBack(
+    _ backup: String, inPlaceOf identity: OpenDirectory.Identity, at path: [String]
+  ) throws(Errno) {
+    guard let name = path.last, let staging, let parent = try open(path.dropLast(), isMaking: false) else {
+      throw .noSuchFile
+    }
+    if (try? parent.identity(name)) == identity, try staging.directory.exchange(backup, with: name, in: parent) {
+      // What was in the place is the new entry, which is removed with the staging directory.
+      if try staging.directory.identity(backup) == identity { return }
+      // Another extraction has put its own entry there since the look.
+      _ = try staging.directory.exchange(backup, with: name, in: parent)
+      throw .fileExists
     }
     try staging.directory.move(backup, to: parent, as: name, isReplacing: false)
   }

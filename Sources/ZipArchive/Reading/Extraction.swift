@@ -84,12 +84,19 @@ final class Extraction {
     init(_ reader: ZipReader, size: UInt64, _ meter: inout ExtractionMeter, _ options: Options) throws {
       self.reader = reader
       try meter.addEntries(reader.entryCount)
+      var records: [EntryRecord] = []
+      var plan = ArchivePlan(archiveSize: size, options.limits)
       do {
-        records = try (0..<reader.entryCount).map { try reader.record($0) }
+        for index in 0..<reader.entryCount {
+          if Task.isCancelled { throw CocoaError(.userCancelled) }
+          let record = try reader.record(index)
+          try plan.add(record)
+          records.append(record)
+        }
       } catch let failure as ZipFailure {
         throw failure.error("The archive's directory", or: .failedOpenZipFile)
       }
-      plan = try ArchivePlan(records, archiveSize: size, options.limits)
+      (self.records, self.plan) = (records, plan)
       try meter.check(plan.totalSize)
     }
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// AFNetworking's tests of the network activity manager, with a clock that the test sets.
+/// The network activity manager, with a clock that the test sets.
 @Suite(.timeLimit(.minutes(1))) struct ActivityIndicatorManagerTests {
   /// A clock with the blocks that are due later, and the thread of the views.
   final class World: Sendable {
@@ -21,7 +21,9 @@ import Testing
       let manager = AFNetworkActivityIndicatorManager(
         now: { [self] in state.withLock { $0.now } },
         schedule: { [self] time, body in state.withLock { $0.due.append((time, body)) } },
-        scheduler: AFViewScheduler { [self] work in state.withLock { $0.views.append(work) } })
+        scheduler: AFViewScheduler { [self] work in state.withLock { $0.views.append(work) } },
+        // Requests of other tests are notified here, too.
+        counts: { _ in false })
       manager.setNetworkingActivityActionWith { [journal] in journal.note("\($0)") }
       return manager
     }

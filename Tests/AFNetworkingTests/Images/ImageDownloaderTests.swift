@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// AFNetworking's tests of the image downloader, on a server of our own, and the downloader's additions.
+/// What AFNetworking's own tests of the image downloader leave open, and the downloader's additions.
 @Suite(.timeLimit(.minutes(1))) struct ImageDownloaderTests {
   let fixture: ImageFixture
   var downloader: AFImageDownloader { fixture.downloader }
@@ -29,38 +29,12 @@ import Testing
     #expect(downloader.maximumActiveDownloads == 1 && downloader.downloadPrioritization == .LIFO)
   }
 
-  /// A downloader that is released while it downloads completes its downloads.
-  @Test func releasedWithActiveDownloads() async throws {
-    let request = try fixture.request("/image/a")
-    let result = await AFImageDownloader(sessionConfiguration: .ephemeral).download(request)
-    #expect((result.image as? AFImage)?.pixelWidth == 20)
-  }
-
   // MARK: - Downloads
 
-  @Test func anImage() async throws {
-    let result = await downloader.download(try fixture.request("/image/a")) { #expect($0 != nil) }
-    #expect(result.name == "a" && result.response?.statusCode == 200 && result.image?.decodedByteCount == 800)
-    #expect(downloader.downloadCount == 0)
-  }
-
-  @Test func severalImagesAtATime() async throws {
-    let requests = (try fixture.request("/image/a"), try fixture.request("/image/b"))
-    async let first = downloader.download(requests.0)
-    async let second = downloader.download(requests.1)
-    let names = await [first.name, second.name]
-    #expect(names == ["a", "b"])
-  }
-
   /// Equal requests have one answer. A request with other fields is another one.
-  @Test func equalRequestsAtATime() async throws {
+  @Test func requestsWithOtherFields() async throws {
     let signal = TestServer.Signal()
-    fixture.server.route(
-      "GET", "/slow",
-      script: [
-        .wait(signal), .respond(.init(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))),
-        .close,
-      ])
+    fixture.serve("/slow", after: signal)
     let request = try fixture.request("/slow")
     var other = request
     other.setValue("image/*", forHTTPHeaderField: "Accept")
@@ -120,31 +94,6 @@ import Testing
 
   // MARK: - The cache
 
-  @Test func cachedImages() async throws {
-    let request = try fixture.request("/image/a")
-    let first = await downloader.download(request) { #expect($0 != nil) }
-    let second = await downloader.download(request) { #expect($0 == nil) }
-    #expect(second.image === first.image && second.response == nil && first.response != nil)
-    #expect(fixture.cache.memoryUsage == 800)
-    var reload = request
-    reload.cachePolicy = .reloadIgnoringLocalCacheData
-    let third = await downloader.download(reload) { #expect($0 != nil) }
-    #expect(third.image !== first.image && third.response != nil)
-    #expect(fixture.requestCounts == ["a": 2])
-  }
-
-  @Test func aCacheThatRefuses() async throws {
-    final class Refusing: AFAutoPurgingImageCache, @unchecked Sendable {
-      override func shouldCache(
-        _ image: any AFDecodedImage, for request: URLRequest, withAdditionalIdentifier identifier: String?
-      ) -> Bool { false }
-    }
-    let cache = Refusing()
-    downloader.imageCache = cache
-    for _ in 0..<2 { _ = await downloader.download(try fixture.request("/image/a")) }
-    #expect(cache.memoryUsage == 0 && fixture.requestCounts == ["a": 2])
-  }
-
   /// The session's `URLCache` keeps the server's answers on disk: another downloader, without the image in memory, sends
   /// no request.
   @Test func onDisk() async throws {
@@ -166,24 +115,8 @@ import Testing
 
   // MARK: - Cancellation
 
-  @Test func cancelling() async throws {
-    let result = await downloader.download(try fixture.request("/hang")) { receipt in
-      if let receipt { downloader.cancelTask(for: receipt) }
-    }
-    #expect(result.error?.domain == NSURLErrorDomain && result.error?.code == NSURLErrorCancelled)
-    #expect(downloader.downloadCount == 0)
-  }
-
   /// Each of several equal requests is cancelled by its own receipt; the last one cancels the task.
-  @Test func cancellingOneOfSeveral() async throws {
-    let request = try fixture.request("/image/a")
-    async let first = downloader.download(request)
-    let second = await downloader.download(request) { receipt in
-      if let receipt { downloader.cancelTask(for: receipt) }
-    }
-    #expect(second.image != nil || second.error?.code == NSURLErrorCancelled)
-    let name = await first.name
-    #expect(name == "a")
+  @Test func cancellingEachOfSeveral() async throws {
     let hanging = try fixture.request("/hang")
     let receipts = Mutex<[AFImageDownloadReceipt]>([])
     let journal = Journal()
@@ -206,11 +139,6 @@ import Testing
   }
 
   // MARK: - Queues
-
-  @Test func blocksAreOnTheMainQueue() async throws {
-    #expect(await downloader.download(try fixture.request("/image/a")).isOnMain)
-    #expect(await downloader.download(try fixture.request("/missing/404")).isOnMain)
-  }
 
   @Test func anotherScheduler() async throws {
     let journal = Journal()
@@ -263,12 +191,19 @@ import Testing
 
   // MARK: - Progress and parts
 
+  private static let image = Array(PNG.head(20, 10, padding: 971))
+  private static let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\n".utf8)
+
+  /// Serves an image whose rest comes after a signal.
+  private func serveParts(_ signal: TestServer.Signal) {
+    fixture.server.route(
+      "GET", "/parts",
+      script: [.send(Self.head + Self.image[..<100]), .wait(signal), .send(Array(Self.image[100...])), .close])
+  }
+
   @Test func progressAndParts() async throws {
     let signal = TestServer.Signal()
-    let whole = Array(PNG.head(20, 10, padding: 971))
-    let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\n".utf8)
-    fixture.server.route(
-      "GET", "/parts", script: [.send(head + whole[..<100]), .wait(signal), .send(Array(whole[100...])), .close])
+    serveParts(signal)
     let journal = Journal()
     let fractions = Mutex<[Int64]>([])
     var options = AFImageDownloadOptions()
@@ -282,6 +217,60 @@ import Testing
     #expect(journal.lines.first?.hasPrefix("first ") == true && !journal.lines.contains("parts"))
     let counts = fractions.withLock { $0 }
     #expect(counts == counts.sorted() && counts.last == 1000)
+  }
+
+  /// All progress comes before the image, also if the thread of the views is late.
+  @Test func progressOnALateThread() async throws {
+    let loop = ImageStormTests.MainLoop()
+    let fixture = try ImageFixture(scheduler: loop.scheduler)
+    let journal = Journal()
+    var options = AFImageDownloadOptions()
+    options.progress = { journal.note("\($0.completedUnitCount)") }
+    let request = try fixture.request("/image/a")
+    fixture.downloader.downloadImage(for: request, options: options, success: { _, _, _ in journal.note("image") })
+    while fixture.downloader.downloadCount > 0 { await Task.yield() }
+    while !journal.lines.contains("image") {
+      loop.run()
+      await Task.yield()
+    }
+    #expect(journal.lines.suffix(2) == ["\(PNG.head(20, 10).count)", "image"])
+  }
+
+  /// A request that is cancelled gets no progress, not even what has been scheduled.
+  @Test func progressAfterACancellation() async throws {
+    let loop = ImageStormTests.MainLoop()
+    let fixture = try ImageFixture(scheduler: loop.scheduler)
+    let journal = Journal()
+    var options = AFImageDownloadOptions()
+    options.progress = { _ in journal.note("progress") }
+    fixture.server.route("GET", "/parts", script: [.send(Self.head + Self.image[..<100]), .hang])
+    let receipt = fixture.downloader.downloadImage(for: try fixture.request("/parts"), options: options) { _, _, _ in
+      journal.note("image")
+    } failure: { _, _, _ in
+      journal.note("failure")
+    }
+    while loop.count == 0 { await Task.yield() }
+    if let receipt { fixture.downloader.cancelTask(for: receipt) }
+    loop.run()
+    #expect(journal.lines == ["failure"])
+  }
+
+  /// A request that joins a download gets its progress, also if the downloader has another manager by then.
+  @Test func progressOfAJoinedDownload() async throws {
+    let signal = TestServer.Signal()
+    serveParts(signal)
+    let request = try fixture.request("/parts")
+    async let first = downloader.download(request)
+    _ = try await fixture.server.waitForRequests(1)
+    downloader.sessionManager = AFHTTPSessionManager(sessionConfiguration: .ephemeral)
+    let counts = Mutex<[Int64]>([])
+    var options = AFImageDownloadOptions()
+    options.progress = { progress in counts.withLock { $0.append(progress.completedUnitCount) } }
+    let second = await downloader.download(request, options: options) { _ in signal.fire() }
+    let name = await first.name
+    #expect(name == "parts" && second.name == "parts" && fixture.server.requestsReceived == 1)
+    #expect(counts.withLock { $0 }.last == 1000)
+    downloader.sessionManager.invalidateSessionCancelingTasks(true, resetSession: false)
   }
 
   /// A body with an error's status, and a giant, are not given to the incremental decoder.

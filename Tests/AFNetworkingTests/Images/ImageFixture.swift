@@ -90,6 +90,12 @@ final class ImageFixture: Sendable {
 
   deinit { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
 
+  /// Serves an image of one pixel that comes after a signal.
+  func serve(_ path: String, after signal: TestServer.Signal) {
+    let image = TestServer.Response(fields: ["Content-Type": "image/png"], body: .bytes(Array(PNG.head(1, 1))))
+    server.route("GET", path, script: [.wait(signal), .respond(image), .close])
+  }
+
   /// The number of requests for each name.
   var requestCounts: [String: Int] { counts.withLock { $0 } }
 

@@ -20,6 +20,9 @@ import Testing
     private let work = Mutex<[@Sendable () -> Void]>([])
     var scheduler: AFViewScheduler { AFViewScheduler { [self] body in work.withLock { $0.append(body) } } }
 
+    /// Number of scheduled blocks.
+    var count: Int { work.withLock { $0.count } }
+
     func run() { for body in work.withLock({ exchange(&$0, with: []) }) { body() } }
   }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// AFNetworking's tests of `UIImageView` and `UIButton`, for any toolkit's view. Everything that touches a view runs on
+/// What AFNetworking's own tests of `UIImageView` and `UIButton` leave open, for any toolkit's view. Everything that touches a view runs on
 /// the main actor.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ImageTargetTests {
   /// A view that is bound to the main actor.
@@ -29,35 +29,6 @@ import Testing
 
   private func url(_ path: String) throws -> URL { try #require(try fixture.request(path).url) }
 
-  @Test func anImageFromAURL() async throws {
-    #expect(view.image == nil)
-    view.setImageWith(try url("/image/a"))
-    #expect(view.imageSlot.isLoading)
-    await view.journal.wait(for: "a")
-    #expect(view.image?.name == "a" && !view.imageSlot.isLoading)
-    #expect(fixture.server.requests.first?.fields["accept"] == "image/*")
-  }
-
-  @Test func theSameRequestTwice() async throws {
-    view.setImage(with: try url("/image/a"))
-    view.setImage(with: try url("/image/a"))
-    await view.journal.wait(for: "a")
-    #expect(lines == ["a"] && fixture.requestCounts == ["a": 1])
-  }
-
-  @Test func thePlaceholder() async throws {
-    let journal = Journal()
-    view.setImageWith(
-      try fixture.request("/missing/404"), placeholderImage: Picture("placeholder"), success: nil
-    ) { _, response, _ in journal.note("\(response?.statusCode ?? 0)") }
-    #expect(lines == ["placeholder"])
-    await journal.wait(for: "404")
-    #expect(view.image?.name == "placeholder")
-    view.setImage(with: try url("/image/a"), placeholderImage: Picture("second"))
-    await view.journal.wait(for: "a")
-    #expect(lines == ["placeholder", "second", "a"])
-  }
-
   /// An image from the cache is set at once, without a response and without the placeholder.
   @Test func fromTheCache() async throws {
     let downloaded = await fixture.downloader.download(try fixture.request("/image/a"))
@@ -69,13 +40,6 @@ import Testing
       responses.append(response)
     }
     #expect(responses == [nil] && lines == ["a"])
-  }
-
-  @Test func behindARedirection() async throws {
-    let server = fixture.server
-    server.route("GET", "/moved") { _ in .redirect(to: "/image/a") }
-    view.setImageWith(try url("/moved"))
-    await view.journal.wait(for: "a")
   }
 
   /// The latest request wins, whatever the order of the answers. The blocks of the replaced request are not called.
@@ -173,19 +137,6 @@ import Testing
         "normal a", "pressed placeholder", "pressed b", "normal background c", "pressed background a",
       ])
     #expect(fixture.requestCounts == ["a": 1, "b": 1, "c": 1])
-  }
-
-  /// A request that is cancelled and made again at once is loaded.
-  @Test func cancelledAndLoadedAgain() async throws {
-    let button = Button(fixture)
-    button.setImageFor(.normal, with: try url("/image/a"))
-    button.cancelImageDownloadTask(for: .normal)
-    button.setImageFor(.normal, with: try url("/image/a"))
-    button.setBackgroundImageFor(.normal, with: try url("/image/b"))
-    button.cancelBackgroundImageDownloadTask(for: .normal)
-    button.setBackgroundImageFor(.normal, with: try url("/image/b"))
-    await button.journal.wait { $0.count == 2 }
-    #expect(Set(button.journal.lines) == ["normal a", "normal background b"])
   }
 
   @Test func buttonsThatAreCancelled() async throws {

@@ -131,6 +131,37 @@ import Testing
     #expect(refused.error == .tooManyInterimResponses(limit: max))
   }
 
+  /// The content of a request earns interim responses.
+  @Test(arguments: [(0, 0), (9, 0), (10, 1), (35, 3), (-1, 0)])
+  func interimResponsesOfAnUpload(bytes: Int, earned: Int) {
+    var limits = limits(\.interimResponsesMax, 2)
+    limits.bytesPerInterimResponse = 10
+    for count in [2 + earned, 3 + earned] {
+      var parser = ResponseParser(limits: limits)
+      let hasBegun = parser.begin(RequestContext())
+      #expect(hasBegun)
+      let response = Array((repeated("HTTP/1.1 104\r\n\r\n", count) + "HTTP/1.1 204\r\n\r\n").utf8)
+      var (consumed, interims) = (0, 0)
+      let end: Result<Void, ResponseError> = Result { () throws(ResponseError) in
+        while true {
+          switch try parser.next(in: response.span, consumed: &consumed) {
+          case .interim:
+            interims += 1
+            parser.requestContentSent(bytes: bytes)
+          case .head: return
+          default: return
+          }
+        }
+      }
+      #expect(interims == 2 + earned)
+      if count == 2 + earned {
+        #expect(throws: Never.self) { try end.get() }
+      } else {
+        #expect(throws: ResponseError.tooManyInterimResponses(limit: 2)) { try end.get() }
+      }
+    }
+  }
+
   // MARK: - Chunked bodies
 
   private static let chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

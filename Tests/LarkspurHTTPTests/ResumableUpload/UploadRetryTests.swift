@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func statuses() {
-    #expect([500, 502, 503, 504, 599, 408, 429].allSatisfy(retry.statuses.contains))
-    #expect(![400, 401, 403, 404, 409, 410, 413, 600].contains(where: retry.statuses.contains))
+    #expect([500, 502, 503, 504, 599, 408, 429].allSatisfy(retry.continues))
+    #expect(![400, 401, 403, 404, 409, 410, 413, 600].contains(where: retry.continues))
   }
 }

@@ -120,16 +120,27 @@ import Testing
     #expect(reading.error == nil)
   }
 
-  @Test func betweenMessages() throws {
+  /// Each event is reported with the last byte that it needs: a frame with the end of its header, and the end of a frame
+  /// with the end of its payload.
+  @Test func earliestEvents() throws {
     var parser = WebSocketFrameParser(allowsCompression: false)
     let bytes: [UInt8] = [0x01, 0, 0x80, 1, 65]
-    var found: [Bool] = [parser.isBetweenMessages]
+    var found: [[WebSocketFrameParser.Event]] = []
     for index in bytes.indices {
       var consumed = 0
-      while try parser.next(in: bytes.span.extracting(index..<index + 1), consumed: &consumed) != .needMore {}
-      found.append(parser.isBetweenMessages)
+      found.append([])
+      while true {
+        let event = try parser.next(in: bytes.span.extracting(index..<index + 1), consumed: &consumed)
+        if event == .needMore { break }
+        found[index].append(event)
+      }
     }
-    #expect(found == [true, false, false, false, false, true])
+    #expect(
+      found == [
+        [],
+        [.frame(WebSocketFrameHeader(.text, isFinal: false, length: 0)), .payload(1..<1, endsFrame: true)],
+        [], [.frame(WebSocketFrameHeader(.continuation, length: 1))], [.payload(0..<1, endsFrame: true)],
+      ])
   }
 
   @Test func compressed() {

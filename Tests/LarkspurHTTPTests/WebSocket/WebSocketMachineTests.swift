@@ -11,7 +11,7 @@ import Testing
   static let goingAway = WebSocketClose(fitting: 1001, reason: Array("bye".utf8))
 
   static func control(_ opcode: WebSocketOpcode, _ payload: [UInt8]) -> Action {
-    .write(opcode, payload: payload, isCompressed: false)
+    .write(opcode, payload: payload)
   }
 
   static func at(_ seconds: Double) -> Deadline { start.advanced(by: .seconds(seconds)) }
@@ -53,7 +53,7 @@ import Testing
   enum Fact: Hashable, CaseIterable {
     case needMore, text, empty, emptyFragment, ping, pong, pongOfNoPing, close, emptyClose, badClose, tooBig
     case badFrame, invalidText, lost
-    case send, sendPing, closeCall, peerClosed, timer, timerTooEarly, blocked, resumed
+    case sendPing, closeCall, peerClosed, timer, timerTooEarly, blocked, resumed
   }
 
   static let text: [UInt8] = [0x81, 2, 0x68, 0x69]
@@ -75,7 +75,6 @@ import Testing
     case .badFrame: machine.failed(.frameInvalid(.reservedBits), now: start, into: &actions)
     case .invalidText: machine.failed(.invalidUTF8, now: start, into: &actions)
     case .lost: machine.failed(.endedWithoutClose, now: start, into: &actions)
-    case .send: _ = machine.send(WebSocketMessage(.text, [0x68]), isCompressed: true, into: &actions)
     case .sendPing: _ = machine.ping(now: start, into: &actions)
     case .closeCall: machine.close(goingAway, now: start, into: &actions)
     case .peerClosed: machine.peerClosed(into: &actions)
@@ -116,7 +115,6 @@ import Testing
     case (.lost, _), (.peerClosed, _): return ([.fail(.endedWithoutClose), .closeConnection], .closed)
     case (.timer, .closeSent): return ([.fail(.closeTimedOut), .closeConnection], .closed)
     case (_, .closeSent), (.timer, _): return ([], state)
-    case (.send, _): return ([.write(.text, payload: [0x68], isCompressed: true)], .open)
     case (.sendPing, _): return ([control(.ping, [0, 0, 0, 0, 0, 0, 0, 1])], .open)
     case (.closeCall, _): return ([control(.close, goingAway.payload)], .closeSent)
     }
@@ -149,9 +147,9 @@ import Testing
           default: false
           }
         }
-        let closes = actions.indices.filter { if case .write(.close, _, _) = actions[$0] { true } else { false } }
+        let closes = actions.indices.filter { if case .write(.close, _) = actions[$0] { true } else { false } }
         let written = actions.indices.filter {
-          if case .write(let code, _, _) = actions[$0] { code != .pong } else { false }
+          if case .write(let code, _) = actions[$0] { code != .pong } else { false }
         }
         let isRight =
           ends.count == 1 && actions.filter { $0 == .closeConnection }.count == 1 && actions.last == .closeConnection

@@ -53,6 +53,26 @@ import Testing
     }
   }
 
+  /// Both entries are in use before and after, also a directory and a link.
+  @Test func exchanges() throws {
+    try withDirectory { directory in
+      try directory.makeDirectory("d")
+      let other = try directory.directory("d")
+      try directory.makeFile("a").write("a")
+      try other.makeFile("b").write("b")
+      let identities = (try directory.identity("a"), try other.identity("b"))
+      #expect(try directory.exchange("a", with: "b", in: other))
+      #expect(try other.identity("b") == identities.0)
+      #expect(try directory.identity("a") == identities.1)
+      try directory.makeLink("l", to: "a")
+      try directory.makeDirectory("e")
+      #expect(try directory.exchange("l", with: "e", in: directory))
+      #expect(try directory.kind("l") == .directory && directory.kind("e") == .symbolicLink)
+      #expect(throws: Errno.noSuchFile) { try directory.exchange("a", with: "none", in: other) }
+      #expect(throws: Errno.noSuchFile) { try directory.exchange("none", with: "b", in: other) }
+    }
+  }
+
   @Test func identities() throws {
     try withDirectory { directory in
       try directory.makeFile("a").write("a")
@@ -64,6 +84,10 @@ import Testing
       #expect(throws: Errno.noSuchFile) { try directory.identity("none") }
       try directory.move("a", to: directory, as: "c", isReplacing: false)
       #expect(try directory.identity("c") == identity)
+      // A number that is used again does not make a directory equal to a file.
+      try directory.removeFile("c")
+      try directory.makeDirectory("c")
+      #expect(try directory.identity("c") != identity)
     }
   }
 

@@ -63,6 +63,32 @@ import Testing
     #expect(fixture.journal() == ["lock"])
   }
 
+  /// An upload whose program is killed continues from the server's last acknowledgement, if the server supports it.
+  @Test(.ownThread) func aKilledUploadGoesOn() async throws {
+    var options = TestServer.ResumableUpload()
+    options.progressBytes = 1 << 20
+    options.faults = [.hang]
+    let uploads = fixture.server.resumableUploads("/files", options)
+    let content = TestServer.content(count: 3 << 20)
+    try Data(content).write(to: fixture.folder.appending(path: "upload"))
+    _ = try fixture.file("ends", "")
+    let tasks = [(kind: "put", path: "/files", name: "upload")]
+    let first = try program(tasks)
+    let folder = fixture.folder
+    await eventually {
+      let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
+      return FileManager.default.contents(atPath: path).map { $0.range(of: Data("LarkspurUpload".utf8)) != nil }
+        ?? false
+    }
+    first.kill()
+    _ = try program(tasks).text()
+    #expect(uploads.all.count == 1 && uploads.all.last?.isComplete == true)
+    #expect(uploads.all.last?.bytes == content)
+    #expect(try ends() == ["upload 0"])
+    #expect(fixture.server.requests.map(\.method).contains("HEAD"))
+    #expect(fixture.journal() == ["lock"])
+  }
+
   /// Programs that are killed at random moments end their tasks all the same: each file is right.
   @Test(.ownThread) func programsKilledAtAnyMoment() async throws {
     var generator = SeededGenerator(for: "programs of background sessions killed")

@@ -1,8 +1,9 @@
 import Foundation
-import Larkspur
 import LarkspurTestServer
 import Synchronization
 import Testing
+
+@testable import Larkspur
 
 /// Tests background sessions whose transfers run in the process.
 @Suite(.timeLimit(.minutes(1))) struct BackgroundSessionTests {
@@ -198,6 +199,38 @@ import Testing
     await recorder.waitForEnd()
     #expect(recorder.error?.code == .cancelled)
     session.invalidateAndCancel()
+  }
+
+  /// Discretionary tasks wait while the machine is busy, and are loaded one at a time.
+  @Test func discretionaryTasksWait() async throws {
+    server.route("GET", "/file") { _ in .text("text") }
+    let configuration = fixture.configuration()
+    configuration.isDiscretionary = true
+    let looks = Mutex<[TransferConditions]>([
+      TransferConditions(loadPerProcessor: 0.6), TransferConditions(isOnBattery: true),
+      TransferConditions(isMetered: true),
+    ])
+    let counts = Mutex(0)
+    configuration.storage.transferConditions = {
+      counts.withLock { $0 += 1 }
+      return looks.withLock { $0.isEmpty ? TransferConditions() : $0.removeFirst() }
+    }
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder, configuration)
+    let tasks = try (0..<3).map { _ in session.downloadTask(with: try fixture.url("/file")) }
+    for task in tasks { task.resume() }
+    await session.flush()
+    #expect(server.requests.isEmpty)
+    // Each resumption looks again.
+    for _ in 0..<3 {
+      tasks[0].suspend()
+      tasks[0].resume()
+    }
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(server.requests.count == 3)
+    #expect(tasks.allSatisfy { $0.error == nil && $0.state == .completed })
+    #expect(counts.withLock { $0 } >= 6)
   }
 
   /// A delegate decides on a task whose time has come, and answers challenges.

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
+import Synchronization
 import Testing
 
 /// An event source ends at any moment: while it prepares, connects, reads or waits.
@@ -110,6 +111,31 @@ import Testing
     }
     #expect(data == ["1"])
     try await script.server.waitForClosedConnections(1)
+    #expect(script.server.failures == [])
+  }
+
+  /// A reader that is cancelled between two events gets none that has arrived before. The next reader resumes in front
+  /// of it.
+  @Test func theReaderIsCancelledBetweenEvents() async throws {
+    let script = try Script(
+      [.expectRequest, .send(Script.head + "id: 1\ndata: 1\n\nid: 2\ndata: 2\n\n"), .expectClose],
+      [.expectRequest, .send(Script.head + "id: 2\ndata: 2\n\n"), .close], Script.end)
+    let source = try script.source()
+    let data = Mutex<[String]>([])
+    let reader = Task {
+      for try await event in source.events {
+        data.withLock { $0.append(event.data) }
+        withUnsafeCurrentTask { $0?.cancel() }
+      }
+    }
+    let result = await reader.result
+    let error = #expect(throws: URLError.self) { try result.get() }
+    #expect(error?.code == .cancelled)
+    #expect(data.withLock { $0 } == ["1"])
+    #expect(source.lastEventID == "1" && source.readyState == .connecting)
+    try await script.server.waitForClosedConnections(1)
+    #expect(try await Script.data(of: source) == ["2"])
+    #expect(script.values("Last-Event-ID") == [nil, "1", "2"])
     #expect(script.server.failures == [])
   }
 

@@ -67,6 +67,23 @@ import Testing
     #expect(first.value == true && second.value == true && third.value == true)
   }
 
+  /// A caller on the loop resumes in the tick that brings its result, without a wake-up.
+  @Test func aCallerOnTheLoop() {
+    open()
+    let (gate, loop, connection) = (gate, world.loop, connection)
+    let running = world.run {
+      try await LiveOperation(through: gate, on: nil, isHandled: false).run()
+      return Int(loop.tickNumber)
+    }
+    let tick = Shared(0)
+    loop.post {
+      tick.value = Int(loop.tickNumber)
+      for operation in connection.begun { operation.finish() }
+    }
+    settle()
+    #expect(running.value == tick.value)
+  }
+
   @Test func theGateClosesWithoutAConnection() {
     let waiting = start()
     gate.close(Refused())

@@ -3,11 +3,11 @@ import Larkspur
 import LarkspurTestServer
 import Testing
 
-/// Tests the kinds of tasks that are declared without an implementation: every call fails, and none waits forever.
+/// Tests calls for which there is no implementation: every call fails, and none waits forever.
 @Suite struct UnsupportedTaskTests {
   private let session = URLSession(configuration: .ephemeral)
 
-  /// An upload produces no resume data, as with a server without support for resumable uploads.
+  /// An upload of data produces no resume data, as with a server without support for resumable uploads.
   @Test func uploadsGiveNoResumeData() async throws {
     let server = try TestServer()
     let (arrived, hold) = (TestServer.Signal(), TestServer.Signal())

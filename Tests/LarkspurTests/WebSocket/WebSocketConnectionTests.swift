@@ -1,3 +1,4 @@
+import CAllocations
 import Foundation
 import LarkspurBytes
 import LarkspurHTTP
@@ -130,6 +131,91 @@ import Testing
     }
     peer.close()
     settle()
+    #expect(world.leftovers == [])
+  }
+
+  /// A Close that the server never answers: the conversation fails when the time is up, and the connection is closed.
+  @Test func aCloseThatIsNeverAnswered() throws {
+    let connection = try open { $0.closeTimeout = .seconds(10) }
+    let waiting = start(.receive)
+    #expect(start(.close(1000, reason: [])).isOver)
+    world.advance(by: .milliseconds(9_999))
+    settle()
+    #expect(connection.end == nil && peer.isOpen && !waiting.isOver)
+    world.advance(by: .milliseconds(1))
+    settle()
+    guard case .failed(.closeTimedOut, nil)? = connection.end else {
+      Issue.record("the end is \(String(describing: connection.end))")
+      return
+    }
+    #expect((waiting.error as? URLError)?.code == .timedOut)
+    #expect(!peer.isOpen)
+    #expect(world.leftovers == [])
+  }
+
+  /// A server that answers the Close and keeps the connection: the conversation has ended, and the connection is closed
+  /// when the time is up.
+  @Test func aConnectionThatTheServerKeeps() throws {
+    let connection = try open { $0.closeTimeout = .seconds(10) }
+    #expect(start(.close(1000, reason: [])).isOver)
+    peer.send([0x88, 2, 3, 0xe8])
+    settle()
+    guard case .closed? = connection.end else {
+      Issue.record("the end is \(String(describing: connection.end))")
+      return
+    }
+    world.advance(by: .milliseconds(9_999))
+    settle()
+    #expect(peer.isOpen)
+    world.advance(by: .milliseconds(1))
+    settle()
+    #expect(!peer.isOpen)
+    #expect(world.leftovers == [])
+  }
+
+  /// An interruption behind the end changes neither the end nor the error of the calls that come too late.
+  @Test func anInterruptionBehindTheEnd() throws {
+    let connection = try open()
+    let waiting = start(.receive)
+    peer.send([0xc1, 0])
+    settle()
+    world.loop.post { connection.interrupt(URLError(.cancelled)) }
+    settle()
+    for call in [waiting, start(.receive), start(.send(.string("a"))), start(.ping)] {
+      let error = call.error as? NSError
+      #expect(error?.domain == NSPOSIXErrorDomain && error?.code == Int(POSIXErrorCode.EPROTO.rawValue))
+    }
+    guard case .failed(.frameInvalid(.compressionUnexpected(.text)), nil)? = connection.end else {
+      Issue.record("the end is \(String(describing: connection.end))")
+      return
+    }
+    #expect(world.leftovers == [])
+  }
+
+  /// Frames on their way through the connection cost no allocation, apart from the growth of their message.
+  @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc"))
+  func framesWithoutAllocations() throws {
+    let connection = try open()
+    peer.send([0x02, 0])
+    settle()
+    let none = [UInt8](repeating: 0, count: 2000)
+    let pongs = (0..<1000).flatMap { _ in [0x8a, 3, 1, 2, 3] as [UInt8] }
+    let bytes = (0..<1000).flatMap { _ in [0x00, 2, 1, 2] as [UInt8] }
+    let counts = world.run {
+      [none, pongs, bytes].map { frames in
+        _ = connection.received(frames.span)
+        let before = larkspur_allocations()
+        _ = connection.received(frames.span)
+        return Int(larkspur_allocations() - before)
+      }
+    }
+    // The message grows from 2,000 to 4,000 bytes.
+    #expect(counts.value?.prefix(2) == [0, 0])
+    #expect(counts.value.map { $0[2] <= 2 } == true)
+    peer.send([0x80, 0])
+    peer.close()
+    settle()
+    #expect(start(.receive).value?.message?.bytes.count == 4000)
     #expect(world.leftovers == [])
   }
 

@@ -55,11 +55,13 @@ enum Fixture {
   }
 
   static func upload(task: Int = 8) -> TransferRecord {
-    TransferRecord(
+    var record = TransferRecord(
       task: task, session: session, kind: .upload,
       request: TransferRequest(url: "https://example.com/u", method: "PUT"),
       uploadFile: TransferRecord.UploadFile(path: "/home/me/file", byteCount: .max, changedSeconds: 1.5),
       createdSeconds: 0)
+    record.uploadPoint = [1, 2, 3]
+    return record
   }
 
   static var all: [TransferRecord] { [plain(), fullDownload(), upload()] }

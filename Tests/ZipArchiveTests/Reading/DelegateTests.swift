@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestKit
 import Testing
 import ZipArchive
@@ -93,6 +94,27 @@ import ZipArchive
     let result = await task.result
     #expect(throws: CocoaError.self) { try result.get() }
     #expect(room.names("") == ["made.zip"])
+  }
+
+  /// A cancellation ends the check of the archive's directory: the destination is not touched, and the delegate is not
+  /// called.
+  @Test func cancellationOfThePlan() async throws {
+    let room = try Room()
+    let path = try archive(room)
+    try room.write("out", "a file in the place of the destination")
+    let journal = Mutex<[String]>([])
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      let recorder = Recorder()
+      defer { journal.withLock { $0 = recorder.events } }
+      try SSZipArchive.unzipFile(
+        atPath: path, toDestination: room.path("out"), overwrite: true, password: nil, delegate: recorder)
+    }
+    let result = await task.result
+    let error = #expect(throws: CocoaError.self) { try result.get() }
+    #expect(error?.code == .userCancelled)
+    #expect(journal.withLock { $0 } == [])
+    #expect(room.names("") == ["made.zip", "out"])
   }
 
   @Test func handlers() throws {

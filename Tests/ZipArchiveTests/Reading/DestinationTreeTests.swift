@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarkspurIO
 import Synchronization
 import TestKit
 import Testing
@@ -101,6 +102,65 @@ import Testing
     tree.finish([])
     #expect(room.text("out/a") == "old" && room.text("out/l") == "old" && room.text("out/b") == "")
     #expect(room.names("out") == ["a", "b", "l", "m"])
+  }
+
+  // MARK: - Replacing
+
+  /// A program that opens a file while an extraction replaces it finds the old one or the new one.
+  @Test func replacingIsAtomic() throws {
+    let room = try Room()
+    try room.write("out/a", "old")
+    let tree = try DestinationTree(room.path("out"))
+    let isOver = Atomic(false)
+    let misses = Atomic(0)
+    let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let path = room.path("out/a")
+    Thread {
+      begun.signal()
+      while !isOver.load(ordering: .acquiring) {
+        if !FileManager.default.fileExists(atPath: path) { misses.add(1, ordering: .relaxed) }
+      }
+      ended.signal()
+    }.start()
+    begun.wait()
+    for _ in 0..<2000 {
+      let (_, name) = try tree.stageFile()
+      #expect(try tree.place(name, at: ["a"], isReplacing: true))
+    }
+    #expect(tree.rollBack(after: ArchiveRefusal(.tooLarge)) is ArchiveRefusal)
+    isOver.store(true, ordering: .releasing)
+    ended.wait()
+    #expect(misses.load(ordering: .acquiring) == 0)
+    #expect(room.text("out/a") == "old" && room.names("out") == ["a"])
+  }
+
+  /// Files, links and a file that is replaced twice, on file systems with and without an exchange in one step.
+  @Test(arguments: [true, false]) func replacing(canExchange: Bool) throws {
+    let room = try Room()
+    try room.write("out/a", "old")
+    try room.link("out/l", to: "nowhere")
+    try FileManager.default.createDirectory(atPath: room.path("out/d"), withIntermediateDirectories: true)
+    for isUndone in [true, false] {
+      let tree = try DestinationTree(room.path("out"), canExchange: canExchange)
+      for text in ["first", "second"] {
+        let (file, name) = try tree.stageFile()
+        try file.write(Array(text.utf8).span)
+        #expect(try tree.place(name, at: ["a"], isReplacing: true))
+        #expect(room.text("out/a") == text)
+      }
+      #expect(try tree.placeLink(to: "a", at: ["l"], isReplacing: true))
+      #expect(room.text("out/l") == "second")
+      #expect(throws: NSError.self) { try tree.placeLink(to: "a", at: ["d"], isReplacing: true) }
+      if isUndone {
+        #expect(tree.rollBack(after: ArchiveRefusal(.tooLarge)) is ArchiveRefusal)
+        #expect(room.text("out/a") == "old")
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: room.path("out/l")) == "nowhere")
+      } else {
+        tree.finish([])
+        #expect(room.text("out/a") == "second" && room.text("out/l") == "second")
+      }
+      #expect(room.names("out") == ["a", "d", "l"])
+    }
   }
 
   /// Extractions of one archive into one destination do not disturb one another.

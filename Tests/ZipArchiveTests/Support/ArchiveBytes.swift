@@ -19,6 +19,8 @@ struct ArchiveBytes {
     var checksum: UInt32?
     /// The extra field in the central directory.
     var extra: [UInt8] = []
+    /// The name in the local header, if another one.
+    var localName: [UInt8]?
     /// The position of the local header, if the entry has none of its own.
     var offset: UInt32?
 
@@ -60,7 +62,9 @@ struct ArchiveBytes {
 
   /// The local header and the contents.
   static func local(_ entry: Entry) -> [UInt8] {
-    [0x50, 0x4B, 3, 4] + common(entry) + bytes(UInt16(0)) + entry.name + entry.data
+    var header = entry
+    header.name = entry.localName ?? entry.name
+    return [0x50, 0x4B, 3, 4] + common(header) + bytes(UInt16(0)) + header.name + entry.data
   }
 
   /// The fields that both headers have.

@@ -1,0 +1,375 @@
+import Foundation
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTransport
+
+/// A load's upload of a file in the way that can be resumed (draft-ietf-httpbis-resumable-upload): one request creates
+/// the upload, and further ones find the offset and append the rest. Made for upload tasks from files only. It belongs
+/// to the loop.
+///
+/// The machine decides, and this class carries the decisions out by the load's stages: the load repeats its stages for
+/// each of the machine's requests, as it does for a redirection. The task machine keeps the program's request, so that
+/// the task's current request and its error name the program's URL, and not the upload resource's.
+final class ResumableUpload {
+  typealias Action = ResumableUploadMachine.Action
+
+  /// The number of bytes after which a new offset is worth a call of the handler of upload points.
+  private static let pointBytes = 1 << 20
+
+  private unowned let transfer: Transfer
+  private let settings: ResumableUploadMachine.Settings
+  /// `nil` until the file has been opened.
+  private var machine: ResumableUploadMachine?
+  private var file: OpenFile?
+  private var identity: UploadFileIdentity?
+  /// The path of the file.
+  private let path: String
+  /// The machine's request that is to be sent, or has been sent.
+  private var current: UploadRequest?
+  /// Whether the current request has been prepared: another preparation sends it again.
+  private var isPrepared = false
+  /// The current request, if it goes to the upload resource. `nil` for the program's own request.
+  private(set) var resourceRequest: URLRequest?
+  /// The delay before the machine's next request.
+  private var delay: Duration?
+  /// The machine's decision that has ended the request in flight.
+  private var interruption: Action?
+  /// The offset that the handler of upload points was called with.
+  private var notedOffset = 0
+  private var hasNotedPoint = false
+  /// Whether an informational response of status 104 has come.
+  private var hasBeenInformed = false
+
+  /// Creates the upload of a file, or returns `nil` if the request cannot be resumed.
+  init?(of transfer: Transfer, file url: URL) {
+    let core = transfer.core
+    guard let version = core.resumableUploadDraft.version, url.isFileURL,
+      !core.composer.hasUploadFields(transfer.request), transfer.request.own.exactForm == nil,
+      Redirection.isOfHTTP(transfer.request.url)
+    else { return nil }
+    self.transfer = transfer
+    path = url.path
+    settings = Self.settings(version, core)
+  }
+
+  /// Continues an upload.
+  init(of transfer: Transfer, from data: UploadResumeData) {
+    self.transfer = transfer
+    path = data.path
+    settings = Self.settings(data.point.version, transfer.core)
+    identity = data.file
+    machine = ResumableUploadMachine(settings: settings, url: data.url, point: data.point)
+    notedOffset = data.point.acknowledged
+    hasNotedPoint = true
+  }
+
+  private static func settings(
+    _ version: ResumableUploadVersion, _ core: SessionCore
+  ) -> ResumableUploadMachine.Settings {
+    var settings = ResumableUploadMachine.Settings()
+    settings.version = version
+    if let retry = core.uploadRetry {
+      settings.retry = retry
+    } else {
+      // As on Darwin a session bridges short interruptions, and a background session all of them.
+      settings.retry.failuresMax = core.isBackground ? nil : 4
+    }
+    return settings
+  }
+
+  private var now: Double { Date().timeIntervalSince1970 }
+  private var fraction: Double { .random(in: 0...1) }
+
+  /// Whether the current request goes to the upload resource.
+  var isAtResource: Bool { resourceRequest != nil }
+
+  /// Whether the current request sends the whole file.
+  var sendsWhole: Bool { resourceRequest == nil && (current.map { $0.content.count == machine?.length } ?? true) }
+
+  // MARK: - Before a request
+
+  /// Prepares the machine's next request. Called before each request of the load.
+  ///
+  /// - Returns: The delay to wait for first, if any.
+  func next() throws(URLError) -> Transfer.Need? {
+    if current == nil, machine != nil, file == nil { try resume() }
+    return delay.map { .delay($0) }
+  }
+
+  /// Begins to continue the upload of another task: the file has to be the one that was uploaded.
+  private func resume() throws(URLError) {
+    let file: OpenFile
+    do throws(Errno) {
+      file = try OpenFile(readingRegular: path)
+    } catch {
+      throw TaskUpload.failure(error, path)
+    }
+    self.file = file
+    let action = hasFileChanged ? machine?.fileChanged() : machine?.start(now: now)
+    if let action { _ = try perform(action) }
+  }
+
+  /// Waits before the machine's next request. The idle time does not count meanwhile, because no byte is expected.
+  func wait(for delay: Duration) async throws(URLError) {
+    let loop = transfer.engine.loop
+    let over = OneShot<Void>()
+    transfer.stopIdleTime()
+    let timer = loop.startTimer(loop.now.advanced(by: delay)) { over.set(()) }
+    defer {
+      loop.stopTimer(timer)
+      transfer.countIdleTime()
+    }
+    _ = try await transfer.waiting(givingUpBy: { over.giveUp() }, timeCounts: true) { await over.get() }
+    self.delay = nil
+    if let action = machine?.waited(now: now) { _ = try perform(action) }
+  }
+
+  /// Returns the body of the current request, and adds the request's fields. The program's own request begins the
+  /// upload: for the first time, or again because of a challenge, a redirection or a new network.
+  ///
+  /// - Returns: `nil` if the body is a stream, as `TaskUpload.knownBody` does.
+  func body(of load: NetworkLoad) throws(URLError) -> UploadBody? {
+    guard resourceRequest == nil, current == nil || isPrepared else { return body(of: load, current) }
+    let whole = try transfer.upload.knownBody(of: load.request)
+    guard case .file(let file, _, let length)? = whole?.content, let url = transfer.request.url,
+      let status = try? file.status(), status.size == length
+    else {
+      // The request does not send a regular file.
+      transfer.resumable = nil
+      return whole
+    }
+    self.file = file
+    identity = UploadFileIdentity(status)
+    interruption = nil
+    hasBeenInformed = false
+    var machine = ResumableUploadMachine(settings: settings, url: url.absoluteString, length: length)
+    let action = machine.start(now: now)
+    self.machine = machine
+    _ = try perform(action)
+    return body(of: load, current)
+  }
+
+  private func body(of load: NetworkLoad, _ request: UploadRequest?) -> UploadBody {
+    guard let request else { return UploadBody() }
+    isPrepared = true
+    load.additions.replacements = request.fields.map { (name: $0.name, value: $0.value) }
+    if isAtResource, leavesOrigin(request) { load.additions.hasLeftOrigin = true }
+    switch request.kind {
+    case .offsetRetrieval, .cancellation:
+      transfer.uploadIfAny?.expectNoBody()
+      return UploadBody()
+    case .creation, .append:
+      let (content, count) = (request.content, request.content.count)
+      var body = UploadBody(content: .none, length: .length(UInt(count)))
+      if let file, count > 0 { body.content = .file(file, offset: content.lowerBound, length: count) }
+      body.part = UploadBody.Part(offset: Int64(content.lowerBound), whole: Int64(machine?.length ?? count))
+      return body
+    }
+  }
+
+  /// Limits the time of a request that deletes the upload resource.
+  func limit(_ poolRequest: inout PoolRequest) {
+    guard current?.kind == .cancellation else { return }
+    poolRequest.deadline = transfer.engine.loop.now.advanced(by: settings.retry.cancellationTimeMax)
+  }
+
+  // MARK: - While a request is in flight
+
+  /// - Parameter count: The number of bytes of the request's content that the connection has taken.
+  func sent(_ count: Int) { machine?.sentContent(count) }
+
+  /// All of the request's content has been sent.
+  func allSent() { machine?.sentContent(current?.content.count ?? 0) }
+
+  /// An informational response has come.
+  ///
+  /// - Returns: Whether the response reports nothing but progress.
+  func informed(_ status: Int, _ fields: ResponseFields, from url: URL?) -> Bool {
+    guard status == 104, let url else { return false }
+    defer { hasBeenInformed = true }
+    let action = machine?.informed(response(status, fields, url), now: now) ?? .proceed
+    switch action {
+    case .proceed: notePoint()
+    // The machine has ended, and the response comes too late.
+    case .finish: break
+    case .send, .wait, .deliver, .deliverRetrieval, .fail:
+      guard interruption == nil else { break }
+      interruption = action
+      transfer.slot.cancelRunning()
+    }
+    return hasBeenInformed
+  }
+
+  private func response(_ status: Int, _ fields: ResponseFields, _ url: URL) -> UploadResponse {
+    UploadResponse(
+      status: status, url: url.absoluteString, version: settings.version, now: now, fields: { fields.values(of: $0) })
+  }
+
+  // MARK: - After a request
+
+  /// Decides what the head of a response means.
+  ///
+  /// - Returns: `false` if another request has to be made, and `true` if the response is the task's.
+  func admits(_ response: HTTPURLResponse, to request: URLRequest) throws(URLError) -> Bool {
+    guard let current, machine != nil, let url = request.url else { return true }
+    if let action = interruption.take() { return try perform(action) }
+    // The bytes that the server has may be those of two files.
+    if current.kind != .cancellation, machine?.point != nil, hasFileChanged, let action = machine?.fileChanged() {
+      return try perform(action)
+    }
+    let facts = self.response(response.statusCode, response.fields, url)
+    guard let action = machine?.responded(facts, now: now, fraction: fraction) else { return true }
+    notePoint()
+    return try perform(action)
+  }
+
+  /// Decides whether the upload continues after a request without a response.
+  ///
+  /// - Returns: `false` if the load fails with the transport's error, or repeats the program's request.
+  func continues(after error: TransportError) throws(URLError) -> Bool {
+    if let action = interruption.take() {
+      _ = try perform(action)
+      return true
+    }
+    guard let current, machine?.point != nil || current.kind == .cancellation else { return false }
+    let hasChanged = current.kind != .cancellation && (error == .bodyFailed(.fileChanged) || hasFileChanged)
+    let action =
+      hasChanged
+      ? machine?.fileChanged() : machine?.failed(isFutile: !error.isOfConnection, now: now, fraction: fraction)
+    guard let action, action != .fail(.connection) else { return false }
+    _ = try perform(action)
+    return true
+  }
+
+  private var hasFileChanged: Bool {
+    guard let file, let identity else { return false }
+    guard let status = try? file.status() else { return true }
+    return identity.change(to: UploadFileIdentity(status)) != nil
+  }
+
+  // MARK: - Actions
+
+  /// Carries out an action of the machine.
+  ///
+  /// - Returns: Whether the latest response is the task's response.
+  private func perform(_ action: Action) throws(URLError) -> Bool {
+    switch action {
+    case .proceed: return false
+    case .deliver, .deliverRetrieval:
+      notePoint()
+      return true
+    case .wait(let delay):
+      self.delay = delay
+      return false
+    case .finish: throw URLError.make(.cancelled, "cancelled", url: transfer.machine.request.url)
+    case .fail(let failure): throw URLError(failure, url: transfer.machine.request.url)
+    case .send(let request):
+      if request.kind == .append, hasFileChanged, let action = machine?.fileChanged() { return try perform(action) }
+      try send(request)
+      return false
+    }
+  }
+
+  private func send(_ request: UploadRequest) throws(URLError) {
+    current = request
+    isPrepared = false
+    resourceRequest = try request.url.map { (url) throws(URLError) in try self.request(request, to: url) }
+    // Credentials are for one origin, and some for one method and URL.
+    if resourceRequest != nil { transfer.authentication = nil }
+    // The time of this request has a limit of its own, and the failure before it is the load's.
+    if request.kind == .cancellation { transfer.stopIdleTime() }
+  }
+
+  /// Returns the request to the upload resource: the program's, without its content and its conditions.
+  private func request(_ upload: UploadRequest, to target: String) throws(URLError) -> URLRequest {
+    guard let url = URL(peerText: Array(target.utf8)) else {
+      throw URLError.make(.badServerResponse, "the URL of the upload resource cannot be used")
+    }
+    var request = transfer.machine.request
+    request.url = url
+    Redirection.dropBody(of: &request)
+    for name in Self.leftOut where request.own.fields?.value(of: name) != nil {
+      request.setValue(nil, forHTTPHeaderField: name)
+    }
+    request.httpMethod = upload.method
+    request.cachePolicy = .reloadIgnoringLocalCacheData
+    if leavesOrigin(upload) { Redirection.dropPrivateFields(of: &request) }
+    return request
+  }
+
+  /// The program's fields that concern the resource of its own request.
+  private static let leftOut = [
+    "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range", "Content-Digest",
+    "Repr-Digest", "Content-Disposition", "Trailer",
+  ]
+
+  private func leavesOrigin(_ upload: UploadRequest) -> Bool {
+    guard let target = upload.url.flatMap({ URL(string: $0) }), let own = transfer.machine.request.url else {
+      return true
+    }
+    return upload.leavesOrigin || !Redirection.isSameOrigin(target, own)
+  }
+
+  // MARK: - The point to continue from
+
+  /// Returns what a later upload can continue from after this one has failed.
+  func resumeData(after failure: URLError) -> Data? {
+    notePoint(isLast: true)
+    // As for downloads: a program that cancels without asking for resume data does not get any.
+    if failure.code == .cancelled, !transfer.task.wantsResumeData { return nil }
+    return snapshot.flatMap { SignedUploadData.encode($0) }
+  }
+
+  private var snapshot: UploadResumeData? {
+    guard let point = machine?.point, let identity, let request = transfer.task.originalRequest,
+      let url = request.url?.absoluteString
+    else { return nil }
+    return UploadResumeData(
+      point: point, url: url, method: request.own.method,
+      fields: (request.own.fields?.all ?? []).map { UploadRequest.Field($0.name, $0.value) }, path: path,
+      file: identity, attributes: RequestSettings(request).encoded)
+  }
+
+  /// Calls the task's handler of upload points, if the point is new enough.
+  ///
+  /// - Parameter isLast: Whether the load is about to end. Before, the load may have sent any byte by the time at which
+  ///   the point is used.
+  private func notePoint(isLast: Bool = false) {
+    let task = transfer.currentTask as? URLSessionUploadTask
+    guard let handler = task?.uploadPointHandler else { return }
+    guard let point = machine?.point else {
+      guard hasNotedPoint else { return }
+      hasNotedPoint = false
+      return handler(nil)
+    }
+    let isNew = !hasNotedPoint || isLast || point.acknowledged - notedOffset >= Self.pointBytes
+    guard isNew, var snapshot else { return }
+    if !isLast { snapshot.point.sent = point.length }
+    hasNotedPoint = true
+    notedOffset = point.acknowledged
+    handler(snapshot)
+  }
+}
+
+extension UploadFileIdentity {
+  init(_ status: FileStatus) {
+    self.init(
+      size: status.size, modificationSeconds: status.modificationSeconds,
+      modificationNanoseconds: status.modificationNanoseconds, inode: status.inode)
+  }
+}
+
+extension TransportError {
+  /// Whether the error is one of the connection or its server's absence, so that another try may succeed.
+  fileprivate var isOfConnection: Bool {
+    switch self {
+    case .connectionLost, .connectionClosed, .connectFailed, .resolutionFailed, .timedOut, .badResponse(.truncated):
+      true
+    case .tls(let error): error.problem == .truncated || error.problem == .connectionLost
+    case .proxy(let error): if case .transport(let cause) = error.failure { cause.isOfConnection } else { false }
+    default: false
+    }
+  }
+}

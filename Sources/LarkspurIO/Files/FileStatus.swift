@@ -1,0 +1,17 @@
+/// The facts by which a file's content is recognized without reading it (`fstat`).
+public struct FileStatus: Hashable, Sendable {
+  /// Size in bytes.
+  public var size: Int
+  /// Time of the last modification: whole seconds since 1970.
+  public var modificationSeconds: Int64
+  /// Time of the last modification: nanoseconds, less than 1,000,000,000.
+  public var modificationNanoseconds: UInt32
+  public var inode: UInt64
+
+  public init(size: Int, modificationSeconds: Int64, modificationNanoseconds: UInt32, inode: UInt64) {
+    self.size = size
+    self.modificationSeconds = modificationSeconds
+    self.modificationNanoseconds = modificationNanoseconds
+    self.inode = inode
+  }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Synchronization
+import TestKit
+import Testing
+
+/// Tests programs whose background sessions the transfer service carries out.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct BackgroundServiceTests {
+  let fixture: BackgroundFixture
+
+  init() throws { fixture = try BackgroundFixture() }
+
+  private static let size = 200_000
+
+  private func environment() throws -> [String: String] {
+    [
+      "XDG_STATE_HOME": fixture.folder.path, "XDG_RUNTIME_DIR": fixture.folder.path,
+      "LARKSPUR_TRANSFER_SERVICE": try SiblingProcess.program("larkspur").path,
+    ]
+  }
+
+  private func program(_ tasks: [(kind: String, path: String, name: String)]) throws -> SiblingProcess {
+    let arguments = try tasks.flatMap { [$0.kind, try fixture.url($0.path).absoluteString, $0.name] }
+    return try SiblingProcess(
+      "background-session", ["-", fixture.folder.path] + arguments, environment: try environment())
+  }
+
+  /// The process of the service, or `nil` if there is none.
+  private func service() -> pid_t? {
+    let folder = Data("XDG_RUNTIME_DIR=\(fixture.folder.path)".utf8)
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+      guard let process = pid_t(name),
+        let words = FileManager.default.contents(atPath: "/proc/\(name)/cmdline")?.split(separator: 0),
+        words.count == 3, words[1] == Data("transfers".utf8),
+        FileManager.default.contents(atPath: "/proc/\(name)/environ")?.range(of: folder) != nil
+      else { continue }
+      return process
+    }
+    return nil
+  }
+
+  private func stopService() { if let process = service() { kill(process, SIGKILL) } }
+
+  private func ends() throws -> [String] {
+    try String(contentsOf: fixture.folder.appending(path: "ends"), encoding: .utf8).split(separator: "\n").map(
+      String.init)
+  }
+
+  private func serve(_ path: String, until signal: TestServer.Signal? = nil) {
+    fixture.server.route("GET", path) { request in
+      let fields: TestServer.Fields = ["ETag": "\"\(path)\""]
+      guard let range = request.fields["range"], let first = Int(range.dropFirst(6).dropLast()) else {
+        return TestServer.Response(fields: fields, body: .content(0..<Self.size))
+      }
+      var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<Self.size))
+      response.fields["Content-Range"] = "bytes \(first)-\(Self.size - 1)/\(Self.size)"
+      return response
+    }
+  }
+
+  /// A download ends while its program does not run, and the next start of the program has the file.
+  @Test(.ownThread) func theServiceGoesOnWithoutTheProgram() async throws {
+    defer { stopService() }
+    _ = try fixture.file("ends", "")
+    let (asked, signal) = (TestServer.Signal(), TestServer.Signal())
+    fixture.server.enqueue([
+      .expectRequest, .fire(asked), .wait(signal),
+      .respond(TestServer.Response(body: .content(0..<Self.size))), .hang,
+    ])
+    let tasks = [(kind: "get", path: "/file", name: "download")]
+    let first = try program(tasks)
+    try await asked.wait()
+    first.kill()
+    signal.fire()
+    let folder = fixture.folder
+    // The record says that the task is complete, and has its events.
+    await eventually {
+      let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
+      return FileManager.default.contents(atPath: path).map { $0.range(of: Data("Content-Length".utf8)) != nil }
+        ?? false
+    }
+    _ = try program(tasks).text()
+    #expect(try Data(contentsOf: folder.appending(path: "download")) == Data(TestServer.content(count: Self.size)))
+    #expect(try ends() == ["download 0"])
+    #expect(fixture.server.requestsReceived == 1)
+  }
+
+  /// Programs and the service are killed at random moments, one of them or both.
+  @Test(.ownThread) func bothAreKilledAtAnyMoment() async throws {
+    defer { stopService() }
+    var generator = SeededGenerator(for: "programs and services killed")
+    _ = try fixture.file("ends", "")
+    for path in ["/a", "/b", "/c"] { serve(path) }
+    let tasks = ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
+    let first = try program(tasks)
+    #expect(first.read(lines: 1) != nil)
+    first.kill()
+    for _ in 0..<20 {
+      let program = try program(tasks)
+      if Bool.random(using: &generator) {
+        _ = program.read(lines: Int.random(in: 1...6, using: &generator))
+      } else {
+        for _ in 0..<Int.random(in: 0..<50_000, using: &generator) { await Task.yield() }
+      }
+      if Bool.random(using: &generator) { stopService() }
+      program.kill()
+    }
+    _ = try program(tasks).text()
+    for name in ["file-a", "file-b", "file-c"] {
+      let content = try Data(contentsOf: fixture.folder.appending(path: name))
+      #expect(content == Data(TestServer.content(count: Self.size)))
+    }
+    #expect(Set(try ends()) == ["file-a 0", "file-b 0", "file-c 0"])
+  }
+}
