@@ -193,7 +193,7 @@ public final class TransferServer: Sendable {
 
   // MARK: - Sessions
 
-  /// Returns the session of a journal for a connection, which calls `leave` at the end.
+  /// Returns the session of a journal. Its user calls `leave` at the end.
   ///
   /// - Returns: `nil` if the server ends.
   private func enter(_ session: TransferSession) -> ServedSession? {
