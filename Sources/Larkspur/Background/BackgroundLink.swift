@@ -18,7 +18,9 @@ enum BackgroundLink {
     session.launchCommand = storage.sessionSendsLaunchEvents ? storage.launchCommand : []
     do throws(TransferLinkError) {
       if storage.transferStateHome == nil, let client = try service(&session, configuration) { return client }
-      return try TransferExecutor(session, configuration, log: log)
+      let executor = try TransferExecutor(session, configuration, log: log)
+      if !session.settings.isEmpty { keep(session) }
+      return executor
     } catch {
       throw failure(error, identifier)
     }
@@ -39,6 +41,15 @@ enum BackgroundLink {
     } catch {
       log("background session \"\(session.identifier)\" is carried out in this process: \(error)")
       return nil
+    }
+  }
+
+  /// Writes the settings beside the journal, for `larkspur transfers` and for a service that comes later.
+  private static func keep(_ session: TransferSession) {
+    do throws(TransferJournalError) {
+      try TransferSessionFile.write(session)
+    } catch {
+      log("the settings of background session \"\(session.identifier)\" cannot be written: \(error)")
     }
   }
 

@@ -67,12 +67,16 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   func close(_ completion: @escaping @Sendable () -> Void) { link.close(completion) }
 
-  /// Lets the journal know what the program has been given.
+  /// Lets the journal know what the program has been given. A service that has been stopped does not hold the exit up: what
+  /// it does not know is delivered again.
   func finishAtExit() {
     let isDone = DispatchSemaphore(value: 0)
     link.flush { isDone.signal() }
-    isDone.wait()
+    _ = isDone.wait(timeout: .now() + Self.exitSeconds)
   }
+
+  /// Maximum time that the process's exit waits for the executor, in seconds.
+  private static let exitSeconds = 5.0
 
   // MARK: - Tasks
 
