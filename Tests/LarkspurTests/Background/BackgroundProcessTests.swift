@@ -47,6 +47,7 @@ import Testing
     }
     let tasks = [(kind: "get", path: "/file", name: "download")]
     let first = try program(tasks)
+    #expect(first.read(lines: 1) == "begun")
     // The first checkpoint is a second behind the first byte.
     let folder = fixture.folder
     await eventually {
@@ -74,6 +75,7 @@ import Testing
     _ = try fixture.file("ends", "")
     let tasks = [(kind: "put", path: "/files", name: "upload")]
     let first = try program(tasks)
+    #expect(first.read(lines: 1) == "begun")
     let folder = fixture.folder
     await eventually {
       let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path

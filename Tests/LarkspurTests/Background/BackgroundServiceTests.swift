@@ -70,6 +70,7 @@ import Testing
     ])
     let tasks = [(kind: "get", path: "/file", name: "download")]
     let first = try program(tasks)
+    #expect(first.read(lines: 1) == "begun")
     try await asked.wait()
     first.kill()
     signal.fire()
