@@ -398,6 +398,13 @@ static inline long larkspur_mode_of_path(const char *path) {
   return stat(path, &status) == 0 ? (long)status.st_mode : -1;
 }
 
+// Whether the file or directory belongs to root or to the effective user, and not every user may write to it.
+static inline int larkspur_is_guarded(const char *path) {
+  struct stat status;
+  if (stat(path, &status) != 0) return 0;
+  return (status.st_uid == 0 || status.st_uid == geteuid()) && (status.st_mode & S_IWOTH) == 0;
+}
+
 static inline long larkspur_mode_of_descriptor(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? (long)status.st_mode : -1;

@@ -72,6 +72,15 @@ enum BackgroundLink {
     return TransferLocation.directory(stateHome: stateHome, program: program, session: identifier)
   }
 
+  /// The largest identifier of a task that has left any file in the session's directory. A record that cannot be read must
+  /// not be replaced by another task's.
+  static func lastTask(of link: any TransferLink) -> Int {
+    let directory = (link.contentPath(of: 1) as NSString).deletingLastPathComponent
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    let last = names.compactMap { TransferFileName($0)?.task }.max() ?? 0
+    return max(last, link.records.map(\.task).max() ?? 0)
+  }
+
   /// Writes a line to the standard error stream.
   static func log(_ line: String) { try? OpenFile.standardError.write("larkspur: \(line)\n") }
 }

@@ -86,6 +86,39 @@ extension TransferAnswer {
   }
 }
 
+extension TransferAnswer {
+  /// The answer to a challenge, from another process.
+  var ofChallenge: (URLSession.AuthChallengeDisposition, URLCredential?) {
+    guard case .challenge(let raw, let credential) = self,
+      let disposition = URLSession.AuthChallengeDisposition(rawValue: Int(raw.rawValue))
+    else { return (.performDefaultHandling, nil) }
+    switch credential {
+    case nil: return (disposition, nil)
+    case .password(let user, let password, let persistence):
+      let kept = URLCredential.Persistence(rawValue: UInt(persistence)) ?? .none
+      return (disposition, URLCredential(user: user, password: password, persistence: kept))
+    // Certificates do not travel.
+    case .trust: return (.performDefaultHandling, nil)
+    }
+  }
+}
+
+extension TransferChallenge {
+  /// The challenge for another process, or `nil` if it cannot travel: questions about certificates are answered by the
+  /// session's settings.
+  init?(_ challenge: URLAuthenticationChallenge) {
+    let space = challenge.protectionSpace
+    guard
+      space.authenticationMethod != NSURLAuthenticationMethodServerTrust,
+      space.authenticationMethod != NSURLAuthenticationMethodClientCertificate
+    else { return nil }
+    self.init(
+      host: space.host, port: space.port, scheme: space.`protocol`, realm: space.realm,
+      method: space.authenticationMethod, proxyKind: space.isProxy() ? space.proxyType : nil,
+      previousFailures: challenge.previousFailureCount, certificates: [])
+  }
+}
+
 extension URLAuthenticationChallenge {
   /// Creates the challenge that came from another process, or returns `nil` if it cannot travel.
   convenience init?(_ challenge: TransferChallenge) {

@@ -83,7 +83,8 @@ extension BackgroundSession {
       return (try? UploadResumeData.decoded(point)).flatMap { SignedUploadData.encode($0) }
     }
     guard let point = record.resumePoint, let request = URLRequest(record.originalRequest),
-      let file = try? DownloadFile(keptAt: path)
+      let file = try? DownloadFile(keptAt: path), (try? file.count()) ?? 0 >= point.offset,
+      (try? file.cut(toBytes: point.offset)) != nil
     else { return nil }
     if let data = PartialFiles.standard.keep(file, of: request, at: point) { return data }
     // The directory of partial files may be on another file system.

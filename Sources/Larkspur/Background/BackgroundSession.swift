@@ -12,6 +12,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   private struct State {
     var link: any TransferLink
     var tasks: [Int: URLSessionTask] = [:]
+    /// How often the service has been lost.
+    var losses = 0
     /// The tasks whose last calls wait for their turn.
     var ending: Set<Int> = []
     /// The tasks whose progress waits for its delegate call.
@@ -24,6 +26,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   let core: SessionCore
   let calls: BackgroundCalls
   private let state: Mutex<State>
+  /// Held while the state of a task is read and sent, so that commands have the order of the program's changes.
+  private let order = Mutex(())
 
   init(_ core: SessionCore, _ link: any TransferLink) {
     self.core = core
@@ -38,7 +42,12 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   func start(_ session: URLSession) {
     var hasEvents = false
     for record in link.records {
-      guard let task = Self.task(of: record, core) else { continue }
+      guard let task = Self.task(of: record, core) else {
+        // A URL that this version cannot parse: the task can be neither shown nor loaded.
+        link.send(.cancel(task: record.task, isKeepingContent: false))
+        link.send(.acknowledge(task: record.task, count: TransferRecord.eventsMax))
+        continue
+      }
       core.adopt(task, session)
       state.withLock { $0.tasks[record.task] = task }
       if !record.events.isEmpty { hasEvents = true }
@@ -55,12 +64,12 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   }
 
   private func listen(to link: any TransferLink) {
-    link.start { [weak self] in self?.receive($0) }
     // A challenge that stays in the process keeps all that it has.
     (link as? TransferExecutor)?.answerChallenges { [weak self] number, challenge, answer in
       guard let self, let task = task(number) else { return answer(.performDefaultHandling, nil) }
       answerChallenge(challenge, of: task, answer)
     }
+    link.start { [weak self] in self?.receive($0) }
   }
 
   func flush(_ completion: @escaping @Sendable () -> Void) { link.flush(completion) }
@@ -89,12 +98,21 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     // A task that was cancelled before it was resumed.
     if task.state == .canceling { throw URLError.make(.cancelled, "cancelled") }
     let record = try Self.record(of: task, in: core, contentPath: link.contentPath)
-    state.withLock { $0.tasks[task.taskIdentifier] = task }
-    link.send(.create(record))
-    // The task may have been suspended or cancelled meanwhile, by another thread.
-    if task.isSuspended { link.send(.suspend(task: record.task)) }
-    if task.state == .canceling { link.send(.cancel(task: record.task, isKeepingContent: false)) }
+    order.withLock { _ in
+      state.withLock { $0.tasks[record.task] = task }
+      create(task, record, by: link)
+    }
     return true
+  }
+
+  /// Sends a task with all that another thread may have changed meanwhile. Called with `order` held.
+  private func create(_ task: URLSessionTask, _ record: TransferRecord, by link: any TransferLink) {
+    link.send(.create(record))
+    link.send(.update(task: record.task, TransferProperties(task)))
+    if task.isSuspended { link.send(.suspend(task: record.task)) }
+    if task.state == .canceling {
+      link.send(.cancel(task: record.task, isKeepingContent: task.wantsResumeData))
+    }
   }
 
   /// Whether the executor carries a task out. Data tasks, and uploads of data, are loaded in the process: they end with it.
@@ -115,21 +133,27 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// - Returns: `false` if the task is loaded in the process.
   func suspensionChanged(of task: URLSessionTask) {
     let identifier = task.taskIdentifier
-    guard state.withLock({ $0.tasks[identifier] != nil }) else { return }
-    link.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
+    order.withLock { _ in
+      guard self.task(identifier) != nil else { return }
+      link.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
+    }
   }
 
   func cancel(_ task: URLSessionTask) {
     let identifier = task.taskIdentifier
-    guard state.withLock({ $0.tasks[identifier] != nil }) else { return }
-    link.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData))
+    order.withLock { _ in
+      guard self.task(identifier) != nil else { return }
+      link.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData))
+    }
   }
 
   /// Passes on what the program has changed.
   func propertiesChanged(of task: URLSessionTask) {
     let identifier = task.taskIdentifier
-    guard state.withLock({ $0.tasks[identifier] != nil }) else { return }
-    link.send(.update(task: identifier, TransferProperties(task)))
+    order.withLock { _ in
+      guard self.task(identifier) != nil else { return }
+      link.send(.update(task: identifier, TransferProperties(task)))
+    }
   }
 
   // MARK: - Notices
@@ -179,16 +203,19 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       if let download = task as? URLSessionDownloadTask {
         guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
         delegate.urlSession(
-          session, downloadTask: download, didWriteData: to.bytesReceived - from.bytesReceived,
+          session, downloadTask: download, didWriteData: growth(from.bytesReceived, to.bytesReceived),
           totalBytesWritten: to.bytesReceived, totalBytesExpectedToWrite: to.bytesExpectedToReceive)
       } else {
         delegate.urlSession(
-          session, task: task, didSendBodyData: to.bytesSent - from.bytesSent, totalBytesSent: to.bytesSent,
+          session, task: task, didSendBodyData: growth(from.bytesSent, to.bytesSent), totalBytesSent: to.bytesSent,
           totalBytesExpectedToSend: to.bytesExpectedToSend)
       }
       return true
     }
   }
+
+  /// The growth of a count, which begins anew with a try that starts over.
+  private static func growth(_ before: Int64, _ now: Int64) -> Int64 { now >= before ? now - before : now }
 
   // MARK: - The end of a task
 
@@ -197,9 +224,10 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     let core = core
     for case .resumed(let offset, let expected) in record.events
     where state.withLock({ $0.resumed.insert(record.task).inserted }) {
-      calls.add {
+      calls.add { [self] in
         guard let session = task.read({ $0.session }) else { return }
         Self.make(.resumed(offset, expected), task, session, core)
+        link.send(.acknowledge(task: record.task, count: 1))
       }
     }
     guard record.state == .completed, state.withLock({ $0.ending.insert(record.task).inserted }) else { return }
@@ -210,23 +238,30 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         if let response = record.response?.response { shown.response = response }
         if let request = record.currentRequest.flatMap({ URLRequest($0) }) { shown.currentRequest = request }
       }
-      let path = link.contentPath(of: record.task)
+      let executor = link
+      let path = executor.contentPath(of: record.task)
+      // The program may cancel the task at any time: this moment decides.
+      let isCancelled = task.state == .canceling
       for event in record.events {
         switch event {
         case .resumed: break
         // A process that was killed after its delegate had moved the file did not acknowledge it.
-        case .downloaded where FileManager.default.fileExists(atPath: path):
+        case .downloaded where !isCancelled && FileManager.default.fileExists(atPath: path):
           Self.make(.content(URL(fileURLWithPath: path)), task, session, core)
         case .downloaded: break
-        case .completed: Self.complete(task, record, path, session, core)
+        case .completed: Self.complete(task, record, path, isCancelled: isCancelled, session, core)
         }
       }
-      link.send(.acknowledge(task: record.task, count: record.events.count))
-      state.withLock {
-        $0.tasks[record.task] = nil
-        $0.resumed.remove(record.task)
-        $0.ending.remove(record.task)
+      let acknowledgement = TransferCommand.acknowledge(task: record.task, count: record.events.count)
+      executor.send(acknowledgement)
+      let present = state.withLock { state in
+        state.tasks[record.task] = nil
+        state.resumed.remove(record.task)
+        state.ending.remove(record.task)
+        return state.link
       }
+      // The executor may have been lost meanwhile.
+      if present !== executor { present.send(acknowledgement) }
       core.ended(task)
     }
   }
@@ -237,7 +272,6 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   }
 
   private static func make(_ event: Event, _ task: URLSessionTask, _ session: URLSession, _ core: SessionCore) {
-    guard task.state != .canceling else { return }
     DelegateCalls.make(
       { session, delegate in
         if let download = task as? URLSessionDownloadTask {
@@ -260,7 +294,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   }
 
   private static func complete(
-    _ task: URLSessionTask, _ record: TransferRecord, _ path: String, _ session: URLSession, _ core: SessionCore
+    _ task: URLSessionTask, _ record: TransferRecord, _ path: String, isCancelled: Bool, _ session: URLSession,
+    _ core: SessionCore
   ) {
     var failure = record.error
     var resumeData: Data?
@@ -271,7 +306,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       if let resumeData { failure = error.adding(resumeData: resumeData, for: key) }
     }
     task.resumeDataCall(resumeData)?()
-    let isDelivered = record.events.contains(.downloaded) && failure == nil
+    let isDelivered = !isCancelled && failure == nil && record.events.contains(.downloaded)
     let end = task.complete(failure, isDelivered: isDelivered)
     DelegateCalls.make(
       { session, delegate in
@@ -285,44 +320,74 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Connects with another executor in place of one that has gone: a service that was stopped or killed.
   private func lost(_ reason: String) {
     BackgroundLink.log(reason)
-    DispatchQueue.global().async { [weak self] in
+    let losses = state.withLock { state in
+      state.losses += 1
+      return state.losses
+    }
+    // A service that ends again and again is not started again and again.
+    let pause = losses < 2 ? 0 : min(0.1 * pow(2, Double(min(losses, 20))), Self.pauseMax)
+    DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak self] in
       guard let self else { return }
       do throws(URLError) {
-        try resume(with: BackgroundLink.open(core.configuration))
+        resume(with: try BackgroundLink.open(core.configuration))
       } catch {
         refuseAll(error)
       }
     }
   }
 
+  /// Maximum pause before a lost service is replaced, in seconds.
+  private static let pauseMax = 30.0
+
   /// Continues with the tasks where the journal has them. Commands that the lost executor had not carried out are sent
   /// again.
-  private func resume(with new: any TransferLink) throws(URLError) {
-    let (tasks, ending) = state.withLock { state in
-      state.link = new
-      return (state.tasks, state.ending)
+  private func resume(with new: any TransferLink) {
+    let refused = order.withLock { _ in
+      let (tasks, ending) = state.withLock { state in
+        state.link = new
+        return (state.tasks, state.ending)
+      }
+      return resume(tasks.filter { !ending.contains($0.key) }, with: new, known: Set(tasks.keys))
     }
     listen(to: new)
+    for (task, error) in refused { TaskCompletion.refuse(task, error, core) }
+  }
+
+  /// - Returns: The tasks that cannot be continued.
+  private func resume(
+    _ tasks: [Int: URLSessionTask], with new: any TransferLink, known: Set<Int>
+  ) -> [(URLSessionTask, URLError)] {
     let records = Dictionary(new.records.map { ($0.task, $0) }) { $1 }
-    for record in records.values where tasks[record.task] == nil {
+    for record in records.values where !known.contains(record.task) {
       // The program has been given all events of this task.
       new.send(.acknowledge(task: record.task, count: record.events.count))
     }
-    for (identifier, task) in tasks where !ending.contains(identifier) {
+    var refused: [(URLSessionTask, URLError)] = []
+    for (identifier, task) in tasks.sorted(by: { $0.key < $1.key }) {
       if let record = records[identifier] {
         deliver(record, to: task)
-      } else {
-        new.send(.create(try Self.record(of: task, in: core, contentPath: new.contentPath)))
+        new.send(.update(task: identifier, TransferProperties(task)))
+        new.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
+        if task.state == .canceling {
+          new.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData))
+        }
+        continue
       }
-      new.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
-      if task.state == .canceling { new.send(.cancel(task: identifier, isKeepingContent: false)) }
+      do throws(URLError) {
+        create(task, try Self.record(of: task, in: core, contentPath: new.contentPath), by: new)
+      } catch {
+        state.withLock { _ = $0.tasks.removeValue(forKey: identifier) }
+        refused.append((task, error))
+      }
     }
+    return refused
   }
 
   private func refuseAll(_ error: URLError) {
     let tasks = state.withLock { state in
-      defer { state.tasks = [:] }
-      return state.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier }
+      let refused = state.tasks.filter { !state.ending.contains($0.key) }
+      for identifier in refused.keys { state.tasks[identifier] = nil }
+      return refused.values.sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
     for task in tasks { TaskCompletion.refuse(task, error, core) }
   }

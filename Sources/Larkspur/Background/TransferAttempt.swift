@@ -15,6 +15,8 @@ final class TransferAttempt {
   var lastRequest: TransferRequest?
   /// Whether the present attempt continues the upload of an earlier one.
   var isContinuingUpload = false
+  /// Whether the program is being asked about the task's start.
+  var isAsking = false
   /// Whether the program is told that the download continues an earlier task's.
   var tellsResumption = false
   var timer: DispatchWorkItem?
@@ -39,6 +41,10 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
   static let delayKey = "LarkspurTransferDelay"
 
   weak var executor: TransferExecutor?
+  /// Called when the session is over.
+  var whenOver: (() -> Void)?
+
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { whenOver.take()?() }
 
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,

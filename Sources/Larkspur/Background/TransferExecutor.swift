@@ -83,14 +83,14 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     let over = content.records.filter { $0.state == .completed && $0.events.isEmpty }
     queue.async { [self] in
       for record in over { remove(record.task) }
-      for record in records {
-        attempts[record.task] = TransferAttempt(record)
-        if record.state == .canceling { cancel(record.task, isKeepingContent: false) } else { begin(record.task) }
-      }
+      for record in records { attempts[record.task] = TransferAttempt(record) }
     }
   }
 
-  deinit { session.invalidateAndCancel() }
+  deinit {
+    for attempt in attempts.values { attempt.timer?.cancel() }
+    session.invalidateAndCancel()
+  }
 
   package func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
 
@@ -99,6 +99,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       self.notify = notify
       for notice in noticesBefore { notify(notice) }
       noticesBefore = []
+      for record in records {
+        if record.state == .canceling { cancel(record.task, isKeepingContent: false) } else { begin(record.task) }
+      }
     }
   }
 
@@ -117,10 +120,18 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   package func close(_ completion: @escaping @Sendable () -> Void) {
     queue.async { [self] in
-      for attempt in attempts.values { stop(attempt) }
+      for attempt in attempts.values {
+        attempt.timer?.cancel()
+        stop(attempt)
+      }
+      attempts = [:]
+      questions = [:]
+      // Until the inner tasks have ended they may write to their files.
+      handler.whenOver = { [self] in
+        journal.close()
+        completion()
+      }
       session.invalidateAndCancel()
-      journal.close()
-      completion()
     }
   }
 
@@ -138,6 +149,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   private func create(_ record: TransferRecord) {
     guard attempts[record.task] == nil else { return }
+    var record = record
+    // The bytes of an earlier download, which the record counts, must be on the disk before the record.
+    if record.hasContentFile, (try? OpenFile(updatingRegular: contentPath(of: record.task)).sync()) == nil {
+      record.resumePoint = nil
+      record.hasContentFile = false
+    }
     let attempt = TransferAttempt(record)
     attempt.tellsResumption = record.resumePoint != nil
     attempts[record.task] = attempt
@@ -182,7 +199,10 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   private func update(_ task: Int, _ properties: TransferProperties) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
-    attempt.record.take(properties)
+    var record = attempt.record
+    record.take(properties)
+    guard record != attempt.record else { return }
+    attempt.record = record
     attempt.inner?.priority = Float(properties.priority)
     write(attempt)
   }
@@ -231,14 +251,17 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       return wake(attempt, at: min(earliest, end))
     }
     if let next = attempt.record.nextAttemptSeconds, next > now { return wake(attempt, at: min(next, end)) }
+    guard !attempt.isAsking else { return }
     if attempt.record.earliestBeginSeconds != nil {
-      attempt.record.earliestBeginSeconds = nil
       // The answer comes later, and leads here again.
+      attempt.isAsking = true
       return ask(.beginDelayed, task) { [weak self] in self?.begin(task, answer: $0) }
     }
     if attempt.record.isDiscretionary {
       // One discretionary task is loaded at a time, and one looks at the machine.
-      guard nextDiscretionary(at: now) === attempt, !attempts.values.contains(where: { $0.inner != nil }) else {
+      guard nextDiscretionary(at: now) === attempt,
+        !attempts.values.contains(where: { $0.inner != nil && $0.record.state == .running })
+      else {
         return
       }
       guard conditions().isQuiet else { return wake(attempt, at: min(now + TransferConditions.secondsBetween, end)) }
@@ -251,7 +274,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private func nextDiscretionary(at now: Double) -> TransferAttempt? {
     attempts.values.filter {
       let (record, inner) = ($0.record, $0.inner)
-      return record.isDiscretionary && record.state == .running && inner == nil
+      return record.isDiscretionary && record.state == .running && inner == nil && !$0.isAsking
         && max(record.nextAttemptSeconds ?? 0, record.earliestBeginSeconds ?? 0) <= now
     }.min { $0.record.task < $1.record.task }
   }
@@ -263,9 +286,14 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Continues with a task whose earliest time has come.
   private func begin(_ task: Int, answer: TransferAnswer) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
+    attempt.isAsking = false
+    attempt.record.earliestBeginSeconds = nil
     switch answer {
     case .cancel: return cancel(task, isKeepingContent: false)
-    case .useNewRequest(let request): attempt.record.currentRequest = request
+    case .useNewRequest(let request):
+      // The bytes of an earlier download belong to its own URL.
+      if request.url != attempt.record.originalRequest.url { attempt.record.resumePoint = nil }
+      attempt.record.currentRequest = request
     case .continueLoading, .challenge: break
     }
     write(attempt)
@@ -296,6 +324,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   private func load(_ attempt: TransferAttempt) {
     let record = attempt.record
+    attempt.lastRequest = nil
     guard let request = URLRequest(record.currentRequest ?? record.originalRequest) else {
       return end(attempt, URLError.make(.badURL, "the record's URL is none"))
     }
@@ -432,8 +461,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     guard let attempt = attempt(of: inner) else { return answer(.cancelAuthenticationChallenge, nil) }
-    guard let challengeHandler else { return answer(.performDefaultHandling, nil) }
-    challengeHandler(attempt.record.task, challenge, answer)
+    if let challengeHandler { return challengeHandler(attempt.record.task, challenge, answer) }
+    guard let question = TransferChallenge(challenge) else { return answer(.performDefaultHandling, nil) }
+    ask(.challenge(question), attempt.record.task) { reply in
+      let (disposition, credential) = reply.ofChallenge
+      answer(disposition, credential)
+    }
   }
 
   // MARK: - Calls of the inner session, on the queue
@@ -489,6 +522,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)
     }
     guard let failure else { return succeeded(attempt, inner) }
+    if let place = attempt.place, place.point == nil {
+      // The bytes in the file may be any of the resource.
+      attempt.record.resumePoint = nil
+    } else {
+      checkpoint(attempt)
+    }
     let error = failure as? URLError ?? URLError(.unknown)
     // The server no longer has the part of an upload that it had: the upload starts over.
     let startsOver = attempt.isContinuingUpload && attempt.record.uploadPoint == nil
@@ -540,7 +579,6 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   private func retry(_ attempt: TransferAttempt, in delay: Double?) {
-    checkpoint(attempt)
     attempt.record.redirects = []
     if attempt.record.failedAttempts < .max { attempt.record.failedAttempts += 1 }
     let wait =

@@ -49,7 +49,8 @@ final class DownloadPlace: Sendable {
   ///
   /// - Returns: `nil` if the file has fewer bytes, or is not a regular file.
   func openStart() -> OpenFile? {
-    guard let start, let file = try? OpenFile(updatingRegular: path), let count = try? file.byteCount(),
+    guard let start, !state.withLock({ $0.isClosed }), let file = try? OpenFile(updatingRegular: path),
+      let count = try? file.byteCount(),
       count >= start.offset
     else { return nil }
     return (try? file.cut(toBytes: start.offset)).map { file }

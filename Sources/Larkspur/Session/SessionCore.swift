@@ -232,8 +232,15 @@ final class SessionCore: @unchecked Sendable {
   func adopt(_ task: URLSessionTask, _ session: URLSession) {
     task.read { $0.session = session }
     state.withLock { $0.tasks.insert(task) }
-    lastIdentifier.max(task.taskIdentifier, ordering: .relaxed)
   }
+
+  /// Whether a task may still run, although the session may have been invalidated.
+  private func takes(_ task: URLSessionTask) -> Bool {
+    state.withLock { $0.phase == .open || task.indexInSet != nil }
+  }
+
+  /// Reserves the identifiers up to one that an earlier process has used.
+  func reserve(_ identifier: Int) { lastIdentifier.max(identifier, ordering: .relaxed) }
 
   /// The background part of the session, or `nil` if the session is none of background transfers or is over.
   var background: BackgroundSession? { try? openedBackground }
@@ -252,7 +259,9 @@ final class SessionCore: @unchecked Sendable {
   func openBackground(_ session: URLSession) {
     let result: Result<BackgroundSession, URLError>
     do throws(URLError) {
-      result = .success(BackgroundSession(self, try BackgroundLink.open(configuration)))
+      let link = try BackgroundLink.open(configuration)
+      reserve(BackgroundLink.lastTask(of: link))
+      result = .success(BackgroundSession(self, link))
     } catch {
       BackgroundLink.log(error.localizedDescription)
       result = .failure(error)
@@ -292,7 +301,7 @@ final class SessionCore: @unchecked Sendable {
     if let delegate { task.delegate = delegate }
     register(task, session, isBegun: true)
     do throws(URLError) {
-      if isBackground, let background = try openedBackground { _ = try background.begin(task) }
+      if isBackground, takes(task), let background = try openedBackground { _ = try background.begin(task) }
       guard let transfer = try makeTransfer(of: task, session) else { throw Self.isOver }
       return transfer
     } catch {
@@ -339,7 +348,7 @@ final class SessionCore: @unchecked Sendable {
   /// - Parameter inline: Whether the task may start on the calling thread.
   func begin(_ task: URLSessionTask, inline: Bool = true) {
     do {
-      if isBackground, let background = try openedBackground, try background.begin(task) { return }
+      if isBackground, takes(task), let background = try openedBackground, try background.begin(task) { return }
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
         return TaskCompletion.refuse(task, Self.isOver, self)
       }

@@ -357,7 +357,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       }
       // Foundation never counts a progress of 0 units as finished: a task without a body and without content counts as
       // one unit.
-      let done = isDone ? max(sent + received, 1) : sent + received
+      let (count, isTooManyBytes) = sent.addingReportingOverflow(received)
+      let sum = isTooManyBytes ? Int64.max : count
+      let done = isDone ? max(sum, 1) : sum
       // The server may announce any length, so that the sum overflows.
       let (total, isTooMuch) = toSend.addingReportingOverflow(toReceive)
       let isKnown = !isDone && toSend >= 0 && toReceive >= 0 && !isTooMuch && total > 0

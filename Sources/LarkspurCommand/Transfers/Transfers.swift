@@ -46,7 +46,7 @@ struct Transfers {
 
   private func serve() throws(CommandFailure) {
     let home = try stateHome()
-    let log = try makeLog(home)
+    let log = makeLog(home)
     let directory = try serviceDirectory()
     var options = TransferServer.Options()
     options.idleTime = self.options.idleTime
@@ -69,7 +69,8 @@ struct Transfers {
     }
   }
 
-  private func makeLog(_ home: String) throws(CommandFailure) -> @Sendable (String) -> Void {
+  /// A service without its log is better than none.
+  private func makeLog(_ home: String) -> @Sendable (String) -> Void {
     do throws(Errno) {
       let log = try ServiceLog(directory: home + "/larkspur")
       return { line in
@@ -77,7 +78,8 @@ struct Transfers {
         Console.note(line)
       }
     } catch {
-      throw Self.failure("\(home)/larkspur: \(error)")
+      Console.complain("\(home)/larkspur: \(error)")
+      return { Console.note($0) }
     }
   }
 

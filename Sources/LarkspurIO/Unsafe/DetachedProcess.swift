@@ -8,13 +8,14 @@ public enum DetachedProcess {
   /// - Parameters:
   ///   - path: The program's path. `PATH` is not searched.
   ///   - arguments: The words after the program's name.
+  ///   - kept: The variables of this process's environment that the program gets, or `nil` for all.
   ///   - environment: Variables that are added to this process's environment, or replace some of it.
   /// - Throws: `invalidArgument` for a text with a NUL, and the errors of `execve`.
   public static func start(
-    _ path: String, _ arguments: [String], environment: [String: String] = [:]
+    _ path: String, _ arguments: [String], keeping kept: Set<String>? = nil, environment: [String: String] = [:]
   ) throws(Errno) {
     let words = [path] + arguments
-    let variables = Self.environment(with: environment)
+    let variables = Self.environment(with: environment, keeping: kept)
     guard !(words + variables).contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
     let error = unsafe withPointers(words) { words in
       // Safe: both lists end with a null pointer and live as long as the call, like the strings in them.
@@ -23,14 +24,14 @@ public enum DetachedProcess {
     guard error == 0 else { throw Errno(rawValue: error) }
   }
 
-  private static func environment(with added: [String: String]) -> [String] {
+  private static func environment(with added: [String: String], keeping kept: Set<String>?) -> [String] {
     var variables: [String] = []
     // Safe: the list ends with a null pointer, and this package never changes the environment.
     var entry = unsafe larkspur_environment()
     while let text = unsafe entry?.pointee {
       let variable = unsafe String(cString: text)
       let name = variable.prefix { $0 != "=" }
-      if added[String(name)] == nil { variables.append(variable) }
+      if added[String(name)] == nil, kept?.contains(String(name)) != false { variables.append(variable) }
       unsafe entry = entry?.advanced(by: 1)
     }
     return variables + added.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }

@@ -26,6 +26,12 @@ public enum FilePaths {
     }
   }
 
+  /// Whether the file or directory belongs to root or to the effective user, and not every user may write to it.
+  public static func isGuarded(_ path: String) -> Bool {
+    // Safe: the call reads a NUL-terminated copy of the path.
+    unsafe larkspur_is_guarded(path) != 0
+  }
+
   /// Returns the path of an existing file without symbolic links.
   public static func resolved(_ path: String) throws(Errno) -> String {
     guard let resolved = unsafe realpath(path, nil) else { throw .current }

@@ -43,6 +43,7 @@ public final class OpenFile: Sendable {
   ///
   /// - Throws: `invalidArgument` for anything but a regular file.
   public convenience init(updatingRegular path: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the path.
     try self.init(opened: unsafe larkspur_open_regular_for_updating(path))
   }
 

@@ -15,8 +15,8 @@ final class ServedSession: Sendable {
     var generation = 0
     var table = TransferTable()
     var subscriber: TransferSubscriber?
-    /// The questions that the program has not answered.
-    var questions: [UInt64: TransferQuestion] = [:]
+    /// The questions that no program has answered, with their tasks.
+    var questions: [UInt64: (task: Int, question: TransferQuestion)] = [:]
     /// Whether a task has ended while no program was attached.
     var hasEndedAlone = false
   }
@@ -58,11 +58,14 @@ final class ServedSession: Sendable {
 
   /// Makes the executor, unless there is one. Waits for an earlier one that gives the session up.
   func open() throws(TransferLinkError) {
-    try gate.withLock { (_) throws(TransferLinkError) in try openLocked() }
+    try gate.withLock { (_) throws(TransferLinkError) in try makeLocked()?() }
   }
 
-  private func openLocked() throws(TransferLinkError) {
-    guard !isOpen else { return }
+  /// Makes the executor, unless there is one.
+  ///
+  /// - Returns: A function that starts it.
+  private func makeLocked() throws(TransferLinkError) -> (() -> Void)? {
+    guard !isOpen else { return nil }
     if let closing = state.withLock({ $0.closing }) {
       let isGone = closing.wait(until: LinuxKernel.shared.now().advanced(by: Self.patience))
       guard isGone else { throw .unavailable(reason: "an earlier executor of the session has not ended") }
@@ -81,7 +84,7 @@ final class ServedSession: Sendable {
     } catch {
       log("session \"\(session.identifier)\" does not outlive the service: \(error)")
     }
-    link.start { [weak self] in self?.receive($0, generation) }
+    return { link.start { [weak self] in self?.receive($0, generation) } }
   }
 
   private func receive(_ notice: TransferNotice, _ generation: Int) {
@@ -104,9 +107,9 @@ final class ServedSession: Sendable {
       state.table.apply(notice)
       if state.subscriber == nil, isEnd { state.hasEndedAlone = true }
       let isTaken = state.subscriber?.send(notice) ?? false
-      if case .question(let number, _, let question) = notice {
-        if !isTaken { return (.answer(link, number, question), false) }
-        state.questions[number] = question
+      if case .question(let number, let task, let question) = notice {
+        if !isTaken, !question.waitsForProgram { return (.answer(link, number, question), false) }
+        state.questions[number] = (task, question)
       }
       return (.nothing, isEnd)
     }
@@ -139,6 +142,7 @@ final class ServedSession: Sendable {
   ) throws(TransferLinkError) {
     try gate.withLock { (_) throws(TransferLinkError) in
       guard !isAttached else { throw .inUse }
+      let before = self.session
       let old = state.withLock { state -> Ending? in
         let isOther = state.session.settings != session.settings
         guard state.session.identifier == session.identifier || state.link == nil else { return nil }
@@ -150,7 +154,17 @@ final class ServedSession: Sendable {
       }
       end(old)
       if isOpen { writeSession(session) }
-      try openLocked()
+      let start: (() -> Void)?
+      do throws(TransferLinkError) {
+        start = try makeLocked()
+      } catch {
+        // Settings that cannot be used do not end what goes on with the earlier ones.
+        state.withLock { $0.session = before }
+        if old != nil { try? makeLocked()?() }
+        throw error
+      }
+      // The first questions find the program attached.
+      defer { start?() }
       let failure = state.withLock { state -> TransferMessageError? in
         do throws(TransferMessageError) {
           try subscriber.send(state.table.records)
@@ -159,6 +173,9 @@ final class ServedSession: Sendable {
         }
         state.subscriber = subscriber
         state.hasEndedAlone = false
+        for (number, open) in state.questions.sorted(by: { $0.key < $1.key }) {
+          _ = subscriber.send(.question(number, task: open.task, open.question))
+        }
         return nil
       }
       if let failure { throw .unavailable(reason: "\(failure)") }
@@ -171,13 +188,14 @@ final class ServedSession: Sendable {
     }
   }
 
-  /// Lets a program go. Its open questions are answered by default.
+  /// Lets a program go. Its open questions are answered by default, except challenges, which wait for the next program.
   func detach(_ subscriber: TransferSubscriber) {
     let (link, questions) = state.withLock { state -> ((any TransferLink)?, [UInt64: TransferQuestion]) in
       guard state.subscriber === subscriber else { return (nil, [:]) }
       state.subscriber = nil
-      defer { state.questions = [:] }
-      return (state.link, state.questions)
+      let answered = state.questions.filter { !$0.value.question.waitsForProgram }
+      for number in answered.keys { state.questions[number] = nil }
+      return (state.link, answered.mapValues(\.question))
     }
     subscriber.close()
     for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
@@ -292,5 +310,15 @@ final class ServedSession: Sendable {
     subscriber?.close()
     end(ending)
     closing?.wait(until: deadline)
+  }
+}
+
+extension TransferQuestion {
+  /// Whether the task waits until a program is attached that can answer.
+  fileprivate var waitsForProgram: Bool {
+    switch self {
+    case .beginDelayed: false
+    case .challenge: true
+    }
   }
 }

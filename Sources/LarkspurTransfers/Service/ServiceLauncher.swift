@@ -9,6 +9,13 @@ public struct ServiceLauncher: Sendable {
   public static let sessionVariable = "LARKSPUR_BACKGROUND_SESSION"
   static let programName = "larkspur"
   static let arguments = ["transfers", "run"]
+  /// The variables that the service gets from the program that starts it. The service serves other programs as well, to
+  /// which the secrets of one program's environment do not belong.
+  static let keptVariables: Set<String> = [
+    "ALL_PROXY", "DBUS_SESSION_BUS_ADDRESS", "HOME", "HTTPS_PROXY", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "NO_PROXY",
+    "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "all_proxy", "http_proxy", "https_proxy", "no_proxy",
+  ]
 
   private let environment: @Sendable (String) -> String?
   /// The directory of the running program.
@@ -20,7 +27,7 @@ public struct ServiceLauncher: Sendable {
     self.init(
       environment: EnvironmentVariable.value(of:),
       ownDirectory: own.lastIndex(of: "/").map { String(own[..<$0]) }
-    ) { (path, arguments) throws(Errno) in try DetachedProcess.start(path, arguments) }
+    ) { (path, arguments) throws(Errno) in try DetachedProcess.start(path, arguments, keeping: Self.keptVariables) }
   }
 
   /// - Parameters:
@@ -41,7 +48,8 @@ public struct ServiceLauncher: Sendable {
     if let path = environment(Self.variable) { return path.isEmpty ? nil : path }
     if let ownDirectory {
       let beside = "\(ownDirectory)/\(Self.programName)"
-      if Self.isProgram(beside) { return beside }
+      // Where every user may write, another user may have put the file.
+      if Self.isProgram(beside), FilePaths.isGuarded(ownDirectory), FilePaths.isGuarded(beside) { return beside }
     }
     return path(of: Self.programName)
   }

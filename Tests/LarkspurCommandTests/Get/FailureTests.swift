@@ -33,7 +33,8 @@ import Testing
     #expect(nothing.status == 2)
     #expect(
       nothing.errors
-        == "larkspur: a command is missing: get, socket, events, pins, check, transfers, demo or help\nSee: larkspur help\n")
+        == "larkspur: a command is missing: get, socket, events, pins, check, transfers, demo or help\nSee: larkspur help\n"
+    )
     let unknown = try await Command.run("get", "x", "--nonsense")
     #expect(unknown.status == 2)
     #expect(unknown.errors == "larkspur: unknown option --nonsense\nSee: larkspur help get\n")

@@ -37,6 +37,19 @@ final class BackgroundFixture: Sendable {
     return url
   }
 
+  /// Serves content that can be resumed, of `count` bytes.
+  func serve(_ path: String, count: Int) {
+    server.route("GET", path) { request in
+      let fields: TestServer.Fields = ["ETag": "\"\(path)\""]
+      guard let range = request.fields["range"], let first = Int(range.dropFirst(6).dropLast()) else {
+        return TestServer.Response(fields: fields, body: .content(0..<count))
+      }
+      var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<count))
+      response.fields["Content-Range"] = "bytes \(first)-\(count - 1)/\(count)"
+      return response
+    }
+  }
+
   /// The names of the files of a session's journal.
   func journal(_ identifier: String = "transfers") -> [String] {
     let path = folder.appending(path: "larkspur/groups/tests/transfers/\(identifier)").path

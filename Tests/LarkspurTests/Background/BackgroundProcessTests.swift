@@ -30,21 +30,12 @@ import Testing
   @Test(.ownThread) func aKilledDownloadGoesOn() async throws {
     let (signal, content) = (TestServer.Signal(), Data(TestServer.content(count: Self.size)))
     _ = try fixture.file("ends", "")
-    let head = "HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\nETag: \"a\"\r\n\r\n"
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\nETag: \"/file\"\r\n\r\n"
     let pieces = (0..<100).flatMap { index -> [TestServer.Step] in
       [.sendContent(index * 1_000..<(index + 1) * 1_000), .pause(.milliseconds(30))]
     }
     fixture.server.enqueue(TestServer.Script([.expectRequest, .send(head)] + pieces + [.wait(signal), .close]))
-    fixture.server.route("GET", "/file") { request in
-      let range = request.fields["range"] ?? ""
-      guard range.hasPrefix("bytes="), range.hasSuffix("-"), let first = Int(range.dropFirst(6).dropLast()) else {
-        return TestServer.Response(fields: ["ETag": "\"a\""], body: .bytes(Array(content)))
-      }
-      var response = TestServer.Response(
-        status: 206, fields: ["ETag": "\"a\""], body: .content(first..<Self.size))
-      response.fields["Content-Range"] = "bytes \(first)-\(Self.size - 1)/\(Self.size)"
-      return response
-    }
+    fixture.serve("/file", count: Self.size)
     let tasks = [(kind: "get", path: "/file", name: "download")]
     let first = try program(tasks)
     #expect(first.read(lines: 1) == "begun")
@@ -52,7 +43,7 @@ import Testing
     let folder = fixture.folder
     await eventually {
       let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
-      return FileManager.default.contents(atPath: path).map { $0.range(of: Data("\"a\"".utf8)) != nil } ?? false
+      return FileManager.default.contents(atPath: path).map { $0.range(of: Data("\"/file\"".utf8)) != nil } ?? false
     }
     first.kill()
     signal.fire()
@@ -97,17 +88,7 @@ import Testing
     let content = Data(TestServer.content(count: Self.size))
     _ = try fixture.file("ends", "")
     let received = Mutex<[String: Int]>([:])
-    for path in ["/a", "/b", "/c"] {
-      fixture.server.route("GET", path) { request in
-        let fields: TestServer.Fields = ["ETag": "\"\(path)\""]
-        guard let range = request.fields["range"], let first = Int(range.dropFirst(6).dropLast()) else {
-          return TestServer.Response(fields: fields, body: .bytes(Array(content)))
-        }
-        var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<Self.size))
-        response.fields["Content-Range"] = "bytes \(first)-\(Self.size - 1)/\(Self.size)"
-        return response
-      }
-    }
+    for path in ["/a", "/b", "/c"] { fixture.serve(path, count: Self.size) }
     fixture.server.route("PUT", "/d") { request in
       received.withLock { $0["/d"] = request.body.count }
       return .text("thanks")

@@ -47,18 +47,6 @@ import Testing
       String.init)
   }
 
-  private func serve(_ path: String, until signal: TestServer.Signal? = nil) {
-    fixture.server.route("GET", path) { request in
-      let fields: TestServer.Fields = ["ETag": "\"\(path)\""]
-      guard let range = request.fields["range"], let first = Int(range.dropFirst(6).dropLast()) else {
-        return TestServer.Response(fields: fields, body: .content(0..<Self.size))
-      }
-      var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<Self.size))
-      response.fields["Content-Range"] = "bytes \(first)-\(Self.size - 1)/\(Self.size)"
-      return response
-    }
-  }
-
   /// A download ends while its program does not run, and the next start of the program has the file.
   @Test(.ownThread) func theServiceGoesOnWithoutTheProgram() async throws {
     defer { stopService() }
@@ -92,7 +80,7 @@ import Testing
     defer { stopService() }
     var generator = SeededGenerator(for: "programs and services killed")
     _ = try fixture.file("ends", "")
-    for path in ["/a", "/b", "/c"] { serve(path) }
+    for path in ["/a", "/b", "/c"] { fixture.serve(path, count: Self.size) }
     let tasks = ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
     let first = try program(tasks)
     #expect(first.read(lines: 1) != nil)

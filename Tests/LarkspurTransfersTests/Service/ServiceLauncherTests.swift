@@ -41,6 +41,11 @@ import Testing
     #expect(Self.launcher([:], own: nil).program == nil)
     #expect(Self.launcher(["LARKSPUR_TRANSFER_SERVICE": "/x/y", "PATH": path], own: own).program == "/x/y")
     #expect(Self.launcher(["LARKSPUR_TRANSFER_SERVICE": "", "PATH": path], own: own).program == nil)
+    // Where every user may write, another user may have put the file.
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: own)
+    #expect(Self.launcher(["PATH": path], own: own).program == bin + "/larkspur")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: own)
+    #expect(Self.launcher(["PATH": path], own: own).program == own + "/larkspur")
     // A file that cannot be executed, and a directory, are no programs.
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: own + "/larkspur")
     try FileManager.default.createDirectory(
