@@ -188,8 +188,8 @@ let package = Package(
       name: "LarkspurTests",
       dependencies: [
         "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit", "UserReportRunner",
-        "UserReports",
+        "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
+        "UserReportRunner", "UserReports",
       ],
       swiftSettings: testSettings),
     .testTarget(

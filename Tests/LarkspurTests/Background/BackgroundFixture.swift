@@ -50,6 +50,12 @@ final class BackgroundFixture: Sendable {
     }
   }
 
+  /// Whether the record of a task says that the task has ended with a response.
+  func hasEnded(_ task: Int, _ identifier: String = "transfers") -> Bool {
+    let path = folder.appending(path: "larkspur/groups/tests/transfers/\(identifier)/\(task).task").path
+    return FileManager.default.contents(atPath: path).map { $0.range(of: Data("Content-Length".utf8)) != nil } ?? false
+  }
+
   /// The names of the files of a session's journal.
   func journal(_ identifier: String = "transfers") -> [String] {
     let path = folder.appending(path: "larkspur/groups/tests/transfers/\(identifier)").path

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurTestServer
+import LarkspurTransfers
 import Synchronization
 import Testing
 
@@ -183,6 +184,72 @@ import Testing
     other.invalidateAndCancel()
   }
 
+  /// A cancellation before the delegate has the file ends the task with an error, and without the file.
+  @Test func aFileThatHasNotBeenGivenCanBeCancelled() async throws {
+    server.route("GET", "/file") { _ in .text("text") }
+    let (recorder, queue) = (DownloadRecorder(), OperationQueue())
+    queue.maxConcurrentOperationCount = 1
+    queue.isSuspended = true
+    let session = URLSession(configuration: fixture.configuration(), delegate: recorder, delegateQueue: queue)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.resume()
+    let fixture = fixture
+    await eventually { fixture.hasEnded(1) }
+    task.cancel()
+    queue.isSuspended = false
+    await recorder.waitForEnd()
+    #expect(recorder.error?.code == .cancelled && !recorder.events.contains(.finished))
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(fixture.journal() == ["lock"])
+  }
+
+  /// An invalidated session carries no further task out.
+  @Test func invalidatedSessionsRefuseTasks() async throws {
+    let signal = TestServer.Signal()
+    server.route("GET", "/slow", script: [.wait(signal), .respond(.text("slow"))])
+    let recorder = SessionRecorder()
+    let session = fixture.session(recorder)
+    let first = session.downloadTask(with: try fixture.url("/slow"))
+    first.resume()
+    session.finishTasksAndInvalidate()
+    let second = session.downloadTask(with: try fixture.url("/slow"))
+    second.delegate = recorder
+    second.resume()
+    await recorder.wait { $0.contains(.completed(second.taskIdentifier, .cancelled)) }
+    signal.fire()
+    await recorder.waitForInvalidation()
+    #expect(first.error == nil && server.requests.count == 1)
+  }
+
+  /// Records that another version wrote stay as they are, and their identifiers are not used again.
+  @Test func identifiersOfUnreadableRecordsAreNotUsed() async throws {
+    server.route("GET", "/file") { _ in .text("text") }
+    let folder = fixture.folder.appending(path: "larkspur/groups/tests/transfers/transfers")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try Data("damaged".utf8).write(to: folder.appending(path: "3.task"))
+    try Data("bytes".utf8).write(to: folder.appending(path: "3.part"))
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    #expect(task.taskIdentifier == 4)
+    task.resume()
+    await recorder.waitForEnd()
+    #expect(recorder.error == nil)
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(fixture.journal() == ["3.damaged", "3.part", "lock"])
+  }
+
+  /// Counts from the disk are any numbers.
+  @Test func countsOfARecordDoNotOverflow() throws {
+    let session = fixture.session(nil)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.show { $0.take(TransferRecord.Counts.largest) }
+    #expect(task.progress.completedUnitCount == .max)
+    session.invalidateAndCancel()
+  }
+
   @Test func tasksAreSuspended() async throws {
     server.route("GET", "/file") { _ in .text("text") }
     let recorder = DownloadRecorder()
@@ -285,4 +352,13 @@ private final class AskedProgram: NSObject, URLSessionDownloadDelegate {
   }
 
   func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { isOver.fire() }
+}
+
+extension TransferRecord.Counts {
+  fileprivate static var largest: Self {
+    var counts = Self()
+    counts.sent = .max
+    counts.received = .max
+    return counts
+  }
 }
