@@ -11,6 +11,7 @@ enum LarkspurCommand {
     CaughtSignal.ignoreBrokenPipes()
     do throws(UsageError) {
       switch try Invocation(parsing: CommandLine.arguments.dropFirst()) {
+      case .get(let options) where options.isInBackground: exit(BackgroundDownloads().add(options).rawValue)
       case .get(let options): MainLoop.run { await Get(options, on: $0).run() }
       // A signal closes the WebSocket, and the server's Close determines the status.
       case .socket(let options): MainLoop.run(signalsDecide: false) { await Socket(options, on: $0).run() }

@@ -147,7 +147,7 @@ final class Command: Sendable {
   // MARK: - Pieces
 
   /// The path of the command, which lies beside the test bundle.
-  private static func path() throws -> String {
+  static func path() throws -> String {
     let bundle = try FilePaths.resolved("/proc/self/exe")
     return bundle.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/larkspur"
   }

@@ -20,9 +20,10 @@ final class TransferAttempt {
   /// Whether the program is told that the download continues an earlier task's.
   var tellsResumption = false
   var timer: DispatchWorkItem?
-  /// The times of the next notice of progress and of the next checkpoint, in nanoseconds since the machine's start.
+  /// The time of the next notice of progress, in nanoseconds since the machine's start.
   var nextProgress: UInt64 = 0
-  var nextCheckpoint: UInt64 = 0
+  /// Whether a checkpoint comes soon.
+  var isCheckpointDue = false
 
   init(_ record: TransferRecord) { self.record = record }
 

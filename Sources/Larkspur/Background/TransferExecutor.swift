@@ -12,8 +12,8 @@ import Synchronization
 ///
 /// A task is carried out in attempts, each an inner task. An attempt that fails for a reason that may pass is followed by
 /// another one (`TransferRetry`), until the time for the resource is over. The content of a download comes into the file
-/// of the journal's directory. While bytes come, the file is synced once in `checkpointSeconds`, and then the record
-/// counts them: behind the next start the download continues from there.
+/// of the journal's directory. `checkpointSeconds` after bytes have come, the file is synced, and then the record counts
+/// them: behind the next start the download continues from there.
 package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// The time between two checkpoints of a download to which bytes come, in seconds: the work that a killed process
   /// loses at most.
@@ -33,15 +33,15 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Returns the state of the machine. May block.
   private let conditions: @Sendable () -> TransferConditions
   private let secondsForResource: Double
-  private var attempts: [Int: TransferAttempt] = [:]
+  var attempts: [Int: TransferAttempt] = [:]
   /// The tasks of `attempts` by the identifiers of their inner tasks.
-  private var tasks: [Int: Int] = [:]
+  var tasks: [Int: Int] = [:]
   private var notify: (@Sendable (TransferNotice) -> Void)?
   private var noticesBefore: [TransferNotice] = []
-  private var questions: [UInt64: @Sendable (TransferAnswer) -> Void] = [:]
-  private var lastQuestion: UInt64 = 0
+  var questions: [UInt64: @Sendable (TransferAnswer) -> Void] = [:]
+  var lastQuestion: UInt64 = 0
   /// Answers the challenges of a task, by the delegate of a program in this process.
-  private var challengeHandler: ChallengeHandler?
+  var challengeHandler: ChallengeHandler?
 
   typealias ChallengeHandler =
     @Sendable (
@@ -108,7 +108,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Makes the executor ask a function of this process about challenges.
   func answerChallenges(by handler: @escaping ChallengeHandler) { queue.async { [self] in challengeHandler = handler } }
 
-  private func tell(_ notice: TransferNotice) {
+  func tell(_ notice: TransferNotice) {
     if let notify { notify(notice) } else { noticesBefore.append(notice) }
   }
 
@@ -228,7 +228,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   /// Writes a record that is in the journal already. A disk that fails costs the change and not the task: the next start
   /// finds an earlier state, which is as true.
-  private func write(_ attempt: TransferAttempt) {
+  func write(_ attempt: TransferAttempt) {
     do throws(TransferJournalError) {
       try journal.write(attempt.record)
     } catch {
@@ -239,7 +239,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   // MARK: - Attempts
 
   /// Begins the next attempt of a task that runs, or waits for its time.
-  private func begin(_ task: Int) {
+  func begin(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running, attempt.inner == nil else { return }
     let now = Date().timeIntervalSince1970
     let end = attempt.record.createdSeconds + secondsForResource
@@ -279,12 +279,17 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }.min { $0.record.task < $1.record.task }
   }
 
-  private func beginNextDiscretionary() {
-    if let next = nextDiscretionary(at: Date().timeIntervalSince1970) { begin(next.record.task) }
+  /// Begins the next discretionary task soon. Not at once: a thousand tasks whose time is over would end one inside the
+  /// other.
+  func beginNextDiscretionary() {
+    queue.async { [weak self] in
+      guard let self, let next = nextDiscretionary(at: Date().timeIntervalSince1970) else { return }
+      begin(next.record.task)
+    }
   }
 
   /// Continues with a task whose earliest time has come.
-  private func begin(_ task: Int, answer: TransferAnswer) {
+  func begin(_ task: Int, answer: TransferAnswer) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
     attempt.isAsking = false
     attempt.record.earliestBeginSeconds = nil
@@ -402,7 +407,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   /// Writes down how much of a download is safe on the disk.
-  private func checkpoint(_ attempt: TransferAttempt) {
+  func checkpoint(_ attempt: TransferAttempt) {
     guard let place = attempt.place, var point = place.point,
       let file = try? OpenFile(updatingRegular: place.path), let count = try? file.byteCount(), count > 0,
       (try? file.sync()) != nil, point.total.map({ count <= $0 }) ?? true
@@ -414,7 +419,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     write(attempt)
   }
 
-  private func stop(_ attempt: TransferAttempt) {
+  func stop(_ attempt: TransferAttempt) {
     guard let inner = attempt.inner else { return }
     attempt.inner = nil
     tasks[inner.taskIdentifier] = nil
@@ -423,7 +428,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   /// Ends a task, and tells the program.
-  private func end(_ attempt: TransferAttempt, _ failure: (any Error)?) {
+  func end(_ attempt: TransferAttempt, _ failure: (any Error)?) {
     attempt.timer?.cancel()
     attempt.timer = nil
     attempt.record.state = .completed
@@ -441,152 +446,6 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     write(attempt)
     tell(.changed(attempt.record))
-    beginNextDiscretionary()
-  }
-
-  // MARK: - Questions
-
-  /// Asks the program, and passes the answer on, on the queue.
-  func ask(
-    _ question: TransferQuestion, _ task: Int, _ answer: @escaping @Sendable (TransferAnswer) -> Void
-  ) {
-    lastQuestion += 1
-    questions[lastQuestion] = answer
-    tell(.question(lastQuestion, task: task, question))
-  }
-
-  /// Passes a challenge to the program: to `challengeHandler`, or as a question.
-  func challenged(
-    _ inner: URLSessionTask, _ challenge: URLAuthenticationChallenge,
-    _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-  ) {
-    guard let attempt = attempt(of: inner) else { return answer(.cancelAuthenticationChallenge, nil) }
-    if let challengeHandler { return challengeHandler(attempt.record.task, challenge, answer) }
-    guard let question = TransferChallenge(challenge) else { return answer(.performDefaultHandling, nil) }
-    ask(.challenge(question), attempt.record.task) { reply in
-      let (disposition, credential) = reply.ofChallenge
-      answer(disposition, credential)
-    }
-  }
-
-  // MARK: - Calls of the inner session, on the queue
-
-  private func attempt(of inner: URLSessionTask) -> TransferAttempt? {
-    guard let attempt = tasks[inner.taskIdentifier].flatMap({ attempts[$0] }), attempt.inner === inner else {
-      return nil
-    }
-    return attempt
-  }
-
-  func progressed(_ inner: URLSessionTask) {
-    guard let attempt = attempt(of: inner) else { return }
-    attempt.readCounts(of: inner)
-    let now = DispatchTime.now().uptimeNanoseconds
-    if now >= attempt.nextProgress {
-      attempt.nextProgress = now + UInt64(Self.progressSeconds * 1e9)
-      tell(.progress(task: attempt.record.task, attempt.record.counts))
-    }
-    guard attempt.record.kind == .download, now >= attempt.nextCheckpoint else { return }
-    if attempt.nextCheckpoint > 0 { checkpoint(attempt) }
-    attempt.nextCheckpoint = DispatchTime.now().uptimeNanoseconds + UInt64(Self.checkpointSeconds * 1e9)
-  }
-
-  func resumed(_ inner: URLSessionTask, at offset: Int64, expecting expected: Int64) {
-    guard let attempt = attempt(of: inner), attempt.tellsResumption else { return }
-    attempt.tellsResumption = false
-    attempt.record.events.append(.resumed(offset: offset, expected: max(expected, -1)))
-    tell(.changed(attempt.record))
-  }
-
-  func received(_ data: Data, of inner: URLSessionTask) {
-    guard let attempt = attempt(of: inner) else { return }
-    attempt.content.append(data)
-    guard attempt.content.count > Self.uploadContentMax else { return }
-    stop(attempt)
-    end(
-      attempt,
-      URLError.make(.dataLengthExceedsMaximum, "the response to an upload has more than 1 MiB of content"))
-  }
-
-  func redirected(_ inner: URLSessionTask, to request: URLRequest) {
-    guard let attempt = attempt(of: inner), let url = request.url?.absoluteString else { return }
-    if attempt.record.redirects.count < TransferRecord.redirectsMax { attempt.record.redirects.append(url) }
-  }
-
-  func completed(_ inner: URLSessionTask, _ failure: (any Error)?) {
-    guard let attempt = attempt(of: inner) else { return }
-    tasks[inner.taskIdentifier] = nil
-    attempt.inner = nil
-    attempt.readCounts(of: inner)
-    if !attempt.record.redirects.isEmpty, let request = inner.read({ $0.shown.currentRequest }) {
-      attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)
-    }
-    guard let failure else { return succeeded(attempt, inner) }
-    if let place = attempt.place, place.point == nil {
-      // The bytes in the file may be any of the resource.
-      attempt.record.resumePoint = nil
-    } else {
-      checkpoint(attempt)
-    }
-    let error = failure as? URLError ?? URLError(.unknown)
-    // The server no longer has the part of an upload that it had: the upload starts over.
-    let startsOver = attempt.isContinuingUpload && attempt.record.uploadPoint == nil
-    guard startsOver || TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
-    retry(attempt, in: error.userInfo[AttemptHandler.delayKey] as? Double)
-  }
-
-  private func succeeded(_ attempt: TransferAttempt, _ inner: URLSessionTask) {
-    attempt.record.response = TransferResponse(inner.response)
-    attempt.record.failedAttempts = 0
-    attempt.record.resumePoint = nil
-    attempt.record.uploadPoint = nil
-    switch attempt.record.kind {
-    case .download:
-      attempt.record.hasContentFile = true
-      // The record that calls the file complete must not come to the disk before the file.
-      do throws(Errno) {
-        try OpenFile(updatingRegular: contentPath(of: attempt.record.task)).sync()
-      } catch {
-        return end(attempt, URLError.make(.cannotWriteToFile, "the file is gone, or the disk fails: \(error)"))
-      }
-    case .upload:
-      if let response = inner.response as? HTTPURLResponse,
-        let delay = TransferRetry.delay(for: response, now: Date().timeIntervalSince1970)
-      {
-        attempt.record.response = nil
-        return retry(attempt, in: delay)
-      }
-      do {
-        try store(attempt.content, of: attempt)
-      } catch {
-        return end(attempt, URLError.make(.cannotWriteToFile, "the response's content: \(error)"))
-      }
-    }
-    end(attempt, nil)
-  }
-
-  /// Stores the content of an upload's response.
-  private func store(_ content: Data, of attempt: TransferAttempt) throws {
-    attempt.content = Data()
-    attempt.record.hasContentFile = !content.isEmpty
-    guard !content.isEmpty else { return }
-    let path = contentPath(of: attempt.record.task)
-    try? FilePaths.remove(path)
-    let file = try OpenFile(creating: path)
-    try file.setPermissions(0o600)
-    try file.write(content.span)
-    try file.sync()
-  }
-
-  private func retry(_ attempt: TransferAttempt, in delay: Double?) {
-    attempt.record.redirects = []
-    if attempt.record.failedAttempts < .max { attempt.record.failedAttempts += 1 }
-    let wait =
-      delay
-      ?? TransferRetry.delay(failures: Int(attempt.record.failedAttempts), fraction: Double.random(in: 0...1))
-    attempt.record.nextAttemptSeconds = Date().timeIntervalSince1970 + wait
-    write(attempt)
-    begin(attempt.record.task)
     beginNextDiscretionary()
   }
 }

@@ -36,6 +36,8 @@ package struct GetOptions: Hashable, Sendable {
   package var session = SessionOptions()
   /// The proxy; empty for none. If `nil`, the environment decides.
   package var proxy: String?
+  /// Whether the transfer service carries the download out.
+  package var isInBackground = false
   /// The hosts to reach without the proxy. If `nil`, the environment decides.
   package var proxyExceptions: String?
 
@@ -53,7 +55,7 @@ package struct GetOptions: Hashable, Sendable {
     [
       .init("i", "include"), .init("o", "output", takesValue: true), .init("X", "request", takesValue: true),
       .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
-      .init(nil, "max-time", takesValue: true), .init("f", "fail"),
+      .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init(nil, "background"),
     ] + optionsOfRequests + TLSOptions.options + SessionOptions.options
 
   /// - Returns: The options, or `nil` if the command line asks for help.
@@ -72,6 +74,7 @@ package struct GetOptions: Hashable, Sendable {
     }
     try result.checkRequest(topic: .get)
     try result.session.check(with: result)
+    try result.checkBackground()
     return result
   }
 
@@ -101,10 +104,24 @@ package struct GetOptions: Hashable, Sendable {
     try tls.check(topic: topic)
   }
 
+  /// Checks that a download of the service has nothing that its session does not know.
+  private func checkBackground() throws(UsageError) {
+    guard isInBackground else { return }
+    guard output != nil else {
+      throw UsageError("--background needs -o: there has to be a file for the content", topic: .get)
+    }
+    var plain = GetOptions(url: url)
+    plain.output = output
+    plain.fields = fields
+    plain.isInBackground = true
+    guard plain == self else { throw UsageError("--background goes with -o and -H only", topic: .get) }
+  }
+
   private mutating func take(_ name: String, _ value: String) throws(UsageError) {
     switch name {
     case "include": showsHead = true
     case "fail": failsOnHTTPError = true
+    case "background": isInBackground = true
     case "output":
       guard !value.isEmpty else { throw UsageError("the file of -o has no name", topic: .get) }
       output = value == "-" ? nil : value

@@ -35,6 +35,9 @@ package enum HelpTopic: String, CaseIterable, Sendable {
 
         -o, --output FILE         Write to FILE. It is replaced when the transfer is complete: if that fails,
                                   what was there stays. (`-`: standard output.)
+            --background          Leave the download to the transfer service, which goes on with it when this
+                                  command has ended. Goes with -o and -H only. FILE is there when it is complete:
+                                  see larkspur help transfers.
         -i, --include             Put the response's head before the body.
         -v, --verbose             Tell the connection's story on standard error, in milliseconds since the start:
                                   `>` is sent, `<` is received.

@@ -8,6 +8,8 @@ package struct TransfersOptions: Hashable, Sendable {
     case resume
     case cancel
     case log
+    /// Moves the files of `larkspur get --background` to their places.
+    case deliver
 
     var takesSession: Bool { [.pause, .resume, .cancel].contains(self) }
   }
@@ -50,7 +52,7 @@ package struct TransfersOptions: Hashable, Sendable {
         try result?.take(word)
       }
     }
-    guard var result else { throw Self.error("an action is missing: run, list, pause, resume, cancel or log") }
+    guard var result else { throw Self.error("an action is missing: run, list, pause, resume, cancel, log or deliver") }
     guard !result.action.takesSession || !result.session.isEmpty else { throw Self.error("the session is missing") }
     guard result.action == .run || idleTime == nil && !isForeground else {
       throw Self.error("--idle-time and --foreground belong to run")
@@ -77,6 +79,7 @@ package struct TransfersOptions: Hashable, Sendable {
     larkspur transfers list
     larkspur transfers pause|resume|cancel SESSION [TASK ...]
     larkspur transfers log
+    larkspur transfers deliver
 
     Shows and changes the transfers of this user's background sessions, which outlive their programs.
 
@@ -89,6 +92,8 @@ package struct TransfersOptions: Hashable, Sendable {
       pause, resume, cancel Change the tasks of SESSION, an identifier or the directory that list shows: those of
                             the numbers TASK, or all. The service is started if it does not run.
       log                   Show what the service has logged. Fields of requests are never logged.
+      deliver               Move the files of `larkspur get --background` to their places, and wait for those that are
+                            not complete. The service starts this by itself when all are complete.
 
       -h, --help
 

@@ -8,7 +8,8 @@ struct Demo {
   /// The parts, in the order in which they are shown. Each new capability gets a part here.
   private static let parts: [DemoPart] = [
     .jsonRequest, .keptAliveRequests, .chunkedStream, .download, .lyingServer, .pinnedRequest, .wrongPin,
-    .resumedHandshake, .resumedDownload, .digestLogin, .revalidatedRequest, .compressedRequest, .webSocketEcho,
+    .resumedHandshake, .resumedDownload, .killedDownload, .digestLogin, .revalidatedRequest, .compressedRequest,
+    .webSocketEcho,
     .eventStream,
     .networkingRequests, .networkingUpload, .networkingPin, .networkingBatch,
   ]

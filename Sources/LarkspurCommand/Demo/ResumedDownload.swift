@@ -56,7 +56,7 @@ extension DemoPart {
     return "went on at \(Format.bytes(cut)), checksum \(checksum) is right"
   }
 
-  private static func checksum(of file: URL) throws -> TestServer.Checksum {
+  static func checksum(of file: URL) throws -> TestServer.Checksum {
     var checksum = TestServer.Checksum()
     let handle = try FileHandle(forReadingFrom: file)
     while let piece = try handle.read(upToCount: 1 << 16), !piece.isEmpty { checksum.update(Array(piece)) }

@@ -18,6 +18,7 @@ struct Transfers {
       case .resume: try change(.resume)
       case .cancel: try change(.cancel)
       case .log: try showLog()
+      case .deliver: return BackgroundDownloads().deliver()
       }
       return .success
     } catch {

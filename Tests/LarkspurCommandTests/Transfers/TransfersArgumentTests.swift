@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ([], "an action is missing: run, list, pause, resume, cancel or log"), (["stop"], "unknown action stop"),
+    ([], "an action is missing: run, list, pause, resume, cancel, log or deliver"), (["stop"], "unknown action stop"),
     (["list", "a"], "list takes no operand: a"), (["cancel"], "the session is missing"),
     (["cancel", ""], "the session is empty"), (["resume", "a", "0"], "a task is a number, not 0"),
     (["resume", "a", "x"], "a task is a number, not x"),

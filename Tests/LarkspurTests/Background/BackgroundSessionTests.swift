@@ -300,6 +300,22 @@ import Testing
     #expect(counts.withLock { $0 } >= 6)
   }
 
+  /// A thousand tasks that end at once, because their time is over, end one after the other.
+  @Test func manyTasksWhoseTimeIsOver() async throws {
+    let configuration = fixture.configuration()
+    configuration.isDiscretionary = true
+    configuration.timeoutIntervalForResource = 0.001
+    configuration.storage.transferConditions = { TransferConditions(isOnBattery: true) }
+    let recorder = SessionRecorder()
+    let session = fixture.session(recorder, configuration)
+    let tasks = try (0..<1000).map { _ in session.downloadTask(with: try fixture.url("/file")) }
+    for task in tasks { task.resume() }
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(tasks.allSatisfy { ($0.error as? URLError)?.code == .timedOut })
+    #expect(fixture.journal() == ["lock"])
+  }
+
   /// A delegate decides on a task whose time has come, and answers challenges.
   @Test func delegatesAreAsked() async throws {
     server.route("GET", "/secret") { request in

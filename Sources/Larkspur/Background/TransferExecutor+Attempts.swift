@@ -1,0 +1,161 @@
+import Dispatch
+import Foundation
+import LarkspurIO
+import LarkspurTransfers
+
+/// What the inner session tells of the attempts, and what the program is asked about them. All runs on the executor's
+/// queue.
+extension TransferExecutor {
+  // MARK: - Questions
+
+  /// Asks the program, and passes the answer on, on the queue.
+  func ask(
+    _ question: TransferQuestion, _ task: Int, _ answer: @escaping @Sendable (TransferAnswer) -> Void
+  ) {
+    lastQuestion += 1
+    questions[lastQuestion] = answer
+    tell(.question(lastQuestion, task: task, question))
+  }
+
+  /// Passes a challenge to the program: to `challengeHandler`, or as a question.
+  func challenged(
+    _ inner: URLSessionTask, _ challenge: URLAuthenticationChallenge,
+    _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard let attempt = attempt(of: inner) else { return answer(.cancelAuthenticationChallenge, nil) }
+    if let challengeHandler { return challengeHandler(attempt.record.task, challenge, answer) }
+    guard let question = TransferChallenge(challenge) else { return answer(.performDefaultHandling, nil) }
+    ask(.challenge(question), attempt.record.task) { reply in
+      let (disposition, credential) = reply.ofChallenge
+      answer(disposition, credential)
+    }
+  }
+
+  // MARK: - Calls of the inner session, on the queue
+
+  func attempt(of inner: URLSessionTask) -> TransferAttempt? {
+    guard let attempt = tasks[inner.taskIdentifier].flatMap({ attempts[$0] }), attempt.inner === inner else {
+      return nil
+    }
+    return attempt
+  }
+
+  func progressed(_ inner: URLSessionTask) {
+    guard let attempt = attempt(of: inner) else { return }
+    attempt.readCounts(of: inner)
+    let now = DispatchTime.now().uptimeNanoseconds
+    if now >= attempt.nextProgress {
+      attempt.nextProgress = now + UInt64(Self.progressSeconds * 1e9)
+      tell(.progress(task: attempt.record.task, attempt.record.counts))
+    }
+    guard attempt.record.kind == .download, !attempt.isCheckpointDue else { return }
+    attempt.isCheckpointDue = true
+    let task = attempt.record.task
+    queue.asyncAfter(deadline: .now() + Self.checkpointSeconds) { [weak self] in self?.checkpointIsDue(task) }
+  }
+
+  private func checkpointIsDue(_ task: Int) {
+    guard let attempt = attempts[task] else { return }
+    attempt.isCheckpointDue = false
+    if attempt.inner != nil { checkpoint(attempt) }
+  }
+
+  func resumed(_ inner: URLSessionTask, at offset: Int64, expecting expected: Int64) {
+    guard let attempt = attempt(of: inner), attempt.tellsResumption else { return }
+    attempt.tellsResumption = false
+    attempt.record.events.append(.resumed(offset: offset, expected: max(expected, -1)))
+    tell(.changed(attempt.record))
+  }
+
+  func received(_ data: Data, of inner: URLSessionTask) {
+    guard let attempt = attempt(of: inner) else { return }
+    attempt.content.append(data)
+    guard attempt.content.count > Self.uploadContentMax else { return }
+    stop(attempt)
+    end(
+      attempt,
+      URLError.make(.dataLengthExceedsMaximum, "the response to an upload has more than 1 MiB of content"))
+  }
+
+  func redirected(_ inner: URLSessionTask, to request: URLRequest) {
+    guard let attempt = attempt(of: inner), let url = request.url?.absoluteString else { return }
+    if attempt.record.redirects.count < TransferRecord.redirectsMax { attempt.record.redirects.append(url) }
+  }
+
+  func completed(_ inner: URLSessionTask, _ failure: (any Error)?) {
+    guard let attempt = attempt(of: inner) else { return }
+    tasks[inner.taskIdentifier] = nil
+    attempt.inner = nil
+    attempt.readCounts(of: inner)
+    if !attempt.record.redirects.isEmpty, let request = inner.read({ $0.shown.currentRequest }) {
+      attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)
+    }
+    guard let failure else { return succeeded(attempt, inner) }
+    if let place = attempt.place, place.point == nil {
+      // The bytes in the file may be any of the resource.
+      attempt.record.resumePoint = nil
+    } else {
+      checkpoint(attempt)
+    }
+    let error = failure as? URLError ?? URLError(.unknown)
+    // The server no longer has the part of an upload that it had: the upload starts over.
+    let startsOver = attempt.isContinuingUpload && attempt.record.uploadPoint == nil
+    guard startsOver || TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
+    retry(attempt, in: error.userInfo[AttemptHandler.delayKey] as? Double)
+  }
+
+  private func succeeded(_ attempt: TransferAttempt, _ inner: URLSessionTask) {
+    attempt.record.response = TransferResponse(inner.response)
+    attempt.record.failedAttempts = 0
+    attempt.record.resumePoint = nil
+    attempt.record.uploadPoint = nil
+    switch attempt.record.kind {
+    case .download:
+      attempt.record.hasContentFile = true
+      // The record that calls the file complete must not come to the disk before the file.
+      do throws(Errno) {
+        try OpenFile(updatingRegular: contentPath(of: attempt.record.task)).sync()
+      } catch {
+        return end(attempt, URLError.make(.cannotWriteToFile, "the file is gone, or the disk fails: \(error)"))
+      }
+    case .upload:
+      if let response = inner.response as? HTTPURLResponse,
+        let delay = TransferRetry.delay(for: response, now: Date().timeIntervalSince1970)
+      {
+        attempt.record.response = nil
+        return retry(attempt, in: delay)
+      }
+      do {
+        try store(attempt.content, of: attempt)
+      } catch {
+        return end(attempt, URLError.make(.cannotWriteToFile, "the response's content: \(error)"))
+      }
+    }
+    end(attempt, nil)
+  }
+
+  /// Stores the content of an upload's response.
+  private func store(_ content: Data, of attempt: TransferAttempt) throws {
+    attempt.content = Data()
+    attempt.record.hasContentFile = !content.isEmpty
+    guard !content.isEmpty else { return }
+    let path = contentPath(of: attempt.record.task)
+    try? FilePaths.remove(path)
+    let file = try OpenFile(creating: path)
+    try file.setPermissions(0o600)
+    try file.write(content.span)
+    try file.sync()
+  }
+
+  private func retry(_ attempt: TransferAttempt, in delay: Double?) {
+    attempt.record.redirects = []
+    if attempt.record.failedAttempts < .max { attempt.record.failedAttempts += 1 }
+    let wait =
+      delay
+      ?? TransferRetry.delay(failures: Int(attempt.record.failedAttempts), fraction: Double.random(in: 0...1))
+    attempt.record.nextAttemptSeconds = Date().timeIntervalSince1970 + wait
+    write(attempt)
+    begin(attempt.record.task)
+    beginNextDiscretionary()
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Glibc
+import LarkspurTestServer
+import Testing
+
+/// Tests `larkspur get --background` and `larkspur transfers deliver`.
+@Suite(.timeLimit(.minutes(1))) struct BackgroundDownloadsTests {
+  private let server: TestServer
+  private let folder: URL
+
+  init() throws {
+    server = try TestServer()
+    folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-get-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  private func larkspur(_ arguments: [String], service: String) async throws -> Command.Result {
+    try await Command(
+      arguments,
+      environment: [
+        "XDG_STATE_HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "LARKSPUR_TRANSFER_SERVICE": service,
+      ]
+    ).end()
+  }
+
+  private func get(_ path: String, service: String = "") async throws -> Command.Result {
+    try await larkspur(
+      ["get", "--background", "-H", "X-Name: value", "-o", folder.appending(path: "file").path, server.url(path)],
+      service: service)
+  }
+
+  /// Without a service the command stays until the file is there.
+  @Test func withoutAService() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try Data("old".utf8).write(to: folder.appending(path: "file"))
+    server.route("GET", "/file") { .text("\($0.fields["x-name"] ?? "")") }
+    let result = try await get("/file")
+    #expect(result.status == 0 && result.errors.contains("no transfer service"))
+    #expect(try String(contentsOf: folder.appending(path: "file"), encoding: .utf8) == "value")
+    // The content of an error replaces no file.
+    let failed = try await get("/status/404")
+    #expect(failed.status == 113 && failed.errors.contains("404"))
+    #expect(try String(contentsOf: folder.appending(path: "file"), encoding: .utf8) == "value")
+    let nothing = try await larkspur(["transfers", "deliver"], service: "")
+    #expect(nothing.status == 0 && nothing.output.isEmpty)
+  }
+
+  /// With a service the command ends at once. The service has the file moved to its place.
+  @Test func withTheService() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let signal = TestServer.Signal()
+    server.route("GET", "/file", script: [.wait(signal), .respond(.text("content")), .hang])
+    let service = try Command.path()
+    let result = try await get("/file", service: service)
+    #expect(result.status == 0 && result.text == "in the background: task 1 of larkspur-get\n")
+    let list = try await larkspur(["transfers", "list"], service: service)
+    #expect(list.text.contains("larkspur-get") && list.text.contains("/file"))
+    signal.fire()
+    let path = folder.appending(path: "file").path
+    while !FileManager.default.fileExists(atPath: path) { await Task.yield() }
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "content")
+    for name in try FileManager.default.contentsOfDirectory(atPath: "/proc") {
+      guard let process = pid_t(name),
+        let words = FileManager.default.contents(atPath: "/proc/\(name)/environ"),
+        words.range(of: Data("XDG_RUNTIME_DIR=\(folder.path)".utf8)) != nil
+      else { continue }
+      kill(process, SIGKILL)
+    }
+  }
+
+  @Test(arguments: [
+    (["--background"], "--background needs -o: there has to be a file for the content"),
+    (["--background", "-o", "file", "-i"], "--background goes with -o and -H only"),
+    (["--background", "-o", "file", "-d", "x"], "--background goes with -o and -H only"),
+  ])
+  func whatGoesWithIt(arguments: [String], message: String) async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let result = try await larkspur(["get", "http://127.0.0.1/"] + arguments, service: "")
+    #expect(result.status == 2 && result.errors.contains(message))
+  }
+}
