@@ -22,6 +22,8 @@ final class TransferAttempt {
   var timer: DispatchWorkItem?
   /// The time of the next notice of progress, in nanoseconds since the machine's start.
   var nextProgress: UInt64 = 0
+  /// Whether a notice of progress comes soon.
+  var isProgressDue = false
   /// Whether a checkpoint comes soon.
   var isCheckpointDue = false
 

@@ -43,15 +43,24 @@ extension TransferExecutor {
   func progressed(_ inner: URLSessionTask) {
     guard let attempt = attempt(of: inner) else { return }
     attempt.readCounts(of: inner)
-    let now = DispatchTime.now().uptimeNanoseconds
+    let (task, now) = (attempt.record.task, DispatchTime.now().uptimeNanoseconds)
     if now >= attempt.nextProgress {
       attempt.nextProgress = now + UInt64(Self.progressSeconds * 1e9)
-      tell(.progress(task: attempt.record.task, attempt.record.counts))
+      tell(.progress(task: task, attempt.record.counts))
+    } else if !attempt.isProgressDue {
+      // No more bytes may come for a long time.
+      attempt.isProgressDue = true
+      queue.asyncAfter(deadline: .now() + Self.progressSeconds) { [weak self] in self?.progressIsDue(task) }
     }
     guard attempt.record.kind == .download, !attempt.isCheckpointDue else { return }
     attempt.isCheckpointDue = true
-    let task = attempt.record.task
     queue.asyncAfter(deadline: .now() + Self.checkpointSeconds) { [weak self] in self?.checkpointIsDue(task) }
+  }
+
+  private func progressIsDue(_ task: Int) {
+    guard let attempt = attempts[task] else { return }
+    attempt.isProgressDue = false
+    if attempt.inner != nil { tell(.progress(task: task, attempt.record.counts)) }
   }
 
   private func checkpointIsDue(_ task: Int) {
