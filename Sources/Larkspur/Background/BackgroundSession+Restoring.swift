@@ -68,11 +68,7 @@ extension BackgroundSession {
     }
     task.read { details in
       details.restore(record)
-      details.show { shown in
-        shown.take(record.counts)
-        shown.response = record.response?.response
-        if let current = record.currentRequest.flatMap({ URLRequest($0) }) { shown.currentRequest = current }
-      }
+      details.show { $0.take(record) }
     }
     return task
   }

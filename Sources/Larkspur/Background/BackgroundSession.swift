@@ -108,11 +108,15 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Sends a task with all that another thread may have changed meanwhile. Called with `order` held.
   private func create(_ task: URLSessionTask, _ record: TransferRecord, by link: any TransferLink) {
     link.send(.create(record))
-    link.send(.update(task: record.task, TransferProperties(task)))
-    if task.isSuspended { link.send(.suspend(task: record.task)) }
-    if task.state == .canceling {
-      link.send(.cancel(task: record.task, isKeepingContent: task.wantsResumeData))
-    }
+    sendState(of: task, by: link)
+  }
+
+  /// Sends what the program has made of a task so far. Called with `order` held.
+  private func sendState(of task: URLSessionTask, by link: any TransferLink) {
+    let identifier = task.taskIdentifier
+    link.send(.update(task: identifier, TransferProperties(task)))
+    link.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
+    if task.state == .canceling { link.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData)) }
   }
 
   /// Whether the executor carries a task out. Data tasks, and uploads of data, are loaded in the process: they end with it.
@@ -233,11 +237,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     guard record.state == .completed, state.withLock({ $0.ending.insert(record.task).inserted }) else { return }
     calls.add { [self] in
       guard let session = task.read({ $0.session }) else { return }
-      task.show { shown in
-        shown.take(record.counts)
-        if let response = record.response?.response { shown.response = response }
-        if let request = record.currentRequest.flatMap({ URLRequest($0) }) { shown.currentRequest = request }
-      }
+      task.show { $0.take(record) }
       let executor = link
       let path = executor.contentPath(of: record.task)
       // The program may cancel the task at any time: this moment decides.
@@ -366,11 +366,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     for (identifier, task) in tasks.sorted(by: { $0.key < $1.key }) {
       if let record = records[identifier] {
         deliver(record, to: task)
-        new.send(.update(task: identifier, TransferProperties(task)))
-        new.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
-        if task.state == .canceling {
-          new.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData))
-        }
+        sendState(of: task, by: new)
         continue
       }
       do throws(URLError) {
@@ -394,6 +390,12 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 }
 
 extension URLSessionTask.Shown {
+  mutating func take(_ record: TransferRecord) {
+    take(record.counts)
+    if let response = record.response?.response { self.response = response }
+    if let request = record.currentRequest.flatMap({ URLRequest($0) }) { currentRequest = request }
+  }
+
   mutating func take(_ counts: TransferRecord.Counts) {
     bytesSent = max(counts.sent, 0)
     bytesReceived = max(counts.received, 0)

@@ -22,12 +22,13 @@ extension TransferRequest {
         throw URLError.make(.unsupportedURL, "background sessions cannot send a stream", url: url)
       }
     }
-    mainDocument = own.mainDocumentURL?.absoluteString
     cookiePartition = own.cookiePartition
-    timeoutSeconds = own.timeoutInterval
-    cachePolicy = UInt32(clamping: own.cachePolicy.rawValue)
-    networkServiceType = UInt32(clamping: own.networkServiceType.rawValue)
-    flags = UInt32(own.flags.rawValue)
+    let settings = RequestSettings(request)
+    mainDocument = settings.mainDocument
+    timeoutSeconds = settings.timeout
+    cachePolicy = UInt32(clamping: settings.cachePolicy)
+    networkServiceType = UInt32(clamping: settings.networkServiceType)
+    flags = UInt32(settings.flags)
   }
 }
 
@@ -41,14 +42,11 @@ extension URLRequest {
       storage.fields = RequestFields(untrusted: transfer.fields.map(\.name), transfer.fields.map(\.value))
     }
     if let body = transfer.body { storage.body = .data(Data(body)) }
-    storage.mainDocumentURL = transfer.mainDocument.flatMap { URL(string: $0) }
     storage.cookiePartition = transfer.cookiePartition
-    storage.timeoutInterval = transfer.timeoutSeconds
-    storage.cachePolicy =
-      NSURLRequest.CachePolicy(rawValue: UInt(transfer.cachePolicy)) ?? .useProtocolCachePolicy
-    storage.networkServiceType =
-      NSURLRequest.NetworkServiceType(rawValue: UInt(transfer.networkServiceType)) ?? .default
-    storage.flags = RequestStorage.Flags(rawValue: UInt16(truncatingIfNeeded: transfer.flags)).intersection(.all)
+    RequestSettings(
+      mainDocument: transfer.mainDocument, timeout: transfer.timeoutSeconds, cachePolicy: UInt(transfer.cachePolicy),
+      networkServiceType: UInt(transfer.networkServiceType), flags: UInt16(truncatingIfNeeded: transfer.flags)
+    ).apply(to: storage)
     self.init(storage)
   }
 }

@@ -29,15 +29,15 @@ struct ResumeData: Codable, Hashable, Sendable {
   /// without a range and without conditions of its own.
   init?(_ request: URLRequest, _ point: ResumePoint, fileName: String) {
     guard Self.isResumable(request), let url = request.url?.absoluteString else { return nil }
-    let own = request.own
+    let (own, settings) = (request.own, RequestSettings(request))
     self.url = url
-    mainDocument = own.mainDocumentURL?.absoluteString
+    mainDocument = settings.mainDocument
     fieldNames = own.fields?.all.map(\.name) ?? []
     fieldValues = own.fields?.all.map(\.value) ?? []
-    timeout = own.timeoutInterval
-    cachePolicy = own.cachePolicy.rawValue
-    networkServiceType = own.networkServiceType.rawValue
-    flags = own.flags.rawValue
+    timeout = settings.timeout
+    cachePolicy = settings.cachePolicy
+    networkServiceType = settings.networkServiceType
+    flags = settings.flags
     self.point = point
     self.fileName = fileName
   }
@@ -56,11 +56,10 @@ struct ResumeData: Codable, Hashable, Sendable {
   var request: URLRequest? {
     guard let url = URL(string: url), fieldNames.count == fieldValues.count else { return nil }
     let storage = RequestStorage(url: url)
-    storage.mainDocumentURL = mainDocument.flatMap { URL(string: $0) }
-    storage.timeoutInterval = timeout?.isNaN == true ? nil : timeout
-    storage.cachePolicy = NSURLRequest.CachePolicy(rawValue: cachePolicy) ?? .useProtocolCachePolicy
-    storage.networkServiceType = NSURLRequest.NetworkServiceType(rawValue: networkServiceType) ?? .default
-    storage.flags = RequestStorage.Flags(rawValue: flags).intersection(.all)
+    RequestSettings(
+      mainDocument: mainDocument, timeout: timeout, cachePolicy: cachePolicy, networkServiceType: networkServiceType,
+      flags: flags
+    ).apply(to: storage)
     if !fieldNames.isEmpty { storage.fields = RequestFields(untrusted: fieldNames, fieldValues) }
     return URLRequest(storage)
   }

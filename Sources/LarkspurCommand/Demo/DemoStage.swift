@@ -98,3 +98,29 @@ struct DemoStage {
   /// Prints a line of a part.
   func say(_ line: String) { Console.print("   \(line)\n") }
 }
+
+extension DemoStage {
+  /// Serves content that can be resumed. The server holds back what comes behind the first `cut` bytes until `signal`
+  /// fires, and then breaks off: a client has enough time to stop there, and asks for the rest.
+  func serveHeldBack(_ path: String, count: Int, cut: Int, until signal: TestServer.Signal) {
+    server.route("GET", path) { request in
+      let tag = "\"\(path)-1\""
+      let fields: TestServer.Fields = ["ETag": tag, "Accept-Ranges": "bytes"]
+      guard let range = request.fields["Range"], request.fields["If-Range"] == tag,
+        let start = Int(range.dropFirst("bytes=".count).prefix { $0 != "-" }), start < count
+      else {
+        return TestServer.Response(
+          fields: fields,
+          body: .stream(count: count) { writer in
+            for piece in stride(from: 0, to: cut, by: 1 << 16) {
+              try writer.write(TestServer.content(piece..<min(piece + 1 << 16, cut)))
+            }
+            try writer.wait(signal)
+          })
+      }
+      var rest = TestServer.Response(status: 206, fields: fields, body: .content(start..<count))
+      rest.fields["Content-Range"] = "bytes \(start)-\(count - 1)/\(count)"
+      return rest
+    }
+  }
+}

@@ -11,24 +11,7 @@ extension DemoPart {
     let count = 16 << 20
     let cut = count * 2 / 5
     let killed = TestServer.Signal()
-    stage.server.route("GET", "/film") { request in
-      let fields: TestServer.Fields = ["ETag": "\"film-1\"", "Accept-Ranges": "bytes"]
-      guard let range = request.fields["Range"], request.fields["If-Range"] == "\"film-1\"",
-        let start = Int(range.dropFirst("bytes=".count).prefix { $0 != "-" }), start < count
-      else {
-        return TestServer.Response(
-          fields: fields,
-          body: .stream(count: count) { writer in
-            for piece in stride(from: 0, to: cut, by: 1 << 16) {
-              try writer.write(TestServer.content(piece..<min(piece + 1 << 16, cut)))
-            }
-            try writer.wait(killed)
-          })
-      }
-      var rest = TestServer.Response(status: 206, fields: fields, body: .content(start..<count))
-      rest.fields["Content-Range"] = "bytes \(start)-\(count - 1)/\(count)"
-      return rest
-    }
+    stage.serveHeldBack("/film", count: count, cut: cut, until: killed)
 
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-demo-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

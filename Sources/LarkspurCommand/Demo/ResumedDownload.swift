@@ -8,25 +8,7 @@ extension DemoPart {
     let count = 16 << 20
     let cut = count * 2 / 5
     let cancelled = TestServer.Signal()
-    stage.server.route("GET", "/album") { request in
-      let fields: TestServer.Fields = ["ETag": "\"album-1\"", "Accept-Ranges": "bytes"]
-      guard let range = request.fields["Range"], request.fields["If-Range"] == "\"album-1\"",
-        let start = Int(range.dropFirst("bytes=".count).prefix { $0 != "-" }), start < count
-      else {
-        // The server holds the rest back, so that the demo has enough time to cancel.
-        return TestServer.Response(
-          fields: fields,
-          body: .stream(count: count) { writer in
-            for piece in stride(from: 0, to: cut, by: 1 << 16) {
-              try writer.write(TestServer.content(piece..<min(piece + 1 << 16, cut)))
-            }
-            try writer.wait(cancelled)
-          })
-      }
-      var rest = TestServer.Response(status: 206, fields: fields, body: .content(start..<count))
-      rest.fields["Content-Range"] = "bytes \(start)-\(count - 1)/\(count)"
-      return rest
-    }
+    stage.serveHeldBack("/album", count: count, cut: cut, until: cancelled)
 
     let session = URLSession(configuration: .ephemeral)
     defer { session.invalidateAndCancel() }

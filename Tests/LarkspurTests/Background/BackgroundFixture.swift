@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// A directory for the state of background sessions, which goes with the fixture.
@@ -48,6 +49,23 @@ final class BackgroundFixture: Sendable {
       response.fields["Content-Range"] = "bytes \(first)-\(count - 1)/\(count)"
       return response
     }
+  }
+
+  /// Starts a program that makes the tasks, or finds them.
+  ///
+  /// - Parameter environment: The environment that chooses the service, or `nil` for none.
+  func program(
+    _ tasks: [(kind: String, path: String, name: String)], environment: [String: String]? = nil
+  ) throws -> SiblingProcess {
+    let arguments = try tasks.flatMap { [$0.kind, try url($0.path).absoluteString, $0.name] }
+    return try SiblingProcess(
+      "background-session", [environment == nil ? folder.path : "-", folder.path] + arguments,
+      environment: environment ?? [:])
+  }
+
+  /// The ends of the programs' tasks, in their order.
+  func ends() throws -> [String] {
+    try String(contentsOf: folder.appending(path: "ends"), encoding: .utf8).split(separator: "\n").map(String.init)
   }
 
   /// Whether the record of a task says that the task has ended with a response.

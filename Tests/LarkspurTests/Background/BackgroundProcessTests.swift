@@ -13,18 +13,6 @@ import Testing
 
   private static let size = 200_000
 
-  /// Starts a program that makes the tasks, or finds them.
-  private func program(_ tasks: [(kind: String, path: String, name: String)]) throws -> SiblingProcess {
-    let arguments = try tasks.flatMap { [$0.kind, try fixture.url($0.path).absoluteString, $0.name] }
-    return try SiblingProcess("background-session", [fixture.folder.path, fixture.folder.path] + arguments)
-  }
-
-  /// The ends of tasks, in their order.
-  private func ends() throws -> [String] {
-    try String(contentsOf: fixture.folder.appending(path: "ends"), encoding: .utf8).split(separator: "\n").map(
-      String.init)
-  }
-
   /// A download that is killed in its middle continues from its last checkpoint in the next process, and the file is
   /// there.
   @Test(.ownThread) func aKilledDownloadGoesOn() async throws {
@@ -37,7 +25,7 @@ import Testing
     fixture.server.enqueue(TestServer.Script([.expectRequest, .send(head)] + pieces + [.wait(signal), .close]))
     fixture.serve("/file", count: Self.size)
     let tasks = [(kind: "get", path: "/file", name: "download")]
-    let first = try program(tasks)
+    let first = try fixture.program(tasks)
     #expect(first.read(lines: 1) == "begun")
     // The first checkpoint is a second behind the first byte.
     let folder = fixture.folder
@@ -47,9 +35,9 @@ import Testing
     }
     first.kill()
     signal.fire()
-    _ = try program(tasks).text()
+    _ = try fixture.program(tasks).text()
     #expect(try Data(contentsOf: folder.appending(path: "download")) == content)
-    #expect(try ends() == ["download 0"])
+    #expect(try fixture.ends() == ["download 0"])
     let range = try #require(fixture.server.requests.last?.fields["range"])
     #expect(range.hasPrefix("bytes=") && range != "bytes=0-")
     #expect(fixture.journal() == ["lock"])
@@ -65,7 +53,7 @@ import Testing
     try Data(content).write(to: fixture.folder.appending(path: "upload"))
     _ = try fixture.file("ends", "")
     let tasks = [(kind: "put", path: "/files", name: "upload")]
-    let first = try program(tasks)
+    let first = try fixture.program(tasks)
     #expect(first.read(lines: 1) == "begun")
     let folder = fixture.folder
     await eventually {
@@ -74,10 +62,10 @@ import Testing
         ?? false
     }
     first.kill()
-    _ = try program(tasks).text()
+    _ = try fixture.program(tasks).text()
     #expect(uploads.all.count == 1 && uploads.all.last?.isComplete == true)
     #expect(uploads.all.last?.bytes == content)
-    #expect(try ends() == ["upload 0"])
+    #expect(try fixture.ends() == ["upload 0"])
     #expect(fixture.server.requests.map(\.method).contains("HEAD"))
     #expect(fixture.journal() == ["lock"])
   }
@@ -97,11 +85,11 @@ import Testing
     let tasks =
       ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
       + [(kind: "put", path: "/d", name: "upload")]
-    let first = try program(tasks)
+    let first = try fixture.program(tasks)
     #expect(first.read(lines: 1) != nil)
     first.kill()
     for _ in 0..<20 {
-      let program = try program(tasks)
+      let program = try fixture.program(tasks)
       // At one of the calls of the delegate, or at any moment.
       if Bool.random(using: &generator) {
         _ = program.read(lines: Int.random(in: 1...6, using: &generator))
@@ -110,12 +98,12 @@ import Testing
       }
       program.kill()
     }
-    _ = try program(tasks).text()
+    _ = try fixture.program(tasks).text()
     for name in ["file-a", "file-b", "file-c"] {
       #expect(try Data(contentsOf: fixture.folder.appending(path: name)) == content)
     }
     #expect(received.withLock { $0 } == ["/d": Self.size])
-    #expect(Set(try ends()) == ["file-a 0", "file-b 0", "file-c 0", "upload 0"])
+    #expect(Set(try fixture.ends()) == ["file-a 0", "file-b 0", "file-c 0", "upload 0"])
     #expect(fixture.journal() == ["lock"])
   }
 }

@@ -20,12 +20,6 @@ import Testing
     ]
   }
 
-  private func program(_ tasks: [(kind: String, path: String, name: String)]) throws -> SiblingProcess {
-    let arguments = try tasks.flatMap { [$0.kind, try fixture.url($0.path).absoluteString, $0.name] }
-    return try SiblingProcess(
-      "background-session", ["-", fixture.folder.path] + arguments, environment: try environment())
-  }
-
   /// The process of the service, or `nil` if there is none.
   private func service() -> pid_t? {
     let folder = Data("XDG_RUNTIME_DIR=\(fixture.folder.path)".utf8)
@@ -42,11 +36,6 @@ import Testing
 
   private func stopService() { if let process = service() { kill(process, SIGKILL) } }
 
-  private func ends() throws -> [String] {
-    try String(contentsOf: fixture.folder.appending(path: "ends"), encoding: .utf8).split(separator: "\n").map(
-      String.init)
-  }
-
   /// A download ends while its program does not run, and the next start of the program has the file.
   @Test(.ownThread) func theServiceGoesOnWithoutTheProgram() async throws {
     defer { stopService() }
@@ -57,21 +46,18 @@ import Testing
       .respond(TestServer.Response(body: .content(0..<Self.size))), .hang,
     ])
     let tasks = [(kind: "get", path: "/file", name: "download")]
-    let first = try program(tasks)
+    let first = try fixture.program(tasks, environment: environment())
     #expect(first.read(lines: 1) == "begun")
     try await asked.wait()
     first.kill()
     signal.fire()
     let folder = fixture.folder
     // The record says that the task is complete, and has its events.
-    await eventually {
-      let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
-      return FileManager.default.contents(atPath: path).map { $0.range(of: Data("Content-Length".utf8)) != nil }
-        ?? false
-    }
-    _ = try program(tasks).text()
+    let fixture = fixture
+    await eventually { fixture.hasEnded(1) }
+    _ = try fixture.program(tasks, environment: environment()).text()
     #expect(try Data(contentsOf: folder.appending(path: "download")) == Data(TestServer.content(count: Self.size)))
-    #expect(try ends() == ["download 0"])
+    #expect(try fixture.ends() == ["download 0"])
     #expect(fixture.server.requestsReceived == 1)
   }
 
@@ -82,11 +68,11 @@ import Testing
     _ = try fixture.file("ends", "")
     for path in ["/a", "/b", "/c"] { fixture.serve(path, count: Self.size) }
     let tasks = ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
-    let first = try program(tasks)
+    let first = try fixture.program(tasks, environment: environment())
     #expect(first.read(lines: 1) != nil)
     first.kill()
     for _ in 0..<20 {
-      let program = try program(tasks)
+      let program = try fixture.program(tasks, environment: environment())
       if Bool.random(using: &generator) {
         _ = program.read(lines: Int.random(in: 1...6, using: &generator))
       } else {
@@ -95,11 +81,11 @@ import Testing
       if Bool.random(using: &generator) { stopService() }
       program.kill()
     }
-    _ = try program(tasks).text()
+    _ = try fixture.program(tasks, environment: environment()).text()
     for name in ["file-a", "file-b", "file-c"] {
       let content = try Data(contentsOf: fixture.folder.appending(path: name))
       #expect(content == Data(TestServer.content(count: Self.size)))
     }
-    #expect(Set(try ends()) == ["file-a 0", "file-b 0", "file-c 0"])
+    #expect(Set(try fixture.ends()) == ["file-a 0", "file-b 0", "file-c 0"])
   }
 }

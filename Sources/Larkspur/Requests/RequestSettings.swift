@@ -1,13 +1,23 @@
 import Foundation
-import LarkspurHTTP
 
-/// The settings of a request beside its URL, method and fields, for resume data.
+/// The settings of a request beside its URL, method, fields and body, for resume data and for records of background
+/// transfers.
 struct RequestSettings: Codable, Hashable {
   var mainDocument: String?
   var timeout: Double?
   var cachePolicy: UInt
   var networkServiceType: UInt
   var flags: UInt16
+
+  init(
+    mainDocument: String?, timeout: Double?, cachePolicy: UInt, networkServiceType: UInt, flags: UInt16
+  ) {
+    self.mainDocument = mainDocument
+    self.timeout = timeout
+    self.cachePolicy = cachePolicy
+    self.networkServiceType = networkServiceType
+    self.flags = flags
+  }
 
   init(_ request: URLRequest) {
     let own = request.own
@@ -31,23 +41,12 @@ struct RequestSettings: Codable, Hashable {
     self = settings
   }
 
+  /// Sets what the settings say. They are untrusted: what is no value counts as not set.
   func apply(to storage: RequestStorage) {
     storage.mainDocumentURL = mainDocument.flatMap { URL(string: $0) }
     storage.timeoutInterval = timeout?.isNaN == true ? nil : timeout
     storage.cachePolicy = NSURLRequest.CachePolicy(rawValue: cachePolicy) ?? .useProtocolCachePolicy
     storage.networkServiceType = NSURLRequest.NetworkServiceType(rawValue: networkServiceType) ?? .default
     storage.flags = RequestStorage.Flags(rawValue: flags).intersection(.all)
-  }
-}
-
-extension UploadResumeData {
-  /// The program's request, or `nil` if its URL cannot be read.
-  var request: URLRequest? {
-    guard let url = URL(string: url) else { return nil }
-    let storage = RequestStorage(url: url)
-    storage.method = method
-    if !fields.isEmpty { storage.fields = RequestFields(untrusted: fields.map(\.name), fields.map(\.value)) }
-    RequestSettings(attributes)?.apply(to: storage)
-    return URLRequest(storage)
   }
 }
