@@ -2,6 +2,8 @@
 #include "CLarkspurLinux.h"
 
 #include <sched.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -53,6 +55,10 @@ void larkspur_catch_ending_signals(int descriptor) {
 }
 
 int larkspur_caught_signal(void) { return caught_signal; }
+
+const char *larkspur_environment_value(const char *name) { return secure_getenv(name); }
+
+int larkspur_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
 
 int larkspur_processor_count(void) {
   cpu_set_t set;

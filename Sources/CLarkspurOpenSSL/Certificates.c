@@ -199,6 +199,11 @@ static const char *place(const char *variable, const char *standard, bool *is_na
   return *is_named ? named : standard;
 }
 
+const char *larkspur_tls_key_log_path(void) {
+  const char *path = secure_getenv("SSLKEYLOGFILE");
+  return path && *path ? path : NULL;
+}
+
 static larkspur_bytes sentence(const char *format, const char *one, const char *two) {
   char *text = NULL;
   int count = asprintf(&text, format, one, two);

@@ -594,6 +594,13 @@ extern char **environ;
 // The variables of the environment, each `name=value`, and then NULL.
 static inline char *const *larkspur_environment(void) { return environ; }
 
+// The value of a variable, or NULL. A program that runs with other rights than its caller (setuid, file capabilities)
+// has no variables: its caller has chosen them.
+const char *larkspur_environment_value(const char *name);
+
+// Whether the program runs with other rights than its caller.
+int larkspur_is_privileged(void);
+
 // Starts a program in a session of its own (setsid), with / as its directory, its standard streams on /dev/null and no
 // other descriptors. The program is no child of the caller, which gets neither a signal nor a zombie.
 //

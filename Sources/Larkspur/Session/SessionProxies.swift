@@ -1,12 +1,13 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurIO
 
 /// Reads a session's proxies: from its dictionary, or else from the environment.
 enum SessionProxies {
   static func settings(_ dictionary: [AnyHashable: Any]?) throws -> ProxySettings {
     guard let dictionary else {
       // In a broken environment the session fails visibly instead of bypassing the proxy.
-      return try ProxySettings(environment: ProcessInfo.processInfo.environment)
+      return try ProxySettings(environment: EnvironmentVariable.all)
     }
     var settings = ProxySettings()
     settings.http = try proxy(.http, "HTTP", in: dictionary)

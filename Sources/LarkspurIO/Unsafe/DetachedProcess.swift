@@ -25,14 +25,9 @@ public enum DetachedProcess {
   }
 
   private static func environment(with added: [String: String], keeping kept: Set<String>?) -> [String] {
-    var variables: [String] = []
-    // Safe: the list ends with a null pointer, and this package never changes the environment.
-    var entry = unsafe larkspur_environment()
-    while let text = unsafe entry?.pointee {
-      let variable = unsafe String(cString: text)
-      let name = variable.prefix { $0 != "=" }
-      if added[String(name)] == nil, kept?.contains(String(name)) != false { variables.append(variable) }
-      unsafe entry = entry?.advanced(by: 1)
+    let variables = EnvironmentVariable.entries.filter { variable in
+      let name = String(variable.prefix { $0 != "=" })
+      return added[name] == nil && kept?.contains(name) != false
     }
     return variables + added.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
   }
