@@ -495,6 +495,22 @@ static inline int larkspur_open_part_in_folder(int folder, const char *name, int
   return -1;
 }
 
+// Opens a file for writing behind its end, wherever that is at each write, and creates it with mode 0600 if there is
+// none. Fails with EPERM for anything but a regular file of the user with one name.
+static inline int larkspur_open_appending_in_folder(int folder, const char *name) {
+  int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  int file = openat(folder, name, flags, 0600);
+  if (file < 0) return -1;
+  struct stat facts;
+  int error = 0;
+  if (fstat(file, &facts) != 0) error = errno;
+  else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || facts.st_nlink != 1) error = EPERM;
+  if (error == 0) return file;
+  close(file);
+  errno = error;
+  return -1;
+}
+
 static inline int larkspur_cut_file(int descriptor, int64_t size) {
   if (ftruncate(descriptor, size) != 0) return -1;
   return lseek(descriptor, size, SEEK_SET) == size ? 0 : -1;
