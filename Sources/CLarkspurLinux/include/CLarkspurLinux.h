@@ -330,6 +330,13 @@ static inline int larkspur_open_lock_in_folder(int folder, const char *name) {
   return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
+// Whether the name in the directory leads to this open file.
+static inline int larkspur_is_named_in_folder(int folder, const char *name, int file) {
+  struct stat open, named;
+  return fstat(file, &open) == 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 static inline int larkspur_create_in_folder(int folder, const char *name) {
   return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }

@@ -120,6 +120,8 @@ struct Transfers {
     } catch {
       throw Self.failure("\(home)/larkspur: \(error)")
     }
+        } catch .unavailable(.noSuchFile) {
+          // The session has been given up meanwhile.
     let directory = try serviceDirectory()
     do throws(TransferLinkError) {
       // The service knows how far running tasks are.

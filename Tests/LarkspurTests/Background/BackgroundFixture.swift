@@ -74,10 +74,13 @@ final class BackgroundFixture: Sendable {
     return FileManager.default.contents(atPath: path).map { $0.range(of: Data("Content-Length".utf8)) != nil } ?? false
   }
 
-  /// The names of the files of a session's journal.
+  /// The names of the files of a session's tasks.
   func journal(_ identifier: String = "transfers") -> [String] {
     let path = folder.appending(path: "larkspur/groups/tests/transfers/\(identifier)").path
-    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter {
+      $0 != "lock" && $0 != "session"
+    }
+    .sorted()
   }
 }
 
