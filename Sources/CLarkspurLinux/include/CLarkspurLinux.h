@@ -199,10 +199,21 @@ static inline int larkspur_wait_for_peer_end(int descriptor, int timeout_millise
   return poll(&wanted, 1, timeout_milliseconds);
 }
 
+// Sets the time that each `connect` and `send` of a blocking socket may take (SO_SNDTIMEO). 0 stands for no limit.
+static inline int larkspur_set_send_timeout(int descriptor, int milliseconds) {
+  struct timeval time = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+  return setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+// Waits for an event. Returns 1, or 0 after the timeout, or -1 with errno. A negative timeout waits without limit.
+static inline int larkspur_wait_for_event(int descriptor, short event, int timeout_milliseconds) {
+  struct pollfd wanted = {.fd = descriptor, .events = event};
+  return poll(&wanted, 1, timeout_milliseconds);
+}
+
 // Whether bytes, the end of the stream or an error can be read without blocking.
 static inline int larkspur_is_readable(int descriptor) {
-  struct pollfd wanted = {.fd = descriptor, .events = POLLIN};
-  return poll(&wanted, 1, 0) == 1;
+  return larkspur_wait_for_event(descriptor, POLLIN, 0) == 1;
 }
 
 // Waits for the semaphore until a moment on the monotonic clock. Returns 0 if it was decremented, or -1 with errno.
