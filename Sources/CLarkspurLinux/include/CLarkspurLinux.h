@@ -638,8 +638,11 @@ int larkspur_is_privileged(void);
 // Starts a program in a session of its own (setsid), with / as its directory, its standard streams on /dev/null and no
 // other descriptors. The program is no child of the caller, which gets neither a signal nor a zombie.
 //
+// `life` may be NULL. Otherwise the program keeps one more descriptor, the writing end of a pipe, and `life` becomes the
+// reading end, which is at its end when the program, and all that it has started with this descriptor, are gone.
+//
 // Returns 0 once the program runs, or an error number.
-int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment);
+int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment, int *life);
 
 static inline int larkspur_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 

@@ -30,6 +30,8 @@ public enum TransferLocation {
 
   /// The name of the service's socket in its directory.
   public static let socket = "socket"
+  /// The name of the file in the same directory whose lock the service holds.
+  package static let lock = "lock"
 
   /// Returns `<state home>/larkspur/transfers/<program>/<session>`: the directory of a session that belongs to one
   /// program.
