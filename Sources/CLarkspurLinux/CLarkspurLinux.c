@@ -3,7 +3,9 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -55,6 +57,32 @@ void larkspur_catch_ending_signals(int descriptor) {
 }
 
 int larkspur_caught_signal(void) { return caught_signal; }
+
+int larkspur_watch_removals(const char *folder) {
+  int watch = inotify_init1(IN_CLOEXEC);
+  if (watch < 0) return -1;
+  uint32_t events = IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW;
+  if (inotify_add_watch(watch, folder, events) >= 0) return watch;
+  int error = errno;
+  close(watch);
+  errno = error;
+  return -1;
+}
+
+int larkspur_wait_for_removal(int watch, const char *name) {
+  _Alignas(struct inotify_event) char buffer[4096];
+  while (1) {
+    ssize_t count = read(watch, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return -1;
+    for (ssize_t offset = 0; offset < count;) {
+      const struct inotify_event *event = (const struct inotify_event *)(buffer + offset);
+      // Events without a name concern the directory itself, or say that events were lost.
+      if (event->len == 0 || strcmp(event->name, name) == 0) return 0;
+      offset += (ssize_t)(sizeof *event + event->len);
+    }
+  }
+}
 
 const char *larkspur_environment_value(const char *name) { return secure_getenv(name); }
 

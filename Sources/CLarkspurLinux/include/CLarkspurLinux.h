@@ -211,6 +211,13 @@ static inline int larkspur_wait_for_event(int descriptor, short event, int timeo
   return poll(&wanted, 1, timeout_milliseconds);
 }
 
+// Returns a descriptor that tells when a name goes out of a directory, or the directory itself goes away, or -1 with
+// errno.
+int larkspur_watch_removals(const char *folder);
+
+// Blocks until an event that may concern the name has come. Returns 0, or -1 with errno.
+int larkspur_wait_for_removal(int watch, const char *name);
+
 // Whether bytes, the end of the stream or an error can be read without blocking.
 static inline int larkspur_is_readable(int descriptor) {
   return larkspur_wait_for_event(descriptor, POLLIN, 0) == 1;
