@@ -64,6 +64,7 @@ public final class TransferServer: Sendable {
     var isOver = false
   }
 
+  private let stateHome: String
   private let options: Options
   private let factory: Factory
   private let directory: Directory
@@ -82,9 +83,11 @@ public final class TransferServer: Sendable {
   ///
   /// - Parameters:
   ///   - path: The directory of the socket: see `TransferLocation.service`. It is created with mode 0700.
+  ///   - stateHome: The directory for state: see `TransferLocation.stateHome`. The server writes to directories of sessions
+  ///     below it, and to no other that a message names.
   ///   - factory: Makes the executor of a session. Called on any thread, which it may block.
   public init(
-    directory path: String, options: Options = Options(), factory: @escaping Factory
+    directory path: String, stateHome: String, options: Options = Options(), factory: @escaping Factory
   ) throws(TransferServerError) {
     do throws(Errno) {
       directory = try Directory.ofOwner(at: path)
@@ -99,6 +102,7 @@ public final class TransferServer: Sendable {
     } catch {
       throw .unavailable(error)
     }
+    self.stateHome = stateHome
     self.options = options
     self.factory = factory
     state = Mutex(State(idleSince: options.clock.now))
@@ -319,6 +323,12 @@ public final class TransferServer: Sendable {
     }
   }
 
+  /// Returns the error for a path that is no session's directory: its permissions and files would be changed.
+  private func refusal(of directory: String) -> TransferLinkError? {
+    guard !TransferLocation.isDirectory(directory, stateHome: stateHome) else { return nil }
+    return .unavailable(reason: "\(directory) is not the directory of a session below \(stateHome)")
+  }
+
   private func refuse(_ socket: BlockingSocket, _ error: TransferLinkError) {
     guard let frame = try? TransferMessage.refused(error).encoded() else { return }
     // A program that does not read is not waited for.
@@ -328,6 +338,7 @@ public final class TransferServer: Sendable {
   private func serve(
     _ session: TransferSession, _ socket: BlockingSocket, _ reader: inout TransferReader
   ) throws(TransferChannelError) {
+    if let error = refusal(of: session.directory) { return refuse(socket, error) }
     guard let served = enter(session) else { return }
     defer { leave(session.directory) }
     let subscriber: TransferSubscriber
@@ -392,6 +403,7 @@ public final class TransferServer: Sendable {
   private func change(
     _ change: TransferAdministration.Change, _ directory: String, _ tasks: TransferAdministration.Tasks
   ) throws(TransferMessageError) -> TransferMessage {
+    if let error = refusal(of: directory) { return .refused(error) }
     let known = state.withLock { $0.entries[directory]?.session.session }
     let session: TransferSession
     do throws(TransferJournalError) {

@@ -61,7 +61,7 @@ struct Transfers {
     do throws(TransferServerError) {
       var isRemoved = false
       repeat {
-        let server = try TransferServer(directory: directory, options: options) {
+        let server = try TransferServer(directory: directory, stateHome: home, options: options) {
           (session) throws(TransferLinkError) in try TransferService.executor(of: session, log: log)
         }
         log("the service \(LarkspurCommand.version) has started")

@@ -44,4 +44,20 @@ public enum TransferLocation {
   public static func directory(stateHome: String, container: String, session: String) -> String {
     "\(stateHome)/larkspur/groups/\(FileName.component(container))/transfers/\(FileName.component(session))"
   }
+
+  /// Whether a path has the form that one of the functions `directory` gives it, below this directory for state. Repeated
+  /// slashes count as one.
+  public static func isDirectory(_ path: String, stateHome: String) -> Bool {
+    guard absolute(path) != nil, absolute(stateHome) != nil else { return false }
+    let home: [Substring] = stateHome.split(separator: "/") + ["larkspur"]
+    let parts = path.split(separator: "/")
+    guard parts.starts(with: home) else { return false }
+    let rest = Array(parts.dropFirst(home.count))
+    switch rest.first {
+    case "transfers" where rest.count == 3: return [rest[1], rest[2]].allSatisfy { FileName.isComponent($0) }
+    case "groups" where rest.count == 4 && rest[2] == "transfers":
+      return [rest[1], rest[3]].allSatisfy { FileName.isComponent($0) }
+    default: return false
+    }
+  }
 }

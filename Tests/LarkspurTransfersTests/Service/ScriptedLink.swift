@@ -170,15 +170,17 @@ final class TestService: @unchecked Sendable {
 
   /// The directory of the socket, with `url` as the directory for runtime files.
   var directory: String { url.path + "/larkspur-transfers" }
+  var stateHome: String { url.path + "/state" }
 
   func session(_ name: String = "a") -> TransferSession {
-    TransferSession(identifier: Fixture.session, directory: url.path + "/state/" + name, settings: [1])
+    let directory = TransferLocation.directory(stateHome: stateHome, program: "app", session: name)
+    return TransferSession(identifier: Fixture.session, directory: directory, settings: [1])
   }
 
   func plan(_ change: (inout Script) -> Void) { script.withLock { change(&$0) } }
 
   func server() throws(TransferServerError) -> TransferServer {
-    try TransferServer(directory: directory, options: options) {
+    try TransferServer(directory: directory, stateHome: stateHome, options: options) {
       [weak self] (session) throws(TransferLinkError) in
       guard let self else { throw .unavailable(reason: "the test is over") }
       return try make(session)

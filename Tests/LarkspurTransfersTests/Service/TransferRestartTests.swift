@@ -194,4 +194,31 @@ import Testing
     try service.stop()
     #expect(service.ends.all == [.stopped])
   }
+
+  // MARK: - Directories that are no session's
+
+  /// A message can name any path. The server changes no permissions and writes no files there.
+  @Test func foreignDirectories() throws {
+    let service = try TestService()
+    try service.start()
+    let paths = [
+      service.url.path + "/documents", service.stateHome + "/larkspur", service.stateHome + "/larkspur/transfers/app",
+      service.url.path + "/other/larkspur/transfers/app/a",
+    ]
+    let administrator = TransferAdministrator(directory: service.directory)
+    for path in paths {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+      var session = service.session()
+      session.directory = path
+      let error = TransferLinkError.unavailable(
+        reason: "\(path) is not the directory of a session below \(service.stateHome)")
+      #expect(throws: error) { try TransferClient(session, directory: service.directory) }
+      #expect(throws: error) { try administrator.change(.pause, directory: path, tasks: .all) }
+      let attributes = try FileManager.default.attributesOfItem(atPath: path)
+      #expect(attributes[.posixPermissions] as? Int == 0o755)
+    }
+    #expect(service.linkCount == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: paths[0]).isEmpty)
+  }
 }
