@@ -26,7 +26,7 @@ import LarkspurBytes
 /// `dialFailuresMax` failures in a row. Failures for want of descriptors or memory on this machine do not count among
 /// these.
 ///
-/// The machine does not know hosts, bytes, sockets or the clock. Invariants: a request that waits gets one `run` or one
+/// The machine works without hosts, bytes, sockets and a clock. Invariants: a request that waits gets one `run` or one
 /// `fail`, unless it is cancelled before; a connection gets exactly one `close` unless it reported its
 /// end itself; limits hold after each fact; an endpoint without connections and without waiting requests is forgotten.
 public struct PoolMachine: Sendable {
@@ -207,9 +207,22 @@ public struct PoolMachine: Sendable {
       connections[id.index].requestsLeft = left
     }
     guard ending.isReusable else { return retire(id, now, &actions) }
-    if connections[id.index].inFlight == 0 { becameFree(id.index, now, &actions) }
-    if endpoints[endpoint].waitingCount > 0 { settle(endpoint, now, &actions) }
-    if endpoints[endpoint].dialing > 0 { markOrphaned(of: endpoint, now, &actions) }
+    requestLeft(id.index, of: endpoint, now, &actions)
+  }
+
+  /// A request gave its connection back before it was sent, because it was cancelled or has to wait.
+  ///
+  /// Says nothing about the server: a connection that has served no exchange stays unproven, so that no request is
+  /// pipelined on it. The request still counts as one of the connection's `requestsMax`.
+  ///
+  /// - Parameter isOpen: Whether the connection is still open. If not, the machine closes it.
+  public mutating func connectionReturned(
+    _ id: ConnectionID, isOpen: Bool, now: Deadline, into actions: inout Actions
+  ) {
+    guard isPresent(id, .running) else { return }
+    connections[id.index].inFlight -= 1
+    guard isOpen else { return retire(id, now, &actions) }
+    requestLeft(id.index, of: connections[id.index].endpoint, now, &actions)
   }
 
   /// The server closed an idle or running connection, or the connection broke.
@@ -413,6 +426,13 @@ public struct PoolMachine: Sendable {
   private mutating func fail(_ requestID: RequestID, _ failure: Failure, _ actions: inout Actions) {
     requestTable.release(requestID)
     actions.append(.fail(requestID, failure))
+  }
+
+  /// Uses the room that a request has left on a reusable connection.
+  private mutating func requestLeft(_ index: Int, of endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
+    if connections[index].inFlight == 0 { becameFree(index, now, &actions) }
+    if endpoints[endpoint].waitingCount > 0 { settle(endpoint, now, &actions) }
+    if endpoints[endpoint].dialing > 0 { markOrphaned(of: endpoint, now, &actions) }
   }
 
   /// Gives a connection that has no request in flight to a waiting request, makes it idle, or closes it.

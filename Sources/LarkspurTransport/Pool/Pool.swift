@@ -329,20 +329,20 @@ public final class Pool: @unchecked Sendable {
   ///
   /// - Parameter number: The number of the exchange, or `nil` if the exchange did not begin.
   func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
-    var ending: PoolMachine.Ending
+    let now = loop.now
     if let number {
       connection.vacate(number)
-      ending = connection.ending
+      var ending = connection.ending
       // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
       // queued on it.
       if connection.isBehind(number) { ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0) }
+      loopBound.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
     } else {
-      // The connection is unused, and as good for other requests as it was.
-      ending = connection.ending
-      if connection.isOpen { ending = PoolMachine.Ending(isReusable: true) }
+      // The connection is as good for other requests as it was, unless the server has closed it meanwhile.
+      connection.lookForEnd()
+      let isOpen = connection.isOpen
+      loopBound.state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
     }
-    let now = loop.now
-    loopBound.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
     perform()
     connection.wakeFollowers()
     if loopBound.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }

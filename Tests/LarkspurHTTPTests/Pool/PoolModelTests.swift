@@ -136,6 +136,10 @@ import Testing
         guard let id = pick(running, &random), case .open(let inFlight)? = connections[id]?.state else { return }
         connections[id]?.state = .open(inFlight: inFlight - 1)
         let isReusable = Int.random(in: 0..<5, using: &random) > 0
+        guard Int.random(in: 0..<5, using: &random) > 0 else {
+          machine.connectionReturned(id, isOpen: isReusable, now: now, into: &actions)
+          break
+        }
         let ending = PoolMachine.Ending(
           isReusable: isReusable, idle: Bool.random(using: &random) ? .seconds(3) : nil,
           requestsLeft: Int.random(in: 0..<20, using: &random) == 0 ? 0 : nil)
