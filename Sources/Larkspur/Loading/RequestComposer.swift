@@ -7,7 +7,7 @@ import LarkspurHTTP
 final class RequestComposer: Sendable {
   /// Fields for requests that do not set them: the configuration's, and the standard ones.
   private let defaults: [RequestFields.Field]
-  /// The configuration's fields that carry credentials or are otherwise meant for one origin (`Redirection.isPrivate`).
+  /// The configuration's fields that carry credentials or are otherwise meant for one origin (`RedirectPolicy.isPrivate`).
   /// Not sent to another origin.
   private let privateDefaults: [RequestFields.Field]
   /// All of the configuration's fields, of both kinds.
@@ -23,7 +23,7 @@ final class RequestComposer: Sendable {
     for (name, value) in additional ?? [:] {
       guard let name = name.base as? String, !Self.isFraming(name) else { continue }
       let field = (name: name, value: ((value as? String) ?? "\(value)").unfolded)
-      if Redirection.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
+      if RedirectPolicy.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
     }
     // A dictionary's order changes from run to run.
     defaults.sort { $0.name < $1.name }
@@ -236,7 +236,7 @@ final class RequestComposer: Sendable {
   func complete(_ request: inout URLRequest, hasLeftOrigin: Bool) {
     guard request.own.exactForm == nil else { return }
     for (name, value) in additional where request.value(forHTTPHeaderField: name) == nil {
-      if !hasLeftOrigin || !Redirection.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
+      if !hasLeftOrigin || !RedirectPolicy.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
     }
   }
 
