@@ -300,8 +300,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let now = now()
     var created: (number: Int, load: Load)?
     while true {
-      // A download that ends puts its image into the cache before it leaves the queue. If none has ended since before the
-      // cache was asked, the cache's answer still holds when the queue is asked.
+      // A download that ends puts its image into the cache before it leaves the queue. If none has ended since before
+      // the cache was read, the cache's answer still holds when the queue is read.
       let ended = state.read { $0.queue.endedCount }
       let cached = Self.permitsCache(request) ? imageCache?.imagefor(request, withAdditionalIdentifier: nil) : nil
       let step =
@@ -451,7 +451,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 extension AFImageDownloader {
   /// What a request does next.
   fileprivate enum Step {
-    /// A download has ended meanwhile: ask the cache again.
+    /// A download has ended meanwhile: read the cache again.
     case again
     case needsTask
     case answered(Outcome)

@@ -6,7 +6,7 @@
 ///       v  |             v    |
 ///     paused           paused (begun)
 ///
-/// The machine owns the state, and whether a load is in progress. It knows nothing of requests, threads or
+/// The machine owns the state, and whether a load is in progress. The machine does not depend on requests, threads or
 /// `Foundation.Operation`.
 ///
 /// Invariants: at most one load is in progress. A load that was stopped by a pause ends before the next one starts,

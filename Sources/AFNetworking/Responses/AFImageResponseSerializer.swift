@@ -5,9 +5,9 @@ import Synchronization
 
 /// Validates a response, and makes an image of its bytes.
 ///
-/// The types that AFNetworking accepts are acceptable, and those of WebP, HEIC, HEIF and AVIF. Without a decoder of the program's own the
-/// images are ``AFImage`` objects, for the formats of ``AFImage/Format``. For bytes that the decoder does not know, the
-/// object is `nil`, without an error.
+/// The types that AFNetworking accepts are acceptable, and those of WebP, HEIC, HEIF and AVIF. Without a decoder of the
+/// program's own the images are ``AFImage`` objects, for the formats of ``AFImage/Format``. For bytes that the decoder
+/// does not support, the object is `nil`, without an error.
 ///
 /// An image whose head claims more pixels than ``imagePixelCountMax`` is not decoded: the error is
 /// ``AFImageError/tooManyPixels(width:height:pixelCountMax:)``.

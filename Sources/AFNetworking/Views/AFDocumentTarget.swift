@@ -20,7 +20,7 @@ public protocol AFDocumentTarget: AnyObject {
   var documentSlot: AFDocumentSlot { get }
 }
 
-/// A view's place for a document: remembers the task that loads it. The latest request wins.
+/// A view's slot for a document: holds the task that loads it. The latest request wins.
 public final class AFDocumentSlot: Sendable {
   private struct State: Sendable {
     var manager: AFHTTPSessionManager?

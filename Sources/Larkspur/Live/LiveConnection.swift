@@ -7,7 +7,7 @@ protocol LiveConnection: AnyObject, Sendable {
   var loop: ClientLoop { get }
   /// Begins an operation. The connection finishes it, at once or later.
   func begin(_ operation: LiveOperation)
-  /// Forgets an operation whose caller no longer waits.
+  /// Drops an operation whose caller no longer waits.
   func forget(_ operation: LiveOperation)
 }
 

@@ -44,8 +44,8 @@ final class SessionEngine: @unchecked Sendable {
 
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
-    /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` tells the two
-    /// apart.
+    /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` distinguishes
+    /// the two.
     var decider: ObjectIdentifier?
     var needs: RouteNeeds
 

@@ -12,8 +12,8 @@ extension Transfer {
     download == nil && live == nil ? core.cache : nil
   }
 
-  /// Applies the request's cache policy without a cache: no stored response can be used, but caches on the way may be
-  /// told to forward the request.
+  /// Applies the request's cache policy without a cache: no stored response can be used, but a field may direct caches
+  /// on the way to forward the request.
   func applyPolicyWithoutCache(
     to request: URLRequest, _ additions: inout RequestComposer.AdditionalFields
   ) throws(URLError) {
@@ -28,7 +28,7 @@ extension Transfer {
     }
   }
 
-  /// Asks the cache for a plan before anything is sent.
+  /// Gets the cache's plan before anything is sent.
   ///
   /// - Returns: What has to be provided first, or `nil` if the plan is made or none is needed.
   func planCaching(of load: NetworkLoad) throws(URLError) -> Need? {
@@ -92,7 +92,7 @@ extension Transfer {
     return plan
   }
 
-  /// The task, if the cache is a subclass that may see the task because the program knows of it.
+  /// The task, if the cache is a subclass, and the task is one of the program's.
   private var programsTask: URLSessionDataTask? {
     core.cache?.isSubclass == true && task.isKnown ? task as? URLSessionDataTask : nil
   }

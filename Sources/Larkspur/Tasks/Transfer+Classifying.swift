@@ -60,8 +60,7 @@ extension Transfer {
     }
   }
 
-  /// Does what the response's class asks for: delivers the response, or drops it for a stored one or for another
-  /// request.
+  /// Handles the response by its class: delivers the response, or drops it for a stored one or for another request.
   func settle() throws(URLError) -> Need? {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
     if !arrival.chores.isEmpty { return .chores }

@@ -352,7 +352,7 @@ extension Transfer {
     return received
   }
 
-  /// Hands over the content that has been taken, and waits until the owner wants more.
+  /// Hands over the content that has been taken, and waits until the owner takes more.
   @inline(__always)
   func handOver() async throws(URLError) {
     if let failure = content.failure { throw failure }

@@ -12,7 +12,7 @@ extension Transfer {
     perCallDelegate = PerCallDelegate.of(self)
     startClock()
     enter(.requested)
-    // First of all: a program that cancels a download which was to continue still wants to continue it later.
+    // This comes first: if the program cancels a download that was to continue, the download can still continue later.
     try currentTask?.prepare(self)
     return isHalted ? .resumption : nil
   }
@@ -149,7 +149,7 @@ extension Transfer {
     if let challenges = route.challenges { attach(challenges) }
   }
 
-  /// Adds the task to those that a router may ask.
+  /// Adds the task to those whose delegates a router may call.
   func attach(_ challenges: ChallengeRouter) {
     if let before = self.challenges, before !== challenges { before.detach(task) }
     self.challenges = challenges

@@ -16,7 +16,7 @@ extension SessionCore {
 extension Transfer {
   /// Finds a protocol for a request.
   ///
-  /// - Returns: The load by that protocol, or `nil` if no class wants the request.
+  /// - Returns: The load by that protocol, or `nil` if no class takes the request.
   func protocolLoad(for request: URLRequest) async throws(URLError) -> ProtocolLoad? {
     var request = request
     core.composer.complete(&request, hasLeftOrigin: machine.hasLeftOrigin)
@@ -41,7 +41,7 @@ extension Transfer {
 
   /// Runs a load by a protocol to its end.
   ///
-  /// - Returns: `true` if the machine wants another request to be loaded.
+  /// - Returns: `true` if the machine's next step is another request.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
     try await passGate()
     if case .delegateStream = source, let stream = try await upload.askForStream() {

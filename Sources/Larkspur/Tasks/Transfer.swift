@@ -31,7 +31,7 @@ final class Transfer: @unchecked Sendable {
   var indexInSet: Int?
   /// The load's task at present: another one when a data task becomes a download.
   private(set) var currentTask: URLSessionTask?
-  /// The session's delegate, if it says which calls it wants.
+  /// The session's delegate, if it chooses its calls.
   let selective: (any URLSessionSelectiveDelegate)?
 
   // MARK: - Stages
@@ -72,7 +72,7 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: - Owners
 
-  /// `nil` if no delegate wants metrics.
+  /// `nil` if no delegate gets metrics.
   private(set) var metrics: TaskMetrics?
   /// What has been said about credentials, if anything.
   var authentication: TaskAuthentication?

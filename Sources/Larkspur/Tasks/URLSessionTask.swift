@@ -173,7 +173,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Called when the task has ended without a load.
   func ended(_ failure: (any Error)?) {}
 
-  /// Whether the program knows of the task. `false` for a load of the cache's own.
+  /// Whether the task is one of the program's. `false` for a load of the cache's own.
   var isKnown: Bool { true }
 
   /// The default of `prefersIncrementalDelivery`.

@@ -44,7 +44,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private var unreadBytes = 0
   /// The calls of `send` whose bytes the kernel has not taken.
   private var sends: [WebSocketOperation] = []
-  /// Whether the machine knows that the socket takes no more bytes.
+  /// Whether the machine has been informed that the socket takes no more bytes.
   private var isBlocked = false
   private var pings: [(number: UInt64, operation: WebSocketOperation)] = []
   private var timer: (deadline: Deadline, timer: ClientLoop.Timer)?

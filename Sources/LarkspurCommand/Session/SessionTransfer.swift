@@ -50,7 +50,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     return events
   }
 
-  /// Ends the transfer: everything has come, or the receiver wants no more.
+  /// Ends the transfer: everything has come, or the receiver takes no more.
   ///
   /// - Parameter closesConnections: Whether to wait until the session's connections are closed.
   func end(closingConnections closesConnections: Bool) async {

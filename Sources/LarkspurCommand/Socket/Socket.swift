@@ -7,8 +7,8 @@ import LarkspurTransport
 /// `larkspur socket`: opens a WebSocket by the public API of `URLSession` alone, and connects it with standard input
 /// and standard output.
 ///
-/// Three tasks share the main thread. One receives: it writes each message before it asks for the next, so a slow
-/// output slows the server down. One sends what `SocketInput` reads, and asks for the next line when the kernel has
+/// Three tasks share the main thread. One receives: it writes each message before it requests the next, so a slow
+/// output slows the server down. One sends what `SocketInput` reads, and requests the next line when the kernel has
 /// taken the message. One sends pings. The first determines the end: it receives up to the server's Close, also after
 /// this side has sent its own. A signal therefore cancels none of the tasks, and only sends the Close.
 struct Socket {

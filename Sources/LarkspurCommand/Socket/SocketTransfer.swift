@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurBytes
 import Synchronization
 
-/// One WebSocket, in a session of its own, and what the session tells of it.
+/// One WebSocket, in a session of its own, and the session's reports of it.
 final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   /// The server's Close.
   struct Close: Sendable {

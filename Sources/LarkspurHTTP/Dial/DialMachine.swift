@@ -14,9 +14,9 @@ import LarkspurBytes
 ///                     +---ended--> over   (abandon all)
 /// ```
 ///
-/// The machine does not know addresses (only their number), sockets or the clock. Invariant: every `start` is followed
-/// by exactly one of `attemptSucceeded`, `attemptFailed` and `abandon`, and a race ends with exactly one of `succeed`,
-/// `fail` and `ended`.
+/// The machine does not depend on addresses (only their number), sockets or the clock. Invariant: every `start` is
+/// followed by exactly one of `attemptSucceeded`, `attemptFailed` and `abandon`, and a race ends with exactly one of
+/// `succeed`, `fail` and `ended`.
 public struct DialMachine: Sendable {
   public enum State: Hashable, Sendable {
     case ready

@@ -22,8 +22,8 @@
 ///          bytes            |     timedOut, any other end      |
 /// ```
 ///
-/// The machine does not know bytes, sockets or the clock. Invariant: an exchange gets exactly one of `complete`, `fail`
-/// and `handOver`, and a closed connection exactly one `close`.
+/// The machine does not depend on bytes, sockets or the clock. Invariant: an exchange gets exactly one of `complete`,
+/// `fail` and `handOver`, and a closed connection exactly one `close`.
 public struct ExchangeMachine {
   /// State of the request's side.
   public enum Sending: Hashable, CaseIterable, Sendable {

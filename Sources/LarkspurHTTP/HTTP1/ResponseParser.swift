@@ -5,8 +5,8 @@ import LarkspurBytes
 /// Theory of operation. `begin` describes the request. The owner then calls `next` with the bytes that are not consumed
 /// yet, any number of times, and each call returns one event. The owner has to keep the bytes of a head, and of a
 /// trailer section, together until they are complete: until then `next` returns `needMore`, leaves `consumed` where it
-/// is, and remembers how far it has read. The way the bytes are split between calls changes no event, except where one
-/// piece of a body ends and the next begins.
+/// is, and keeps its position. The way the bytes are split between calls changes no event, except where one piece of a
+/// body ends and the next begins.
 ///
 /// ```
 ///  idle --begin--> statusLine -> fields --1xx--> statusLine        (event: interim)
@@ -18,8 +18,8 @@ import LarkspurBytes
 ///                                  +--101, CONNECT----> tunnel                          (head)
 /// ```
 ///
-/// The parser does not know sockets, time, whether the connection is used again, or what a final status means. Bytes
-/// while idle are an error, because they answer no request. After an error the parser stays failed.
+/// The parser does not depend on sockets, time, whether the connection is used again, or what a final status means.
+/// Bytes while idle are an error, because they answer no request. After an error the parser stays failed.
 ///
 /// Nothing is allocated per response once the field tables have grown to what the server sends.
 public struct ResponseParser: ~Copyable {

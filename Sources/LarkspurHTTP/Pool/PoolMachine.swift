@@ -26,9 +26,9 @@ import LarkspurBytes
 /// `dialFailuresMax` failures in a row. Failures for want of descriptors or memory on this machine do not count among
 /// these.
 ///
-/// The machine works without hosts, bytes, sockets and a clock. Invariants: a request that waits gets one `run` or one
-/// `fail`, unless it is cancelled before; a connection gets exactly one `close` unless it reported its
-/// end itself; limits hold after each fact; an endpoint without connections and without waiting requests is forgotten.
+/// The machine does not depend on hosts, bytes, sockets or the clock. Invariants: a request that waits gets one `run`
+/// or one `fail`, unless it is cancelled before; a connection gets exactly one `close` unless it reported its end
+/// itself; limits hold after each fact; an endpoint without connections and without waiting requests is dropped.
 public struct PoolMachine: Sendable {
   private let limits: PoolLimits
   private let idleNanosecondsMax: UInt64
@@ -80,7 +80,7 @@ public struct PoolMachine: Sendable {
 
   /// Gives the request a connection, or queues it.
   ///
-  /// - Returns: The ID that the request's `run` or `fail` action names, or `nil` if the endpoint has been forgotten.
+  /// - Returns: The ID that the request's `run` or `fail` action names, or `nil` if the endpoint has been dropped.
   public mutating func requested(
     _ endpoint: EndpointID, _ demand: Demand, now: Deadline, into actions: inout Actions
   ) -> RequestID? {

@@ -26,8 +26,8 @@ import LarkspurBytes
 /// In `closing` the conversation is over. The server closes the connection first (RFC 6455 7.1.1), so that the last
 /// frames are not lost; until then the owner discards what it receives.
 ///
-/// The machine does not know sockets, the clock, masks or compression, and holds no message. It holds the payload of
-/// one control frame, and one pong while the socket takes no writes.
+/// The machine does not depend on sockets, the clock, masks or compression, and holds no message. It holds the payload
+/// of one control frame, and one pong while the socket takes no writes.
 ///
 /// Invariants. There is exactly one of `complete` and `fail`, and behind it exactly one `closeConnection`, which is the
 /// last action. At most one Close is written, and no frame behind it except pongs. No message is delivered behind

@@ -35,7 +35,7 @@ extension TestServer.Step {
 
   // MARK: Ends
 
-  /// Tells the client by TLS that no more bytes come (close_notify), and leaves the TCP connection as it is.
+  /// Signals the client by TLS that no more bytes come (close_notify), and leaves the TCP connection as it is.
   ///
   /// Without TLS the step does nothing.
   public static let closeNotify = Self(.closeNotify, "closeNotify")

@@ -225,7 +225,7 @@ public final class Connection: EndOfTickHook {
 
   /// Returns the exchange if the response's head has come.
   ///
-  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
+  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
   func head(of number: UInt64, for work: any LoopCallback) throws(TransportError) -> Exchange? {
     defer { writeLog() }
     while true {
@@ -288,8 +288,8 @@ public final class Connection: EndOfTickHook {
 
   /// Lends the next piece of the body to `consume`, if it is there.
   ///
-  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run
-  ///   when it is worth asking again.
+  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run when
+  ///   another call may succeed.
   func takeData(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {

@@ -269,7 +269,7 @@ extension ConnectionCore {
       do throws(Errno) {
         count = try channel.sendFile(file.file, at: file.offset, count: min(allowance, file.remaining))
       } catch {
-        // The kernel does not tell whether the file or the socket failed. Reading and sending separately does.
+        // The kernel's error does not distinguish the file from the socket. Reading and sending separately does.
         file.isSendable = false
         break
       }

@@ -12,7 +12,7 @@ struct Pace {
   private var idleMax = UInt64.max
   private(set) var total = Deadline.never
   private(set) var continueDeadline = Deadline.never
-  /// The time of the latest progress, or at which the caller began to ask for more.
+  /// The time of the latest progress, or at which the caller began to wait for more.
   private var progress = Deadline.never
   private var hasFirstByte = false
   private var isAsked = false

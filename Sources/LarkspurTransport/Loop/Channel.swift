@@ -9,8 +9,8 @@ protocol ChannelWatcher: AnyObject {
 
 /// A socket on a loop: its readiness, the task or callback that waits for it, and the deadline of that wait.
 ///
-/// The kernel reports each change once (edge-triggered), so the channel remembers readiness until a call shows that it
-/// is used up. A channel belongs to the thread that ticks its loop.
+/// The kernel reports each change once (edge-triggered), so the channel stores readiness until a call shows that it is
+/// used up. A channel belongs to the thread that ticks its loop.
 public final class Channel {
   /// Why a wait ended before the socket was ready.
   enum Interruption: Error {
@@ -139,12 +139,12 @@ public final class Channel {
   /// Throws the error that the connect failed with. Call it after the wait for `isWritable`.
   ///
   /// Performance: a failed socket is reported readable and writable (EPOLLERR). A socket that is only writable is
-  /// connected, so this asks the kernel nothing.
+  /// connected, so this needs no system call.
   func finishConnecting() throws(Errno) {
     if isReadable || !isWritable { try socket.finishConnecting() }
   }
 
-  /// Makes the next receive ask the kernel, although no event has reported input.
+  /// Makes the next receive call the kernel, although no event has reported input.
   func expectInput() { isReadable = true }
 
   /// Receives once, and updates `isReadable`.

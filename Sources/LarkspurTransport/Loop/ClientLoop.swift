@@ -87,7 +87,7 @@ public final class ClientLoop: @unchecked Sendable {
   /// The time at the beginning of this tick.
   public var now: Deadline { loopBound.state.now }
 
-  /// The number of ticks so far. A channel compares it to know whether its share of the tick is a new one.
+  /// The number of ticks so far. A channel compares it with its own: a new number means a new share of the tick.
   public var tickNumber: UInt64 { loopBound.state.tickNumber }
 
   /// Maximum number of rounds of callbacks and jobs in one tick, because jobs may enqueue jobs. Then the loop looks at

@@ -80,7 +80,7 @@ public final class Pool: @unchecked Sendable {
 
     init(limits: PoolLimits) { machine = PoolMachine(limits: limits) }
 
-    /// Reports a fact to the machine, or asks it a question. Performance: a direct question would copy the machine.
+    /// Reports a fact to the machine, or queries it. Performance: a direct query would copy the machine.
     @inline(__always)
     mutating func decide<T>(_ fact: (inout PoolMachine, inout PoolMachine.Actions) -> T) -> T {
       fact(&machine, &actions)

@@ -27,7 +27,7 @@ public final class RequestSlot: @unchecked Sendable {
   /// The task that waits until requests are no longer held back.
   private var suspendedTask: TaskContinuation?
 
-  /// Whether the owner wants `metrics`.
+  /// Whether the owner reads `metrics`.
   public let collectsMetrics: Bool
   /// The metrics of each try of each request, in their order.
   public internal(set) var metrics: [ExchangeMetrics] = []
@@ -118,7 +118,7 @@ extension RequestSlot {
 
   /// Returns the exchange if the response's head has come. `Pool.begin` handles the errors that this throws.
   ///
-  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
+  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
     if let failure = inFlight?.failure { throw failure }
     guard let connection = inFlight?.connection, let number = inFlight?.number, let id = inFlight?.id else {

@@ -21,7 +21,7 @@ final class Extraction {
     case anywhere
   }
 
-  /// Nested archives deeper than this stay files, whatever the caller wants.
+  /// Nested archives deeper than this stay files, whatever the caller's options are.
   static let nestedLevelMax = 32
   private static let pieceMax = 1 << 16
 
