@@ -149,8 +149,8 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     guard let run = details.read({ $0.run }), run.close() else { throw Self.error("Event Source Already Closed") }
   }
 
-  private static func error(_ words: String) -> NSError {
-    NSError(domain: AFEventSourceErrorDomain, code: 0, userInfo: [NSLocalizedDescriptionKey: words])
+  private static func error(_ message: String) -> NSError {
+    NSError(domain: AFEventSourceErrorDomain, code: 0, userInfo: [NSLocalizedDescriptionKey: message])
   }
 
   // MARK: - Listeners

@@ -224,10 +224,10 @@ final class EventSourceConnection {
     }
   }
 
-  private func badResponse(_ words: String) -> URLError {
+  private func badResponse(_ message: String) -> URLError {
     var more: [String: Any] = [:]
     if let response { more[URLError.failingResponseKey] = response }
-    return URLError.make(.badServerResponse, words, url: response?.url ?? source.request.url, more: more)
+    return URLError.make(.badServerResponse, message, url: response?.url ?? source.request.url, more: more)
   }
 
   /// Whether another try would fail with this error, too: the request, the server's certificate or the stream itself is

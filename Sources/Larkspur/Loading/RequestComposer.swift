@@ -119,8 +119,8 @@ final class RequestComposer: Sendable {
     let ownPath = target.path(of: request)
     let path = proxy ? "http://" + target.authority + ownPath : ownPath
     var writer: RequestWriter
-    if let common = common(to: target, own, additions, cache) {
-      writer = try RequestWriter(method: own.method, target: path, common, to: proxy ? .proxy : .origin)
+    if let serialized = serializedFields(to: target, own, additions, cache) {
+      writer = try RequestWriter(method: own.method, target: path, serialized, to: proxy ? .proxy : .origin)
     } else {
       writer = try RequestWriter(
         method: own.method, target: path, host: host(own, target, additions), to: proxy ? .proxy : .origin)
@@ -194,9 +194,9 @@ final class RequestComposer: Sendable {
 
   /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
   /// request.
-  private func common(
+  private func serializedFields(
     to target: LoadTarget, _ request: RequestStorage, _ additions: AdditionalFields, _ cache: HeadCache?
-  ) -> CommonFields? {
+  ) -> SerializedFields? {
     guard let cache, request.exactForm == nil, additions.conditions.isEmpty, additions.replacements.isEmpty,
       !additions.hasLeftOrigin || privateDefaults.isEmpty
     else { return nil }
@@ -205,11 +205,11 @@ final class RequestComposer: Sendable {
     if additions.authorization != nil, isSet("Authorization", fields) { return nil }
     if additions.cookie != nil, isSet("Cookie", fields) { return nil }
     if additions.proxyAuthorization != nil, isSet("Proxy-Authorization", fields) { return nil }
-    return cache.common(for: fields) {
+    return cache.serializedFields(for: fields) {
       var none = AdditionalFields()
       none.isForwarded = additions.isForwarded
       // Fields that cannot be sent fail with the request that has them.
-      return try? CommonFields(host: host(request, target, none), given(request, none) + missing(request, none))
+      return try? SerializedFields(host: host(request, target, none), given(request, none) + missing(request, none))
     }
   }
 

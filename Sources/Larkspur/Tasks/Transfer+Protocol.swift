@@ -195,7 +195,7 @@ extension Transfer {
     }
     let none = StoringDecision(cached: unasked, isOfDelegate: false)
     let isCalled = OneShot<Bool>()
-    let word = try await calls.ask(otherwise: none) { session, delegate, answer in
+    let decision = try await calls.ask(otherwise: none) { session, delegate, answer in
       isCalled.set(true)
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
@@ -203,10 +203,10 @@ extension Transfer {
       }
       return true
     }
-    if !word.isOfDelegate, isCalled.value == true, task.read({ $0.delegate == nil }) {
+    if !decision.isOfDelegate, isCalled.value == true, task.read({ $0.delegate == nil }) {
       core.delegateDoesNotDecideStoring()
     }
-    return word.cached
+    return decision.cached
   }
 
   private struct StoringDecision: Sendable {

@@ -57,11 +57,11 @@ public struct RequestWriter: Sendable {
 
   /// Begins a head with a request line and fields that have been checked and written before.
   public init(
-    method: String, target: String, _ common: CommonFields, to recipient: RequestHead.Recipient = .origin
+    method: String, target: String, _ fields: SerializedFields, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
     try self.init(method, target, recipient)
-    bytes.append(contentsOf: common.bytes)
-    context.adopt(common.context)
+    bytes.append(contentsOf: fields.bytes)
+    context.adopt(fields.context)
   }
 
   /// Writes the method and the target.
@@ -140,7 +140,7 @@ public struct RequestWriter: Sendable {
 }
 
 /// The part of a head that many requests to one host share, checked and written once: everything after the target.
-public struct CommonFields: Sendable {
+public struct SerializedFields: Sendable {
   fileprivate let bytes: [UInt8]
   fileprivate let context: RequestContext
 

@@ -195,18 +195,18 @@ public struct PoolMachine: Sendable {
 
   /// One of the connection's exchanges has ended.
   public mutating func exchangeEnded(
-    _ id: ConnectionID, _ ending: Ending, now: Deadline, into actions: inout Actions
+    _ id: ConnectionID, _ outcome: ExchangeOutcome, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .running) else { return }
     let endpoint = connections[id.index].ended()
-    if ending.isReusable { endpoints[endpoint].failedDials = 0 }
-    if let idle = ending.idle {
+    if outcome.isReusable { endpoints[endpoint].failedDials = 0 }
+    if let idle = outcome.idle {
       connections[id.index].idleNanoseconds = min(idle.wholeNanoseconds, idleNanosecondsMax)
     }
-    if let left = ending.requestsLeft, left < connections[id.index].requestsLeft {
+    if let left = outcome.requestsLeft, left < connections[id.index].requestsLeft {
       connections[id.index].requestsLeft = left
     }
-    guard ending.isReusable else { return retire(id, now, &actions) }
+    guard outcome.isReusable else { return retire(id, now, &actions) }
     requestLeft(id.index, of: endpoint, now, &actions)
   }
 

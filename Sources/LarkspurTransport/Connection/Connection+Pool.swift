@@ -8,14 +8,14 @@ extension Connection {
   func watch(by watcher: any ChannelWatcher) { channel?.watcher = watcher }
 
   /// The latest exchange's verdict on the connection: whether it can be reused, for how long and for how many requests.
-  var ending: PoolMachine.Ending {
+  var exchangeOutcome: PoolMachine.ExchangeOutcome {
     if isIdle { lookForEnd() }
-    guard hasEndedWell, !mayHaveLeftUnread else { return PoolMachine.Ending(isReusable: false) }
+    guard hasEndedWell, !mayHaveLeftUnread else { return PoolMachine.ExchangeOutcome(isReusable: false) }
     guard head.hasKeepAlive, let field = head.fields.first(named: keepAlive, in: headBytes.span) else {
-      return PoolMachine.Ending(isReusable: true)
+      return PoolMachine.ExchangeOutcome(isReusable: true)
     }
     let (idle, requestsLeft) = KeepAlive.parameters(FieldValue.text(field.value, in: headBytes.span))
-    return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
+    return PoolMachine.ExchangeOutcome(isReusable: true, idle: idle, requestsLeft: requestsLeft)
   }
 
   /// Whether the server refused a body of 64 KiB or more. A server that has not read all of a body closes soon after,

@@ -112,7 +112,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: `true` if the handshake is complete.
   private func makeHandshake(by security: Security, deadline: Deadline) async throws(TransportError) -> Bool {
-    let step = try pollHandshake(telling: security.context)
+    let step = try pollHandshake(reportingTo: security.context)
     switch step {
     case .done(let handshake):
       secured = Secured(handshake)
@@ -139,7 +139,7 @@ public final class Connection: EndOfTickHook {
   }
 
   /// Advances the handshake. Pin mismatches are reported after the step, because the callback is user code.
-  private func pollHandshake(telling context: TLSContext) throws(TransportError) -> ConnectionCore.HandshakeStep {
+  private func pollHandshake(reportingTo context: TLSContext) throws(TransportError) -> ConnectionCore.HandshakeStep {
     defer { for mismatch in core.takePinMismatches() { context.pinMismatched?(mismatch) } }
     return try core.pollHandshake()
   }
@@ -207,8 +207,8 @@ public final class Connection: EndOfTickHook {
 
   /// Waits until an exchange that was queued behind others has begun.
   @inline(__always)
-  func turn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
-    if core.isBehind(number) { try await waitForTurn(of: number, deadline: deadline) }
+  func waitForTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
+    if core.isBehind(number) { try await suspendUntilTurn(of: number, deadline: deadline) }
   }
 
   /// Waits for the response's head of an exchange that has begun.
@@ -361,7 +361,7 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  private func waitForTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
+  private func suspendUntilTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
     var isLate = false
     let timer =
       deadline == .never

@@ -56,7 +56,7 @@ public final class ConnectivityMonitor: Sendable {
   }
 
   /// The kind of path to an address, according to the routes.
-  public enum Way: Hashable, Sendable {
+  public enum Path: Hashable, Sendable {
     /// The kernel does not report it.
     case unknown
     /// There is no route, or the route's link is down or has no carrier.
@@ -68,11 +68,11 @@ public final class ConnectivityMonitor: Sendable {
   /// the kernel, which takes some microseconds, and sends nothing: a host with this address need not exist. The result
   /// is `true` if the kernel does not report routes, and for Unix-domain sockets.
   public func canReach(_ address: SocketAddress) -> Bool {
-    address.family == .unix || way(to: address) != .none
+    address.family == .unix || path(to: address) != .none
   }
 
-  /// Returns the kind of link over which a route leads to `address`. See ``canReach(_:)``.
-  public func way(to address: SocketAddress) -> Way {
+  /// Returns the path to `address`: whether there is one, and over which kind of link. See ``canReach(_:)``.
+  public func path(to address: SocketAddress) -> Path {
     guard address.family != .unix else { return .over(.loopback) }
     core.startIfNeeded()
     do throws(Errno) {

@@ -332,11 +332,11 @@ public final class Pool: @unchecked Sendable {
     let now = loop.now
     if let number {
       connection.vacate(number)
-      var ending = connection.ending
+      var outcome = connection.exchangeOutcome
       // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
       // queued on it.
-      if connection.isBehind(number) { ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0) }
-      loopBound.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
+      if connection.isBehind(number) { outcome = PoolMachine.ExchangeOutcome(isReusable: true, requestsLeft: 0) }
+      loopBound.state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
     } else {
       // The connection is as good for other requests as it was, unless the server has closed it meanwhile.
       connection.lookForEnd()

@@ -50,7 +50,8 @@ import Testing
       _ id: PoolMachine.ConnectionID, _ isReusable: Bool = true, idle: Duration? = nil, left: Int? = nil
     ) {
       machine.exchangeEnded(
-        id, PoolMachine.Ending(isReusable: isReusable, idle: idle, requestsLeft: left), now: now, into: &actions)
+        id, PoolMachine.ExchangeOutcome(isReusable: isReusable, idle: idle, requestsLeft: left), now: now,
+        into: &actions)
     }
 
     mutating func returned(_ id: PoolMachine.ConnectionID, isOpen: Bool = true) {

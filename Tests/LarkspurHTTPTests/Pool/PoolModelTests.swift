@@ -140,10 +140,10 @@ import Testing
           machine.connectionReturned(id, isOpen: isReusable, now: now, into: &actions)
           break
         }
-        let ending = PoolMachine.Ending(
+        let outcome = PoolMachine.ExchangeOutcome(
           isReusable: isReusable, idle: Bool.random(using: &random) ? .seconds(3) : nil,
           requestsLeft: Int.random(in: 0..<20, using: &random) == 0 ? 0 : nil)
-        machine.exchangeEnded(id, ending, now: now, into: &actions)
+        machine.exchangeEnded(id, outcome, now: now, into: &actions)
       case 90..<94:
         guard let id = pick(connections.filter { $0.value.state != .dialing }.keys, &random) else { return }
         connections[id] = nil
