@@ -418,7 +418,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   func blank() -> AFURLSessionManager? {
     guard let coder = EmptyArchive.decoder(), let manager = type(of: self).init(coder: coder) else { return nil }
     let configuration = state.withLock { $0.configuration }
-    manager.state.withLock { $0.begin(with: configuration) }
+    manager.state.withLock { $0.start(with: configuration) }
     manager.makeBackgroundSessionSoon()
     return manager
   }

@@ -72,7 +72,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     self.request = request ?? URLRequest.eventStream(nil)
     details = LockedState(Details(route: .standard))
     super.init()
-    if opens { try? begin(byInitializer: true) }
+    if opens { try? start(byInitializer: true) }
   }
 
   // MARK: - Properties
@@ -124,9 +124,9 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   ///
   /// - Throws: An error of ``AFEventSourceErrorDomain`` if the source is open already. After an initializer that opens
   ///   the source, the first call does not throw.
-  open func open() throws { try begin(byInitializer: false) }
+  open func open() throws { try start(byInitializer: false) }
 
-  private func begin(byInitializer: Bool) throws {
+  private func start(byInitializer: Bool) throws {
     let (run, old) = try details.read { details -> (EventSourceRun?, EventSourceRun?) in
       if let run = details.run, !run.isOver {
         guard details.isOpenedByInitializer else { throw Self.error("Event Source Already Opened") }

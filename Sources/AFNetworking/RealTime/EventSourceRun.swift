@@ -73,7 +73,7 @@ final class EventSourceRun: Sendable {
 
   // MARK: - Beginning and end
 
-  /// Begins to read, unless the run has been closed already.
+  /// Starts to read, unless the run has been closed already.
   func start() {
     guard let owner = details.read({ $0.owner }) else { return }
     let interval = Self.interval(of: owner)

@@ -85,7 +85,7 @@ public final class NetworkReachability: Sendable {
   /// change that has been undone in the meantime is not reported.
   public func observe(_ observer: @escaping @Sendable (Path) -> Void) -> Observation {
     let watch = ReachabilityWatch(target, observer)
-    watch.begin()
+    watch.start()
     return Observation(watch)
   }
 

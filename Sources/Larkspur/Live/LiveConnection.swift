@@ -5,8 +5,8 @@ import LarkspurTransport
 /// its loop.
 protocol LiveConnection: AnyObject, Sendable {
   var loop: ClientLoop { get }
-  /// Begins an operation. The connection finishes it, at once or later.
-  func begin(_ operation: LiveOperation)
+  /// Starts an operation. The connection finishes it, at once or later.
+  func start(_ operation: LiveOperation)
   /// Drops an operation whose caller no longer waits.
   func forget(_ operation: LiveOperation)
 }

@@ -55,7 +55,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   // MARK: - The owner
 
-  /// Begins to use a connection, the first one or one with TLS.
+  /// Starts to use a connection, the first one or one with TLS.
   func use(_ tunnel: Tunnel) {
     let stream = ByteStream(over: tunnel)
     self.stream = stream
@@ -63,7 +63,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
     stream.start(for: self)
     let held = heldBack
     heldBack = []
-    for operation in held { begin(operation) }
+    for operation in held { start(operation) }
     proceed()
   }
 
@@ -117,7 +117,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   // MARK: - Operations
 
-  func begin(_ operation: LiveOperation) {
+  func start(_ operation: LiveOperation) {
     guard let operation = operation as? StreamOperation else { return }
     if let failure { return finish(operation, failure) }
     // An operation that was held back has its timer already.

@@ -182,7 +182,7 @@ extension Transfer {
     var request = request
     request.cachePolicy = .reloadRevalidatingCacheData
     // One refresh serves all loads that find the response stale meanwhile.
-    guard core.beginRefresh(request) else { return }
+    guard core.startRefresh(request) else { return }
     let task = RefreshTask(core, request: request, output: .dataHandler({ _, _, _ in }))
     core.register(task, session)
     task.resume()

@@ -97,7 +97,7 @@ extension Transfer {
       }
       if let storing = arrival.storing { content.keepsCopy(upTo: storing.bodyBytesMax, for: output) }
       let length = arrival.contentLength
-      guard beginNow(response, length: length) else { return .beginning(response, length: length) }
+      guard startNow(response, length: length) else { return .starting(response, length: length) }
       enter(.delivering)
       return nil
     case .fail(let error): throw error

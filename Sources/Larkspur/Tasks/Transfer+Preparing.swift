@@ -7,7 +7,7 @@ import LarkspurTransport
 extension Transfer {
   // MARK: - Begin
 
-  func begin() throws(URLError) -> Need? {
+  func start() throws(URLError) -> Need? {
     adoptTaskState()
     perCallDelegate = PerCallDelegate.of(self)
     startClock()
@@ -207,7 +207,7 @@ extension Transfer {
           return pool.requestConnection(to: route.endpoint, priority: priority, in: slot, for: self)
             ? .callback : .response
         }
-        guard pool.beginNow(request, with: route.endpoint, in: slot) else { return .response }
+        guard pool.startNow(request, with: route.endpoint, in: slot) else { return .response }
       }
       sent(request)
     }
@@ -242,7 +242,7 @@ extension Transfer {
   func awaitResponse() async throws(URLError) {
     guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
     do throws(TransportError) {
-      let running = try await engine.pool.begin(request, with: route.endpoint, in: slot)
+      let running = try await engine.pool.start(request, with: route.endpoint, in: slot)
       progressed()
       sent(request)
       answered(by: running)

@@ -77,13 +77,13 @@ extension Transfer {
           try await adopt(response, loadState)
         } else if loadState.response == nil {
           loadState.mayStore(by: policy)
-          try await begin(response, loadState)
+          try await start(response, loadState)
         }
       case .cachedResponseIsValid(let cached): loadState.validCached = cached
       case .data(let data):
         if loadState.response == nil, case .bytes = output, loadState.keepEarly(data) { continue }
         if loadState.response == nil {
-          try await beginWithoutResponse(loadState)
+          try await startWithoutResponse(loadState)
           loadState.hasContentWithoutResponse = true
         }
         try await deliver(data, loadState)
@@ -110,9 +110,9 @@ extension Transfer {
 
   // MARK: - Events
 
-  private func begin(_ response: URLResponse, _ loadState: ProtocolLoadState) async throws(URLError) {
+  private func start(_ response: URLResponse, _ loadState: ProtocolLoadState) async throws(URLError) {
     loadState.response = response
-    try await begin(response, length: response.expectedContentLength)
+    try await start(response, length: response.expectedContentLength)
     try await passGate()
     for data in loadState.takeEarly() { try await deliver(data, loadState) }
   }
@@ -130,10 +130,10 @@ extension Transfer {
 
   /// Stands in for a missing response. Delegates and completion handlers get none, as in Foundation. Async functions
   /// return a response that is made from the URL.
-  private func beginWithoutResponse(_ loadState: ProtocolLoadState) async throws(URLError) {
+  private func startWithoutResponse(_ loadState: ProtocolLoadState) async throws(URLError) {
     let blank = loadState.blankResponse
     switch output {
-    case .dataResult, .fileResult, .bytes: return try await begin(blank, loadState)
+    case .dataResult, .fileResult, .bytes: return try await start(blank, loadState)
     case .delegate, .dataHandler, .fileHandler: loadState.response = blank
     }
     try await download?.openFile(for: blank)
@@ -163,7 +163,7 @@ extension Transfer {
     case .fail(let error): throw error
     case .deliver, .askRedirection, .askCredential:
       loadState.isRefused = true
-      try await begin(response, loadState)
+      try await start(response, loadState)
       return false
     }
   }
@@ -171,10 +171,10 @@ extension Transfer {
   private func complete(_ loadState: ProtocolLoadState) async throws(URLError) {
     if loadState.response == nil {
       if let cached = loadState.validCached {
-        try await begin(cached.response, loadState)
+        try await start(cached.response, loadState)
         try await deliver(cached.data, loadState)
       } else {
-        try await beginWithoutResponse(loadState)
+        try await startWithoutResponse(loadState)
       }
     }
     guard task is URLSessionDataTask, let (proposed, cache) = loadState.proposal,

@@ -52,7 +52,7 @@ extension Transfer {
     case redirection(HTTPURLResponse, URLRequest)
     case credential(HTTPURLResponse)
     /// The delegate's disposition of the response, or a file.
-    case beginning(HTTPURLResponse, length: Int64)
+    case starting(HTTPURLResponse, length: Int64)
     case content
     case storing(CacheStoring)
     /// The work of a connection that another protocol uses.
@@ -68,7 +68,7 @@ extension Transfer {
     while true {
       let need: Need? =
         switch loopBound.state.stage {
-        case .created: try begin()
+        case .created: try start()
         case .requested: try findSource()
         case .preparing: try prepare()
         case .prepared: try send()
@@ -198,7 +198,7 @@ extension Transfer {
     case .drain: try await drainResponse()
     case .redirection(let response, let next): load?.arrival?.step = try await askRedirection(response, to: next)
     case .credential(let response): load?.arrival?.step = try await askCredential(for: response)
-    case .beginning(let response, let length): try await beginLater(response, length: length)
+    case .starting(let response, let length): try await startLater(response, length: length)
     case .content: try await deliverRest()
     case .storing(let storing): try await askAndStore(storing)
     case .live: try await runLive()

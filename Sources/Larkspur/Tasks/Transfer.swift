@@ -324,7 +324,7 @@ extension Transfer: Awaited, LoopCompletion {
     self.continuation = continuation
     if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
     guard beginsWhenAwaited else { return }
-    core.begin(self)
+    core.start(self)
     hasComeAtOnce = hasCome
   }
 

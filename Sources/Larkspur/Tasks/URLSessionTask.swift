@@ -401,7 +401,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.hasStarted = true
       return true
     }
-    if isDue { core?.begin(self, inline: false) }
+    if isDue { core?.start(self, inline: false) }
   }
 
   /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been
@@ -449,7 +449,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   private func start(_ start: Start, _ core: SessionCore) {
     start.transfer?.suspensionChanged(of: self)
     if start.isFirst {
-      core.begin(self)
+      core.start(self)
     } else if core.isBackground {
       core.background?.suspensionChanged(of: self)
     }

@@ -67,7 +67,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     compression = agreement.compression.flatMap { WebSocketMessageCompression($0) }
   }
 
-  /// Begins to receive.
+  /// Starts to receive.
   func start() {
     stream.start(for: self)
     updateTimer()
@@ -81,7 +81,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   // MARK: - Calls
 
-  func begin(_ operation: LiveOperation) {
+  func start(_ operation: LiveOperation) {
     guard let operation = operation as? WebSocketOperation else { return }
     if case .receive = operation.kind, !unread.isEmpty {
       operation.message = unread.removeFirst()
@@ -182,9 +182,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
         var frame: [UInt8] = []
         WebSocketFrameWriter.append(opcode, payload: payload.span, mask: masks.next(), to: &frame)
         write(frame)
-      case .beginMessage(let kind, let isCompressed, let byteCount):
-        assembler.begin(kind, byteCount: byteCount)
-        compression?.beginMessage(isCompressed: isCompressed)
+      case .startMessage(let kind, let isCompressed, let byteCount):
+        assembler.start(kind, byteCount: byteCount)
+        compression?.startMessage(isCompressed: isCompressed)
       case .deliver(let range):
         // A message whose beginning has failed is not delivered.
         guard machine.readsFrames else { return nil }

@@ -67,7 +67,7 @@ struct Deflater: ~Copyable {
     unsafe stream.deallocate()
   }
 
-  /// Begins a new stream and keeps the memory.
+  /// Starts a new stream and keeps the memory.
   mutating func reset() throws(CodingError) {
     // Safe: `init` has initialized the stream.
     let result = unsafe deflateReset(stream)

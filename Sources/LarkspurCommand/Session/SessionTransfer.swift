@@ -37,7 +37,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     (events, continuation) = AsyncStream.makeStream()
   }
 
-  func begin(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> AsyncStream<Event> {
+  func start(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> AsyncStream<Event> {
     let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
     let task = session.dataTask(with: request)
     state.withLock {

@@ -49,7 +49,7 @@ struct Socket {
       let input = SocketInput()
       CaughtSignal.interruptCalls(at: deadline)
       try input.start(isBinary: options.isBinary)
-      let task = transfer.begin(request, settings.configuration, options)
+      let task = transfer.start(request, settings.configuration, options)
       let failure = await exchange(over: task, of: transfer, from: input, to: output)
       guard let end = await transfer.end() else { throw CommandFailure(.defect) }
       if let failure { throw failure }

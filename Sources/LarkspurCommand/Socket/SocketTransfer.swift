@@ -37,7 +37,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   init(_ log: SocketLog?) { self.log = log }
 
   /// Opens the WebSocket.
-  func begin(
+  func start(
     _ request: URLRequest, _ configuration: URLSessionConfiguration, _ options: SocketOptions
   ) -> URLSessionWebSocketTask {
     let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)

@@ -70,7 +70,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   /// The abandoned ones among `running`: their source could not cancel them.
   private var left: Set<LookUp> = []
   private var waiters: [WaiterID: HostName] = [:]
-  private var lookUpsBegun: LookUp = 0
+  private var lookUpsStarted: LookUp = 0
 
   public init(limits: NameLimits = NameLimits()) {
     self.limits = limits
@@ -152,10 +152,10 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   private var mayStart: Bool { running.count - min(left.count, limits.abandonedLookUpsMax) < limits.lookUpsMax }
 
   private mutating func start(_ name: HostName, for waiters: Set<WaiterID>, _ actions: inout Actions) {
-    lookUpsBegun += 1
-    running[lookUpsBegun] = name
-    pending[name] = Pending(waiters: waiters, lookUp: lookUpsBegun)
-    actions.append(.start(lookUpsBegun, name))
+    lookUpsStarted += 1
+    running[lookUpsStarted] = name
+    pending[name] = Pending(waiters: waiters, lookUp: lookUpsStarted)
+    actions.append(.start(lookUpsStarted, name))
   }
 
   private mutating func startQueued(_ actions: inout Actions) {

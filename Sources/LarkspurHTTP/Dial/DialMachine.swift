@@ -7,7 +7,7 @@ import LarkspurBytes
 /// succeeds wins, and the machine abandons the others.
 ///
 /// ```
-///  ready --begin--> racing --attemptSucceeded--> over   (abandon the others, succeed)
+///  ready --start--> racing --attemptSucceeded--> over   (abandon the others, succeed)
 ///                     |  \---attemptFailed, last--> over   (fail)
 ///                     |  ^   attemptFailed, timerFired: start the next
 ///                     |  +---+
@@ -52,7 +52,7 @@ public struct DialMachine: Sendable {
     self.delay = delay
   }
 
-  public mutating func begin(now: Deadline, into actions: inout Actions) {
+  public mutating func start(now: Deadline, into actions: inout Actions) {
     guard state == .ready else { return }
     state = .racing
     startNext(now, &actions)

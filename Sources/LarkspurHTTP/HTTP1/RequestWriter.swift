@@ -41,7 +41,7 @@ public struct RequestWriter: Sendable {
   private var usuallyHasBody = false
   private let recipient: RequestHead.Recipient
 
-  /// Begins a head with its request line and its `Host` field.
+  /// Starts a head with its request line and its `Host` field.
   ///
   /// - Parameters:
   ///   - target: The request target. To a proxy it is in absolute form, `http://host/path`, or, with CONNECT,
@@ -52,10 +52,10 @@ public struct RequestWriter: Sendable {
     method: String, target: String, host: String, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
     try self.init(method, target, recipient)
-    try begin(host: host)
+    try start(host: host)
   }
 
-  /// Begins a head with a request line and fields that have been checked and written before.
+  /// Starts a head with a request line and fields that have been checked and written before.
   public init(
     method: String, target: String, _ fields: SerializedFields, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
@@ -88,7 +88,7 @@ public struct RequestWriter: Sendable {
   }
 
   /// Ends the request line and writes `Host`.
-  private mutating func begin(host: String) throws(RequestError) {
+  private mutating func start(host: String) throws(RequestError) {
     bytes.append(contentsOf: " HTTP/1.1\r\n".utf8)
     // RFC 9110 7.2: Host comes first, and is sent even when it is empty.
     guard isFieldValue(host) else { throw .fieldValueInvalid(name: "Host") }

@@ -412,13 +412,13 @@ public struct PoolMachine: Sendable {
     guard endpoints[endpoint].waiting.count == 0, let connection = takeIdle(of: endpoint, now, &actions) else {
       return nil
     }
-    connections[connection].began(isPipelinable)
+    connections[connection].started(isPipelinable)
     return connection
   }
 
   private mutating func runWaiting(_ request: PoolQueue.Request, on index: Int, _ actions: inout Actions) {
     waitingCount -= 1
-    connections[index].began(request.isPipelinable)
+    connections[index].started(request.isPipelinable)
     requestTable.release(request.id)
     actions.append(.run(request.id, on: id(index)))
   }

@@ -7,7 +7,7 @@ import LarkspurBytes
 /// pieces of any size. The machine takes no byte after the last answer: those bytes belong to the tunnel.
 ///
 /// ```
-///  ready --begin--> method --none needed--------> reply --granted--> open   (establish)
+///  ready --start--> method --none needed--------> reply --granted--> open   (establish)
 ///    |                 \--password--> login --ok--^ |
 ///    |                                              |
 ///    +--SOCKS4: begin--> reply4 --granted-----------|--------------> open
@@ -70,7 +70,7 @@ public struct SOCKSMachine: Sendable {
 
   // MARK: - Facts
 
-  public mutating func begin(into actions: inout Actions) {
+  public mutating func start(into actions: inout Actions) {
     guard state == .ready else { return }
     if let error = obstacle { return fail(error, &actions) }
     if version == 4 {

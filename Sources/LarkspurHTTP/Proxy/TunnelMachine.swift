@@ -7,7 +7,7 @@
 /// discarded.
 ///
 /// ```
-///  ready --begin--> asking <--opened-- opening
+///  ready --start--> asking <--opened-- opening
 ///                    |  ^ ^               ^
 ///     2xx: establish |  | +--authorized---+  (the connection was closed meanwhile: open)
 ///     other: fail    |  |                 |
@@ -84,7 +84,7 @@ public struct TunnelMachine: Sendable {
     self.authorization = authorization
   }
 
-  public mutating func begin(into actions: inout Actions) {
+  public mutating func start(into actions: inout Actions) {
     guard state == .ready else { return }
     ask(&actions)
   }

@@ -196,7 +196,7 @@ package struct UploadLedger: Sendable {
     }
   }
 
-  /// Begins an append (section 4.4.2).
+  /// Starts an append (section 4.4.2).
   private mutating func append(
     _ head: Head, _ index: Int, _ version: TestServer.ResumableUpload.Version, _ fault: TestServer.ResumableUpload.Fault
   ) throws(Refusal) -> Opening {

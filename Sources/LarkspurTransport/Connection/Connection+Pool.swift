@@ -36,8 +36,8 @@ extension Connection {
   var mayHaveBeenLate: Bool { status == 408 && (exchangeNumber > 1 || wasKeptUnused) && !head.isPersistent }
 
   /// Whether a request that failed on this connection may be sent once more, over another connection.
-  func mayReplay(_ request: PoolRequest, _ isBegun: Bool, after error: TransportError) -> Bool {
-    guard !isBegun || request.body.isRepeatable else { return false }
+  func mayReplay(_ request: PoolRequest, _ isStarted: Bool, after error: TransportError) -> Bool {
+    guard !isStarted || request.body.isRepeatable else { return false }
     switch error {
     // Nothing was sent.
     case .connectionClosed: return true
@@ -50,16 +50,16 @@ extension Connection {
     }
   }
 
-  /// Begins a request of a pool. See `begin(_:body:deadline:isPipelined:)`.
-  func begin(_ request: PoolRequest, deadline: Deadline, isPipelined: Bool) throws(TransportError) -> UInt64 {
+  /// Starts a request of a pool. See `start(_:body:deadline:isPipelined:)`.
+  func start(_ request: PoolRequest, deadline: Deadline, isPipelined: Bool) throws(TransportError) -> UInt64 {
     if request.timeouts == nil {
       switch request.body {
-      case .none: return try begin(request.head, body: [], deadline: deadline, isPipelined: isPipelined)
-      case .bytes(let bytes): return try begin(request.head, body: bytes, deadline: deadline, isPipelined: isPipelined)
+      case .none: return try start(request.head, body: [], deadline: deadline, isPipelined: isPipelined)
+      case .bytes(let bytes): return try start(request.head, body: bytes, deadline: deadline, isPipelined: isPipelined)
       case .file, .produced: break
       }
     }
-    return try begin(request.head, body: request.body, timeouts: request.timeouts ?? Timeouts(), deadline: deadline)
+    return try start(request.head, body: request.body, timeouts: request.timeouts ?? Timeouts(), deadline: deadline)
   }
 }
 

@@ -170,20 +170,20 @@ public final class Connection: EndOfTickHook {
   public func send(
     _ request: RequestHead, body: [UInt8] = [], deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
-    try await head(of: begin(request, body: body, deadline: deadline))
+    try await head(of: start(request, body: body, deadline: deadline))
   }
 
-  /// Begins an exchange, or queues its request behind those that are not answered yet. Waits for nothing.
+  /// Starts an exchange, or queues its request behind those that are not answered yet. Waits for nothing.
   ///
   /// - Parameter isPipelined: Whether the request may follow others (RFC 9112 9.3.2). The caller has to call `vacate`
   ///   when it no longer uses the exchange.
   /// - Returns: The number of the exchange.
-  func begin(
+  func start(
     _ request: RequestHead, body: [UInt8], deadline: Deadline, isPipelined: Bool = false
   ) throws(TransportError) -> UInt64 {
     guard isPipelined, !core.isIdle else {
       defer { writeLog() }
-      let number = try core.begin(request, body: body, deadline: deadline)
+      let number = try core.start(request, body: body, deadline: deadline)
       if isPipelined { core.occupy() }
       return number
     }
@@ -192,11 +192,11 @@ public final class Connection: EndOfTickHook {
     return number
   }
 
-  func begin(
+  func start(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts, deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     defer { writeLog() }
-    return try core.begin(request, body: body, timeouts: timeouts, deadline: deadline)
+    return try core.start(request, body: body, timeouts: timeouts, deadline: deadline)
   }
 
   private func putOffSending() {
@@ -264,7 +264,7 @@ public final class Connection: EndOfTickHook {
   public func send(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts = Timeouts(), deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
-    let number = try begin(request, body: body, timeouts: timeouts, deadline: deadline)
+    let number = try start(request, body: body, timeouts: timeouts, deadline: deadline)
     return try await head(of: number)
   }
 
@@ -397,7 +397,7 @@ public final class Connection: EndOfTickHook {
   /// Resumes the sending that `suspendSending` suspended.
   func resumeSending(_ number: UInt64) { if core.resumeSending(number) { core.channel?.becameReady() } }
 
-  /// Begins the next queued exchange if the one before is over, and resumes its task. If the connection is closed,
+  /// Starts the next queued exchange if the one before is over, and resumes its task. If the connection is closed,
   /// resumes all queued tasks.
   func wakeFollowers() {
     guard core.hasFollowers else { return }

@@ -16,14 +16,14 @@ extension ConnectionCore {
   // MARK: - Beginning
 
   /// Queues a request and sends what the kernel takes of it.
-  mutating func begin(
+  mutating func start(
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     let channel = try openChannel()
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     let isSmall = body.count <= Self.smallBodyBytesMax && !request.context.expectsContinue && !request.isChunked
     guard isSmall, !pace.isLimited else {
-      return try begin(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
+      return try start(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
     }
     try prepare(channel, for: request, mayBeSentAgain: request.mayBeSentAgain)
     sender = .queue
@@ -36,7 +36,7 @@ extension ConnectionCore {
     return start(request, over: channel, deadline: deadline)
   }
 
-  mutating func begin(
+  mutating func start(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts, deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     let channel = try openChannel()
@@ -57,7 +57,7 @@ extension ConnectionCore {
     }
     expects100Continue = sender == .awaiting100Continue
     isTimed = pace.isLimited || expects100Continue || !timeouts.leavesExchangesAlone
-    if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
+    if isTimed { pace.start(timeouts, total: total, at: loop.now) }
     record.requestHeadBytes = request.bytes.count
     // The bytes are counted when they are sent. The count starts below zero so that the head does not count as body.
     if sender.hasUpload { record.requestBodyBytes = -request.bytes.count }
@@ -92,14 +92,14 @@ extension ConnectionCore {
       lookForEnd(of: channel)
       if !machine.isIdle { throw .connectionClosed }
     }
-    guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
+    guard machine.start(), parser.start(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
     isSuspended = false
     prepare()
   }
 
   private mutating func start(_ request: RequestHead, over channel: Channel, deadline: Deadline) -> UInt64 {
-    channel.begin(exchange: exchangeNumber, deadline: deadline)
+    channel.start(exchange: exchangeNumber, deadline: deadline)
     if isObserved { note(.requestStarted(head: request.bytes, bytes: output.byteCount + upload.byteCount)) }
     flush(to: channel)
     return exchangeNumber

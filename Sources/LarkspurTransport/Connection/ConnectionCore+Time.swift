@@ -32,7 +32,7 @@ struct Pace {
     }
   }
 
-  mutating func begin(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {
+  mutating func start(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {
     sendMax = timeouts.sendMax
     firstByteMax = timeouts.firstByteMax
     idleMax = timeouts.idleMax

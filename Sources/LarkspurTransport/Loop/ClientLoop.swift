@@ -194,7 +194,7 @@ public final class ClientLoop: @unchecked Sendable {
   public func tick(mayWait: Bool = true) {
     let isIdle = tickLock.withLock {
       defer { endTick(&waiting.state.completions) }
-      beginTick()
+      startTick()
       loopBound.state.isInline = false
       takeEvents()
       drainInbox()
@@ -212,7 +212,7 @@ public final class ClientLoop: @unchecked Sendable {
     inbox.unpark()
   }
 
-  func beginTick() {
+  func startTick() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
     loopBound.state.tickNumber &+= 1
     loopBound.state.now = kernel.now()

@@ -217,13 +217,13 @@ public final class Pool: @unchecked Sendable {
   }
 
   /// Queues for a connection, for a request that is not pipelined. `work` runs when there is a connection or an error;
-  /// `sendNow` or `begin` continue from there.
+  /// `sendNow` or `start` continue from there.
   ///
   /// - Returns: `false` if the slot cannot begin a request now.
   public func requestConnection(
     to endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback
   ) -> Bool {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.begin(at: loop.now) else { return false }
+    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.start(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
     demand.priority = priority
     let index = takePendingRequest()
@@ -238,7 +238,7 @@ public final class Pool: @unchecked Sendable {
     return true
   }
 
-  /// Returns the connection that `requestConnection` has obtained, or `nil` if `begin` has to handle the result.
+  /// Returns the connection that `requestConnection` has obtained, or `nil` if `start` has to handle the result.
   func obtainedConnection(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
     guard slot.isRequestingConnection, !slot.isCancelled, !slot.isSuspended, let index = slot.pendingIndex,
       case .running(let id) = loopBound.state.pendingRequests[index].state

@@ -73,7 +73,7 @@ public final class RequestSlot: @unchecked Sendable {
   }
 
   /// - Returns: `false` if the slot has a request already.
-  func begin(at now: Deadline) -> Bool {
+  func start(at now: Deadline) -> Bool {
     guard !isBusy else { return false }
     isBusy = true
     requested = now
@@ -111,12 +111,12 @@ public final class RequestSlot: @unchecked Sendable {
   public func cancelRunning() { connection?.cancel(number) }
 }
 
-/// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.
+/// Requests that have been sent by `startNow` or `sendNow`, up to their responses' heads.
 extension RequestSlot {
-  /// Whether a request is in flight. `Pool.begin` continues it if it has to be awaited.
+  /// Whether a request is in flight. `Pool.start` continues it if it has to be awaited.
   public var isInFlight: Bool { inFlight != nil }
 
-  /// Returns the exchange if the response's head has come. `Pool.begin` handles the errors that this throws.
+  /// Returns the exchange if the response's head has come. `Pool.start` handles the errors that this throws.
   ///
   /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {

@@ -72,7 +72,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
       swap(&input, &loopBound.state.input)
     }
     // The deadline and the cancellation of the exchange before do not concern the stream.
-    tunnel.channel.begin(exchange: .max, deadline: .never)
+    tunnel.channel.start(exchange: .max, deadline: .never)
   }
 
   /// The number of bytes that have been written and not handed to TLS or to the kernel.
@@ -89,7 +89,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   private var isClosed: Bool { loopBound.state.channel == nil }
 
-  /// Begins to receive for `user`, which the stream keeps until it is closed.
+  /// Starts to receive for `user`, which the stream keeps until it is closed.
   public func start(for user: any ByteStreamUser) {
     loopBound.state.user = user
     step()

@@ -24,7 +24,7 @@ import Testing
         var index = 0
         while index < actions.count {
           switch actions[index] {
-          case .beginMessage(let kind, _, let byteCount): assembler.begin(kind, byteCount: byteCount)
+          case .startMessage(let kind, _, let byteCount): assembler.start(kind, byteCount: byteCount)
           case .deliver(let range): try assembler.append(bytes.extracting(range))
           case .endMessage:
             messages += 1

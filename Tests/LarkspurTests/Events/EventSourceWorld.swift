@@ -132,7 +132,7 @@ final class EventSourceWorld {
     readers.value.append(reader)
     reader.running = world.start { [source, readers, deliveries] in
       // From here on, the readers before this one get nothing more.
-      reader.begin(isClosed: source.readyState == .closed)
+      reader.start(isClosed: source.readyState == .closed)
       for other in readers.value[..<reader.number] { other.stop { $0.isReplaced = true } }
       var iterator = source.events.makeAsyncIterator()
       while reader.count < reader.leavesAfter, let event = try await iterator.next(isolation: nil) {

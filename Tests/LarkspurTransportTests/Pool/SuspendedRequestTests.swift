@@ -18,7 +18,7 @@ import Testing
   ) -> Running<Int> {
     world.start {
       let endpoint = pool.endpoint(for: PoolTests.route)
-      let running = try await pool.begin(PoolRequest(head, body: body), with: endpoint, in: slot)
+      let running = try await pool.start(PoolRequest(head, body: body), with: endpoint, in: slot)
       let status = running.exchange.status
       try await running.exchange.discardBody()
       running.end()
