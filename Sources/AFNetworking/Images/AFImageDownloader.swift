@@ -87,8 +87,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// AFNetworking.
   open class func defaultURLCache() -> URLCache { cache }
 
-  /// Returns a new configuration: cookies, no pipelining, the cache policy of the protocol, 60 seconds without data, and
-  /// ``defaultURLCache()``.
+  /// Returns a new configuration: cookies, no pipelining, the cache policy of the protocol, 60 seconds without data,
+  /// and ``defaultURLCache()``.
   open class func defaultURLSessionConfiguration() -> URLSessionConfiguration {
     let configuration = URLSessionConfiguration.default
     configuration.httpShouldSetCookies = true

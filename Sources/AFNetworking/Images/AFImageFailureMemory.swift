@@ -4,8 +4,8 @@ import Foundation
 /// ``statusCodes`` is not requested again for some time, whatever the fields of the request are. Its downloads fail at
 /// once, with the remembered error.
 ///
-/// Only the server's word counts: an error of the network is not remembered. A request whose cache policy ignores caches
-/// is always sent.
+/// Only the server's word counts: an error of the network is not remembered. A request whose cache policy ignores
+/// caches is always sent.
 public struct AFImageFailureMemory: Hashable, Sendable {
   /// The status codes that are remembered: 404 and 410 by default. With none, nothing is remembered.
   public var statusCodes: Set<Int> = [404, 410]

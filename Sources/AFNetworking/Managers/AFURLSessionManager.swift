@@ -59,9 +59,9 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Properties
 
-  /// The session that creates the tasks. Created when it is first needed, and again after a reset. A background session is
-  /// created 10 ms after the manager at the latest: its tasks of an earlier process continue, and the blocks that the
-  /// program sets until then are called for them.
+  /// The session that creates the tasks. Created when it is first needed, and again after a reset. A background session
+  /// is created 10 ms after the manager at the latest: its tasks of an earlier process continue, and the blocks that
+  /// the program sets until then are called for them.
   open var session: URLSession { state.withLock { $0.session(of: self) } }
 
   /// The queue on which the session calls the manager and its blocks, one call at a time.

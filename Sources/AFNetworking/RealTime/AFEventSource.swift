@@ -15,9 +15,9 @@ public let AFEventSourceErrorDomain = "com.alamofire.networking.event-source.err
 /// ```
 ///
 /// A source connects when it is created, as in AFRocketClient; the first ``open()`` after that changes nothing. Use
-/// ``init(request:opens:)`` to set properties and listeners before the first event. When the connection ends, the source
-/// connects again, with the field `Last-Event-ID`. The work is done by `URLSessionEventSource`, which documents the
-/// errors and statuses after which the source connects again, and the delays. An open source stays in memory until
+/// ``init(request:opens:)`` to set properties and listeners before the first event. When the connection ends, the
+/// source connects again, with the field `Last-Event-ID`. The work is done by `URLSessionEventSource`, which documents
+/// the errors and statuses after which the source connects again, and the delays. An open source stays in memory until
 /// ``close()``, or until it fails or the server ends it, also if the program has no reference to it.
 ///
 /// Safe to use from any thread. The listeners and the delegate are called on ``completionQueue``, which is the main

@@ -71,8 +71,8 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     }
   }
 
-  /// Throws if the head of an image claims too many pixels or is not valid: decoders accept some of these, and would see
-  /// another size. Bytes of an unknown format are left to the decoder.
+  /// Throws if the head of an image claims too many pixels or is not valid: decoders accept some of these, and would
+  /// see another size. Bytes of an unknown format are left to the decoder.
   static func checkSize(of data: Data, pixelCountMax: Int) throws {
     do throws(AFImageError) {
       _ = try ImageHead.read(data, pixelCountMax: pixelCountMax)

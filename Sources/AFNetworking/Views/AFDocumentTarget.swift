@@ -2,8 +2,8 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A view that shows a document, as `WKWebView` with its AFNetworking category: AFNetworking loads the document, and the
-/// view shows the bytes.
+/// A view that shows a document, as `WKWebView` with its AFNetworking category: AFNetworking loads the document, and
+/// the view shows the bytes.
 ///
 /// The methods are called on the thread of the view. See <doc:Views>.
 public protocol AFDocumentTarget: AnyObject {

@@ -13,8 +13,8 @@ protocol LiveConnection: AnyObject, Sendable {
 
 /// The part of a load that uses the connection for another protocol than HTTP. It belongs to the load's loop.
 ///
-/// Performance: a load that waits for an event of its connection has no task of Swift's, which takes more memory than all
-/// else of an idle connection. The event calls `Transfer.perform`, and the load gets a task again.
+/// Performance: a load that waits for an event of its connection has no task of Swift's, which takes more memory than
+/// all else of an idle connection. The event calls `Transfer.perform`, and the load gets a task again.
 protocol LiveLoad: AnyObject {
   /// Whether an HTTP request opens the connection.
   var beginsWithRequest: Bool { get }

@@ -7,8 +7,8 @@ import LarkspurHTTP
 final class RequestComposer: Sendable {
   /// Fields for requests that do not set them: the configuration's, and the standard ones.
   private let defaults: [RequestFields.Field]
-  /// The configuration's fields that carry credentials or are otherwise meant for one origin (`RedirectPolicy.isPrivate`).
-  /// Not sent to another origin.
+  /// The configuration's fields that carry credentials or are otherwise meant for one origin
+  /// (`RedirectPolicy.isPrivate`). Not sent to another origin.
   private let privateDefaults: [RequestFields.Field]
   /// All of the configuration's fields, of both kinds.
   private let additional: [RequestFields.Field]

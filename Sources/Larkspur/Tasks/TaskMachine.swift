@@ -15,9 +15,9 @@ import LarkspurHTTP
 ///                                                            over <---- deliver, fail ----'
 /// ```
 ///
-/// Invariants: at most `RedirectPolicy.countMax` redirections are followed; fields that are private to an origin are never
-/// sent to another one; no server can redirect a task to a file of this machine or to a `data:` URL. An answer to a
-/// question that has not been asked fails the task: it is an error of Larkspur's. `AuthenticationMachine` limits how
+/// Invariants: at most `RedirectPolicy.countMax` redirections are followed; fields that are private to an origin are
+/// never sent to another one; no server can redirect a task to a file of this machine or to a `data:` URL. An answer to
+/// a question that has not been asked fails the task: it is an error of Larkspur's. `AuthenticationMachine` limits how
 /// often credentials are asked for.
 struct TaskMachine {
   enum Step {

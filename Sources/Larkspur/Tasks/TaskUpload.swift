@@ -59,8 +59,8 @@ final class TaskUpload {
   private var interimCount = 0
   /// The number of the whole's bytes before the present body.
   private var sentBefore: Int64 = 0
-  /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has no
-  /// body.
+  /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has
+  /// no body.
   private var sentAtEnd: Int64?
 
   init(of transfer: Transfer) { self.transfer = transfer }

@@ -200,7 +200,7 @@ private final class PlanCallback: LoopCallback {
     self.transfer = Mutex(transfer)
   }
 
-  /// Lets go of the load, which has been interrupted: a disk that hangs keeps nothing of it.
+  /// Drops the reference to the load, which has been interrupted: a disk that hangs keeps nothing of the load.
   func drop() { transfer.withLock { $0 = nil } }
 
   func perform() {

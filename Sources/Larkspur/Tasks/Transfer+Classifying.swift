@@ -6,7 +6,7 @@ import LarkspurTransport
 
 /// From a response's head to what the load does with it.
 extension Transfer {
-  /// Reads a response's head: its coding, its cookies, what the cache makes of it, and the next step.
+  /// Reads a response's head: its coding, its cookies, the cache's decision, and the next step.
   func classify() throws(URLError) -> Need? {
     guard let load, let exchange = running?.exchange, let url = load.request.url else { throw Self.inconsistency }
     let request = load.request

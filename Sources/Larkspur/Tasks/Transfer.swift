@@ -189,8 +189,8 @@ final class Transfer: @unchecked Sendable {
     return made
   }
 
-  /// Shows the response and the counts by a task that was made after they came. When a response has come, all of a short
-  /// request body has been sent.
+  /// Shows the response and the counts by a task that was made after they came. When a response has come, all of a
+  /// short request body has been sent.
   func showContent(by task: URLSessionTask) {
     let (response, expected, count) = (content.response, content.expectedCount, content.data.count)
     guard response != nil else { return }
@@ -258,8 +258,8 @@ final class Transfer: @unchecked Sendable {
 
   /// From any thread.
   ///
-  /// - Parameter changed: The task that was suspended or resumed. Another task may have just replaced it, which is known
-  ///   on the loop.
+  /// - Parameter changed: The task that was suspended or resumed. Another task may have just replaced it, which is
+  ///   known on the loop.
   func suspensionChanged(of changed: URLSessionTask) {
     isSuspended.store(changed.isSuspended, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in

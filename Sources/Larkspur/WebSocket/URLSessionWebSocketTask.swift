@@ -150,8 +150,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   open func sendPing() async throws { try await WebSocketOperation(.ping, through: gate).run() }
 
   /// Closes the WebSocket: sends a Close behind the messages that have been sent before. The task is complete when the
-  /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake;
-  /// a task that was never resumed is cancelled. A code that may not be sent is left out (RFC 6455 7.4), and a reason is
+  /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake; a
+  /// task that was never resumed is cancelled. A code that may not be sent is left out (RFC 6455 7.4), and a reason is
   /// cut behind 123 bytes.
   open func cancel(with closeCode: CloseCode, reason: Data?) {
     settings.read {

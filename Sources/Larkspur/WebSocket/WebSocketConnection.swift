@@ -223,8 +223,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     operation.finish()
   }
 
-  /// Reports the end of the conversation, once. Calls that wait and later ones fail with its error; a complete message can
-  /// still be received.
+  /// Reports the end of the conversation, once. Calls that wait and later ones fail with its error; a complete message
+  /// can still be received.
   private func conversationEnded(_ end: End, _ error: any Error) {
     guard self.end == nil else { return }
     self.end = end

@@ -219,7 +219,7 @@ public final class Pool: @unchecked Sendable {
   /// Queues for a connection, for a request that is not pipelined. `work` runs when there is a connection or an error;
   /// `sendNow` or `start` continue from there.
   ///
-  /// - Returns: `false` if the slot cannot begin a request now.
+  /// - Returns: `false` if the slot cannot start a request now.
   public func requestConnection(
     to endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback
   ) -> Bool {
@@ -327,7 +327,7 @@ public final class Pool: @unchecked Sendable {
 
   /// Releases a connection after an exchange, whatever its outcome.
   ///
-  /// - Parameter number: The number of the exchange, or `nil` if the exchange did not begin.
+  /// - Parameter number: The number of the exchange, or `nil` if the exchange was not started.
   func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
     let now = loop.now
     if let number {
@@ -524,7 +524,7 @@ public final class Pool: @unchecked Sendable {
 
   private func number(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
-    // Another endpoint for this route may have been created since the machine forgot this one.
+    // Another endpoint for this route may have been created since the machine dropped this one.
     if let id = loopBound.state.endpoints[endpoint.route]?.id { return id }
     let id = loopBound.state.machine.addEndpoint()
     endpoint.id = id

@@ -12,9 +12,9 @@ import TestKit
 ///
 /// Rules, whatever happens: every reader ends, with the right outcome; each event comes once, in order, as it was sent,
 /// without a gap; `Last-Event-ID` is the ID of the latest event, or of a block of lines behind it; no reconnection is
-/// earlier than the server or the failures allow, or much later; nothing is delivered to a reader that has been cancelled
-/// or replaced, or behind the source's end, and nothing is requested behind it; a slow reader slows the server down;
-/// nothing is left over.
+/// earlier than the server or the failures allow, or much later; nothing is delivered to a reader that has been
+/// cancelled or replaced, or behind the source's end, and nothing is requested behind it; a slow reader slows the
+/// server down; nothing is left over.
 ///
 /// The program's closures run on other threads. The world waits until each reader stands still, so the threads' order
 /// changes nothing.
