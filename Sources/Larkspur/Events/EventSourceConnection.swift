@@ -4,7 +4,7 @@ import LarkspurHTTP
 
 /// Carries out what the machine of an event source decides, for one reader. One task at a time uses it.
 ///
-/// A connection is an `EventReader`: it closes when the reader lets go of it.
+/// A connection is an `EventReader`: the connection closes when its reader is released.
 final class EventSourceConnection {
   private typealias Action = EventSourceMachine.Action
 

@@ -4,7 +4,7 @@ import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
 
-/// From a response's head to what the load does with it.
+/// The stages from a response's head to the load's next step.
 extension Transfer {
   /// Reads a response's head: its coding, its cookies, the cache's decision, and the next step.
   func classify() throws(URLError) -> Need? {

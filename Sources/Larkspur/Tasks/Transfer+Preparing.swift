@@ -79,7 +79,7 @@ extension Transfer {
 
   // MARK: - Prepare
 
-  /// Prepares a request: its route, its credentials and cookies, what the cache says, its body, its head. Each part is
+  /// Prepares a request: its route, its credentials and cookies, the cache's plan, its body, its head. Each part is
   /// prepared once; when the caller has provided what a part needs, the next call continues there.
   func prepare() throws(URLError) -> Need? {
     guard let load else { throw Self.inconsistency }
@@ -216,7 +216,7 @@ extension Transfer {
       answered(by: running)
       return nil
     } catch {
-      // The pool may send the request again: it has the last word.
+      // A worker waits for the response by `Pool.start`, which may send the request again.
       return .response
     }
   }

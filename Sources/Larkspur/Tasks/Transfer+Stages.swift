@@ -4,8 +4,7 @@ import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
 
-/// The stages of a load. Each is written once, runs without waiting, and says what it needs first if it needs
-/// something:
+/// The stages of a load. Each is written once, runs without waiting, and returns what it needs first, if anything:
 ///
 /// ```
 ///  created -> requested -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
@@ -96,7 +95,7 @@ extension Transfer {
       // A load that comes later does not overtake those that are about to get a worker.
       guard engine.startingCount == 0 else { return false }
     } else {
-      // A callback is a sign of life, also if what has come is not the response yet.
+      // A callback counts as progress, also if what has come is not the response yet.
       progressed()
       if isHalted { return false }
     }

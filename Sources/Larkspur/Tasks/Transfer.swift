@@ -74,7 +74,7 @@ final class Transfer: @unchecked Sendable {
 
   /// `nil` if no delegate gets metrics.
   private(set) var metrics: TaskMetrics?
-  /// What has been said about credentials, if anything.
+  /// The challenges and credentials of the load, or `nil` if there have been none.
   var authentication: TaskAuthentication?
   /// `nil` if the load's task is not a download.
   var download: TaskDownload?

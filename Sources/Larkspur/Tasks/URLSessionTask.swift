@@ -70,8 +70,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       shown = Shown(currentRequest: request, bytesExpectedToSend: expected)
     }
 
-    /// Changes what the task shows, unless the task has been cancelled or is complete, which the load may not have
-    /// noticed yet.
+    /// Changes what the task shows, unless the task has been cancelled or is complete, which may not have reached the
+    /// load yet.
     mutating func show<T>(_ change: (inout Shown) -> T) -> T {
       if state == .running || state == .suspended { return change(&shown) }
       var unseen = shown
@@ -367,7 +367,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// Lets the executor of a background session know what the program has changed.
+  /// Reports the program's changes to the executor of a background session.
   private func propertiesChanged() {
     if let core, core.isBackground { core.background?.propertiesChanged(of: self) }
   }

@@ -127,7 +127,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   }
 
   /// The time in seconds without a byte from the server after which the task sends a ping, so that a machine on the way
-  /// does not forget the connection; 0, the default, for no pings. Set it before the first `resume()`. Not on Darwin.
+  /// does not drop the connection; 0, the default, for no pings. Set it before the first `resume()`. Not on Darwin.
   open var pingInterval: TimeInterval {
     get { settings.machine.pingInterval?.interval ?? 0 }
     set { settings.read { $0.machine.pingInterval = newValue > 0 ? Duration(interval: newValue) : nil } }

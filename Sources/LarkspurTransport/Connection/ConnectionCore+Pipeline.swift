@@ -12,7 +12,7 @@ extension ConnectionCore {
   mutating func occupy() { pipeline.isBusy = true }
   mutating func vacate(_ number: UInt64) { if number == exchangeNumber { pipeline.isBusy = false } }
 
-  /// Queues a request behind those that are not answered yet. `flush` sends it, and `advance` begins its exchange.
+  /// Queues a request behind those that are not answered yet. `flush` sends it, and `advance` starts its exchange.
   mutating func enqueue(
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {

@@ -13,7 +13,7 @@ extension ConnectionCore {
   /// The number of bytes that are read from a file at once.
   private static let fileBytesMax = 64 * 1024
 
-  // MARK: - Beginning
+  // MARK: - Starting
 
   /// Queues a request and sends what the kernel takes of it.
   mutating func start(
@@ -129,7 +129,7 @@ extension ConnectionCore {
     }
   }
 
-  // MARK: - Going on
+  // MARK: - Continuing
 
   /// Suspends the sending of the request, if anything of it is left.
   mutating func suspendSending(_ number: UInt64) {

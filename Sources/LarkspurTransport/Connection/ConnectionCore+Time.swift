@@ -87,7 +87,7 @@ struct Pace {
     progress = now
   }
 
-  /// Notes that the caller asks for the body. Time in which the caller does not ask does not count for the idle limit.
+  /// Notes that the caller waits for the body. Other time does not count for the idle limit.
   mutating func asked(at now: Deadline) {
     if !isAsked { progress = now }
     isAsked = true

@@ -44,7 +44,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     var isInStep = false
     var hasEnded = false
     var hasStoppedSending = false
-    /// Whether bytes have been written since the user heard that the output is drained.
+    /// Whether bytes have been written since the last call of `outputDrained`.
     var owesDrained = false
     /// Whether the sending side is closed once the output is empty.
     var closesSending = false
