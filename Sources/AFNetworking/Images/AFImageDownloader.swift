@@ -194,7 +194,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     set { state.read { $0.failures.settings = newValue } }
   }
 
-  /// Forgets all failures, so that the next requests are sent.
+  /// Drops all recorded failures, so that the next requests are sent.
   open func removeAllFailures() { state.read { $0.failures.forgetAll() } }
 
   /// Number of downloads that wait or run.
@@ -209,7 +209,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   ///   - success: Receives the image.
   ///   - failure: Receives the error: that of the task or the serializer, `URLError.cancelled` after
   ///     ``cancelTask(for:)``, or an ``AFImageError`` if the bytes cannot be decoded.
-  /// - Returns: The receipt, or `nil` if there is no task: the image is in the cache, the failure is remembered, or the
+  /// - Returns: The receipt, or `nil` if there is no task: the image is in the cache, the failure is recorded, or the
   ///   request has no URL.
   @discardableResult
   open func downloadImage(
@@ -381,7 +381,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Observes the progress of a download for a request that wants it.
+  /// Observes the progress of a download for a request with a block for it.
   ///
   /// - Parameter manager: The manager that has created the task: another one has no record of the task.
   private func watch(

@@ -104,7 +104,8 @@ final class SessionEngine: @unchecked Sendable {
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
     options.limits.pipelineDepth = Self.pipelineDepth
     // The task's own timeouts apply, so this limit is no shorter than the request's. The resource's timeout, a week by
-    // default, would let a server that accepts connections and sends nothing occupy all slots of its host for too long.
+    // default, would let a server that accepts connections and sends nothing occupy all connections of its host for too
+    // long.
     options.dialMax =
       storage.timeoutForConnection.flatMap(Duration.init(interval:))
       ?? max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))

@@ -227,7 +227,7 @@ extension Transfer {
   }
 }
 
-extension Transfer: LoopCallback, WorkerJob {
+extension Transfer: LoopCallback, TaskPoolWork {
   func perform() {
     guard !hasWorker else { return }
     if !performStages() { startWorker() }

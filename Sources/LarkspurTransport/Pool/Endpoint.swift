@@ -4,8 +4,8 @@ import LarkspurHTTP
 /// the look-up of the route.
 public final class Endpoint: @unchecked Sendable {
   public let route: Route
-  /// The machine's number for the endpoint, or `nil` if the endpoint has not been used yet, or has neither connections
-  /// nor waiting requests any more.
+  /// The machine's ID of the endpoint, or `nil` if the endpoint has not been used yet, or has neither connections nor
+  /// waiting requests any more.
   var id: PoolMachine.EndpointID?
   /// The record of the latest connection to the endpoint, which is open, being opened or failed.
   var latestDial: DialRecord?

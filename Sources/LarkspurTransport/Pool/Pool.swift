@@ -64,13 +64,13 @@ public final class Pool: @unchecked Sendable {
     var machine: PoolMachine
     var actions: PoolMachine.Actions = []
     var endpoints: [Route: Endpoint] = [:]
-    /// The endpoints by the machine's numbers.
+    /// The endpoints by the indices of the machine's IDs.
     var endpointsByID: [Endpoint?] = []
-    /// The connections by the machine's numbers.
+    /// The connections by the indices of the machine's IDs.
     var connectionSlots: [ConnectionSlot] = []
     var pendingRequests: [PendingRequest] = []
     var freePendingIndices: [Int] = []
-    /// The indices of `pendingRequests` by the machine's request numbers.
+    /// The indices of `pendingRequests` by the indices of the machine's request IDs.
     var pendingByRequestID: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// Cancelled dials whose sockets are still open. A new dial awaits them, so that `totalMax` holds.
@@ -153,9 +153,9 @@ public final class Pool: @unchecked Sendable {
   /// Returns a free connection, or `nil` if there is none or the demand needs more than that.
   @inline(__always)
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
-    guard !demand.wantsFresh, demand.sequenceNumber == nil, let number = endpoint.id else { return nil }
+    guard !demand.wantsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
     let now = loop.now
-    let taken = loopBound.state.decide { $0.took(number, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
+    let taken = loopBound.state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
     if !loopBound.state.actions.isEmpty { perform() }
     return taken
   }
@@ -271,8 +271,8 @@ public final class Pool: @unchecked Sendable {
 
   /// Requests a connection from the machine.
   private func enqueue(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
-    let (id, now) = (number(of: endpoint), loop.now)
-    let requestID = loopBound.state.decide { $0.requested(id, demand, now: now, into: &$1) }
+    let (endpointID, now) = (id(of: endpoint), loop.now)
+    let requestID = loopBound.state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
     guard let requestID else { return loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency) }
     loopBound.state.pendingRequests[index].state = .waiting
     loopBound.state.pendingRequests[index].id = requestID
@@ -522,7 +522,7 @@ public final class Pool: @unchecked Sendable {
 
   // MARK: - Books
 
-  private func number(of endpoint: Endpoint) -> PoolMachine.EndpointID {
+  private func id(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
     // Another endpoint for this route may have been created since the machine dropped this one.
     if let id = loopBound.state.endpoints[endpoint.route]?.id { return id }
