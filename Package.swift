@@ -58,6 +58,10 @@ let package = Package(
     .target(
       name: "LarkspurTransfers", dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO"],
       swiftSettings: settings),
+    // The transfer service's own part. Programs that import the library do not carry it.
+    .target(
+      name: "LarkspurTransferServer", dependencies: ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers"],
+      swiftSettings: settings),
     .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
     .target(
       name: "Larkspur",
@@ -88,7 +92,7 @@ let package = Package(
       name: "LarkspurCommand",
       dependencies: [
         "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
-        "LarkspurTransfers", "LarkspurTransport",
+        "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport",
       ],
       exclude: ["Support"],
       swiftSettings: settings),
@@ -115,7 +119,10 @@ let package = Package(
       swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTransfersTests",
-      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransfers", "TestHelper", "TestKit"],
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransferServer", "LarkspurTransfers", "TestHelper",
+        "TestKit",
+      ],
       swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTransportTests",

@@ -15,6 +15,7 @@ import Testing
     "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
     "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
     "LarkspurTransfers": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "Synchronization"],
+    "LarkspurTransferServer": ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
     "LarkspurTestServer": [
       "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
@@ -31,7 +32,7 @@ import Testing
     "LarkspurCommand": [
       "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS",
-      "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+      "LarkspurTestServer", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
   ]
 

@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurIO
+import LarkspurTransferServer
 import LarkspurTransfers
 
 /// `larkspur transfers`: the transfer service, and the user's view of it.

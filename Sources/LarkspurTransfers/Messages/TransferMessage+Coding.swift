@@ -18,7 +18,7 @@ extension TransferMessage {
   /// Returns the message as the bytes of a frame.
   ///
   /// - Throws: `invalid`, `tooLarge`. `notice(.lost)` is not valid: the program's side makes that notice.
-  func encoded() throws(TransferMessageError) -> [UInt8] {
+  package func encoded() throws(TransferMessageError) -> [UInt8] {
     var writer = RecordWriter()
     let kind: Kind
     do throws(TransferRecordError) {
@@ -148,7 +148,7 @@ extension TransferMessage {
   /// 1,000 tasks opens at once.
   ///
   /// - Throws: `invalid`.
-  static func frames(of records: [TransferRecord]) throws(TransferMessageError) -> [[UInt8]] {
+  package static func frames(of records: [TransferRecord]) throws(TransferMessageError) -> [[UInt8]] {
     var frames: [[UInt8]] = []
     var piece = RecordWriter()
     var count = 0
@@ -184,6 +184,8 @@ extension TransferMessage {
 extension TransferSession {
   /// Maximum size of the settings in bytes.
   public static let settingsBytesMax = 1 << 20
+  /// Maximum number of tasks. A journal refuses more than `TransferJournal.tasksMax`, and tells the program so for each.
+  package static let tasksMax = 2 * TransferJournal.tasksMax
   /// Maximum size of a journal's path in bytes (`PATH_MAX` of the kernel).
   static let directoryBytesMax = 4096
 

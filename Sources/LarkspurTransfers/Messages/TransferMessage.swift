@@ -7,7 +7,7 @@ import LarkspurBytes
 ///
 /// In all versions of the protocol, `open` and `administer` begin with four bytes of a name and four of the version,
 /// and `refused` begins with four bytes of the version.
-enum TransferMessage: Hashable, Sendable {
+package enum TransferMessage: Hashable, Sendable {
   /// The version of the protocol. Every change of a message or of its meaning gets a new one.
   static let version: UInt32 = 1
   static let name: [UInt8] = Array("LKTS".utf8)

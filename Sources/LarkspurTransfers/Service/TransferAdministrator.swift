@@ -24,7 +24,7 @@ public struct TransferAdministrator: Sendable {
         return true
       case .records(let records):
         guard let last = sessions.indices.last,
-          sessions[last].records.count + records.count <= ServedSession.tasksMax
+          sessions[last].records.count + records.count <= TransferSession.tasksMax
         else { return false }
         sessions[last].records += records
         return true

@@ -3,7 +3,7 @@ import LarkspurIO
 import Synchronization
 
 /// The reason for which a connection between a program and the service ends.
-enum TransferChannelError: Error, Hashable, Sendable {
+package enum TransferChannelError: Error, Hashable, Sendable {
   case broken(Errno)
   case message(TransferMessageError)
   /// The peer ended the connection within a message.
@@ -11,7 +11,7 @@ enum TransferChannelError: Error, Hashable, Sendable {
 }
 
 extension TransferChannelError: CustomStringConvertible {
-  var description: String {
+  package var description: String {
     switch self {
     case .broken(let error): "the connection broke: \(error)"
     case .message(let error): "\(error)"
@@ -21,16 +21,16 @@ extension TransferChannelError: CustomStringConvertible {
 }
 
 /// Reads a peer's messages, on one thread.
-struct TransferReader {
+package struct TransferReader {
   private static let pieceBytes = 64 << 10
 
   let socket: BlockingSocket
   private var parser = TransferFrameParser()
 
-  init(_ socket: BlockingSocket) { self.socket = socket }
+  package init(_ socket: BlockingSocket) { self.socket = socket }
 
   /// Returns the next message, or `nil` at the end of the connection. Blocks until one of both has come.
-  mutating func next() throws(TransferChannelError) -> TransferMessage? {
+  package mutating func next() throws(TransferChannelError) -> TransferMessage? {
     while true {
       do throws(TransferMessageError) {
         if let frame = try parser.next() { return try TransferMessage(frame) }
@@ -56,31 +56,31 @@ struct TransferReader {
 }
 
 /// Sends frames on a thread of its own, so that a peer that does not read delays no other thread.
-final class TransferWriter: Sendable {
+package final class TransferWriter: Sendable {
   private let socket: BlockingSocket
   private let wakeUp = WakeUp()
   private let end = Atomic(0)
   /// Returns the next frame, or `nil` if there is none at the moment.
   private let next: @Sendable () -> [UInt8]?
 
-  init(_ socket: BlockingSocket, next: @escaping @Sendable () -> [UInt8]?) {
+  package init(_ socket: BlockingSocket, next: @escaping @Sendable () -> [UInt8]?) {
     self.socket = socket
     self.next = next
   }
 
   /// Starts the thread. `stop` ends it.
-  func start(name: String) throws(Errno) {
+  package func start(name: String) throws(Errno) {
     try SystemThread(name: name) { [self] in run() }.detach()
   }
 
   /// Makes the thread send all frames that there are.
-  func signal() { wakeUp.signal() }
+  package func signal() { wakeUp.signal() }
 
   /// Makes the thread send all frames that there are, end the sending side of the socket, and end itself.
-  func finish() { stop(1) }
+  package func finish() { stop(1) }
 
   /// Makes the thread send all frames that there are, shut the socket down, and end.
-  func stop() { stop(2) }
+  package func stop() { stop(2) }
 
   private func stop(_ kind: Int) {
     _ = end.max(kind, ordering: .releasing)

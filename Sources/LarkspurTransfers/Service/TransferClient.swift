@@ -333,7 +333,7 @@ public final class TransferClient: TransferLink {
         case nil: throw .ended
         case .refused(let error): throw .refused(error)
         case .records(let more) where more.allSatisfy({ $0.session == identifier }):
-          guard records.count + more.count <= ServedSession.tasksMax else {
+          guard records.count + more.count <= TransferSession.tasksMax else {
             throw .refused(.unavailable(reason: "the transfer service tells of too many tasks"))
           }
           records += more

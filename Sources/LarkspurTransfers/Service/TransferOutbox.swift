@@ -2,7 +2,7 @@
 ///
 /// The size is bounded for a program that never reads: each task has one entry, with its latest record and counts, and
 /// there are at most `questionsMax` questions.
-struct TransferOutbox: Sendable {
+package struct TransferOutbox: Sendable {
   static let questionsMax = 1024
 
   private enum Key: Hashable {
@@ -22,6 +22,8 @@ struct TransferOutbox: Sendable {
   private var changes: [Int: Changes] = [:]
   private var questions: [UInt64: TransferNotice] = [:]
 
+  package init() {}
+
   var isEmpty: Bool { start == order.count }
   /// The number of entries.
   var count: Int { order.count - start }
@@ -29,7 +31,7 @@ struct TransferOutbox: Sendable {
   /// Adds a notice.
   ///
   /// - Returns: `false` if the notice is a question and there are too many.
-  mutating func add(_ notice: TransferNotice) -> Bool {
+  package mutating func add(_ notice: TransferNotice) -> Bool {
     switch notice {
     case .changed(let record):
       enqueue(record.task)
@@ -54,7 +56,7 @@ struct TransferOutbox: Sendable {
   }
 
   /// Removes and returns the next notice, or returns `nil` if there is none.
-  mutating func next() -> TransferNotice? {
+  package mutating func next() -> TransferNotice? {
     guard start < order.count else { return nil }
     let key = order[start]
     start += 1

@@ -5,6 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import LarkspurTransferServer
 @testable import LarkspurTransfers
 
 /// A list to which threads add, and for which one thread waits.

@@ -4,6 +4,7 @@ import LarkspurIO
 import TestKit
 import Testing
 
+@testable import LarkspurTransferServer
 @testable import LarkspurTransfers
 
 /// Tests the start and the end of a server, and programs that do not behave.

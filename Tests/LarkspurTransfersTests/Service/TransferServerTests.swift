@@ -3,6 +3,7 @@ import LarkspurIO
 import TestKit
 import Testing
 
+@testable import LarkspurTransferServer
 @testable import LarkspurTransfers
 
 /// Tests a server and its clients over real sockets, with scripted executors.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import LarkspurTransferServer
 @testable import LarkspurTransfers
 
 @Suite struct TransferTableTests {

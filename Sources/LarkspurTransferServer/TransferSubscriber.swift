@@ -1,4 +1,5 @@
 import LarkspurIO
+import LarkspurTransfers
 import Synchronization
 
 /// The program that is attached to a session: its socket, and what it is still to be sent.

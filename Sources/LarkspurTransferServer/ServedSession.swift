@@ -1,5 +1,6 @@
 import LarkspurBytes
 import LarkspurIO
+import LarkspurTransfers
 import Synchronization
 
 /// One session in the service: its executor, its tasks, and the program that is attached.
@@ -20,9 +21,6 @@ final class ServedSession: Sendable {
     /// Whether a task has ended while no program was attached.
     var hasEndedAlone = false
   }
-
-  /// Maximum number of tasks. A journal refuses more than `tasksMax`, and tells the program so for each.
-  static let tasksMax = 2 * TransferJournal.tasksMax
 
   private let factory: Factory
   private let log: @Sendable (String) -> Void
@@ -210,7 +208,7 @@ final class ServedSession: Sendable {
   func carryOut(_ command: TransferCommand) -> Bool {
     commands.withLock { _ in
       let (link, isPossible) = state.withLock { state -> ((any TransferLink)?, Bool) in
-        if case .create = command, state.table.count >= Self.tasksMax { return (nil, false) }
+        if case .create = command, state.table.count >= TransferSession.tasksMax { return (nil, false) }
         state.table.apply(command)
         if case .answer(let question, _) = command { state.questions[question] = nil }
         return (state.link, true)

@@ -1,3 +1,5 @@
+import LarkspurTransfers
+
 /// The tasks of one session, as the service knows them: from the executor's notices and the program's commands.
 ///
 /// A notice may have been made before the executor has seen the latest commands. What only the program changes is

@@ -1,5 +1,6 @@
 import LarkspurBytes
 import LarkspurIO
+import LarkspurTransfers
 import Synchronization
 
 /// The reason for which a transfer server does not run.
@@ -297,7 +298,7 @@ public final class TransferServer: Sendable {
       switch message {
       case .command(let command):
         guard served.carryOut(command) else {
-          throw .message(.damaged("a session has at most \(ServedSession.tasksMax) tasks"))
+          throw .message(.damaged("a session has at most \(TransferSession.tasksMax) tasks"))
         }
       case .flush(let number): served.flush(number, for: subscriber)
       default: throw .message(.damaged("a program sends commands"))
