@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestSupport
 import TestKit
 
-/// The server of an `EventSourceWorld`: the requests that have come, and the responses that are being sent.
+/// The server of an `EventSourceScenario`: the requests that have come, and the responses that are being sent.
 final class ScriptedEventServer {
   struct Request {
     var peer: ScriptedPeer

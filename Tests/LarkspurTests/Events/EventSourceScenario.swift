@@ -18,7 +18,7 @@ import TestKit
 ///
 /// The program's closures run on other threads. The world waits until each reader stands still, so the threads' order
 /// changes nothing.
-final class EventSourceWorld {
+final class EventSourceScenario {
   /// The number of bytes that a client may hold for a reader that does not read: two pieces of at most 128 KiB, the
   /// connection's buffer of 64 KiB, and 64 KiB for the rest.
   static let heldBytesMax = 384 * 1024

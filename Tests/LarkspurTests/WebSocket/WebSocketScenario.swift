@@ -14,7 +14,7 @@ import TestKit
 /// Rules, whatever happens: every call ends; the conversation ends once; messages come whole and in order, without a
 /// gap; the server gets whole, masked frames in the order of the calls, those of every call that succeeded among them,
 /// and at most one Close with nothing but pongs behind it; nothing is left over.
-final class WebSocketWorld {
+final class WebSocketScenario {
   private let world: ScriptedWorld
   private let gate = LiveGate()
   private let connection: WebSocketConnection
