@@ -1,8 +1,8 @@
 import Foundation
 import LarkspurHTTP
 
-/// Decides what a task does next. The machine sees only requests and responses. Connections, queues and time are left
-/// to `Transfer`, which carries out the decisions.
+/// Decides what a task does next. The machine handles requests and responses only. Connections, queues and time are
+/// left to `Transfer`, which carries out the decisions.
 ///
 /// ```
 ///              .------ redirectionAnswered(request) ------ redirecting <--askRedirection--.

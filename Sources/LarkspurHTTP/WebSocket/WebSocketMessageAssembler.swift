@@ -40,7 +40,7 @@ package struct WebSocketMessageAssembler: Sendable {
     self.messageBytesMax = messageBytesMax
   }
 
-  /// Starts a message, as `WebSocketMachine.Action.startMessage` says.
+  /// Starts a message, by `WebSocketMachine.Action.startMessage`.
   ///
   /// - Parameter byteCount: The size of the message if it is known, or else `nil`.
   package mutating func start(_ kind: WebSocketMessageKind, byteCount: Int?) {
