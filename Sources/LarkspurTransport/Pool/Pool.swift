@@ -342,6 +342,7 @@ public final class Pool: @unchecked Sendable {
       connection.lookForEnd()
       let isOpen = connection.isOpen
       loopBound.state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
+      noteUnused(connection, id)
     }
     perform()
     connection.wakeFollowers()
@@ -394,8 +395,14 @@ public final class Pool: @unchecked Sendable {
     connection.watch(by: IdleWatch(self, id))
     let now = loop.now
     loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
-    connection.wasKeptUnused = loopBound.state.decide { machine, _ in !machine.isRunning(id) }
+    noteUnused(connection, id)
     perform()
+  }
+
+  /// Notes if a connection is idle before its first request.
+  private func noteUnused(_ connection: Connection, _ id: PoolMachine.ConnectionID) {
+    guard connection.exchangeNumber == 0 else { return }
+    if loopBound.state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
   }
 
   private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
