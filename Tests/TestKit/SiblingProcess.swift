@@ -58,6 +58,19 @@ package final class SiblingProcess: @unchecked Sendable {
     return String(decoding: text, as: UTF8.self).split(separator: "\n").last.map(String.init)
   }
 
+  /// Reads until the process has printed `line`.
+  ///
+  /// - Returns: Whether it has; `false` if the output ended before.
+  package func wait(for line: String) -> Bool {
+    var text = Data()
+    while !text.split(separator: 10).contains(Data(line.utf8)) {
+      let piece = output.fileHandleForReading.availableData
+      if piece.isEmpty { return false }
+      text += piece
+    }
+    return true
+  }
+
   /// Kills the process at once.
   package func kill() {
     guard process.isRunning else { return }

@@ -26,7 +26,7 @@ import Testing
     fixture.serve("/file", count: Self.size)
     let tasks = [(kind: "get", path: "/file", name: "download")]
     let first = try fixture.program(tasks)
-    #expect(first.read(lines: 1) == "begun")
+    #expect(first.wait(for: "begun"))
     // The first checkpoint is a second behind the first byte.
     let folder = fixture.folder
     await eventually {
@@ -54,7 +54,7 @@ import Testing
     _ = try fixture.file("ends", "")
     let tasks = [(kind: "put", path: "/files", name: "upload")]
     let first = try fixture.program(tasks)
-    #expect(first.read(lines: 1) == "begun")
+    #expect(first.wait(for: "begun"))
     let folder = fixture.folder
     await eventually {
       let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
@@ -86,7 +86,7 @@ import Testing
       ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
       + [(kind: "put", path: "/d", name: "upload")]
     let first = try fixture.program(tasks)
-    #expect(first.read(lines: 1) != nil)
+    #expect(first.wait(for: "begun"))
     first.kill()
     for _ in 0..<20 {
       let program = try fixture.program(tasks)

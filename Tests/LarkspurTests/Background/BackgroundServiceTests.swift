@@ -47,7 +47,7 @@ import Testing
     ])
     let tasks = [(kind: "get", path: "/file", name: "download")]
     let first = try fixture.program(tasks, environment: environment())
-    #expect(first.read(lines: 1) == "begun")
+    #expect(first.wait(for: "begun"))
     try await asked.wait()
     first.kill()
     signal.fire()
@@ -69,7 +69,7 @@ import Testing
     for path in ["/a", "/b", "/c"] { fixture.serve(path, count: Self.size) }
     let tasks = ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
     let first = try fixture.program(tasks, environment: environment())
-    #expect(first.read(lines: 1) != nil)
+    #expect(first.wait(for: "begun"))
     first.kill()
     for _ in 0..<20 {
       let program = try fixture.program(tasks, environment: environment())
