@@ -52,7 +52,10 @@ import Testing
       atPath: programs.path + "/other/larkspur", withIntermediateDirectories: true)
     #expect(Self.launcher(["PATH": path], own: own).program == bin + "/larkspur")
     #expect(Self.launcher(["PATH": path]).path(of: "app") == programs.path + "/other/app")
-    #expect(Self.launcher(["PATH": path]).path(of: "./app") == "./app")
+    // The service has another current directory.
+    let current = try FilePaths.resolved(".")
+    #expect(Self.launcher(["PATH": path]).path(of: "./app") == "\(current)/./app")
+    #expect(Self.launcher(["PATH": path]).path(of: "/bin/app") == "/bin/app")
   }
 
   @Test func noService() throws {
@@ -123,11 +126,11 @@ import Testing
     try Data("#!/bin/sh\necho \"$LARKSPUR_BACKGROUND_SESSION $2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n".utf8)
       .write(to: URL(filePath: program))
     var session = TransferSession(identifier: "the session", directory: "/d", settings: [])
-    session.launchCommand = ["app", output, "word"]
-    try Self.launcher(["PATH": programs.path + "/bin"]).launch(session)
+    session.launchCommand = [program, output, "word"]
+    try Self.launcher([:]).launch(session)
     while !FileManager.default.fileExists(atPath: output) {}
     #expect(try String(contentsOfFile: output, encoding: .utf8) == "the session word\n")
-    session.launchCommand = ["no-such-app"]
-    #expect(throws: TransferLinkError.self) { try Self.launcher(["PATH": programs.path]).launch(session) }
+    session.launchCommand = [program + "-absent"]
+    #expect(throws: TransferLinkError.self) { try Self.launcher([:]).launch(session) }
   }
 }
