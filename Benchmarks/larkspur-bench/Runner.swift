@@ -97,14 +97,14 @@ final class Runner {
   private func idle(_ count: Int, in pool: Pool, _ endpoint: Endpoint) async throws {
     var running: [Running] = []
     for _ in 0..<(count + pool.counts.idle) {
-      let exchange = Running(try await pool.begin(wanted, with: endpoint, in: RequestSlot(of: pool)))
+      let exchange = Running(try await pool.start(wanted, with: endpoint, in: RequestSlot(of: pool)))
       try await exchange.running.exchange.discardBody()
       running.append(exchange)
     }
   }
 
   private func request(through pool: Pool, _ endpoint: Endpoint, _ slot: RequestSlot) async throws {
-    let running = try await pool.begin(wanted, with: endpoint, in: slot)
+    let running = try await pool.start(wanted, with: endpoint, in: slot)
     let received = try await receive(running.exchange)
     guard running.exchange.status == 200, received == workload.bodyBytes else {
       throw Failure(description: "status \(running.exchange.status), \(received) bytes of body")

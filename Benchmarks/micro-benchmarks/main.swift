@@ -34,7 +34,7 @@ func measure(_ name: String, _ input: [UInt8], rounds: Int) {
   var parser = ResponseParser()
   func parse() {
     var consumed = 0
-    guard parser.begin(RequestContext()) else { fail("the parser is busy") }
+    guard parser.start(RequestContext()) else { fail("the parser is busy") }
     do throws(ResponseError) {
       while true {
         if case .end = try parser.next(in: input.span, consumed: &consumed) { return }

@@ -19,7 +19,7 @@ package struct Listener: ~Copyable {
   package init(requests: [RequestContext] = [RequestContext()], limits: Limits = Limits()) {
     parser = ResponseParser(limits: limits)
     self.requests = requests[...]
-    beginNext()
+    startNext()
   }
 
   package static func transcript(
@@ -90,13 +90,13 @@ package struct Listener: ~Copyable {
       transcript.append(.end(trailers: fields(parser.trailers, of: bytes[base..<consumed])))
       guard parser.isIdle else { return fail("not idle after the end") }
       if transcript.heads.last?.isPersistent != true { requests = [] }
-      beginNext()
+      startNext()
     }
   }
 
-  private mutating func beginNext() {
+  private mutating func startNext() {
     guard let request = requests.popFirst() else { return }
-    if !parser.begin(request) { fail("an idle parser refuses to begin") }
+    if !parser.start(request) { fail("an idle parser refuses to begin") }
   }
 
   private mutating func fail(_ failure: ResponseError) {

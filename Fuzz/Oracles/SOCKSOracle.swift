@@ -50,7 +50,7 @@ package enum SOCKSOracle {
       target: targets[Int(mode >> 2 & 3)], port: 443)
     var outcome = Outcome()
     var actions: SOCKSMachine.Actions = []
-    machine.begin(into: &actions)
+    machine.start(into: &actions)
     try apply(&actions, to: &outcome)
     for piece in pieces {
       let bytes = Array(piece)

@@ -89,8 +89,8 @@ package struct WebSocketConversation: Equatable {
       do throws(WebSocketError) {
         switch action {
         case .write(let opcode, let payload): log.append(.write(opcode, payload))
-        case .beginMessage(let kind, _, let byteCount):
-          assembler.begin(kind, byteCount: byteCount)
+        case .startMessage(let kind, _, let byteCount):
+          assembler.start(kind, byteCount: byteCount)
           heldBytes = 0
         case .deliver(let range):
           guard bytes.indices.contains(range) || range.upperBound == bytes.count else {

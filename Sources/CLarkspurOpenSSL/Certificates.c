@@ -412,7 +412,7 @@ EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *passwor
     key = d2i_AutoPrivateKey(NULL, &next, (long)count);
   }
   if (!key && *failure == larkspur_secret_unreadable) {
-    // OpenSSL does not ask for a password if it does not know the cipher.
+    // OpenSSL does not ask for a password if it does not support the cipher.
     if (names_missing_cipher(bytes, count)) *failure = larkspur_secret_unsupported;
     else if (source.asked) *failure = larkspur_secret_wants_password;
   }

@@ -40,7 +40,7 @@ package enum ExitStatus: Hashable, Sendable {
   case foreignNetworking
   /// A program does not show what it contains.
   case networkingUnknown
-  /// The server closed a WebSocket with a code that tells of a failure.
+  /// The server closed a WebSocket with a code that stands for a failure.
   case closedWithError
   /// The transfer service did not do what was asked.
   case transfersFailed

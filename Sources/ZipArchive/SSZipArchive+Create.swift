@@ -3,8 +3,8 @@ import Foundation
 /// Creation of whole archives. Every form replaces a file at the archive's path, once the archive is complete. A failed
 /// call leaves that file as it was.
 ///
-/// Entries are compressed with deflate, and encrypted with AES unless the form has the parameter `aes`. Info-ZIP's `unzip`
-/// and macOS's Archive Utility cannot read AES; others can break ZipCrypto, the alternative.
+/// Entries are compressed with deflate, and encrypted with AES unless the form has the parameter `aes`. Info-ZIP's
+/// `unzip` and macOS's Archive Utility cannot read AES; others can break ZipCrypto, the alternative.
 extension SSZipArchive {
   /// Receives the number of entries that are done, and the number of all entries.
   public typealias ZipProgressHandler = (UInt, UInt) -> Void

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The forms of the extraction that report their error through a parameter. Each accepts `error: &error` and `error: nil`.
-/// Foundation has no `NSErrorPointer` on Linux.
+/// The forms of the extraction that report their error through a parameter. Each accepts `error: &error` and
+/// `error: nil`. Foundation has no `NSErrorPointer` on Linux.
 extension SSZipArchive {
   /// Extracts an archive. Calls the delegate on the caller's thread.
   ///

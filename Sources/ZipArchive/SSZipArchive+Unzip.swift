@@ -1,7 +1,7 @@
 import Foundation
 
-/// Extraction. Every form extracts all entries, or leaves the destination as it was: after an error, what was extracted is
-/// removed, and replaced files are put back.
+/// Extraction. Every form extracts all entries, or leaves the destination as it was: after an error, what was extracted
+/// is removed, and replaced files are put back.
 extension SSZipArchive {
   /// Receives the name of an extracted entry, information about it, its index from 0, and the number of entries.
   public typealias UnzipProgressHandler = (String, unz_file_info, Int, Int) -> Void

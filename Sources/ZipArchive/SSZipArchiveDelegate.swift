@@ -11,8 +11,9 @@ public protocol SSZipArchiveDelegate: NSObjectProtocol {
   /// All entries have been extracted.
   func zipArchiveDidUnzipArchive(atPath path: String, zipInfo: unz_global_info, unzippedPath: String)
 
-  /// Returns whether to go on with the entry at the index, from 0. `false` cancels the extraction, as in SSZipArchive:
-  /// what has been extracted is removed, and the error is `CocoaError.userCancelled`. The default is `true`.
+  /// Returns whether to continue with the entry at the index, from 0. `false` cancels the extraction, as in
+  /// SSZipArchive: what has been extracted is removed, and the error is `CocoaError.userCancelled`. The default is
+  /// `true`.
   func zipArchiveShouldUnzipFile(
     at fileIndex: Int, totalFiles: Int, archivePath: String, fileInfo: unz_file_info
   ) -> Bool

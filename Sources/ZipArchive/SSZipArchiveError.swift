@@ -5,7 +5,7 @@ import LarkspurIO
 public let SSZipArchiveErrorDomain = "SSZipArchiveErrorDomain"
 
 /// The codes of errors about archives. Those from -1 to -7 are SSZipArchive's. Those from -101 on are refusals of
-/// hostile archives that SSZipArchive does not know.
+/// hostile archives that SSZipArchive does not detect.
 public enum SSZipArchiveErrorCode: Int, Sendable {
   /// The archive does not exist, or is not an archive.
   case failedOpenZipFile = -1

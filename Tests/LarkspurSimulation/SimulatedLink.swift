@@ -100,7 +100,7 @@ final class SimulatedLink {
     kernel.after(random.time(0...random.pick([milliseconds(100), seconds(60)]))) { [self] in beCut() }
   }
 
-  /// Cuts the connection: nothing arrives at either end any more, and the client's kernel notices after a while.
+  /// Cuts the connection: nothing arrives at either end any more, and the client's kernel reports it after a while.
   private func beCut() {
     kernel.note("cut", number)
     isCut = true

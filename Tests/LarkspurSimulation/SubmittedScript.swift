@@ -57,7 +57,7 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
     case .new:
       began = world.began(plan)
       deadline = world.deadline(of: plan)
-      if pool.beginNow(request, with: endpoint, in: slot) {
+      if pool.startNow(request, with: endpoint, in: slot) {
         stage = .sent
         receive()
       } else if plan.timeMax == nil, pool.requestConnection(to: endpoint, priority: plan.priority, in: slot, for: self)
@@ -126,7 +126,7 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
 
   private func rest() async throws(TransportError) -> Scenario.Outcome {
     if let running = running.take() { return try await world.read(running.exchange, plan) }
-    let running = try await pool.begin(request, with: endpoint, in: slot)
+    let running = try await pool.start(request, with: endpoint, in: slot)
     return try await world.read(running.exchange, plan)
   }
 

@@ -110,8 +110,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     set { state.withLock { $0.machine.activationDelay = Self.nanoseconds(newValue) } }
   }
 
-  /// The time in seconds without activity after which the indicator is hidden. 0.17 by default. Applies to activity that
-  /// ends later.
+  /// The time in seconds without activity after which the indicator is hidden. 0.17 by default. Applies to
+  /// activity that ends later.
   open var completionDelay: TimeInterval {
     get { state.withLock { Self.seconds($0.machine.completionDelay) } }
     set { state.withLock { $0.machine.completionDelay = Self.nanoseconds(newValue) } }
@@ -150,8 +150,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Counts an object once, whatever the number of its notifications: a task that is cancelled while it is suspended has
-  /// two ends.
+  /// Counts an object once, whatever the number of its notifications: a task that is cancelled while it is suspended
+  /// has two ends.
   private func note(_ object: AnyObject, hasStarted: Bool) {
     let request = (object as? URLSessionTask)?.originalRequest ?? (object as? AFURLConnectionOperation)?.request
     guard let request, counts(request) else { return }
@@ -197,7 +197,7 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
 }
 
 extension NSNotification.Name {
-  /// A task has ended whose result went to a completion handler of its own. Posted on the main queue, only if there is an
-  /// ``AFNetworkActivityIndicatorManager``.
+  /// A task has ended whose result went to a completion handler of its own. Posted on the main queue, only if there is
+  /// an ``AFNetworkActivityIndicatorManager``.
   static let taskDidEndUnannounced = NSNotification.Name("org.larkspur.networking.task.end")
 }

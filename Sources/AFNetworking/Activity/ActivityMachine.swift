@@ -1,4 +1,5 @@
-/// Decides whether an activity indicator is visible: only for activity that lasts, and without flicker between requests.
+/// Decides whether an activity indicator is visible: only for activity that lasts, and without flicker between
+/// requests.
 ///
 /// ```
 ///                 activity                 the delay is over, activity

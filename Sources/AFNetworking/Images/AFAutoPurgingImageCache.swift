@@ -142,7 +142,8 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     removeImage(withIdentifier: imageCacheKey(from: request, withAdditionalIdentifier: identifier))
   }
 
-  /// Returns the image under ``imageCacheKey(from:withAdditionalIdentifier:)``, which becomes the one that was used last.
+  /// Returns the image under ``imageCacheKey(from:withAdditionalIdentifier:)``, which becomes the one that was used
+  /// last.
   open func imagefor(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> (any AFDecodedImage)? {
     image(withIdentifier: imageCacheKey(from: request, withAdditionalIdentifier: identifier))
   }

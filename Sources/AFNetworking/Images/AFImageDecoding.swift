@@ -21,7 +21,7 @@ public protocol AFImageDecoding: Sendable {
   ///   - response: The response that the bytes belong to.
   ///   - scale: The serializer's ``AFImageResponseSerializer/imageScale``.
   ///   - inflates: Whether to decompress the pixels at once, rather than when the image is first drawn.
-  /// - Returns: The image, or `nil` if the decoder does not know the format, which is not an error. For
+  /// - Returns: The image, or `nil` if the decoder does not support the format, which is not an error. For
   ///   ``AFImageDownloader`` the image is an ``AFDecodedImage``.
   func image(from data: Data, response: URLResponse?, scale: CGFloat, inflates: Bool) throws -> Any?
 }

@@ -87,8 +87,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// AFNetworking.
   open class func defaultURLCache() -> URLCache { cache }
 
-  /// Returns a new configuration: cookies, no pipelining, the cache policy of the protocol, 60 seconds without data, and
-  /// ``defaultURLCache()``.
+  /// Returns a new configuration: cookies, no pipelining, the cache policy of the protocol, 60 seconds without data,
+  /// and ``defaultURLCache()``.
   open class func defaultURLSessionConfiguration() -> URLSessionConfiguration {
     let configuration = URLSessionConfiguration.default
     configuration.httpShouldSetCookies = true
@@ -194,7 +194,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     set { state.read { $0.failures.settings = newValue } }
   }
 
-  /// Forgets all failures, so that the next requests are sent.
+  /// Drops all recorded failures, so that the next requests are sent.
   open func removeAllFailures() { state.read { $0.failures.forgetAll() } }
 
   /// Number of downloads that wait or run.
@@ -209,7 +209,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   ///   - success: Receives the image.
   ///   - failure: Receives the error: that of the task or the serializer, `URLError.cancelled` after
   ///     ``cancelTask(for:)``, or an ``AFImageError`` if the bytes cannot be decoded.
-  /// - Returns: The receipt, or `nil` if there is no task: the image is in the cache, the failure is remembered, or the
+  /// - Returns: The receipt, or `nil` if there is no task: the image is in the cache, the failure is recorded, or the
   ///   request has no URL.
   @discardableResult
   open func downloadImage(
@@ -300,8 +300,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let now = now()
     var created: (number: Int, load: Load)?
     while true {
-      // A download that ends puts its image into the cache before it leaves the queue. If none has ended since before the
-      // cache was asked, the cache's answer still holds when the queue is asked.
+      // A download that ends puts its image into the cache before it leaves the queue. If none has ended since before
+      // the cache was read, the cache's answer still holds when the queue is read.
       let ended = state.read { $0.queue.endedCount }
       let cached = Self.permitsCache(request) ? imageCache?.imagefor(request, withAdditionalIdentifier: nil) : nil
       let step =
@@ -381,7 +381,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Observes the progress of a download for a request that wants it.
+  /// Observes the progress of a download for a request with a block for it.
   ///
   /// - Parameter manager: The manager that has created the task: another one has no record of the task.
   private func watch(
@@ -451,7 +451,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 extension AFImageDownloader {
   /// What a request does next.
   fileprivate enum Step {
-    /// A download has ended meanwhile: ask the cache again.
+    /// A download has ended meanwhile: read the cache again.
     case again
     case needsTask
     case answered(Outcome)

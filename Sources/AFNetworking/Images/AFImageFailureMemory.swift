@@ -2,23 +2,23 @@ import Foundation
 
 /// The settings of a downloader's memory of failures: a URL for which the server has answered with one of
 /// ``statusCodes`` is not requested again for some time, whatever the fields of the request are. Its downloads fail at
-/// once, with the remembered error.
+/// once, with the recorded error.
 ///
-/// Only the server's word counts: an error of the network is not remembered. A request whose cache policy ignores caches
-/// is always sent.
+/// Only answers of the server count: an error of the network is not recorded. A request whose cache policy ignores
+/// caches is always sent.
 public struct AFImageFailureMemory: Hashable, Sendable {
-  /// The status codes that are remembered: 404 and 410 by default. With none, nothing is remembered.
+  /// The status codes that are recorded: 404 and 410 by default. With none, nothing is recorded.
   public var statusCodes: Set<Int> = [404, 410]
-  /// The time in seconds for which a failure is remembered. 60 by default.
+  /// The time in seconds for which a failure counts. 60 by default.
   public var seconds: TimeInterval = 60
-  /// Maximum number of remembered URLs. 1000 by default; beyond it the oldest are forgotten.
+  /// Maximum number of recorded URLs. 1000 by default; beyond it the oldest are dropped.
   public var countMax = 1000
 
   /// Creates the default settings.
   public init() {}
 }
 
-/// Remembers failures by URL. Times are in nanoseconds of one clock. Pure.
+/// Records failures by URL. Times are in nanoseconds of one clock. Pure.
 struct RememberedFailures {
   var settings = AFImageFailureMemory()
   /// The oldest failure comes first.

@@ -84,11 +84,11 @@ extension AFJSONPatchError: CustomNSError {
 
 extension AFJSONPatchError: CustomStringConvertible {
   public var description: String {
-    let place = operationIndex.map { " (operation \($0))" } ?? ""
-    return "Invalid JSON Patch: \(words)\(place)"
+    let position = operationIndex.map { " (operation \($0))" } ?? ""
+    return "Invalid JSON Patch: \(message)\(position)"
   }
 
-  private var words: String {
+  private var message: String {
     switch reason {
     case .notAPatch: "not an array of operations"
     case .missingMember(let name): "the member \"\(name)\" is missing"

@@ -16,7 +16,7 @@ extension AFURLSessionManager {
   public func value(
     for request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
-    let (value, response) = try await AsyncReceiver.run(self) {
+    let (value, response) = try await TaskPromise.run(self) {
       dataTask(
         with: request, uploadProgress: uploadProgress, downloadProgress: downloadProgress, completionHandler: $0)
     }
@@ -27,7 +27,7 @@ extension AFURLSessionManager {
   public func upload(
     for request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
-    let (value, response) = try await AsyncReceiver.run(self) {
+    let (value, response) = try await TaskPromise.run(self) {
       uploadTask(with: request, fromFile: fileURL, progress: progress, completionHandler: $0)
     }
     return (value, response)
@@ -37,7 +37,7 @@ extension AFURLSessionManager {
   public func upload(
     for request: URLRequest, from bodyData: Data, progress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
-    let (value, response) = try await AsyncReceiver.run(self) {
+    let (value, response) = try await TaskPromise.run(self) {
       uploadTask(with: request, from: bodyData, progress: progress, completionHandler: $0)
     }
     return (value, response)
@@ -47,7 +47,7 @@ extension AFURLSessionManager {
   public func upload(
     withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)? = nil
   ) async throws -> (value: Any?, response: URLResponse) {
-    let (value, response) = try await AsyncReceiver.run(self) {
+    let (value, response) = try await TaskPromise.run(self) {
       uploadTask(withStreamedRequest: request, progress: progress, completionHandler: $0)
     }
     return (value, response)
@@ -64,7 +64,7 @@ extension AFURLSessionManager {
     destination: @escaping (URL, URLResponse) -> URL
   ) async throws -> (file: URL, response: URLResponse) {
     try await Self.file(
-      AsyncReceiver.run(self) { receive in
+      TaskPromise.run(self) { receive in
         downloadTask(with: request, progress: progress, destination: destination) { receive($0, $1, $2) }
       })
   }
@@ -75,7 +75,7 @@ extension AFURLSessionManager {
     destination: @escaping (URL, URLResponse) -> URL
   ) async throws -> (file: URL, response: URLResponse) {
     try await Self.file(
-      AsyncReceiver.run(self) { receive in
+      TaskPromise.run(self) { receive in
         downloadTask(withResumeData: resumeData, progress: progress, destination: destination) { receive($0, $1, $2) }
       })
   }

@@ -59,9 +59,9 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   // MARK: - Properties
 
-  /// The session that creates the tasks. Created when it is first needed, and again after a reset. A background session is
-  /// created 10 ms after the manager at the latest: its tasks of an earlier process continue, and the blocks that the
-  /// program sets until then are called for them.
+  /// The session that creates the tasks. Created when it is first needed, and again after a reset. A background session
+  /// is created 10 ms after the manager at the latest: its tasks of an earlier process continue, and the blocks that
+  /// the program sets until then are called for them.
   open var session: URLSession { state.withLock { $0.session(of: self) } }
 
   /// The queue on which the session calls the manager and its blocks, one call at a time.
@@ -418,7 +418,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   func blank() -> AFURLSessionManager? {
     guard let coder = EmptyArchive.decoder(), let manager = type(of: self).init(coder: coder) else { return nil }
     let configuration = state.withLock { $0.configuration }
-    manager.state.withLock { $0.begin(with: configuration) }
+    manager.state.withLock { $0.start(with: configuration) }
     manager.makeBackgroundSessionSoon()
     return manager
   }

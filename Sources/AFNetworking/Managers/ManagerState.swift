@@ -27,7 +27,7 @@ struct ManagerState: @unchecked Sendable {
   }
 
   /// Replaces the configuration, before there is a session.
-  mutating func begin(with configuration: URLSessionConfiguration) {
+  mutating func start(with configuration: URLSessionConfiguration) {
     if let copy = configuration.copy() as? URLSessionConfiguration { self.configuration = copy }
   }
 

@@ -134,7 +134,7 @@ extension DispatchQueue {
     return key
   }()
 
-  /// Whether this is the main queue. `DispatchQueue.main` is a different object at each access, so identity does not
-  /// tell.
+  /// Whether this is the main queue. `DispatchQueue.main` is a different object at each access, so a comparison of
+  /// identities does not answer this.
   var isMain: Bool { getSpecific(key: Self.mainMark) == true }
 }

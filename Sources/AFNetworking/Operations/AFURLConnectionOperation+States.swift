@@ -78,7 +78,7 @@ extension AFURLConnectionOperation {
     // A cancellation or a pause that came just now has not seen this load.
     if !isWanted { load.stop() }
     post(.AFNetworkingOperationDidStart)
-    load.begin()
+    load.start()
   }
 
   private var taskPriority: Float {

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Operation {
-  /// Removes dependencies, so that these operations forget this one. Foundation's operations store their dependents by
+  /// Removes dependencies, so that these operations drop this one. Foundation's operations store their dependents by
   /// address, and look them up when they finish, under their own lock.
   ///
   /// A finished operation removes its dependencies at once, because it may be freed before these finish, for example

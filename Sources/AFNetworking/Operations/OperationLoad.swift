@@ -50,7 +50,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     if session.isForOneLoad { ownSession = session.session }
   }
 
-  func begin() { task?.resume() }
+  func start() { task?.resume() }
 
   func stop() {
     isStopped.store(true, ordering: .releasing)

@@ -6,7 +6,7 @@
 ///       v  |             v    |
 ///     paused           paused (begun)
 ///
-/// The machine owns the state, and whether a load is in progress. It knows nothing of requests, threads or
+/// The machine owns the state, and whether a load is in progress. The machine does not depend on requests, threads or
 /// `Foundation.Operation`.
 ///
 /// Invariants: at most one load is in progress. A load that was stopped by a pause ends before the next one starts,
@@ -58,7 +58,7 @@ struct OperationMachine: Hashable, Sendable {
   mutating func started(isReady: Bool) -> Action {
     switch state {
     case .ready where isCancelled: return finishing(.finishCancelled)
-    case .ready: return isReady ? begin() : .nothing
+    case .ready: return isReady ? start() : .nothing
     case .paused:
       // A queue may have decided to start the operation before the pause, and does so only once.
       if isReady { hasStarted = true }
@@ -91,7 +91,7 @@ struct OperationMachine: Hashable, Sendable {
       return .notifyReadiness
     }
     state = .executing
-    guard isLoading else { return begin() }
+    guard isLoading else { return start() }
     return .loadLater
   }
 
@@ -127,10 +127,10 @@ struct OperationMachine: Hashable, Sendable {
     isStopped = false
     if isCancelled { return finishing(.finishCancelled) }
     guard wasStopped else { return finishing(.finish) }
-    return state == .executing ? begin() : .nothing
+    return state == .executing ? start() : .nothing
   }
 
-  private mutating func begin() -> Action {
+  private mutating func start() -> Action {
     state = .executing
     hasStarted = true
     isLoading = true

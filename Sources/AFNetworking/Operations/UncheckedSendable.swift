@@ -1,5 +1,5 @@
 /// A value whose safety the compiler cannot check: blocks of programs that predate the rules for concurrency. The
-/// program that sets a block knows on which queue it is called.
+/// program chooses the queue on which its blocks are called.
 struct UncheckedSendable<Value>: @unchecked Sendable {
   let value: Value
 

@@ -15,9 +15,9 @@ public let AFEventSourceErrorDomain = "com.alamofire.networking.event-source.err
 /// ```
 ///
 /// A source connects when it is created, as in AFRocketClient; the first ``open()`` after that changes nothing. Use
-/// ``init(request:opens:)`` to set properties and listeners before the first event. When the connection ends, the source
-/// connects again, with the field `Last-Event-ID`. The work is done by `URLSessionEventSource`, which documents the
-/// errors and statuses after which the source connects again, and the delays. An open source stays in memory until
+/// ``init(request:opens:)`` to set properties and listeners before the first event. When the connection ends, the
+/// source connects again, with the field `Last-Event-ID`. The work is done by `URLSessionEventSource`, which documents
+/// the errors and statuses after which the source connects again, and the delays. An open source stays in memory until
 /// ``close()``, or until it fails or the server ends it, also if the program has no reference to it.
 ///
 /// Safe to use from any thread. The listeners and the delegate are called on ``completionQueue``, which is the main
@@ -72,7 +72,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     self.request = request ?? URLRequest.eventStream(nil)
     details = LockedState(Details(route: .standard))
     super.init()
-    if opens { try? begin(byInitializer: true) }
+    if opens { try? start(byInitializer: true) }
   }
 
   // MARK: - Properties
@@ -124,9 +124,9 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   ///
   /// - Throws: An error of ``AFEventSourceErrorDomain`` if the source is open already. After an initializer that opens
   ///   the source, the first call does not throw.
-  open func open() throws { try begin(byInitializer: false) }
+  open func open() throws { try start(byInitializer: false) }
 
-  private func begin(byInitializer: Bool) throws {
+  private func start(byInitializer: Bool) throws {
     let (run, old) = try details.read { details -> (EventSourceRun?, EventSourceRun?) in
       if let run = details.run, !run.isOver {
         guard details.isOpenedByInitializer else { throw Self.error("Event Source Already Opened") }
@@ -149,8 +149,8 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     guard let run = details.read({ $0.run }), run.close() else { throw Self.error("Event Source Already Closed") }
   }
 
-  private static func error(_ words: String) -> NSError {
-    NSError(domain: AFEventSourceErrorDomain, code: 0, userInfo: [NSLocalizedDescriptionKey: words])
+  private static func error(_ message: String) -> NSError {
+    NSError(domain: AFEventSourceErrorDomain, code: 0, userInfo: [NSLocalizedDescriptionKey: message])
   }
 
   // MARK: - Listeners

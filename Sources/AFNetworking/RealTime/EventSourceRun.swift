@@ -10,7 +10,7 @@ import Larkspur
 ///
 /// The run retains the `AFEventSource` until the end. `URLSessionEventSource` does not report that a connection has
 /// opened. Its state changes only in the reader's task, so the run looks at the state after each step of that task:
-/// `StepExecutor`. The task's steps know their run by `current`, which the session's delegate reads when a task for a
+/// `StepExecutor`. The task's steps find their run in `current`, which the session's delegate reads when a task for a
 /// connection is created.
 ///
 /// Locks: the run's lock may be taken while that of the `AFEventSource` is held, and not the other way round.
@@ -73,7 +73,7 @@ final class EventSourceRun: Sendable {
 
   // MARK: - Beginning and end
 
-  /// Begins to read, unless the run has been closed already.
+  /// Starts to read, unless the run has been closed already.
   func start() {
     guard let owner = details.read({ $0.owner }) else { return }
     let interval = Self.interval(of: owner)
@@ -125,8 +125,8 @@ final class EventSourceRun: Sendable {
     return old.owner
   }
 
-  /// Returns the error to report. A manager's record of a task knows why a connection was refused, if the manager's
-  /// security policy has refused it.
+  /// Returns the error to report. If a manager's security policy has refused the connection, the manager's record of
+  /// the task holds the reason.
   private func failure(behind error: (any Error)?) -> (any Error)? {
     guard let error else { return nil }
     let record = details.read { details -> TaskRecord? in

@@ -2,8 +2,8 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Asks its serializers in order, and returns the first object that one of them makes. If none makes an object, returns
-/// the response's bytes, validated as ``AFHTTPResponseSerializer`` does.
+/// Tries its serializers in order, and returns the first object that one of them makes. If none makes an object,
+/// returns the response's bytes, validated as ``AFHTTPResponseSerializer`` does.
 open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   private let serializers = Mutex(Serializers())
 
@@ -15,7 +15,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
   /// Creates a serializer with an empty list of serializers.
   public override init() { super.init() }
 
-  /// Creates a serializer that asks the given serializers.
+  /// Creates a serializer that tries the given serializers.
   ///
   /// - Parameter responseSerializers: See ``responseSerializers``.
   public class func compoundSerializer(
@@ -30,7 +30,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
   /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFCompoundResponseSerializer { AFCompoundResponseSerializer() }
 
-  /// The serializers to ask, in this order. Elements that are not an ``AFHTTPResponseSerializer`` are skipped, as in
+  /// The serializers to try, in this order. Elements that are not an ``AFHTTPResponseSerializer`` are skipped, as in
   /// AFNetworking.
   open var responseSerializers: [any AFURLResponseSerialization] { serializers.withLock { $0 }.list }
 

@@ -121,7 +121,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     static let stringEncoding = "stringEncoding"
   }
 
-  /// `true`: an archive holds only objects of the classes that the decoder is told to expect.
+  /// `true`: an archive holds only objects of the classes that are passed to the decoder.
   open class var supportsSecureCoding: Bool { true }
 
   /// Creates a serializer from an archive that this module wrote. Settings that are missing in the archive have the

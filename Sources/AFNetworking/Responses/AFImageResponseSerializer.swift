@@ -5,9 +5,9 @@ import Synchronization
 
 /// Validates a response, and makes an image of its bytes.
 ///
-/// The types that AFNetworking accepts are acceptable, and those of WebP, HEIC, HEIF and AVIF. Without a decoder of the program's own the
-/// images are ``AFImage`` objects, for the formats of ``AFImage/Format``. For bytes that the decoder does not know, the
-/// object is `nil`, without an error.
+/// The types that AFNetworking accepts are acceptable, and those of WebP, HEIC, HEIF and AVIF. Without a decoder of the
+/// program's own the images are ``AFImage`` objects, for the formats of ``AFImage/Format``. For bytes that the decoder
+/// does not support, the object is `nil`, without an error.
 ///
 /// An image whose head claims more pixels than ``imagePixelCountMax`` is not decoded: the error is
 /// ``AFImageError/tooManyPixels(width:height:pixelCountMax:)``.
@@ -71,8 +71,8 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     }
   }
 
-  /// Throws if the head of an image claims too many pixels or is not valid: decoders accept some of these, and would see
-  /// another size. Bytes of an unknown format are left to the decoder.
+  /// Throws if the head of an image claims too many pixels or is not valid: decoders accept some of these, and would
+  /// see another size. Bytes of an unknown format are left to the decoder.
   static func checkSize(of data: Data, pixelCountMax: Int) throws {
     do throws(AFImageError) {
       _ = try ImageHead.read(data, pixelCountMax: pixelCountMax)

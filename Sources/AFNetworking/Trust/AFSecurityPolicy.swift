@@ -166,7 +166,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     static let validatesChain = "validatesCertificateChain"
   }
 
-  /// `true`: an archive holds only objects of the classes that the decoder is told to expect.
+  /// `true`: an archive holds only objects of the classes that are passed to the decoder.
   open class var supportsSecureCoding: Bool { true }
 
   /// Creates a policy from an archive that this module wrote. A pinning mode that cannot be read becomes

@@ -9,7 +9,7 @@ extension NSNumber {
     case floating
   }
 
-  /// The type that the number stores. Casts do not tell it: `1 as NSNumber` casts to `Bool`.
+  /// The type that the number stores. Casts do not show it: `1 as NSNumber` casts to `Bool`.
   var storedType: StoredType {
     // Safe: the pointer leads to a constant string of Foundation, the letter of the type and a zero.
     switch unsafe UInt8(bitPattern: objCType.pointee) {

@@ -44,7 +44,7 @@ struct StreamTarget {
 
   /// Reads once from `stream`, at most `wanted` bytes and at most as many as fit.
   ///
-  /// - Returns: The stream's result, but never more than was asked for.
+  /// - Returns: The stream's result, but never more than was requested.
   mutating func append(from stream: InputStream, max wanted: Int) -> Int {
     let wanted = min(wanted, room)
     guard wanted > 0 else { return 0 }

@@ -2,8 +2,8 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A view that shows a document, as `WKWebView` with its AFNetworking category: AFNetworking loads the document, and the
-/// view shows the bytes.
+/// A view that shows a document, as `WKWebView` with its AFNetworking category: AFNetworking loads the document, and
+/// the view shows the bytes.
 ///
 /// The methods are called on the thread of the view. See <doc:Views>.
 public protocol AFDocumentTarget: AnyObject {
@@ -20,7 +20,7 @@ public protocol AFDocumentTarget: AnyObject {
   var documentSlot: AFDocumentSlot { get }
 }
 
-/// A view's place for a document: remembers the task that loads it. The latest request wins.
+/// A view's slot for a document: holds the task that loads it. The latest request wins.
 public final class AFDocumentSlot: Sendable {
   private struct State: Sendable {
     var manager: AFHTTPSessionManager?

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// The place for one image of a view: remembers which request the view waits for. The latest request wins.
+/// The slot for one image of a view: holds the request that the view waits for. The latest request wins.
 ///
 /// A view has one slot, which it creates with itself and keeps:
 ///

@@ -3,8 +3,8 @@ import Larkspur
 
 /// A view that shows an image from a URL, as `UIImageView` with its AFNetworking category.
 ///
-/// The methods are called on the thread of the view. A view that is bound to an actor adopts the protocol on this actor:
-/// `extension Picture: @MainActor AFImageTarget`. See <doc:Views>.
+/// The methods are called on the thread of the view. A view that is bound to an actor adopts the protocol on this
+/// actor: `extension Picture: @MainActor AFImageTarget`. See <doc:Views>.
 public protocol AFImageTarget: AnyObject {
   /// The toolkit's picture: an ``AFDecodedImage`` that the downloader's ``AFImageDecoding`` makes.
   associatedtype Image

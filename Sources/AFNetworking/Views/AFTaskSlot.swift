@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// A view's place for a task whose state or progress it shows. The latest task wins.
+/// A view's slot for a task whose state or progress it shows. The latest task wins.
 ///
 /// Foundation on Linux has no key-value observation: the slot polls the task at intervals, on a queue of its own, and
 /// calls the view only when something has changed.

@@ -5,7 +5,7 @@ import Synchronization
 /// The credentials that servers and proxies have accepted from one session. Each session has one memory. It may be used
 /// from any thread.
 ///
-/// Performance: until something is remembered, a request pays for one atomic load.
+/// Performance: until something is stored, a request pays for one atomic load.
 final class AuthenticationMemory: Sendable {
   private struct State {
     var ledger = AuthenticationLedger(hash: messageHash)
@@ -33,21 +33,21 @@ final class AuthenticationMemory: Sendable {
   /// Creates an empty memory.
   ///
   /// - Parameter storage: The session's storage, or `nil` if the session has none. Credentials that are removed from
-  ///   the storage are forgotten here too.
+  ///   the storage are dropped here too.
   init(storage: URLCredentialStorage?) {
     self.storage = storage
     state = Mutex(State(withdrawals: storage?.withdrawals.load(ordering: .acquiring) ?? 0))
   }
 
-  /// Whether nothing is remembered, so that no request can carry a credential before it is challenged.
+  /// Whether nothing is stored, so that no request can carry a credential before it is challenged.
   var isBlank: Bool { isEmpty.load(ordering: .acquiring) }
 
   /// Returns the credential that a request may carry before it is challenged.
   ///
   /// - Parameters:
-  ///   - target: The origin or proxy that the request goes to. Evaluated only if something is remembered.
-  ///   - request: The request in the form that `target` sees. Evaluated only if something is remembered.
-  /// - Returns: The answer with its field value, or `nil` if no remembered credential applies.
+  ///   - target: The origin or proxy that the request goes to. Evaluated only if something is stored.
+  ///   - request: The request in the form in which it goes to `target`. Evaluated only if something is stored.
+  /// - Returns: The answer with its field value, or `nil` if no stored credential applies.
   func preemptive(
     to target: @autoclosure () -> AuthenticationTarget?, for request: @autoclosure () -> AuthenticatedRequest
   ) -> AuthenticationLedger.Preemptive? {
@@ -65,7 +65,7 @@ final class AuthenticationMemory: Sendable {
     state.withLock { $0.ledger.authorization(answer, for: request, to: target, clientNonce: clientNonce()) }
   }
 
-  /// Remembers an answer that the target has accepted.
+  /// Stores an answer that the target has accepted.
   ///
   /// - Parameters:
   ///   - credential: The credential that the answer was made from.
@@ -85,7 +85,7 @@ final class AuthenticationMemory: Sendable {
     }
   }
 
-  /// Forgets an answer that the target has refused.
+  /// Drops an answer that the target has refused.
   func failed(_ answer: AuthenticationAnswer, to target: AuthenticationTarget) {
     state.withLock { state in
       state.ledger.forget(answer, of: target)
@@ -102,7 +102,7 @@ final class AuthenticationMemory: Sendable {
     return state.withLock { $0.credentials[Key(target: target, space: space)] }
   }
 
-  /// Forgets everything. `URLSession.reset` calls this.
+  /// Drops everything. `URLSession.reset` calls this.
   func removeAll() {
     state.withLock { state in
       state.ledger.removeAll()
@@ -113,12 +113,12 @@ final class AuthenticationMemory: Sendable {
 
   // MARK: -
 
-  /// Forgets credentials that were removed from the storage or replaced in it.
+  /// Drops credentials that were removed from the storage or replaced in it.
   private func dropWithdrawn() {
     guard let storage else { return }
     let count = storage.withdrawals.load(ordering: .acquiring)
     let known = state.withLock { $0.withdrawals == count ? [] : $0.ledger.known }
-    // Ask the storage without holding the lock: the storage may be a subclass of the program's, which may call back.
+    // Query the storage without holding the lock: the storage may be a subclass of the program's, which may call back.
     let gone = known.filter { known in
       let kept = storage.credentials(for: URLProtectionSpace(known.target, known.space))?[known.credential.user]
       return kept?.password != known.credential.password

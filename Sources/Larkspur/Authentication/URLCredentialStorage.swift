@@ -30,8 +30,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
   private let file: CredentialFile?
   /// The path of the file, or `nil` for a storage in memory.
   var path: String? { file?.path }
-  /// The number of changes that removed or replaced credentials with a user. A reader that remembers a credential
-  /// compares the number to see whether its copy may be out of date.
+  /// The number of changes that removed or replaced credentials with a user. A reader that keeps a copy of a credential
+  /// compares the number: if it has changed, the copy may be out of date.
   let withdrawals = Atomic<Int>(0)
 
   /// Creates a storage that keeps everything in memory and shares nothing.

@@ -9,7 +9,7 @@ import LarkspurHTTP
 ///                 └── stored, removed or evicted ──► forgotten
 /// ```
 ///
-/// The cache's state owns it, and its mutex guards it. The type does not know files or clocks.
+/// The cache's state owns it, and its mutex guards it. The type does not depend on files or clocks.
 struct CacheBehind: Sendable {
   /// Maximum error, in seconds, of the time of last use on disk. Performance: writing each use would cost a system call
   /// for each hit (decision 27).
@@ -92,14 +92,14 @@ struct CacheBehind: Sendable {
     return suspects
   }
 
-  /// Forgets an entry that is gone or has another body.
+  /// Drops the changes of an entry that is gone or has another body.
   mutating func forget(_ name: CacheEntryName) {
     uses[name] = nil
     unwrittenUses.remove(name)
     if let head = heads.removeValue(forKey: name) { headsCost -= head.cost }
   }
 
-  /// Forgets all entries except those for which `isKept` returns `true`.
+  /// Drops the changes of all entries except those for which `isKept` returns `true`.
   mutating func forget(except isKept: (CacheEntryName) -> Bool) {
     let names = Set(heads.keys).union(uses.keys)
     for name in names where !isKept(name) { forget(name) }

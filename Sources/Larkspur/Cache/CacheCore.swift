@@ -21,7 +21,7 @@ final class CacheCore: FinishedAtExit {
   /// of the number of keys, but at least 64. Reading the list takes time proportional to the number of files.
   static let scanShare = 8
   static let scanFilesMin = 64
-  /// Maximum number of keys whose invalidation is remembered.
+  /// Maximum number of keys whose invalidation is recorded.
   static let invalidatedMax = 256
   /// Maximum number of bytes that wait to be written. While the disk is too slow, responses stay in memory only.
   static let pendingCostMax = 16 << 20
@@ -461,7 +461,7 @@ extension CacheCore {
       }
       for other in Set(replaced + alsoReplaced) where other != name { onQueue.disk.remove(other) }
       guard let size = onQueue.disk.write(name, CacheRecord(entry, origin), entry.data, now: now) else {
-        // The write failed. Remove the old file too: the program was told that it is replaced.
+        // The write failed. Remove the old file too: for the program it is replaced already.
         onQueue.disk.remove(name)
         state.withLock { state in
           if state.pending[name] == change { state.forget(name) }

@@ -79,7 +79,7 @@ extension CacheCore.State {
     if fileLedger.contains(name) { fileLedger.touch(name) } else { keepFile(name, cost: 0) }
   }
 
-  /// Forgets a file unless a later write of it is pending. The queue calls this, and may be behind the state.
+  /// Drops a file unless a later write of it is pending. The queue calls this, and may be behind the state.
   mutating func forgetUnlessPending(_ name: CacheEntryName) {
     if pending[name] == nil { forget(name) }
   }
@@ -100,7 +100,7 @@ extension CacheCore.State {
     heads.removeAll()
   }
 
-  /// Forgets the data of entries that are no longer on the disk.
+  /// Drops the data of entries that are no longer on the disk.
   mutating func forgetOthers() {
     let ledger = fileLedger
     behind.forget(except: { ledger.contains($0) })

@@ -42,7 +42,7 @@ extension CacheExchange {
   /// request and is left out.
   func subject(status: Int) -> CacheSubject {
     var subject = subject ?? CacheSubject(request: URLRequest(url: url))
-    if Redirection.isFollowed(status) { subject.task = nil }
+    if RedirectPolicy.isFollowed(status) { subject.task = nil }
     return subject
   }
 

@@ -3,7 +3,7 @@ import Foundation
 /// Observes whether a route leads to a host, to an address or to any network at all, and over which kind of link.
 ///
 /// System Configuration on Darwin calls this reachability; the type's name there is ``SCNetworkReachability``. Larkspur
-/// asks the kernel for its routes and links (rtnetlink). Nothing is sent, except to look up a name, so a route does not
+/// queries the kernel's routes and links (rtnetlink). Nothing is sent, except to look up a name, so a route does not
 /// prove that the host at its end is up. Use the result to tell users why a load failed, and to try again after a
 /// change. Do not use it as a reason not to try.
 ///
@@ -85,7 +85,7 @@ public final class NetworkReachability: Sendable {
   /// change that has been undone in the meantime is not reported.
   public func observe(_ observer: @escaping @Sendable (Path) -> Void) -> Observation {
     let watch = ReachabilityWatch(target, observer)
-    watch.begin()
+    watch.start()
     return Observation(watch)
   }
 

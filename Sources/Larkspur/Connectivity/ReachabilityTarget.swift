@@ -53,13 +53,13 @@ enum ReachabilityTarget: Hashable, Sendable {
       guard let network = monitor.current.network else { return .unknown }
       guard network.hasDefaultRoute, let link = network.primaryLink else { return .unreachable }
       return .reachable(NetworkReachability.LinkKind(link.kind))
-    case .address(let address): return NetworkReachability.Path(monitor.way(to: address))
+    case .address(let address): return NetworkReachability.Path(monitor.path(to: address))
     case .name(let name):
       // RFC 6761 6.3: `localhost` names are not looked up.
-      if name.isLocalhost { return NetworkReachability.Path(monitor.way(to: .loopback(port: 0))) }
+      if name.isLocalhost { return NetworkReachability.Path(monitor.path(to: .loopback(port: 0))) }
       switch SystemNames.ask(name) {
       case .found(let addresses):
-        let paths = addresses.map { NetworkReachability.Path(monitor.way(to: $0)) }
+        let paths = addresses.map { NetworkReachability.Path(monitor.path(to: $0)) }
         return paths.first(where: \.isReachable) ?? (paths.contains(.unknown) ? .unknown : .unreachable)
       case .noSuchName, .failed: return .unreachable
       case .unavailable: return .unknown
@@ -73,9 +73,9 @@ enum ReachabilityTarget: Hashable, Sendable {
 }
 
 extension NetworkReachability.Path {
-  init(_ way: ConnectivityMonitor.Way) {
+  init(_ path: ConnectivityMonitor.Path) {
     self =
-      switch way {
+      switch path {
       case .unknown: .unknown
       case .none: .unreachable
       case .over(let kind): .reachable(NetworkReachability.LinkKind(kind))

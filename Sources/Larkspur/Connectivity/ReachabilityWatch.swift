@@ -40,7 +40,7 @@ final class ReachabilityWatch: Sendable {
     self.observer = observer
   }
 
-  func begin() {
+  func start() {
     // Observe first, then check: no change falls between the two.
     let observation = monitor.observe { [weak self] _ in self?.networkChanged() }
     state.withLock { $0.observation = observation }

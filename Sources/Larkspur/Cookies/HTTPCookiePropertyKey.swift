@@ -43,7 +43,7 @@ extension HTTPCookiePropertyKey {
   /// Which requests from other sites include the cookie: an ``HTTPCookieStringPolicy`` or its raw value.
   public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")
   /// Whether the cookie is hidden from scripts: a `String` that is neither empty nor `"FALSE"`, or `true`. Apple has no
-  /// constant for this key, but understands this name.
+  /// constant for this key, but reads this name.
   static let httpOnly = HTTPCookiePropertyKey("HttpOnly")
 }
 

@@ -4,7 +4,7 @@ import LarkspurHTTP
 
 /// Carries out what the machine of an event source decides, for one reader. One task at a time uses it.
 ///
-/// A connection is an `EventReader`: it closes when the reader lets go of it.
+/// A connection is an `EventReader`: the connection closes when its reader is released.
 final class EventSourceConnection {
   private typealias Action = EventSourceMachine.Action
 
@@ -224,10 +224,10 @@ final class EventSourceConnection {
     }
   }
 
-  private func badResponse(_ words: String) -> URLError {
+  private func badResponse(_ message: String) -> URLError {
     var more: [String: Any] = [:]
     if let response { more[URLError.failingResponseKey] = response }
-    return URLError.make(.badServerResponse, words, url: response?.url ?? source.request.url, more: more)
+    return URLError.make(.badServerResponse, message, url: response?.url ?? source.request.url, more: more)
   }
 
   /// Whether another try would fail with this error, too: the request, the server's certificate or the stream itself is

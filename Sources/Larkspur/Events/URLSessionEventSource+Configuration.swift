@@ -23,8 +23,8 @@ extension URLSessionEventSource {
     /// limit, as in the standard.
     ///
     /// A server that sends a comment every 15 seconds, as the standard suggests, is best watched with 45 seconds. A
-    /// connection that has died without a word is not noticed without this limit. The request's `timeoutInterval` does
-    /// not apply to the stream: it limits the wait for the head of the response.
+    /// connection that has died silently is not detected without this limit. The request's `timeoutInterval` does not
+    /// apply to the stream: it limits the wait for the head of the response.
     public var idleTimeout: Duration?
     /// The length in bytes of the longest line that is read. 16 MiB by default. A longer one ends the source with
     /// `URLError.dataLengthExceedsMaximum`.

@@ -14,7 +14,7 @@ import Synchronization
 /// for try await event in source.events { print(event.event, event.data) }
 /// ```
 ///
-/// The source connects when a reader asks for the first event, and reads no faster than its reader. It connects again,
+/// The source connects when a reader requests the first event, and reads no faster than its reader. It connects again,
 /// with `Last-Event-ID`, after a network error, the end of the stream, and the statuses in
 /// ``Configuration/retriedStatuses``. The events end without an error when the server answers with status 204 or the
 /// program calls ``close()``. They end with an error for any other status (`.badServerResponse`), another type than

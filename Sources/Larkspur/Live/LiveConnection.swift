@@ -5,16 +5,16 @@ import LarkspurTransport
 /// its loop.
 protocol LiveConnection: AnyObject, Sendable {
   var loop: ClientLoop { get }
-  /// Begins an operation. The connection finishes it, at once or later.
-  func begin(_ operation: LiveOperation)
-  /// Forgets an operation whose caller no longer waits.
+  /// Starts an operation. The connection finishes it, at once or later.
+  func start(_ operation: LiveOperation)
+  /// Drops an operation whose caller no longer waits.
   func forget(_ operation: LiveOperation)
 }
 
 /// The part of a load that uses the connection for another protocol than HTTP. It belongs to the load's loop.
 ///
-/// Performance: a load that waits for an event of its connection has no task of Swift's, which takes more memory than all
-/// else of an idle connection. The event calls `Transfer.perform`, and the load gets a task again.
+/// Performance: a load that waits for an event of its connection has no task of Swift's, which takes more memory than
+/// all else of an idle connection. The event calls `Transfer.perform`, and the load gets a task again.
 protocol LiveLoad: AnyObject {
   /// Whether an HTTP request opens the connection.
   var beginsWithRequest: Bool { get }

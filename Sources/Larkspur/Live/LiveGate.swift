@@ -59,7 +59,7 @@ final class LiveGate: Sendable {
     connection?.loop.post { operation.waitEnded() }
   }
 
-  /// Begins the operations that wait. Called on the loop.
+  /// Starts the operations that wait. Called on the loop.
   func open(for connection: any LiveConnection) {
     let operations = state.withLock { state -> [LiveOperation] in
       guard case .waiting(let operations) = state else { return [] }

@@ -39,8 +39,8 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
 
   // MARK: - The caller
 
-  /// Begins the operation, for a caller with a completion handler.
-  func begin() { gate.submit(self) }
+  /// Starts the operation, for a caller with a completion handler.
+  func start() { gate.submit(self) }
 
   /// Performs the operation. Cancelling the task ends the wait.
   func run() async throws {
@@ -65,7 +65,7 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
     guard let connection = gate.connection else { return }
     self.connection = connection
     guard !isCancelled else { return finish(CancellationError()) }
-    connection.begin(self)
+    connection.start(self)
   }
 
   /// Ends the wait of a caller whose task has been cancelled.

@@ -3,18 +3,19 @@ import LarkspurHTTP
 /// The serialized fields of requests to one origin: of requests that set no fields, and of the latest request that set
 /// some. Most programs send equal fields in all their requests. It belongs to the loop's thread.
 final class HeadCache {
-  private var commonOfBareRequests: CommonFields?
-  private var latest: (fields: [RequestFields.Field], common: CommonFields?) = ([], nil)
-  /// The latest complete head, because many programs load one URL again and again.
-  private var latestBareTarget: LoadTarget?
-  private var latestBareHead: RequestHead?
+  /// The serialized fields of a request that sets none.
+  private var bareFields: SerializedFields?
+  private var latest: (fields: [RequestFields.Field], serialized: SerializedFields?) = ([], nil)
+  /// The latest complete head of a request that sets no fields, because many programs load one URL again and again.
+  private var bareTarget: LoadTarget?
+  private var latestHead: RequestHead?
 
   /// Returns the head of a GET without fields of its own, if the latest such request was for this target.
   func bareHead(to target: LoadTarget) -> RequestHead? {
-    latestBareTarget === target ? latestBareHead : nil
+    bareTarget === target ? latestHead : nil
   }
 
-  func store(_ head: RequestHead, to target: LoadTarget) { (latestBareTarget, latestBareHead) = (target, head) }
+  func store(_ head: RequestHead, to target: LoadTarget) { (bareTarget, latestHead) = (target, head) }
 
   /// Returns the serialized fields of a request.
   ///
@@ -23,17 +24,17 @@ final class HeadCache {
   ///   - write: Serializes the fields, or returns `nil` if they cannot be sent. Called for a request without fields,
   ///     and for the second request in a row with equal fields: only then is serializing them once worth the work.
   /// - Returns: `nil` if the fields have to be written for this request alone.
-  func common(for fields: [RequestFields.Field], _ write: () -> CommonFields?) -> CommonFields? {
+  func serializedFields(for fields: [RequestFields.Field], _ write: () -> SerializedFields?) -> SerializedFields? {
     if fields.isEmpty {
-      if commonOfBareRequests == nil { commonOfBareRequests = write() }
-      return commonOfBareRequests
+      if bareFields == nil { bareFields = write() }
+      return bareFields
     }
     guard Self.areEqual(latest.fields, fields) else {
       latest = (fields, nil)
       return nil
     }
-    if latest.common == nil { latest.common = write() }
-    return latest.common
+    if latest.serialized == nil { latest.serialized = write() }
+    return latest.serialized
   }
 
   private static func areEqual(_ one: [RequestFields.Field], _ other: [RequestFields.Field]) -> Bool {

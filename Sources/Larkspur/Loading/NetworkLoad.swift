@@ -18,7 +18,7 @@ final class NetworkLoad {
 
   var additions = RequestComposer.AdditionalFields()
   var caching: CacheExchange?
-  /// When the cache was asked about the request, which counts as the time of sending. `nil` if there is no cache.
+  /// When the request was looked up in the cache, which counts as the time of sending. `nil` if there is no cache.
   var sendDate: Date?
 
   /// The response, once its head has come.

@@ -7,8 +7,8 @@ import LarkspurHTTP
 final class RequestComposer: Sendable {
   /// Fields for requests that do not set them: the configuration's, and the standard ones.
   private let defaults: [RequestFields.Field]
-  /// The configuration's fields that carry credentials or are otherwise meant for one origin (`Redirection.isPrivate`).
-  /// Not sent to another origin.
+  /// The configuration's fields that carry credentials or are otherwise meant for one origin
+  /// (`RedirectPolicy.isPrivate`). Not sent to another origin.
   private let privateDefaults: [RequestFields.Field]
   /// All of the configuration's fields, of both kinds.
   private let additional: [RequestFields.Field]
@@ -23,7 +23,7 @@ final class RequestComposer: Sendable {
     for (name, value) in additional ?? [:] {
       guard let name = name.base as? String, !Self.isFraming(name) else { continue }
       let field = (name: name, value: ((value as? String) ?? "\(value)").unfolded)
-      if Redirection.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
+      if RedirectPolicy.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
     }
     // A dictionary's order changes from run to run.
     defaults.sort { $0.name < $1.name }
@@ -119,8 +119,8 @@ final class RequestComposer: Sendable {
     let ownPath = target.path(of: request)
     let path = proxy ? "http://" + target.authority + ownPath : ownPath
     var writer: RequestWriter
-    if let common = common(to: target, own, additions, cache) {
-      writer = try RequestWriter(method: own.method, target: path, common, to: proxy ? .proxy : .origin)
+    if let serialized = serializedFields(to: target, own, additions, cache) {
+      writer = try RequestWriter(method: own.method, target: path, serialized, to: proxy ? .proxy : .origin)
     } else {
       writer = try RequestWriter(
         method: own.method, target: path, host: host(own, target, additions), to: proxy ? .proxy : .origin)
@@ -194,9 +194,9 @@ final class RequestComposer: Sendable {
 
   /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
   /// request.
-  private func common(
+  private func serializedFields(
     to target: LoadTarget, _ request: RequestStorage, _ additions: AdditionalFields, _ cache: HeadCache?
-  ) -> CommonFields? {
+  ) -> SerializedFields? {
     guard let cache, request.exactForm == nil, additions.conditions.isEmpty, additions.replacements.isEmpty,
       !additions.hasLeftOrigin || privateDefaults.isEmpty
     else { return nil }
@@ -205,11 +205,11 @@ final class RequestComposer: Sendable {
     if additions.authorization != nil, isSet("Authorization", fields) { return nil }
     if additions.cookie != nil, isSet("Cookie", fields) { return nil }
     if additions.proxyAuthorization != nil, isSet("Proxy-Authorization", fields) { return nil }
-    return cache.common(for: fields) {
+    return cache.serializedFields(for: fields) {
       var none = AdditionalFields()
       none.isForwarded = additions.isForwarded
       // Fields that cannot be sent fail with the request that has them.
-      return try? CommonFields(host: host(request, target, none), given(request, none) + missing(request, none))
+      return try? SerializedFields(host: host(request, target, none), given(request, none) + missing(request, none))
     }
   }
 
@@ -236,7 +236,7 @@ final class RequestComposer: Sendable {
   func complete(_ request: inout URLRequest, hasLeftOrigin: Bool) {
     guard request.own.exactForm == nil else { return }
     for (name, value) in additional where request.value(forHTTPHeaderField: name) == nil {
-      if !hasLeftOrigin || !Redirection.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
+      if !hasLeftOrigin || !RedirectPolicy.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
     }
   }
 

@@ -28,8 +28,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 
   private var exchange: ExchangeMetrics? { if case .network(let metrics, _, _, _) = source { metrics } else { nil } }
 
-  /// The time at which the request asked for a connection. For a resource that came without a connection, the start of
-  /// reading it.
+  /// The time at which the request was queued for a connection. For a resource that came without a connection, the
+  /// start of reading it.
   open var fetchStartDate: Date? { dates.fetchStart }
   /// The start of the look-up of the host's addresses, or of the proxy's.
   open var domainLookupStartDate: Date? { dates.lookUpStart }

@@ -24,14 +24,14 @@ final class ProtocolLoad: @unchecked Sendable {
   /// Asks protocol classes, in their order, whether they load the task's present request.
   ///
   /// - Parameter request: The request. The load gets its canonical form.
-  /// - Returns: A question. Its answer is the load, or `nil` if no class wants the request.
+  /// - Returns: A question. Its answer is the load, or `nil` if no class takes the request.
   static func find(
     among classes: [URLProtocol.Type], for task: URLSessionTask, _ request: URLRequest
   ) -> OneShot<ProtocolLoad?> {
     let question = OneShot<ProtocolLoad?>()
     questions.async {
       let type = classes.first { $0.canInit(with: task) }
-      // The load, with its queue, is created only if a class wants the request. Most requests may have none.
+      // The load, with its queue, is created only if a class takes the request. Most requests may have none.
       question.set(type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) })
     }
     return question

@@ -41,7 +41,7 @@ struct RequestSettings: Codable, Hashable {
     self = settings
   }
 
-  /// Sets what the settings say. They are untrusted: what is no value counts as not set.
+  /// Applies the settings. They are untrusted: what is no value counts as not set.
   func apply(to storage: RequestStorage) {
     storage.mainDocumentURL = mainDocument.flatMap { URL(string: $0) }
     storage.timeoutInterval = timeout?.isNaN == true ? nil : timeout

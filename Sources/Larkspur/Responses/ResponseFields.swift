@@ -74,16 +74,16 @@ enum ResponseFields: Sendable {
     switch self {
     case .given: return values(of: name).map { Array($0.utf8) }
     case .wire(let bytes, let table):
-      let word = Array(name.utf8)
+      let nameBytes = Array(name.utf8)
       return (0..<table.count).compactMap {
-        Self.isNamed(table[$0], word, in: bytes) ? Array(bytes[table[$0].value]) : nil
+        Self.isNamed(table[$0], nameBytes, in: bytes) ? Array(bytes[table[$0].value]) : nil
       }
     }
   }
 
-  private static func isNamed(_ field: FieldPosition, _ word: [UInt8], in bytes: [UInt8]) -> Bool {
-    field.nameCount == word.count
-      && zip(bytes[field.name], word).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+  private static func isNamed(_ field: FieldPosition, _ name: [UInt8], in bytes: [UInt8]) -> Bool {
+    field.nameCount == name.count
+      && zip(bytes[field.name], name).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
   }
 
   /// The values of the fields with a name, one by one. Performance: for names that every response is searched for.
@@ -121,8 +121,8 @@ enum ResponseFields: Sendable {
       return fields.sorted { $0.key < $1.key }.filter { $0.key.equalsIgnoringCase(name) }.map(\.value)
     case .wire(let bytes, let table):
       var values: [String] = []
-      let word = Array(name.utf8)
-      for index in 0..<table.count where Self.isNamed(table[index], word, in: bytes) {
+      let nameBytes = Array(name.utf8)
+      for index in 0..<table.count where Self.isNamed(table[index], nameBytes, in: bytes) {
         values.append(FieldValue.text(table[index].value, in: bytes.span))
       }
       return values

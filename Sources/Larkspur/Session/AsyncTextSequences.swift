@@ -126,7 +126,7 @@ struct ScalarPart {
 
   @usableFromInline
   mutating func take(_ byte: UInt8) -> Step {
-    guard !isEmpty else { return begin(byte) }
+    guard !isEmpty else { return start(byte) }
     guard next.contains(byte) else { return .other }
     next = 0x80...0xBF
     value = value << 6 | UInt32(byte & 0x3F)
@@ -134,7 +134,7 @@ struct ScalarPart {
     return isEmpty ? end() : .part
   }
 
-  private mutating func begin(_ byte: UInt8) -> Step {
+  private mutating func start(_ byte: UInt8) -> Step {
     switch byte {
     case 0...0x7F: return .scalar(Unicode.Scalar(byte))
     case 0xC2...0xDF: (value, bytesToCome) = (UInt32(byte & 0x1F), 1)

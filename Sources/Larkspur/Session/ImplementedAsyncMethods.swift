@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// With Objective-C the two forms are one method. Here they are two requirements, which the default implementations
 /// connect: the default implementation of the form with a completion handler calls the async form, and that of the
-/// async form reports that the delegate does not implement the method. The first such report for a class is remembered,
-/// and the next calls skip the async form.
+/// async form reports that the delegate does not implement the method. The first such report for a class is stored, and
+/// the next calls skip the async form.
 struct ImplementedAsyncMethods: OptionSet, Sendable {
   let rawValue: UInt8
 

@@ -196,13 +196,13 @@ final class SessionCore: @unchecked Sendable {
 
   /// Adds a task to the list, and reports the task to its delegate.
   ///
-  /// - Parameter isBegun: Whether the task already runs. A delegate that is notified of the task may still cancel or
+  /// - Parameter isStarted: Whether the task already runs. A delegate that is notified of the task may still cancel or
   ///   suspend it.
-  func register(_ task: URLSessionTask, _ session: URLSession, isBegun: Bool = false) {
+  func register(_ task: URLSessionTask, _ session: URLSession, isStarted: Bool = false) {
     // Before the task is on the list: a thread that finds the task there may cancel it.
     let own = task.read { details in
       details.session = session
-      if isBegun {
+      if isStarted {
         details.hasStarted = true
         details.suspensions = 0
         details.state = .running
@@ -274,7 +274,7 @@ final class SessionCore: @unchecked Sendable {
   /// ends with the task.
   ///
   /// - Returns: `false` if the cache is already refreshing the request.
-  func beginRefresh(_ request: URLRequest) -> Bool { state.withLock { $0.refreshes.insert(request).inserted } }
+  func startRefresh(_ request: URLRequest) -> Bool { state.withLock { $0.refreshes.insert(request).inserted } }
 
   /// Whether the cache is refreshing anything. For tests: the task of a refresh is on no list that they see.
   var isRefreshing: Bool { state.withLock { !$0.refreshes.isEmpty } }
@@ -299,7 +299,7 @@ final class SessionCore: @unchecked Sendable {
     of task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
   ) throws -> Transfer {
     if let delegate { task.delegate = delegate }
-    register(task, session, isBegun: true)
+    register(task, session, isStarted: true)
     do throws(URLError) {
       if isBackground, takes(task), let background = try openedBackground { _ = try background.begin(task) }
       guard let transfer = try makeTransfer(of: task, session) else { throw Self.isOver }
@@ -346,7 +346,7 @@ final class SessionCore: @unchecked Sendable {
   /// Starts a task that has been resumed.
   ///
   /// - Parameter inline: Whether the task may start on the calling thread.
-  func begin(_ task: URLSessionTask, inline: Bool = true) {
+  func start(_ task: URLSessionTask, inline: Bool = true) {
     do {
       if isBackground, takes(task), let background = try openedBackground, try background.begin(task) { return }
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
@@ -355,7 +355,7 @@ final class SessionCore: @unchecked Sendable {
       // If a delegate observes the task, the task starts on the loop's thread: an operation that the caller adds to the
       // delegate queue right after `resume` usually comes before the delegate's first call. A delegate that chooses its
       // calls needs no such order.
-      begin(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
+      start(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
     } catch {
       TaskCompletion.refuse(task, error, self)
     }
@@ -376,7 +376,7 @@ final class SessionCore: @unchecked Sendable {
 
   /// Starts a transfer. Not inline if there are `URLProtocol` classes: an inline tick must not call the program's code,
   /// because that may need a lock that the caller holds.
-  func begin(_ transfer: Transfer, inline: Bool = true) {
+  func start(_ transfer: Transfer, inline: Bool = true) {
     transfer.engine.loop.submit(transfer, inline: inline && !mayHaveProtocols)
   }
 

@@ -44,8 +44,8 @@ final class SessionEngine: @unchecked Sendable {
 
   private struct Key: Equatable, Hashable {
     var origin: LoadTarget.Origin
-    /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` tells the two
-    /// apart.
+    /// The identity of the decider. A later object may have an equal one: `ResolvedRoute.isDecided(by:)` distinguishes
+    /// the two.
     var decider: ObjectIdentifier?
     var needs: RouteNeeds
 
@@ -104,7 +104,8 @@ final class SessionEngine: @unchecked Sendable {
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
     options.limits.pipelineDepth = Self.pipelineDepth
     // The task's own timeouts apply, so this limit is no shorter than the request's. The resource's timeout, a week by
-    // default, would let a server that accepts connections and says nothing occupy all slots of its host for too long.
+    // default, would let a server that accepts connections and sends nothing occupy all connections of its host for too
+    // long.
     options.dialMax =
       storage.timeoutForConnection.flatMap(Duration.init(interval:))
       ?? max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))

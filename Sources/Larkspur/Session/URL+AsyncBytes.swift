@@ -28,12 +28,12 @@ extension URL {
 
       @inlinable
       public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
-        if bytes == nil { try await begin() }
+        if bytes == nil { try await start() }
         return try await bytes?.next(isolation: actor)
       }
 
       @usableFromInline
-      mutating func begin() async throws {
+      mutating func start() async throws {
         guard let url = url.take() else { return }
         bytes = try await URLSession.shared.bytes(from: url).0.makeAsyncIterator()
       }

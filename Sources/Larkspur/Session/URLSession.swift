@@ -236,12 +236,12 @@ open class URLSession: NSObject, @unchecked Sendable {
     return make(URLSessionUploadTask(core, request: request, source: source, output: .dataHandler(completionHandler)))
   }
 
-  /// Creates a task that continues an upload that was cancelled or failed, to the server that supports resumable uploads
-  /// and has the first bytes. The task sends the bytes that the server does not have.
+  /// Creates a task that continues an upload that was cancelled or failed, to the server that supports resumable
+  /// uploads and has the first bytes. The task sends the bytes that the server does not have.
   ///
-  /// The file has to be the one that was uploaded, unchanged; otherwise the task fails with `URLError.cannotOpenFile` or
-  /// `fileDoesNotExist`. If the server does not have the upload any more, the task fails without resume data: start over
-  /// then. See <doc:Resuming>.
+  /// The file has to be the one that was uploaded, unchanged; otherwise the task fails with `URLError.cannotOpenFile`
+  /// or `fileDoesNotExist`. If the server does not have the upload any more, the task fails without resume data: start
+  /// over then. See <doc:Resuming>.
   ///
   /// - Parameter resumeData: Data from ``URLSessionUploadTask/cancel(byProducingResumeData:)``, or from an error's
   ///   `uploadTaskResumeData`. If a session of this user did not produce the data, the task fails with

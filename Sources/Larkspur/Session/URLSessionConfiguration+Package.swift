@@ -6,8 +6,8 @@ import LarkspurTransport
 /// Settings for the package's own command, which Darwin does not have.
 extension URLSessionConfiguration {
   /// How long opening a connection may take, in seconds: looking up the name, connecting, the proxy's tunnel, TLS. A
-  /// task whose connection takes longer fails with `URLError.timedOut`, and `URLError.transportError` says in which phase
-  /// the time was up. `nil`, the default, sets 60 seconds, or `timeoutIntervalForRequest` if that is longer.
+  /// task whose connection takes longer fails with `URLError.timedOut`, and `URLError.transportError` says in which
+  /// phase the time was up. `nil`, the default, sets 60 seconds, or `timeoutIntervalForRequest` if that is longer.
   package var timeoutIntervalForConnection: TimeInterval? {
     get { storage.timeoutForConnection }
     set { storage.timeoutForConnection = newValue }
@@ -19,16 +19,16 @@ extension URLSessionConfiguration {
     set { storage.transferStateHome = newValue }
   }
 
-  /// Called for each event of the session's connections and exchanges, with its time: soon after it, on the thread of the
-  /// session's loop, which the call must not block for long. Of WebSockets the opening handshake is observed, and
+  /// Called for each event of the session's connections and exchanges, with its time: soon after it, on the thread of
+  /// the session's loop, which the call must not block for long. Of WebSockets the opening handshake is observed, and
   /// streams are not. If there is an observer, requests are not pipelined.
   package var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)? {
     get { storage.connectionObserver }
     set { storage.connectionObserver = newValue }
   }
 
-  /// How often and after which delays an upload that broke off continues by itself. `nil`, the default, sets three tries
-  /// without progress after 0.5 to 4 s, and no limit for background sessions.
+  /// How often and after which delays an upload that broke off continues by itself. `nil`, the default, sets three
+  /// tries without progress after 0.5 to 4 s, and no limit for background sessions.
   package var uploadRetry: UploadRetry? {
     get { storage.uploadRetry }
     set { storage.uploadRetry = newValue }

@@ -23,8 +23,8 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
   ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-  /// All events of a background session that an earlier process had not been given have been delivered. Called once, behind
-  /// them, and only if there were some.
+  /// All events of a background session that an earlier process had not been given have been delivered. Called once,
+  /// behind them, and only if there were some.
   func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
@@ -40,8 +40,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   /// A task has been created. Called on the thread that creates it.
   func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-  /// The `earliestBeginDate` of a background session's task has come. Not called while no process has the session: the task
-  /// starts then with its own request.
+  /// The `earliestBeginDate` of a background session's task has come. Not called while no process has the session: the
+  /// task starts then with its own request.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)

@@ -27,9 +27,9 @@ public enum URLSessionDelegateCall: Sendable {
 /// A session's delegate that chooses, each time anew, the calls that it gets, and that is notified of what happens to
 /// its tasks.
 ///
-/// An addition of Larkspur's. With an Objective-C runtime, a session finds out by `responds(to:)` which calls a
-/// delegate wants, and a library finds out by the runtime that a task has been resumed. Swift offers neither, so the
-/// session calls the methods of this protocol.
+/// An addition of Larkspur's. With an Objective-C runtime, a session finds out by `responds(to:)` which methods a
+/// delegate implements, and a library finds out by the runtime that a task has been resumed. Swift offers neither, so
+/// the session calls the methods of this protocol.
 public protocol URLSessionSelectiveDelegate: URLSessionTaskDelegate {
   /// Returns whether the session makes a call. Called on any thread, often, and anew for each call: the method has to
   /// return at once. The call may come within `resume()`, so code that resumes a task must not hold a lock that this

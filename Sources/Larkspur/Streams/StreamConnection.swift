@@ -6,7 +6,7 @@ import LarkspurTransport
 /// The connection of a stream task. It belongs to its loop.
 ///
 /// Theory of operation. Reads are performed one after another, and so are writes, each beside the other. Bytes are
-/// received only while a read wants them, so that TCP's flow control reaches the program. `closeRead` waits for the
+/// received only while a read needs them, so that TCP's flow control reaches the program. `closeRead` waits for the
 /// reads before it, `closeWrite` for the writes before it. `startSecureConnection` and `captureStreams` wait for all
 /// operations before them, and hold back all operations behind them.
 final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
@@ -27,7 +27,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private var heldBack: [StreamOperation] = []
   /// Bytes of a read that timed out. The next read gets them first.
   private var unread = Data()
-  /// Whether the owner has been told to take the connection over.
+  /// Whether the owner has been notified to take the connection over.
   private var isHandingOver = false
   private var hasReadEnd = false
   private var isReadClosed = false
@@ -55,7 +55,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   // MARK: - The owner
 
-  /// Begins to use a connection, the first one or one with TLS.
+  /// Starts to use a connection, the first one or one with TLS.
   func use(_ tunnel: Tunnel) {
     let stream = ByteStream(over: tunnel)
     self.stream = stream
@@ -63,7 +63,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
     stream.start(for: self)
     let held = heldBack
     heldBack = []
-    for operation in held { begin(operation) }
+    for operation in held { start(operation) }
     proceed()
   }
 
@@ -117,7 +117,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   // MARK: - Operations
 
-  func begin(_ operation: LiveOperation) {
+  func start(_ operation: LiveOperation) {
     guard let operation = operation as? StreamOperation else { return }
     if let failure { return finish(operation, failure) }
     // An operation that was held back has its timer already.
@@ -216,7 +216,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
     proceed()
   }
 
-  /// The number of bytes with which a read is complete. A read of any minimum waits for a byte, unless it wants none.
+  /// The number of bytes with which a read is complete. A read of any minimum waits for a byte, unless its maximum is
+  /// 0.
   private static func enough(_ min: Int, _ max: Int) -> Int { Swift.min(Swift.max(min, 1), max) }
 
   /// Finishes the reads that need no bytes from the connection.

@@ -30,7 +30,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
 
   func proceed(for transfer: Transfer) async throws(URLError) -> Bool {
     guard let connection else {
-      try await begin(transfer)
+      try await start(transfer)
       return false
     }
     switch connection.takeEvent() {
@@ -51,8 +51,8 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
     }
   }
 
-  /// Begins to use the connection, which is opened if the stream does not continue another task's.
-  private func begin(_ transfer: Transfer) async throws(URLError) {
+  /// Starts to use the connection, which is opened if the stream does not continue another task's.
+  private func start(_ transfer: Transfer) async throws(URLError) {
     let engine = transfer.engine
     let challenges = engine.streamChallenges(of: transfer.task, transfer.core)
     self.challenges = challenges

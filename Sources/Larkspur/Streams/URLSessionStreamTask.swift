@@ -45,7 +45,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
     completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
   ) {
-    begin(.read(min: max(minBytes, 0), max: max(maxBytes, 0)), timeout: timeout) {
+    start(.read(min: max(minBytes, 0), max: max(maxBytes, 0)), timeout: timeout) {
       completionHandler($0.failure == nil ? $0.data : nil, $0.isAtEnd, $0.failure)
     }
   }
@@ -75,7 +75,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
   open func write(
     _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) {
-    begin(.write(data), timeout: timeout) { completionHandler($0.failure) }
+    start(.write(data), timeout: timeout) { completionHandler($0.failure) }
   }
 
   /// Writes all of `data`: see ``write(_:timeout:completionHandler:)``. Cancelling the Swift task ends the wait with
@@ -86,29 +86,29 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
 
   /// Completes the operations before it, and passes the connection to the delegate as two streams
   /// (``URLSessionStreamDelegate/urlSession(_:streamTask:didBecome:outputStream:)``). The task is complete then.
-  open func captureStreams() { begin(.captureStreams) }
+  open func captureStreams() { start(.captureStreams) }
 
   /// Closes the sending side once everything has been written. The server may continue to send.
-  open func closeWrite() { begin(.closeWrite) }
+  open func closeWrite() { start(.closeWrite) }
 
   /// Closes the reading side once the reads before it are complete. Later reads fail. What the server sends then is not
   /// read.
-  open func closeRead() { begin(.closeRead) }
+  open func closeRead() { start(.closeRead) }
 
   /// Makes the TLS handshake once the operations before it are complete, with the session's trust settings, pins,
   /// challenges and client certificates. Operations behind it use TLS. If the handshake fails, the task fails.
-  open func startSecureConnection() { begin(.startSecureConnection) }
+  open func startSecureConnection() { start(.startSecureConnection) }
 
   /// Closes the secure connection: sends `close_notify` once everything has been written, as ``closeWrite()`` does.
   /// As on Darwin, a connection does not return to plain text.
   open func stopSecureConnection() { closeWrite() }
 
-  private func begin(
+  private func start(
     _ kind: StreamOperation.Kind, timeout: TimeInterval = 0,
     _ handle: @escaping @Sendable (StreamOperation) -> Void = { _ in }
   ) {
     guard let core else { return }
-    StreamOperation(kind, timeout: timeout, through: gate, on: core.delegateQueue, handle: handle).begin()
+    StreamOperation(kind, timeout: timeout, through: gate, on: core.delegateQueue, handle: handle).start()
   }
 
   override func prepare(_ transfer: Transfer) throws(URLError) {

@@ -142,7 +142,7 @@ final class DelegateCalls {
   /// - Returns: The request that is loaded next, or `nil` if the redirecting response is the task's.
   func askRedirection(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
     let task = transfer.task
-    // A load of the cache's own, of which no delegate knows, stays with its URL.
+    // A load of the cache's own, which is reported to no delegate, stays with its URL.
     guard task.isKnown else { return nil }
     guard !transfer.core.isBackground, transfer.wants(.redirection) else { return next }
     if transfer.isHalted { try await transfer.passGate() }

@@ -1,8 +1,8 @@
 import LarkspurBytes
 import LarkspurTransport
 
-/// The two times of a load: since its last byte, and in all. Both stand still while the task is suspended, and while
-/// its owner is asked something. While the load waits for a network, only the second one counts.
+/// The two times of a load: since its last byte, and in all. Both stand still while the task is suspended, and while a
+/// question to its owner is open. While the load waits for a network, only the second one counts.
 ///
 /// A byte that comes costs one stored time and no timer: `LoadClocks` compares the times when one may be up.
 struct LoadClock {

@@ -2,11 +2,8 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 
-/// Decides what a redirecting response asks for (RFC 9110 15.4).
+/// Makes the request that follows a redirecting response (RFC 9110 15.4), by the rules of `RedirectPolicy`.
 enum Redirection {
-  /// Maximum number of redirections of a task. Browsers follow as many (Fetch standard). Ends loops of redirections.
-  static let countMax = 20
-
   /// Returns the request to propose to the delegate.
   ///
   /// Whether the new URL can be loaded does not count here. The delegate may refuse the redirection, and a program's
@@ -14,21 +11,16 @@ enum Redirection {
   ///
   /// - Returns: `nil` if the response is no redirection, or names no location.
   static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
-    guard isFollowed(response.statusCode), let url = request.url, let location = location(of: response),
+    guard RedirectPolicy.isFollowed(response.statusCode), let url = request.url, let location = location(of: response),
       // RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
       let target = URL(peerText: location, at: url, inheritsFragment: true)
     else { return nil }
     var next = request
     next.url = target
     if request.mainDocumentURL == url { next.mainDocumentURL = target }
-    let method = request.own.method
-    switch response.statusCode {
-    // RFC 9110 15.4.2 and 15.4.3 allow a POST to become a GET, as it does in browsers. 15.4.4 requires a GET after a
-    // 303, except for HEAD.
-    case 303 where method != "GET" && method != "HEAD", 301 where method == "POST", 302 where method == "POST":
+    if RedirectPolicy.becomesGet(request.own.method, after: response.statusCode) {
       next.httpMethod = "GET"
       dropBody(of: &next)
-    default: break
     }
     if !isSameOrigin(url, target) { dropPrivateFields(of: &next) }
     // RFC 9110 10.1.3: the URL of a secure page is not sent over an insecure connection.
@@ -45,16 +37,6 @@ enum Redirection {
     return scheme == "http" || scheme == "https"
   }
 
-  static func isFollowed(_ status: Int) -> Bool {
-    switch status {
-    // 305 and 306 are no longer in use. RFC 9110 15.4 allows a client to follow the location of any status of the
-    // class, and Foundation follows these two. The former meaning of 305, a proxy, is ignored.
-    case 301, 302, 303, 305...308: true
-    // 300 leaves the choice to the user, and 304 is about a cache.
-    default: false
-    }
-  }
-
   /// Returns the bytes of the `Location` field, or `nil` if there is none, or if several fields differ.
   private static func location(of response: HTTPURLResponse) -> [UInt8]? {
     let values = response.fields.rawValues(of: "Location")
@@ -65,11 +47,7 @@ enum Redirection {
   /// Removes the body and the fields that describe it (RFC 9110 15.4).
   static func dropBody(of request: inout URLRequest) {
     request.httpBody = nil
-    for name in [
-      "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
-      "Transfer-Encoding", "Expect", "Digest", "Content-MD5", "Content-Range",
-    ]
-    where request.value(forHTTPHeaderField: name) != nil {
+    for name in RedirectPolicy.bodyFields where request.value(forHTTPHeaderField: name) != nil {
       request.setValue(nil, forHTTPHeaderField: name)
     }
   }
@@ -77,18 +55,8 @@ enum Redirection {
   /// Removes the fields that are meant for one origin, because they must not be sent to another (RFC 9110 15.4). A
   /// redirection back to the first origin does not restore them: each request is made from the previous one.
   static func dropPrivateFields(of request: inout URLRequest) {
-    for field in request.own.fields?.all ?? [] where isPrivate(field.name) {
+    for field in request.own.fields?.all ?? [] where RedirectPolicy.isPrivate(field.name) {
       request.setValue(nil, forHTTPHeaderField: field.name)
-    }
-  }
-
-  static func isPrivate(_ name: String) -> Bool {
-    switch name.utf8.count {
-    case 4: name.equalsIgnoringCase("Host")
-    case 6: name.equalsIgnoringCase("Cookie")
-    case 13: name.equalsIgnoringCase("Authorization")
-    case 19: name.equalsIgnoringCase("Proxy-Authorization")
-    default: false
     }
   }
 

@@ -2,16 +2,16 @@ import Foundation
 import LarkspurHTTP
 import LarkspurTransport
 
-/// A load's challenges by 401 and 407, and what its requests carry to be let through. Made when there is something to
-/// carry, and made anew for another origin. It belongs to the loop.
+/// A load's challenges by 401 and 407, and the credentials that its requests carry. Created with the first credential,
+/// and anew for another origin. It belongs to the loop.
 final class TaskAuthentication {
   /// The authentication at the origin or at the proxy.
   private struct Side {
     var flow: AuthenticationFlow?
-    /// What the request has to say to be let through.
+    /// The value of the authorization field that the request carries.
     var value: String?
 
-    /// Whether nothing has been said.
+    /// Whether there has been no challenge and no answer.
     var isOpen: Bool { flow == nil && value == nil }
   }
 
@@ -41,7 +41,7 @@ final class TaskAuthentication {
 
   /// Adds the credentials that a request carries.
   ///
-  /// - Returns: Whether the load has to keep this object: something has been said.
+  /// - Returns: Whether the load has to keep this object: a request carries an answer.
   func prepare(_ load: NetworkLoad) -> Bool {
     load.additions.authorization = origin.value
     load.additions.proxyAuthorization = proxy.value ?? load.additions.proxyAuthorization
@@ -157,7 +157,7 @@ final class TaskAuthentication {
 }
 
 extension AuthenticationFlow.Reply {
-  /// What a delegate says to a challenge.
+  /// A delegate's answer to a challenge.
   init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
     self =
       switch disposition {

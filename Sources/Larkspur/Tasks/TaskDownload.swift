@@ -4,7 +4,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// What a download has of its resource, and from which bytes on it asks for more.
+/// What a download has of its resource, and the offset from which it requests more.
 private struct PartialDownload {
   /// The data that the download continues from, as long as its file is untouched.
   var resume: ResumeData?
@@ -64,7 +64,7 @@ final class TaskDownload {
     }
   }
 
-  /// The fields that ask for the rest.
+  /// The fields that request the rest.
   var conditions: [(name: String, value: String)] {
     guard let partial, let first = partial.asked, let point = partial.point else { return [] }
     var fields = ResumePoint.conditions(from: first, validator: point.validator)
@@ -206,10 +206,10 @@ final class TaskDownload {
 
   // MARK: - The end
 
-  /// Whether more has to be asked for, because the body that has come was not the last part.
+  /// Whether more has to be requested, because the body that has come was not the last part.
   func wantsAnotherPart() throws(URLError) -> Bool {
     guard let end = partial?.end, let file else { return false }
-    // If a body's framing does not tell its length, its range does, or its version.
+    // If a body's framing does not state its length, its range does, or its version.
     let count = try file.count()
     guard count == end else {
       if partial?.asked == nil {
@@ -224,7 +224,7 @@ final class TaskDownload {
         ? URLError.make(.badServerResponse, "the server sends more than it says")
         : URLError.make(.networkConnectionLost, "the server sends less than it says")
     }
-    // Of a whole whose length is not known only the next response tells that it is complete.
+    // If the length of the whole is not known, only the next response shows whether the file is complete.
     guard let partial, partial.asked != nil, end != partial.point?.total else { return false }
     guard partial.shortAnswers < Self.shortAnswersMax else {
       throw URLError.make(.badServerResponse, "the server sends the rest in too many parts")
@@ -255,7 +255,7 @@ final class TaskDownload {
       place.point = partial?.point
       return nil
     }
-    // A program that cancels without asking for resume data does not want the file to stay.
+    // A program that cancels without asking for resume data does not need the file.
     if failure.code == .cancelled {
       guard let task = transfer.task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }
     }

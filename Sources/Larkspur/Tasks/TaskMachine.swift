@@ -1,7 +1,8 @@
 import Foundation
+import LarkspurHTTP
 
-/// Decides what a task does next. The machine knows requests and responses. Connections, queues and time are left to
-/// `Transfer`, which carries out the decisions.
+/// Decides what a task does next. The machine handles requests and responses only. Connections, queues and time are
+/// left to `Transfer`, which carries out the decisions.
 ///
 /// ```
 ///              .------ redirectionAnswered(request) ------ redirecting <--askRedirection--.
@@ -14,9 +15,9 @@ import Foundation
 ///                                                            over <---- deliver, fail ----'
 /// ```
 ///
-/// Invariants: at most `Redirection.countMax` redirections are followed; fields that are private to an origin are never
-/// sent to another one; no server can redirect a task to a file of this machine or to a `data:` URL. An answer to a
-/// question that has not been asked fails the task: it is an error of Larkspur's. `AuthenticationMachine` limits how
+/// Invariants: at most `RedirectPolicy.countMax` redirections are followed; fields that are private to an origin are
+/// never sent to another one; no server can redirect a task to a file of this machine or to a `data:` URL. An answer to
+/// a question that has not been asked fails the task: it is an error of Larkspur's. `AuthenticationMachine` limits how
 /// often credentials are asked for.
 struct TaskMachine {
   enum Step {
@@ -101,7 +102,7 @@ struct TaskMachine {
       guard let response else { return fail(.unknown, "a redirection without a response was refused") }
       return deliver(response)
     }
-    guard redirectCount < Redirection.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
+    guard redirectCount < RedirectPolicy.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
     redirectCount += 1
     redirection = response
     // A protocol that loads HTTP passes on a server's redirection. A protocol for a scheme of its own acts for its

@@ -4,8 +4,8 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// What a delegate learns of a load in numbers. Made for a load that has a delegate when it is set running. It belongs
-/// to the loop.
+/// The metrics of a load for its delegate. Created for a load that has a delegate when it is set running. It belongs to
+/// the loop.
 final class TaskMetrics {
   private unowned let transfer: Transfer
   /// When the load was set running.

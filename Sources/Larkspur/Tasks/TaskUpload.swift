@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
-/// The body of one request: how it is sent, and how its length is told.
+/// The body of one request: how it is sent, and how its length is announced.
 struct UploadBody {
   var content = RequestBody.none
   var length = RequestWriter.Body.none
@@ -42,8 +42,8 @@ struct UploadBody {
   private static let littleBytesMax = 16 * 1024
 }
 
-/// What a load sends: its bodies, one for each request that needs it, and what its owner learns while they are sent.
-/// Made for a load that sends a body, or whose request is observed. It belongs to the loop.
+/// What a load sends: its bodies, one for each request that needs it, and the notifications of its owner while they are
+/// sent. Made for a load that sends a body, or whose request is observed. It belongs to the loop.
 final class TaskUpload {
   /// The number of interim responses of which each is a call of the delegate's. Of further ones the latest is, if the
   /// delegate is slower than the server.
@@ -59,16 +59,16 @@ final class TaskUpload {
   private var interimCount = 0
   /// The number of the whole's bytes before the present body.
   private var sentBefore: Int64 = 0
-  /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has no
-  /// body.
+  /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has
+  /// no body.
   private var sentAtEnd: Int64?
 
   init(of transfer: Transfer) { self.transfer = transfer }
 
   // MARK: - The body
 
-  /// Returns the body of a request, or `nil` if it is a stream, which the delegate may have to be asked for. Each
-  /// request of a load asks: a redirection or a challenge may need the body once more.
+  /// Returns the body of a request, or `nil` if it is a stream, which the delegate may have to be asked for. Called for
+  /// each request of a load: a redirection or a challenge may need the body once more.
   func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
     usedBefore = usedStream
     switch transfer.source {

@@ -12,8 +12,8 @@ extension Transfer {
     download == nil && live == nil ? core.cache : nil
   }
 
-  /// Applies the request's cache policy without a cache: no stored response can be used, but caches on the way may be
-  /// told to forward the request.
+  /// Applies the request's cache policy without a cache: no stored response can be used, but a field may direct caches
+  /// on the way to forward the request.
   func applyPolicyWithoutCache(
     to request: URLRequest, _ additions: inout RequestComposer.AdditionalFields
   ) throws(URLError) {
@@ -28,7 +28,7 @@ extension Transfer {
     }
   }
 
-  /// Asks the cache for a plan before anything is sent.
+  /// Gets the cache's plan before anything is sent.
   ///
   /// - Returns: What has to be provided first, or `nil` if the plan is made or none is needed.
   func planCaching(of load: NetworkLoad) throws(URLError) -> Need? {
@@ -92,7 +92,7 @@ extension Transfer {
     return plan
   }
 
-  /// The task, if the cache is a subclass that may see the task because the program knows of it.
+  /// The task, if the cache is a subclass, and the task is one of the program's.
   private var programsTask: URLSessionDataTask? {
     core.cache?.isSubclass == true && task.isKnown ? task as? URLSessionDataTask : nil
   }
@@ -182,7 +182,7 @@ extension Transfer {
     var request = request
     request.cachePolicy = .reloadRevalidatingCacheData
     // One refresh serves all loads that find the response stale meanwhile.
-    guard core.beginRefresh(request) else { return }
+    guard core.startRefresh(request) else { return }
     let task = RefreshTask(core, request: request, output: .dataHandler({ _, _, _ in }))
     core.register(task, session)
     task.resume()
@@ -200,7 +200,7 @@ private final class PlanCallback: LoopCallback {
     self.transfer = Mutex(transfer)
   }
 
-  /// Lets go of the load, which has been interrupted: a disk that hangs keeps nothing of it.
+  /// Drops the reference to the load, which has been interrupted: a disk that hangs keeps nothing of the load.
   func drop() { transfer.withLock { $0 = nil } }
 
   func perform() {

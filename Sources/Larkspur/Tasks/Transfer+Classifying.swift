@@ -4,9 +4,9 @@ import LarkspurCoding
 import LarkspurHTTP
 import LarkspurTransport
 
-/// From a response's head to what the load does with it.
+/// The stages from a response's head to the load's next step.
 extension Transfer {
-  /// Reads a response's head: its coding, its cookies, what the cache makes of it, and the next step.
+  /// Reads a response's head: its coding, its cookies, the cache's decision, and the next step.
   func classify() throws(URLError) -> Need? {
     guard let load, let exchange = running?.exchange, let url = load.request.url else { throw Self.inconsistency }
     let request = load.request
@@ -60,8 +60,7 @@ extension Transfer {
     }
   }
 
-  /// Does what the response's class asks for: delivers the response, or drops it for a stored one or for another
-  /// request.
+  /// Handles the response by its class: delivers the response, or drops it for a stored one or for another request.
   func settle() throws(URLError) -> Need? {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
     if !arrival.chores.isEmpty { return .chores }
@@ -98,7 +97,7 @@ extension Transfer {
       }
       if let storing = arrival.storing { content.keepsCopy(upTo: storing.bodyBytesMax, for: output) }
       let length = arrival.contentLength
-      guard beginNow(response, length: length) else { return .beginning(response, length: length) }
+      guard startNow(response, length: length) else { return .starting(response, length: length) }
       enter(.delivering)
       return nil
     case .fail(let error): throw error

@@ -15,15 +15,15 @@ extension Transfer {
   ///
   /// - Parameter length: The length of the content in bytes, or -1 if it is not known. Performance: the response would
   ///   have to search its fields for the length.
-  func begin(_ response: URLResponse, length: Int64) async throws(URLError) {
-    if !beginNow(response, length: length) { try await beginContent(of: response, length: length) }
+  func start(_ response: URLResponse, length: Int64) async throws(URLError) {
+    if !startNow(response, length: length) { try await startContent(of: response, length: length) }
   }
 
   /// Notifies the owner of the response, if the owner need not be asked.
   ///
   /// - Returns: `false` if the delegate has to be asked, or a file to be opened.
   @inline(__always)
-  func beginNow(_ response: URLResponse, length: Int64) -> Bool {
+  func startNow(_ response: URLResponse, length: Int64) -> Bool {
     show(response, length: length)
     perCallDelegate?.notify(of: response)
     switch output {
@@ -52,12 +52,12 @@ extension Transfer {
     }
   }
 
-  func beginLater(_ response: HTTPURLResponse, length: Int64) async throws(URLError) {
-    try await beginContent(of: response, length: length)
+  func startLater(_ response: HTTPURLResponse, length: Int64) async throws(URLError) {
+    try await startContent(of: response, length: length)
     enter(.delivering)
   }
 
-  private func beginContent(of response: URLResponse, length: Int64) async throws(URLError) {
+  private func startContent(of response: URLResponse, length: Int64) async throws(URLError) {
     if let download { return try await download.openFile(for: response) }
     if !deliversPieces { makeRoom(for: length) }
     try await decideDisposition(of: response)
@@ -352,7 +352,7 @@ extension Transfer {
     return received
   }
 
-  /// Hands over the content that has been taken, and waits until the owner wants more.
+  /// Hands over the content that has been taken, and waits until the owner takes more.
   @inline(__always)
   func handOver() async throws(URLError) {
     if let failure = content.failure { throw failure }

@@ -25,7 +25,7 @@ extension Transfer {
     let opened: Result<(OpenFile, Int), URLError> = Self.open(path)
     let (file, length) = try opened.get()
     let type = FileExtension.mediaType(of: url.pathExtension)
-    try await begin(
+    try await start(
       URLResponse(url: url, mimeType: type, expectedContentLength: length, textEncodingName: nil), length: Int64(length)
     )
     while true {
@@ -73,7 +73,7 @@ extension Transfer {
     // The charset as the URL names it. RFC 2397 has a default for URLs that name none; FoundationNetworking does not
     // report it.
     let charset = data.isTypeNamed ? data.mediaType["charset"] : nil
-    try await begin(
+    try await start(
       URLResponse(
         url: url, mimeType: data.mediaType.essence, expectedContentLength: data.body.count, textEncodingName: charset),
       length: Int64(data.body.count))

@@ -7,12 +7,12 @@ import LarkspurTransport
 extension Transfer {
   // MARK: - Begin
 
-  func begin() throws(URLError) -> Need? {
+  func start() throws(URLError) -> Need? {
     adoptTaskState()
     perCallDelegate = PerCallDelegate.of(self)
     startClock()
     enter(.requested)
-    // First of all: a program that cancels a download which was to continue still wants to continue it later.
+    // This comes first: if the program cancels a download that was to continue, the download can still continue later.
     try currentTask?.prepare(self)
     return isHalted ? .resumption : nil
   }
@@ -79,7 +79,7 @@ extension Transfer {
 
   // MARK: - Prepare
 
-  /// Prepares a request: its route, its credentials and cookies, what the cache says, its body, its head. Each part is
+  /// Prepares a request: its route, its credentials and cookies, the cache's plan, its body, its head. Each part is
   /// prepared once; when the caller has provided what a part needs, the next call continues there.
   func prepare() throws(URLError) -> Need? {
     guard let load else { throw Self.inconsistency }
@@ -149,7 +149,7 @@ extension Transfer {
     if let challenges = route.challenges { attach(challenges) }
   }
 
-  /// Adds the task to those that a router may ask.
+  /// Adds the task to those whose delegates a router may call.
   func attach(_ challenges: ChallengeRouter) {
     if let before = self.challenges, before !== challenges { before.detach(task) }
     self.challenges = challenges
@@ -207,7 +207,7 @@ extension Transfer {
           return pool.requestConnection(to: route.endpoint, priority: priority, in: slot, for: self)
             ? .callback : .response
         }
-        guard pool.beginNow(request, with: route.endpoint, in: slot) else { return .response }
+        guard pool.startNow(request, with: route.endpoint, in: slot) else { return .response }
       }
       sent(request)
     }
@@ -216,7 +216,7 @@ extension Transfer {
       answered(by: running)
       return nil
     } catch {
-      // The pool may send the request again: it has the last word.
+      // A worker waits for the response by `Pool.start`, which may send the request again.
       return .response
     }
   }
@@ -242,7 +242,7 @@ extension Transfer {
   func awaitResponse() async throws(URLError) {
     guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
     do throws(TransportError) {
-      let running = try await engine.pool.begin(request, with: route.endpoint, in: slot)
+      let running = try await engine.pool.start(request, with: route.endpoint, in: slot)
       progressed()
       sent(request)
       answered(by: running)

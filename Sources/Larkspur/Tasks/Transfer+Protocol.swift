@@ -16,7 +16,7 @@ extension SessionCore {
 extension Transfer {
   /// Finds a protocol for a request.
   ///
-  /// - Returns: The load by that protocol, or `nil` if no class wants the request.
+  /// - Returns: The load by that protocol, or `nil` if no class takes the request.
   func protocolLoad(for request: URLRequest) async throws(URLError) -> ProtocolLoad? {
     var request = request
     core.composer.complete(&request, hasLeftOrigin: machine.hasLeftOrigin)
@@ -41,7 +41,7 @@ extension Transfer {
 
   /// Runs a load by a protocol to its end.
   ///
-  /// - Returns: `true` if the machine wants another request to be loaded.
+  /// - Returns: `true` if the machine's next step is another request.
   func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
     try await passGate()
     if case .delegateStream = source, let stream = try await upload.askForStream() {
@@ -77,13 +77,13 @@ extension Transfer {
           try await adopt(response, loadState)
         } else if loadState.response == nil {
           loadState.mayStore(by: policy)
-          try await begin(response, loadState)
+          try await start(response, loadState)
         }
       case .cachedResponseIsValid(let cached): loadState.validCached = cached
       case .data(let data):
         if loadState.response == nil, case .bytes = output, loadState.keepEarly(data) { continue }
         if loadState.response == nil {
-          try await beginWithoutResponse(loadState)
+          try await startWithoutResponse(loadState)
           loadState.hasContentWithoutResponse = true
         }
         try await deliver(data, loadState)
@@ -110,9 +110,9 @@ extension Transfer {
 
   // MARK: - Events
 
-  private func begin(_ response: URLResponse, _ loadState: ProtocolLoadState) async throws(URLError) {
+  private func start(_ response: URLResponse, _ loadState: ProtocolLoadState) async throws(URLError) {
     loadState.response = response
-    try await begin(response, length: response.expectedContentLength)
+    try await start(response, length: response.expectedContentLength)
     try await passGate()
     for data in loadState.takeEarly() { try await deliver(data, loadState) }
   }
@@ -130,10 +130,10 @@ extension Transfer {
 
   /// Stands in for a missing response. Delegates and completion handlers get none, as in Foundation. Async functions
   /// return a response that is made from the URL.
-  private func beginWithoutResponse(_ loadState: ProtocolLoadState) async throws(URLError) {
+  private func startWithoutResponse(_ loadState: ProtocolLoadState) async throws(URLError) {
     let blank = loadState.blankResponse
     switch output {
-    case .dataResult, .fileResult, .bytes: return try await begin(blank, loadState)
+    case .dataResult, .fileResult, .bytes: return try await start(blank, loadState)
     case .delegate, .dataHandler, .fileHandler: loadState.response = blank
     }
     try await download?.openFile(for: blank)
@@ -163,7 +163,7 @@ extension Transfer {
     case .fail(let error): throw error
     case .deliver, .askRedirection, .askCredential:
       loadState.isRefused = true
-      try await begin(response, loadState)
+      try await start(response, loadState)
       return false
     }
   }
@@ -171,10 +171,10 @@ extension Transfer {
   private func complete(_ loadState: ProtocolLoadState) async throws(URLError) {
     if loadState.response == nil {
       if let cached = loadState.validCached {
-        try await begin(cached.response, loadState)
+        try await start(cached.response, loadState)
         try await deliver(cached.data, loadState)
       } else {
-        try await beginWithoutResponse(loadState)
+        try await startWithoutResponse(loadState)
       }
     }
     guard task is URLSessionDataTask, let (proposed, cache) = loadState.proposal,
@@ -195,7 +195,7 @@ extension Transfer {
     }
     let none = StoringDecision(cached: unasked, isOfDelegate: false)
     let isCalled = OneShot<Bool>()
-    let word = try await calls.ask(otherwise: none) { session, delegate, answer in
+    let decision = try await calls.ask(otherwise: none) { session, delegate, answer in
       isCalled.set(true)
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
@@ -203,10 +203,10 @@ extension Transfer {
       }
       return true
     }
-    if !word.isOfDelegate, isCalled.value == true, task.read({ $0.delegate == nil }) {
+    if !decision.isOfDelegate, isCalled.value == true, task.read({ $0.delegate == nil }) {
       core.delegateDoesNotDecideStoring()
     }
-    return word.cached
+    return decision.cached
   }
 
   private struct StoringDecision: Sendable {

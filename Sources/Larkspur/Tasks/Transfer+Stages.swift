@@ -4,8 +4,7 @@ import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
 
-/// The stages of a load. Each is written once, runs without waiting, and says what it needs first if it needs
-/// something:
+/// The stages of a load. Each is written once, runs without waiting, and returns what it needs first, if anything:
 ///
 /// ```
 ///  created -> requested -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
@@ -52,7 +51,7 @@ extension Transfer {
     case redirection(HTTPURLResponse, URLRequest)
     case credential(HTTPURLResponse)
     /// The delegate's disposition of the response, or a file.
-    case beginning(HTTPURLResponse, length: Int64)
+    case starting(HTTPURLResponse, length: Int64)
     case content
     case storing(CacheStoring)
     /// The work of a connection that another protocol uses.
@@ -68,7 +67,7 @@ extension Transfer {
     while true {
       let need: Need? =
         switch loopBound.state.stage {
-        case .created: try begin()
+        case .created: try start()
         case .requested: try findSource()
         case .preparing: try prepare()
         case .prepared: try send()
@@ -96,7 +95,7 @@ extension Transfer {
       // A load that comes later does not overtake those that are about to get a worker.
       guard engine.startingCount == 0 else { return false }
     } else {
-      // A callback is a sign of life, also if what has come is not the response yet.
+      // A callback counts as progress, also if what has come is not the response yet.
       progressed()
       if isHalted { return false }
     }
@@ -198,7 +197,7 @@ extension Transfer {
     case .drain: try await drainResponse()
     case .redirection(let response, let next): load?.arrival?.step = try await askRedirection(response, to: next)
     case .credential(let response): load?.arrival?.step = try await askCredential(for: response)
-    case .beginning(let response, let length): try await beginLater(response, length: length)
+    case .starting(let response, let length): try await startLater(response, length: length)
     case .content: try await deliverRest()
     case .storing(let storing): try await askAndStore(storing)
     case .live: try await runLive()
@@ -228,7 +227,7 @@ extension Transfer {
   }
 }
 
-extension Transfer: LoopCallback, WorkerJob {
+extension Transfer: LoopCallback, TaskPoolWork {
   func perform() {
     guard !hasWorker else { return }
     if !performStages() { startWorker() }

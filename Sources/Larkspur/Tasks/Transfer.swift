@@ -31,7 +31,7 @@ final class Transfer: @unchecked Sendable {
   var indexInSet: Int?
   /// The load's task at present: another one when a data task becomes a download.
   private(set) var currentTask: URLSessionTask?
-  /// The session's delegate, if it says which calls it wants.
+  /// The session's delegate, if it chooses its calls.
   let selective: (any URLSessionSelectiveDelegate)?
 
   // MARK: - Stages
@@ -72,9 +72,9 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: - Owners
 
-  /// `nil` if no delegate wants metrics.
+  /// `nil` if no delegate gets metrics.
   private(set) var metrics: TaskMetrics?
-  /// What has been said about credentials, if anything.
+  /// The challenges and credentials of the load, or `nil` if there have been none.
   var authentication: TaskAuthentication?
   /// `nil` if the load's task is not a download.
   var download: TaskDownload?
@@ -189,8 +189,8 @@ final class Transfer: @unchecked Sendable {
     return made
   }
 
-  /// Shows the response and the counts by a task that was made after they came. When a response has come, all of a short
-  /// request body has been sent.
+  /// Shows the response and the counts by a task that was made after they came. When a response has come, all of a
+  /// short request body has been sent.
   func showContent(by task: URLSessionTask) {
     let (response, expected, count) = (content.response, content.expectedCount, content.data.count)
     guard response != nil else { return }
@@ -258,8 +258,8 @@ final class Transfer: @unchecked Sendable {
 
   /// From any thread.
   ///
-  /// - Parameter changed: The task that was suspended or resumed. Another task may have just replaced it, which is known
-  ///   on the loop.
+  /// - Parameter changed: The task that was suspended or resumed. Another task may have just replaced it, which is
+  ///   known on the loop.
   func suspensionChanged(of changed: URLSessionTask) {
     isSuspended.store(changed.isSuspended, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in
@@ -324,7 +324,7 @@ extension Transfer: Awaited, LoopCompletion {
     self.continuation = continuation
     if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
     guard beginsWhenAwaited else { return }
-    core.begin(self)
+    core.start(self)
     hasComeAtOnce = hasCome
   }
 

@@ -70,8 +70,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       shown = Shown(currentRequest: request, bytesExpectedToSend: expected)
     }
 
-    /// Changes what the task shows, unless the task has been cancelled or is complete, which the load may not have
-    /// noticed yet.
+    /// Changes what the task shows, unless the task has been cancelled or is complete, which may not have reached the
+    /// load yet.
     mutating func show<T>(_ change: (inout Shown) -> T) -> T {
       if state == .running || state == .suspended { return change(&shown) }
       var unseen = shown
@@ -173,7 +173,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Called when the task has ended without a load.
   func ended(_ failure: (any Error)?) {}
 
-  /// Whether the program knows of the task. `false` for a load of the cache's own.
+  /// Whether the task is one of the program's. `false` for a load of the cache's own.
   var isKnown: Bool { true }
 
   /// The default of `prefersIncrementalDelivery`.
@@ -367,7 +367,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// Lets the executor of a background session know what the program has changed.
+  /// Reports the program's changes to the executor of a background session.
   private func propertiesChanged() {
     if let core, core.isBackground { core.background?.propertiesChanged(of: self) }
   }
@@ -401,7 +401,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       details.hasStarted = true
       return true
     }
-    if isDue { core?.begin(self, inline: false) }
+    if isDue { core?.start(self, inline: false) }
   }
 
   /// Stops sending, reading and calling the delegate, until the task has been resumed as often as it has been
@@ -449,7 +449,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   private func start(_ start: Start, _ core: SessionCore) {
     start.transfer?.suspensionChanged(of: self)
     if start.isFirst {
-      core.begin(self)
+      core.start(self)
     } else if core.isBackground {
       core.background?.suspensionChanged(of: self)
     }

@@ -98,7 +98,7 @@ final class ResumableUpload {
     return delay.map { .delay($0) }
   }
 
-  /// Begins to continue the upload of another task: the file has to be the one that was uploaded.
+  /// Starts to continue the upload of another task: the file has to be the one that was uploaded.
   private func resume() throws(URLError) {
     let file: OpenFile
     do throws(Errno) {

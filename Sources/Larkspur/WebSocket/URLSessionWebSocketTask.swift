@@ -127,7 +127,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   }
 
   /// The time in seconds without a byte from the server after which the task sends a ping, so that a machine on the way
-  /// does not forget the connection; 0, the default, for no pings. Set it before the first `resume()`. Not on Darwin.
+  /// does not drop the connection; 0, the default, for no pings. Set it before the first `resume()`. Not on Darwin.
   open var pingInterval: TimeInterval {
     get { settings.machine.pingInterval?.interval ?? 0 }
     set { settings.read { $0.machine.pingInterval = newValue > 0 ? Duration(interval: newValue) : nil } }
@@ -143,22 +143,22 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// Sends a ping, and calls the handler when the pong has come, or with an error when the connection is over. Pongs
   /// are read together with messages: see the type's description.
   open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
-    begin(.ping) { pongReceiveHandler($0.failure) }
+    start(.ping) { pongReceiveHandler($0.failure) }
   }
 
   /// Sends a ping, and returns when the pong has come.
   open func sendPing() async throws { try await WebSocketOperation(.ping, through: gate).run() }
 
   /// Closes the WebSocket: sends a Close behind the messages that have been sent before. The task is complete when the
-  /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake;
-  /// a task that was never resumed is cancelled. A code that may not be sent is left out (RFC 6455 7.4), and a reason is
+  /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake; a
+  /// task that was never resumed is cancelled. A code that may not be sent is left out (RFC 6455 7.4), and a reason is
   /// cut behind 123 bytes.
   open func cancel(with closeCode: CloseCode, reason: Data?) {
     settings.read {
       guard $0.closeCode == .invalid else { return }
       ($0.closeCode, $0.closeReason, $0.isClosedHere) = (closeCode, reason, true)
     }
-    begin(.close(UInt16(exactly: closeCode.rawValue), reason: reason.map { [UInt8]($0) } ?? [])) { _ in }
+    start(.close(UInt16(exactly: closeCode.rawValue), reason: reason.map { [UInt8]($0) } ?? [])) { _ in }
     if isUnbegun { cancel() }
   }
 
@@ -170,7 +170,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
   /// Sends a message. The handler is called when the kernel or TLS has taken it, or with an error.
   public func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
-    begin(.send(message)) { completionHandler($0.failure) }
+    start(.send(message)) { completionHandler($0.failure) }
   }
 
   /// Waits for a message. Cancelling the Swift task ends the wait with `CancellationError`, and no message is lost.
@@ -182,12 +182,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
   /// Calls the handler with the next message, or with an error.
   public func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
-    begin(.receive) { completionHandler($0.failure.map(Result.failure) ?? .success($0.received)) }
+    start(.receive) { completionHandler($0.failure.map(Result.failure) ?? .success($0.received)) }
   }
 
-  private func begin(_ kind: WebSocketOperation.Kind, _ handle: @escaping @Sendable (WebSocketOperation) -> Void) {
+  private func start(_ kind: WebSocketOperation.Kind, _ handle: @escaping @Sendable (WebSocketOperation) -> Void) {
     guard let core else { return }
-    WebSocketOperation(kind, through: gate, on: core.delegateQueue, handle: handle).begin()
+    WebSocketOperation(kind, through: gate, on: core.delegateQueue, handle: handle).start()
   }
 
   override func prepare(_ transfer: Transfer) throws(URLError) {

@@ -44,7 +44,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private var unreadBytes = 0
   /// The calls of `send` whose bytes the kernel has not taken.
   private var sends: [WebSocketOperation] = []
-  /// Whether the machine knows that the socket takes no more bytes.
+  /// Whether the machine has been informed that the socket takes no more bytes.
   private var isBlocked = false
   private var pings: [(number: UInt64, operation: WebSocketOperation)] = []
   private var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
@@ -67,7 +67,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     compression = agreement.compression.flatMap { WebSocketMessageCompression($0) }
   }
 
-  /// Begins to receive.
+  /// Starts to receive.
   func start() {
     stream.start(for: self)
     updateTimer()
@@ -81,7 +81,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
 
   // MARK: - Calls
 
-  func begin(_ operation: LiveOperation) {
+  func start(_ operation: LiveOperation) {
     guard let operation = operation as? WebSocketOperation else { return }
     if case .receive = operation.kind, !unread.isEmpty {
       operation.message = unread.removeFirst()
@@ -182,9 +182,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
         var frame: [UInt8] = []
         WebSocketFrameWriter.append(opcode, payload: payload.span, mask: masks.next(), to: &frame)
         write(frame)
-      case .beginMessage(let kind, let isCompressed, let byteCount):
-        assembler.begin(kind, byteCount: byteCount)
-        compression?.beginMessage(isCompressed: isCompressed)
+      case .startMessage(let kind, let isCompressed, let byteCount):
+        assembler.start(kind, byteCount: byteCount)
+        compression?.startMessage(isCompressed: isCompressed)
       case .deliver(let range):
         // A message whose beginning has failed is not delivered.
         guard machine.readsFrames else { return nil }
@@ -223,8 +223,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     operation.finish()
   }
 
-  /// Reports the end of the conversation, once. Calls that wait and later ones fail with its error; a complete message can
-  /// still be received.
+  /// Reports the end of the conversation, once. Calls that wait and later ones fail with its error; a complete message
+  /// can still be received.
   private func conversationEnded(_ end: End, _ error: any Error) {
     guard self.end == nil else { return }
     self.end = end

@@ -75,7 +75,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     gate.open(for: connection)
   }
 
-  /// Tells the delegate of the end, or throws its error.
+  /// Reports the end to the delegate, or throws its error.
   private func finish(_ end: WebSocketConnection.End, _ transfer: Transfer) async throws(URLError) {
     switch end {
     case .closed(let close, let initiator):

@@ -41,7 +41,7 @@ final class WebSocketMessageCompression {
     }
   }
 
-  func beginMessage(isCompressed: Bool) { isInMessage = isCompressed }
+  func startMessage(isCompressed: Bool) { isInMessage = isCompressed }
 
   /// Decompresses a piece of the message that is being received.
   func decompress(

@@ -78,8 +78,8 @@ public struct FieldTable: Sendable {
     return false
   }
 
-  private static func lengths(_ word: CaseInsensitiveToken) -> UInt32 {
-    1 << UInt32(truncatingIfNeeded: word.count & 31)
+  private static func lengths(_ token: CaseInsensitiveToken) -> UInt32 {
+    1 << UInt32(truncatingIfNeeded: token.count & 31)
   }
 
   /// Returns the index of the first field called `name` from `index` on, or `count`.

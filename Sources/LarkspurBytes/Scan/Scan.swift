@@ -22,7 +22,7 @@ public enum Scan {
           continue
         }
         index += stops.trailingZeroBitCount
-        // The vector comparison knows only letters, digits and '-'. Look up the rarer token characters.
+        // The vector comparison covers only letters, digits and '-'. Look up the rarer token characters.
         if !isToken(unsafe raw[index]) { return }
         index += 1
       }

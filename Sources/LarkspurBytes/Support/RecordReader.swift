@@ -1,7 +1,7 @@
 /// Reads the numbers and texts that `RecordWriter` has written.
 ///
-/// The bytes are untrusted: a function returns `nil` if they end too early or are not what the function reads. A size is
-/// compared with the remaining bytes before any memory is allocated for it.
+/// The bytes are untrusted: a function returns `nil` if they end too early or are not what the function reads. A size
+/// is compared with the remaining bytes before any memory is allocated for it.
 public struct RecordReader: Sendable {
   private var bytes: ArraySlice<UInt8>
 

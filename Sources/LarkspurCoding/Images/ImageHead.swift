@@ -3,7 +3,7 @@
 /// The bytes are untrusted. Each read checks its position against the number of bytes, and no function allocates memory
 /// in proportion to a number that the bytes state.
 package struct ImageHead: Hashable, Sendable {
-  /// The formats that ``read(_:limits:)`` knows.
+  /// The formats that ``read(_:limits:)`` supports.
   package enum Format: Hashable, Sendable, CaseIterable {
     case png, jpeg, gif, webp, bmp, tiff, heic, avif
   }

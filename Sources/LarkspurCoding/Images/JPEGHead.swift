@@ -1,5 +1,5 @@
-/// ITU-T T.81 B.1 and B.2.2: segments that begin with a marker and a length, up to the first frame header. Bytes between
-/// segments are skipped, as decoders do.
+/// ITU-T T.81 B.1 and B.2.2: segments that begin with a marker and a length, up to the first frame header. Bytes
+/// between segments are skipped, as decoders do.
 enum JPEGHead {
   static func read(_ bytes: borrowing ImageBytes) throws(ImageHeadError) -> ImageHead {
     var orientation: ImageOrientation?
@@ -35,8 +35,8 @@ enum JPEGHead {
     }
   }
 
-  /// CIPA DC-008 4.7.2: a segment APP1 that begins with `Exif` and two zeros, and then a TIFF structure. If the structure
-  /// is not valid, the image can be displayed without it.
+  /// CIPA DC-008 4.7.2: a segment APP1 that begins with `Exif` and two zeros, and then a TIFF structure. If the
+  /// structure is not valid, the image can be displayed without it.
   private static func isEXIF(_ bytes: borrowing ImageBytes, at offset: Int) -> Bool {
     (try? bytes.type(at: offset)) == ImageBytes.code("Exif") && (try? bytes.big(at: offset + 4, 2)) == 0
   }

@@ -153,7 +153,7 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
         fragment, consumed: &consumed, into: &output, atMost: most == .max ? most : most + 1)
       messageBytesIn += UInt64(consumed - before.0)
       messageBytesOut += UInt64(output.byteCount - before.1)
-      // A run that had nothing to do says nothing of the place.
+      // A run that consumes and produces nothing leaves the position as it was.
       let isIdle = before == (consumed, output.byteCount)
       isBetweenBlocks = inflater.isBetweenBlocks || isIdle && isBetweenBlocks
       guard messageBytesOut <= bytesMax else { throw .peerSentMessageTooLong }

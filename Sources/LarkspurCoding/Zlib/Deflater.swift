@@ -67,7 +67,7 @@ struct Deflater: ~Copyable {
     unsafe stream.deallocate()
   }
 
-  /// Begins a new stream and keeps the memory.
+  /// Starts a new stream and keeps the memory.
   mutating func reset() throws(CodingError) {
     // Safe: `init` has initialized the stream.
     let result = unsafe deflateReset(stream)
@@ -77,7 +77,7 @@ struct Deflater: ~Copyable {
   /// Deflates bytes from `consumed` on, and appends the output that is ready to `output`, as far as it fits.
   ///
   /// - Parameter flush: The same value until the result is `true`.
-  /// - Returns: Whether the input is used up and all that `flush` asks for has been written.
+  /// - Returns: Whether the input is used up and all that `flush` requires has been written.
   mutating func run(
     _ input: Span<UInt8>, consumed: inout Int, flush: Flush, into output: inout OutputRawSpan
   ) throws(CodingError) -> Bool {

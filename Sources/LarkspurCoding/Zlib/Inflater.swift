@@ -41,14 +41,14 @@ struct Inflater: ~Copyable {
     unsafe stream.deallocate()
   }
 
-  /// Begins a new stream and keeps the memory.
+  /// Starts a new stream and keeps the memory.
   mutating func reset(_ format: CompressionFormat) throws(CodingError) {
     // Safe: `init` has initialized the stream.
     let result = unsafe inflateReset2(stream, format.windowBits)
     guard result == Z_OK else { throw CodingError(zlib: result) }
   }
 
-  /// Begins a new raw stream whose blocks may refer back to the output of the stream before.
+  /// Starts a new raw stream whose blocks may refer back to the output of the stream before.
   mutating func resetKeepingWindow() throws(CodingError) {
     // Safe: `init` has initialized the stream. zlib.h declares the function among the undocumented ones. The documented
     // way, inflateGetDictionary and inflateSetDictionary, copies 64 KiB for a stream that may have two bytes.

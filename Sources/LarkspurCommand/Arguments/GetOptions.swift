@@ -104,7 +104,7 @@ package struct GetOptions: Hashable, Sendable {
     try tls.check(topic: topic)
   }
 
-  /// Checks that a download of the service has nothing that its session does not know.
+  /// Checks that a download of the service has no option that its session lacks.
   private func checkBackground() throws(UsageError) {
     guard isInBackground else { return }
     guard output != nil else {

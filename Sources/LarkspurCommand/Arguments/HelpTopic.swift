@@ -39,7 +39,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
                                   command has ended. Goes with -o and -H only. FILE is there when it is complete:
                                   see larkspur help transfers.
         -i, --include             Put the response's head before the body.
-        -v, --verbose             Tell the connection's story on standard error, in milliseconds since the start:
+        -v, --verbose             Write the connection's events to standard error, in milliseconds since the start:
                                   `>` is sent, `<` is received.
         -H, --header 'Name: value'
                                   Send the field, in place of one that would be sent by itself (Host, User-Agent,

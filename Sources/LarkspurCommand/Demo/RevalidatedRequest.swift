@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestServer
 
 extension DemoPart {
-  /// A response that is loaded twice. The second time the client only asks whether the response has changed.
+  /// A response that is loaded twice. The second time the client only checks whether the response has changed.
   static let revalidatedRequest = DemoPart("A cached answer, revalidated") { stage in
     let count = 1 << 18
     let tag = "\"feather-1\""

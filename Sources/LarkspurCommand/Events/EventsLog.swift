@@ -4,7 +4,7 @@ import LarkspurBytes
 import LarkspurIO
 import Synchronization
 
-/// Writes the tries of an event stream to standard error, for `-v`. The session tells of a response when its connection
+/// Writes the tries of an event stream to standard error, for `-v`. The session reports a response when its connection
 /// is over.
 ///
 /// ```
@@ -36,7 +36,7 @@ final class EventsLog: NSObject, URLSessionTaskDelegate, Sendable {
 
   func writeWait(_ delay: Duration) { write("the next try is in \(Format.time(delay))") }
 
-  /// Suspends until the session has told all that it knows. Called when the session has been invalidated.
+  /// Suspends until the session has made all of its reports. Called when the session has been invalidated.
   func end() async { _ = await isInvalid.get() }
 
   func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { isInvalid.set(()) }

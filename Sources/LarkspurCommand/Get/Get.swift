@@ -85,7 +85,7 @@ struct Get {
       settings.jar = jar
       if settings.usesTLS { TLSSetUp.warnOfKeyLog(options.tls) }
       let transfer = SessionTransfer(settings, form: form)
-      let events = transfer.begin(request, configuration(settings))
+      let events = transfer.start(request, configuration(settings))
       do throws(CommandFailure) {
         try await receive(events, of: transfer, to: output)
       } catch {

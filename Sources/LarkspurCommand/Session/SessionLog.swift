@@ -1,8 +1,8 @@
 import Foundation
 import Larkspur
 
-/// Writes requests and responses as a session knows them to standard error, for `-v` of `larkspur socket` and
-/// `larkspur events`.
+/// Writes requests and responses, as far as a session exposes them, to standard error, for `-v` of `larkspur socket`
+/// and `larkspur events`.
 enum SessionLog {
   static func write(_ request: URLRequest) {
     Console.note("> \(request.httpMethod ?? "GET") \(Format.visible((request.url?.absoluteString ?? "").utf8))")
@@ -15,7 +15,7 @@ enum SessionLog {
     }
   }
 
-  /// Formats a response's head as far as `HTTPURLResponse` knows it: with the standard reason, and sorted fields.
+  /// Formats a response's head as far as `HTTPURLResponse` has it: with the standard reason, and sorted fields.
   private static func head(of response: HTTPURLResponse) -> String {
     let status = "\(response.statusCode) \(HTTPURLResponse.localizedString(forStatusCode: response.statusCode))"
     var fields: [String: String] = [:]

@@ -37,7 +37,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     (events, continuation) = AsyncStream.makeStream()
   }
 
-  func begin(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> AsyncStream<Event> {
+  func start(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> AsyncStream<Event> {
     let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
     let task = session.dataTask(with: request)
     state.withLock {
@@ -50,7 +50,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     return events
   }
 
-  /// Ends the transfer: everything has come, or the receiver wants no more.
+  /// Ends the transfer: everything has come, or the receiver takes no more.
   ///
   /// - Parameter closesConnections: Whether to wait until the session's connections are closed.
   func end(closingConnections closesConnections: Bool) async {

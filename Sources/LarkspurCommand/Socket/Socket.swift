@@ -7,8 +7,8 @@ import LarkspurTransport
 /// `larkspur socket`: opens a WebSocket by the public API of `URLSession` alone, and connects it with standard input
 /// and standard output.
 ///
-/// Three tasks share the main thread. One receives: it writes each message before it asks for the next, so a slow
-/// output slows the server down. One sends what `SocketInput` reads, and asks for the next line when the kernel has
+/// Three tasks share the main thread. One receives: it writes each message before it requests the next, so a slow
+/// output slows the server down. One sends what `SocketInput` reads, and requests the next line when the kernel has
 /// taken the message. One sends pings. The first determines the end: it receives up to the server's Close, also after
 /// this side has sent its own. A signal therefore cancels none of the tasks, and only sends the Close.
 struct Socket {
@@ -49,7 +49,7 @@ struct Socket {
       let input = SocketInput()
       CaughtSignal.interruptCalls(at: deadline)
       try input.start(isBinary: options.isBinary)
-      let task = transfer.begin(request, settings.configuration, options)
+      let task = transfer.start(request, settings.configuration, options)
       let failure = await exchange(over: task, of: transfer, from: input, to: output)
       guard let end = await transfer.end() else { throw CommandFailure(.defect) }
       if let failure { throw failure }

@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurBytes
 import Synchronization
 
-/// One WebSocket, in a session of its own, and what the session tells of it.
+/// One WebSocket, in a session of its own, and the session's reports of it.
 final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   /// The server's Close.
   struct Close: Sendable {
@@ -37,7 +37,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   init(_ log: SocketLog?) { self.log = log }
 
   /// Opens the WebSocket.
-  func begin(
+  func start(
     _ request: URLRequest, _ configuration: URLSessionConfiguration, _ options: SocketOptions
   ) -> URLSessionWebSocketTask {
     let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)

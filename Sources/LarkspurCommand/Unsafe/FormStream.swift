@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurIO
 
-/// A stream of pieces one after another, bytes and files. Files are opened and read only as far as reads ask for.
+/// A stream of pieces one after another, bytes and files. Files are opened and read only as far as reads require.
 ///
 /// Used on one thread at a time, like all streams.
 final class FormStream: InputStream, URLSessionNonblockingInputStream {

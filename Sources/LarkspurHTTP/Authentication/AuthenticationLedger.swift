@@ -2,8 +2,8 @@
 /// number of requests that each nonce was used for.
 ///
 /// Theory of operation. The ledger turns an answer into the text of a field, because each response to a nonce
-/// increments its count (RFC 7616 3.4), whichever request carries it. The ledger remembers an answer that was accepted,
-/// and later requests into that protection space carry it preemptively: Basic at and below the directory of the
+/// increments its count (RFC 7616 3.4), whichever request carries it. The ledger keeps an answer that was accepted, and
+/// later requests into that protection space carry it preemptively: Basic at and below the directory of the
 /// request that it authorized (RFC 7617 2.2), Digest in the domain that the challenge named (RFC 7616 3.3). A proxy is
 /// one space as a whole. A refusal removes the answer.
 ///
@@ -13,7 +13,7 @@ public struct AuthenticationLedger: Sendable {
   // Without these limits a hostile server, or a client that visits many names of a wildcard domain, could fill the
   // memory. When a limit is exceeded, the oldest element is removed.
 
-  /// Maximum number of remembered targets.
+  /// Maximum number of targets with stored answers.
   public static let targetsMax = 256
   /// Maximum number of protection spaces of one target.
   public static let spacesMax = 16
@@ -56,7 +56,7 @@ public struct AuthenticationLedger: Sendable {
 
   public init(hash: @escaping DigestHash.Function) { self.hash = hash }
 
-  /// Whether nothing is remembered, so that no request can carry a preemptive answer.
+  /// Whether nothing is stored, so that no request can carry a preemptive answer.
   public var isEmpty: Bool { entries.isEmpty }
 
   // MARK: - Fields
@@ -130,7 +130,7 @@ public struct AuthenticationLedger: Sendable {
 
   // MARK: - Memory
 
-  /// Remembers an answer that the target has accepted.
+  /// Stores an answer that the target has accepted.
   ///
   /// - Parameter info: The values of `Authentication-Info` or `Proxy-Authentication-Info`.
   public mutating func remember(
@@ -161,7 +161,7 @@ public struct AuthenticationLedger: Sendable {
     removeIfEmpty(target)
   }
 
-  /// A remembered credential, with its target and its protection space.
+  /// A stored credential, with its target and its protection space.
   public struct Known: Hashable, Sendable {
     public let target: AuthenticationTarget
     public let space: AuthenticationOffer.Space

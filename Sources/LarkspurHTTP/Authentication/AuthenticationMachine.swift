@@ -20,16 +20,16 @@
 /// asking  cancelled: cancel ----------------------------------------------> over
 /// ```
 ///
-/// The machine does not know URLs, connections, storages, the text of an answer, or other things that the session
-/// remembers. A machine serves one target: a redirect to another target begins with a new machine, and so with no
-/// history. Invariants: at most `answersMax` `send` actions; one of `ask`, `send`, `deliver` and `cancel` follows each
+/// The machine does not depend on URLs, connections, storages, the text of an answer, or anything else that the session
+/// keeps. A machine serves one target: a redirect to another target begins with a new machine, and so with no history.
+/// Invariants: at most `answersMax` `send` actions; one of `ask`, `send`, `deliver` and `cancel` follows each
 /// challenge; an event that does not belong to the state changes nothing.
 public struct AuthenticationMachine: Sendable {
   public enum State: Hashable, Sendable {
     case idle
     /// The owner is asked about the first offer; the others are next in line.
     case asking([AuthenticationOffer])
-    /// The request carries the answer. `isPreemptive`: no challenge to this request asked for it; the answer is to an
+    /// The request carries the answer. `isPreemptive`: no challenge to this request required it; the answer is to an
     /// earlier challenge.
     case sent(AuthenticationAnswer, isPreemptive: Bool)
     case over
@@ -72,7 +72,7 @@ public struct AuthenticationMachine: Sendable {
     /// There is no credential, the owner rejected all spaces, or the remaining challenges need a hash of a body that
     /// cannot be hashed.
     case noCredential
-    /// The credential cannot be written as the scheme wants it.
+    /// The credential cannot be written as the scheme requires.
     case credentialUnusable
     case tooManyAnswers(limit: Int)
   }
@@ -94,7 +94,7 @@ public struct AuthenticationMachine: Sendable {
 
   public init() {}
 
-  /// Notes that the request is sent with a remembered answer, before any challenge.
+  /// Notes that the request is sent with a stored answer, before any challenge.
   public mutating func sentPreemptively(_ answer: AuthenticationAnswer) {
     guard state == .idle else { return }
     state = .sent(answer, isPreemptive: true)
@@ -197,7 +197,7 @@ public struct AuthenticationMachine: Sendable {
       return nil
     }
     for case .digest(let new) in list.offers where new.realm == old.realm {
-      // Some servers omit `stale` for a nonce that they have forgotten. A preemptive answer with an older nonce is
+      // Some servers omit `stale` for a nonce that they have discarded. A preemptive answer with an older nonce is
       // therefore renewed once without `stale`; the renewed answer is no longer preemptive.
       if new.isStale || isPreemptive && new.nonce != old.nonce {
         return AuthenticationAnswer(.digest(new), answer.credential)

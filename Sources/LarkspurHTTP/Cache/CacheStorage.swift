@@ -75,7 +75,7 @@ public enum CacheStorage {
     }
   }
 
-  /// Whether a response may be stored, as far as its fields tell without making text of them. If `false`, a response
+  /// Whether a response may be stored, as far as its fields show without making text of them. If `false`, a response
   /// with these fields has no `proposal` and no effect on an empty cache.
   public static func mayBeStored(_ fields: FieldTable, in bytes: Span<UInt8>) -> Bool {
     isOfUse(fields, in: bytes) && !isPlainlyForbidden(fields, in: bytes)

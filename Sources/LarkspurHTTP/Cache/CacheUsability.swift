@@ -1,7 +1,7 @@
 import LarkspurBytes
 
 extension StoredResponse {
-  /// The result of the freshness check: whether the response may be used without asking its server.
+  /// The result of the freshness check: whether the response may be used without a request to its server.
   public enum Usability: Hashable, Sendable {
     case fresh
     /// Stale, and the request accepts that.

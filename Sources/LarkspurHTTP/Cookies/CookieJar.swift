@@ -10,8 +10,8 @@
 ///                           |--expired, evicted, removed--> unknown
 /// ```
 ///
-/// The jar does not know clocks, files, accept policies or URLs, nor what a public suffix is (the caller passes a
-/// function).
+/// The jar does not depend on clocks, files, accept policies or URLs, or on what a public suffix is (the caller passes
+/// a function).
 ///
 /// Invariants. No two cookies have one identity. No domain has more than `perDomainMax` cookies, and all domains
 /// together have no more than `totalMax`. The jar never returns a cookie that has expired for a request. If changes are

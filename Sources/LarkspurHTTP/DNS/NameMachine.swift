@@ -25,12 +25,12 @@ public enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
 ///     +--wanted, all busy--> queued --abandoned by all--> unknown
 /// ```
 ///
-/// When no caller waits for a running look-up any more, the machine asks its source to cancel it. If the source cannot,
-/// the look-up continues, and up to `NameLimits.abandonedLookUpsMax` of these do not count against
-/// `NameLimits.lookUpsMax`. Callers that ask for the name meanwhile join the look-up, and its answer is cached.
-/// Failures that may pass go to the waiting callers and are not cached.
+/// When no caller waits for a running look-up any more, the machine cancels it at its source. If the source cannot, the
+/// look-up continues, and up to `NameLimits.abandonedLookUpsMax` of these do not count against `NameLimits.lookUpsMax`.
+/// Callers that look the name up meanwhile join the look-up, and its answer is cached. Failures that may pass go to the
+/// waiting callers and are not cached.
 ///
-/// The machine does not know what an address is, threads, the clock, or how a source works.
+/// The machine does not depend on what an address is, threads, the clock, or how a source works.
 ///
 /// Invariants. Every waiter is answered, is refused, or abandons its name, exactly once. No name is queued while
 /// another look-up may start. Every `start` is followed by one `answered` or `cancelled`; facts with other numbers are
@@ -70,7 +70,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   /// The abandoned ones among `running`: their source could not cancel them.
   private var left: Set<LookUp> = []
   private var waiters: [WaiterID: HostName] = [:]
-  private var lookUpsBegun: LookUp = 0
+  private var lookUpsStarted: LookUp = 0
 
   public init(limits: NameLimits = NameLimits()) {
     self.limits = limits
@@ -138,7 +138,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     startQueued(&actions)
   }
 
-  /// The source has cancelled the look-up and will not answer. Callers that have asked for the name since then get a
+  /// The source has cancelled the look-up and will not answer. Callers that have looked the name up since then get a
   /// new look-up.
   public mutating func cancelled(_ lookUp: LookUp, into actions: inout Actions) {
     guard let name = running.removeValue(forKey: lookUp) else { return }
@@ -152,10 +152,10 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
   private var mayStart: Bool { running.count - min(left.count, limits.abandonedLookUpsMax) < limits.lookUpsMax }
 
   private mutating func start(_ name: HostName, for waiters: Set<WaiterID>, _ actions: inout Actions) {
-    lookUpsBegun += 1
-    running[lookUpsBegun] = name
-    pending[name] = Pending(waiters: waiters, lookUp: lookUpsBegun)
-    actions.append(.start(lookUpsBegun, name))
+    lookUpsStarted += 1
+    running[lookUpsStarted] = name
+    pending[name] = Pending(waiters: waiters, lookUp: lookUpsStarted)
+    actions.append(.start(lookUpsStarted, name))
   }
 
   private mutating func startQueued(_ actions: inout Actions) {

@@ -7,16 +7,16 @@ import LarkspurBytes
 /// succeeds wins, and the machine abandons the others.
 ///
 /// ```
-///  ready --begin--> racing --attemptSucceeded--> over   (abandon the others, succeed)
+///  ready --start--> racing --attemptSucceeded--> over   (abandon the others, succeed)
 ///                     |  \---attemptFailed, last--> over   (fail)
 ///                     |  ^   attemptFailed, timerFired: start the next
 ///                     |  +---+
 ///                     +---ended--> over   (abandon all)
 /// ```
 ///
-/// The machine does not know addresses (only their number), sockets or the clock. Invariant: every `start` is followed
-/// by exactly one of `attemptSucceeded`, `attemptFailed` and `abandon`, and a race ends with exactly one of `succeed`,
-/// `fail` and `ended`.
+/// The machine does not depend on addresses (only their number), sockets or the clock. Invariant: every `start` is
+/// followed by exactly one of `attemptSucceeded`, `attemptFailed` and `abandon`, and a race ends with exactly one of
+/// `succeed`, `fail` and `ended`.
 public struct DialMachine: Sendable {
   public enum State: Hashable, Sendable {
     case ready
@@ -52,7 +52,7 @@ public struct DialMachine: Sendable {
     self.delay = delay
   }
 
-  public mutating func begin(now: Deadline, into actions: inout Actions) {
+  public mutating func start(now: Deadline, into actions: inout Actions) {
     guard state == .ready else { return }
     state = .racing
     startNext(now, &actions)

@@ -118,8 +118,8 @@ public struct ResumePoint: Hashable, Codable, Sendable {
     case 206: return decidePart(first, fields)
     case 416:
       // RFC 9110 15.5.17: `bytes */N`. The validator matched, because otherwise the server would have ignored the
-      // range. If the total is unknown, a 416 without `Content-Range` may mean the same: requesting the last byte
-      // tells.
+      // range. If the total is unknown, a 416 without `Content-Range` may mean the same: a request for the last byte
+      // shows which.
       let said = fields("content-range").first
       guard first == offset, offset > 0, said.map({ $0 == "bytes */\(offset)" }) ?? (total == nil) else {
         return .startOver

@@ -1,8 +1,8 @@
 /// Decides when an event source connects, with which ID, and when it ends (WHATWG HTML, sections 9.2.2 and 9.2.3).
 ///
 /// Theory of operation. The owner reports facts; each fact has one action as its answer, which the owner carries out
-/// and reports the outcome of. The machine remembers the latest event ID, the reconnection time and the number of
-/// failures since the latest event.
+/// and reports the outcome of. The machine keeps the latest event ID, the reconnection time and the number of failures
+/// since the latest event.
 ///
 /// ```
 ///            start                200 and the type is right
@@ -16,9 +16,9 @@
 ///   closed: after 204, another status or type, a futile error, too many failures, or close; never left again
 /// ```
 ///
-/// The machine does not know requests, time or random numbers: the owner passes in a fraction that spreads the delay.
-/// Invariants: `connect` is answered only in the state `connecting`, `read` only in `open`, `wait` only in `waiting`; a
-/// fact that does not fit the state changes nothing; `closed` answers `finish`.
+/// The machine does not depend on requests, time or random numbers: the owner passes in a fraction that spreads the
+/// delay. Invariants: `connect` is answered only in the state `connecting`, `read` only in `open`, `wait` only in
+/// `waiting`; a fact that does not fit the state changes nothing; `closed` answers `finish`.
 package struct EventSourceMachine: Sendable {
   package struct Settings: Hashable, Sendable {
     /// The delay before the first reconnection, until the server sets another with `retry`. The standard suggests "in
@@ -88,7 +88,7 @@ package struct EventSourceMachine: Sendable {
 
   // MARK: - Facts
 
-  /// A reader asks for an event.
+  /// A reader needs an event.
   package mutating func start() -> Action {
     switch state {
     case .idle, .connecting, .waiting: return connect()
@@ -177,7 +177,7 @@ package struct EventSourceMachine: Sendable {
 
   // MARK: - Decisions
 
-  /// The answer to a fact that does not fit the state. A reader that gets it asks for nothing more.
+  /// The answer to a fact that does not fit the state. A reader that gets it makes no further call.
   private var unfitting: Action { .finish }
 
   private mutating func connect() -> Action {

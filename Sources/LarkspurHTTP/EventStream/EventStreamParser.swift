@@ -2,7 +2,7 @@ import LarkspurBytes
 
 /// Parses an event stream (WHATWG HTML, section 9.2, "Server-sent events").
 ///
-/// Theory of operation. The owner passes the stream in pieces of any size, and asks for one event after the other, so
+/// Theory of operation. The owner passes the stream in pieces of any size, and takes one event after the other, so
 /// nothing is queued: `next` stops behind the blank line that completes an event. A line ends with LF, CR or CR LF. A
 /// CR ends its line at once, even as the last byte of a piece, and an LF behind it is skipped when it arrives.
 ///
@@ -10,8 +10,9 @@ import LarkspurBytes
 /// Bytes become text only when an event is complete. Line ends are ASCII, so decoding each value by itself gives the
 /// text that decoding the whole stream would give.
 ///
-/// The parser does not know connections or time. Invariants: the events do not depend on how the stream is cut; the
-/// parser holds at most one line and one event, within `EventStreamLimits`; after an error it returns no more events.
+/// The parser does not depend on connections or time. Invariants: the events do not depend on how the stream is cut;
+/// the parser holds at most one line and one event, within `EventStreamLimits`; after an error it returns no more
+/// events.
 package struct EventStreamParser: Sendable {
   /// Buffers up to this size in bytes are kept from one event to the next. Larger ones are released.
   private static let keptBytesMax = 64 * 1024

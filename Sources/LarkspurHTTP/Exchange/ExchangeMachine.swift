@@ -14,7 +14,7 @@
 /// ```
 ///                           +-------------- responseEnded, sent, persistent -------------+
 ///                           v                                                            |
-///   idle --begin--> active(running, head) --requestSent--> active(done, head) --> active(done, body)
+///   idle --start--> active(running, head) --requestSent--> active(done, head) --> active(done, body)
 ///    |                      |      \--sendingFailed--> active(stopped, head) --> active(stopped, body)
 ///    |                      |       \--2xx, responseEnded--> active(running, ended) --requestSent--> idle
 ///    |                      |                                  |
@@ -22,8 +22,8 @@
 ///          bytes            |     timedOut, any other end      |
 /// ```
 ///
-/// The machine does not know bytes, sockets or the clock. Invariant: an exchange gets exactly one of `complete`, `fail`
-/// and `handOver`, and a closed connection exactly one `close`.
+/// The machine does not depend on bytes, sockets or the clock. Invariant: an exchange gets exactly one of `complete`,
+/// `fail` and `handOver`, and a closed connection exactly one `close`.
 public struct ExchangeMachine {
   /// State of the request's side.
   public enum Sending: Hashable, CaseIterable, Sendable {
@@ -107,10 +107,10 @@ public struct ExchangeMachine {
   /// Whether the response is complete and only the rest of the request is missing.
   public var isSendingOnly: Bool { state == .active(.running, .ended) }
 
-  /// Begins an exchange, before its request is sent.
+  /// Starts an exchange, before its request is sent.
   ///
   /// - Returns: Whether the exchange has begun; `false` if the connection is not idle.
-  public mutating func begin() -> Bool {
+  public mutating func start() -> Bool {
     guard state == .idle else { return false }
     state = .active(.running, .head)
     return true
@@ -150,7 +150,7 @@ public struct ExchangeMachine {
   }
 
   /// The head of a 101, or of a 2xx to CONNECT, has arrived.
-  public mutating func tunnelBegan(into actions: inout Actions) {
+  public mutating func tunnelStarted(into actions: inout Actions) {
     guard case .active(_, .head) = state else { return inconsistent(&actions) }
     state = .tunnel
     actions.append(.handOver)

@@ -3,9 +3,8 @@ import LarkspurBytes
 /// Reads field lines up to the empty line that ends them: the second part of a head, and a trailer section.
 ///
 /// Theory of operation. The owner has to keep the bytes of the whole section together until it is complete. The parser
-/// remembers how far it has read, and continues there when more bytes arrive. A field goes into the table at its line
-/// feed. If the next line begins with white space, it is a fold (RFC 9112 5.2), and the field's value is extended in
-/// place.
+/// keeps its position, and continues there when more bytes arrive. A field goes into the table at its line feed. If the
+/// next line begins with white space, it is a fold (RFC 9112 5.2), and the field's value is extended in place.
 ///
 /// ```
 ///  lineStart --CR--> lastLF --LF--> complete

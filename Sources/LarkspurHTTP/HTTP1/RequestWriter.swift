@@ -41,7 +41,7 @@ public struct RequestWriter: Sendable {
   private var usuallyHasBody = false
   private let recipient: RequestHead.Recipient
 
-  /// Begins a head with its request line and its `Host` field.
+  /// Starts a head with its request line and its `Host` field.
   ///
   /// - Parameters:
   ///   - target: The request target. To a proxy it is in absolute form, `http://host/path`, or, with CONNECT,
@@ -52,16 +52,16 @@ public struct RequestWriter: Sendable {
     method: String, target: String, host: String, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
     try self.init(method, target, recipient)
-    try begin(host: host)
+    try start(host: host)
   }
 
-  /// Begins a head with a request line and fields that have been checked and written before.
+  /// Starts a head with a request line and fields that have been checked and written before.
   public init(
-    method: String, target: String, _ common: CommonFields, to recipient: RequestHead.Recipient = .origin
+    method: String, target: String, _ fields: SerializedFields, to recipient: RequestHead.Recipient = .origin
   ) throws(RequestError) {
     try self.init(method, target, recipient)
-    bytes.append(contentsOf: common.bytes)
-    context.adopt(common.context)
+    bytes.append(contentsOf: fields.bytes)
+    context.adopt(fields.context)
   }
 
   /// Writes the method and the target.
@@ -88,7 +88,7 @@ public struct RequestWriter: Sendable {
   }
 
   /// Ends the request line and writes `Host`.
-  private mutating func begin(host: String) throws(RequestError) {
+  private mutating func start(host: String) throws(RequestError) {
     bytes.append(contentsOf: " HTTP/1.1\r\n".utf8)
     // RFC 9110 7.2: Host comes first, and is sent even when it is empty.
     guard isFieldValue(host) else { throw .fieldValueInvalid(name: "Host") }
@@ -140,7 +140,7 @@ public struct RequestWriter: Sendable {
 }
 
 /// The part of a head that many requests to one host share, checked and written once: everything after the target.
-public struct CommonFields: Sendable {
+public struct SerializedFields: Sendable {
   fileprivate let bytes: [UInt8]
   fileprivate let context: RequestContext
 

@@ -2,14 +2,14 @@ import LarkspurBytes
 
 /// The HTTP/1.x response parser: bytes in, positions out.
 ///
-/// Theory of operation. `begin` describes the request. The owner then calls `next` with the bytes that are not consumed
+/// Theory of operation. `start` describes the request. The owner then calls `next` with the bytes that are not consumed
 /// yet, any number of times, and each call returns one event. The owner has to keep the bytes of a head, and of a
 /// trailer section, together until they are complete: until then `next` returns `needMore`, leaves `consumed` where it
-/// is, and remembers how far it has read. The way the bytes are split between calls changes no event, except where one
-/// piece of a body ends and the next begins.
+/// is, and keeps its position. The way the bytes are split between calls changes no event, except where one piece of a
+/// body ends and the next begins.
 ///
 /// ```
-///  idle --begin--> statusLine -> fields --1xx--> statusLine        (event: interim)
+///  idle --start--> statusLine -> fields --1xx--> statusLine        (event: interim)
 ///                                  |
 ///                                  +--no body----------------------> ending --> idle   (head, end)
 ///                                  +--length ----------> body -----> ending --> idle   (head, body..., end)
@@ -18,8 +18,8 @@ import LarkspurBytes
 ///                                  +--101, CONNECT----> tunnel                          (head)
 /// ```
 ///
-/// The parser does not know sockets, time, whether the connection is used again, or what a final status means. Bytes
-/// while idle are an error, because they answer no request. After an error the parser stays failed.
+/// The parser does not depend on sockets, time, whether the connection is used again, or what a final status means.
+/// Bytes while idle are an error, because they answer no request. After an error the parser stays failed.
 ///
 /// Nothing is allocated per response once the field tables have grown to what the server sends.
 public struct ResponseParser: ~Copyable {
@@ -87,7 +87,7 @@ public struct ResponseParser: ~Copyable {
   /// Expects the response to a request.
   ///
   /// - Returns: Whether the parser was idle; if not, the call has no effect.
-  public mutating func begin(_ request: RequestContext) -> Bool {
+  public mutating func start(_ request: RequestContext) -> Bool {
     guard state == .idle else { return false }
     self.request = request
     interimCount = 0

@@ -55,7 +55,7 @@ extension PoolMachine {
   }
 
   /// The consequences of the end of an exchange for its connection.
-  public struct Ending: Hashable, Sendable {
+  public struct ExchangeOutcome: Hashable, Sendable {
     /// Whether another request may follow on the connection.
     public var isReusable: Bool
     /// The server's `Keep-Alive: timeout`, less a margin (`KeepAlive.parameters(_:)`), or `nil` if it sent none.

@@ -38,7 +38,7 @@ extension PoolMachine {
     var isOrphaned: Bool { orphanedSince != nil }
 
     /// Counts a request that starts on the connection.
-    mutating func began(_ isPipelinable: Bool) {
+    mutating func started(_ isPipelinable: Bool) {
       self.isPipelinable = isPipelinable && (inFlight == 0 || self.isPipelinable)
       phase = .running
       inFlight += 1

@@ -26,9 +26,9 @@ import LarkspurBytes
 /// `dialFailuresMax` failures in a row. Failures for want of descriptors or memory on this machine do not count among
 /// these.
 ///
-/// The machine does not know hosts, bytes, sockets or the clock. Invariants: a request that waits gets one `run` or one
-/// `fail`, unless it is cancelled before; a connection gets exactly one `close` unless it reported its
-/// end itself; limits hold after each fact; an endpoint without connections and without waiting requests is forgotten.
+/// The machine does not depend on hosts, bytes, sockets or the clock. Invariants: a request that waits gets one `run`
+/// or one `fail`, unless it is cancelled before; a connection gets exactly one `close` unless it reported its end
+/// itself; limits hold after each fact; an endpoint without connections and without waiting requests is dropped.
 public struct PoolMachine: Sendable {
   private let limits: PoolLimits
   private let idleNanosecondsMax: UInt64
@@ -80,7 +80,7 @@ public struct PoolMachine: Sendable {
 
   /// Gives the request a connection, or queues it.
   ///
-  /// - Returns: The ID that the request's `run` or `fail` action names, or `nil` if the endpoint has been forgotten.
+  /// - Returns: The ID that the request's `run` or `fail` action names, or `nil` if the endpoint has been dropped.
   public mutating func requested(
     _ endpoint: EndpointID, _ demand: Demand, now: Deadline, into actions: inout Actions
   ) -> RequestID? {
@@ -195,21 +195,34 @@ public struct PoolMachine: Sendable {
 
   /// One of the connection's exchanges has ended.
   public mutating func exchangeEnded(
-    _ id: ConnectionID, _ ending: Ending, now: Deadline, into actions: inout Actions
+    _ id: ConnectionID, _ outcome: ExchangeOutcome, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .running) else { return }
     let endpoint = connections[id.index].ended()
-    if ending.isReusable { endpoints[endpoint].failedDials = 0 }
-    if let idle = ending.idle {
+    if outcome.isReusable { endpoints[endpoint].failedDials = 0 }
+    if let idle = outcome.idle {
       connections[id.index].idleNanoseconds = min(idle.wholeNanoseconds, idleNanosecondsMax)
     }
-    if let left = ending.requestsLeft, left < connections[id.index].requestsLeft {
+    if let left = outcome.requestsLeft, left < connections[id.index].requestsLeft {
       connections[id.index].requestsLeft = left
     }
-    guard ending.isReusable else { return retire(id, now, &actions) }
-    if connections[id.index].inFlight == 0 { becameFree(id.index, now, &actions) }
-    if endpoints[endpoint].waitingCount > 0 { settle(endpoint, now, &actions) }
-    if endpoints[endpoint].dialing > 0 { markOrphaned(of: endpoint, now, &actions) }
+    guard outcome.isReusable else { return retire(id, now, &actions) }
+    requestLeft(id.index, of: endpoint, now, &actions)
+  }
+
+  /// A request gave its connection back before it was sent, because it was cancelled or has to wait.
+  ///
+  /// Says nothing about the server: a connection that has served no exchange stays unproven, so that no request is
+  /// pipelined on it. The request still counts as one of the connection's `requestsMax`.
+  ///
+  /// - Parameter isOpen: Whether the connection is still open. If not, the machine closes it.
+  public mutating func connectionReturned(
+    _ id: ConnectionID, isOpen: Bool, now: Deadline, into actions: inout Actions
+  ) {
+    guard isPresent(id, .running) else { return }
+    connections[id.index].inFlight -= 1
+    guard isOpen else { return retire(id, now, &actions) }
+    requestLeft(id.index, of: connections[id.index].endpoint, now, &actions)
   }
 
   /// The server closed an idle or running connection, or the connection broke.
@@ -399,13 +412,13 @@ public struct PoolMachine: Sendable {
     guard endpoints[endpoint].waiting.count == 0, let connection = takeIdle(of: endpoint, now, &actions) else {
       return nil
     }
-    connections[connection].began(isPipelinable)
+    connections[connection].started(isPipelinable)
     return connection
   }
 
   private mutating func runWaiting(_ request: PoolQueue.Request, on index: Int, _ actions: inout Actions) {
     waitingCount -= 1
-    connections[index].began(request.isPipelinable)
+    connections[index].started(request.isPipelinable)
     requestTable.release(request.id)
     actions.append(.run(request.id, on: id(index)))
   }
@@ -413,6 +426,13 @@ public struct PoolMachine: Sendable {
   private mutating func fail(_ requestID: RequestID, _ failure: Failure, _ actions: inout Actions) {
     requestTable.release(requestID)
     actions.append(.fail(requestID, failure))
+  }
+
+  /// Uses the room that a request has left on a reusable connection.
+  private mutating func requestLeft(_ index: Int, of endpoint: Int, _ now: Deadline, _ actions: inout Actions) {
+    if connections[index].inFlight == 0 { becameFree(index, now, &actions) }
+    if endpoints[endpoint].waitingCount > 0 { settle(endpoint, now, &actions) }
+    if endpoints[endpoint].dialing > 0 { markOrphaned(of: endpoint, now, &actions) }
   }
 
   /// Gives a connection that has no request in flight to a waiting request, makes it idle, or closes it.

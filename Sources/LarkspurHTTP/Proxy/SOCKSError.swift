@@ -25,7 +25,7 @@ public enum SOCKSError: Error, Hashable, Sendable {
   case userInvalid
   case hostTooLong(limit: Int)
   case hostInvalid
-  /// The target of SOCKS4 is an IPv6 address, or a host without an IPv4 address: SOCKS4 knows only IPv4.
+  /// The target of SOCKS4 is an IPv6 address, or a host without an IPv4 address: SOCKS4 has only IPv4.
   case noIPv4Address
 
   /// The proxy's reason for a refusal.

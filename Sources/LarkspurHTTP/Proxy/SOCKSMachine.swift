@@ -7,16 +7,16 @@ import LarkspurBytes
 /// pieces of any size. The machine takes no byte after the last answer: those bytes belong to the tunnel.
 ///
 /// ```
-///  ready --begin--> method --none needed--------> reply --granted--> open   (establish)
+///  ready --start--> method --none needed--------> reply --granted--> open   (establish)
 ///    |                 \--password--> login --ok--^ |
 ///    |                                              |
 ///    +--SOCKS4: begin--> reply4 --granted-----------|--------------> open
 ///    +--inexpressible, refused, protocol violation, peerClosed ----> failed (fail)
 /// ```
 ///
-/// The machine does not know sockets, time, or how names are looked up. Invariants: there is exactly one of `establish`
-/// and `fail`, after which the machine takes no bytes and sends none; and the machine holds at most the 262 bytes of
-/// the longest answer (a header of 4 bytes, a name of 255 with its length byte, and a port).
+/// The machine does not depend on sockets, time, or how names are looked up. Invariants: there is exactly one of
+/// `establish` and `fail`, after which the machine takes no bytes and sends none; and the machine holds at most the 262
+/// bytes of the longest answer (a header of 4 bytes, a name of 255 with its length byte, and a port).
 public struct SOCKSMachine: Sendable {
   public enum Target: Hashable, Sendable {
     case address(IPAddress)
@@ -70,7 +70,7 @@ public struct SOCKSMachine: Sendable {
 
   // MARK: - Facts
 
-  public mutating func begin(into actions: inout Actions) {
+  public mutating func start(into actions: inout Actions) {
     guard state == .ready else { return }
     if let error = obstacle { return fail(error, &actions) }
     if version == 4 {

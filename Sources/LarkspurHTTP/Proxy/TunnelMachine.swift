@@ -7,7 +7,7 @@
 /// discarded.
 ///
 /// ```
-///  ready --begin--> asking <--opened-- opening
+///  ready --start--> asking <--opened-- opening
 ///                    |  ^ ^               ^
 ///     2xx: establish |  | +--authorized---+  (the connection was closed meanwhile: open)
 ///     other: fail    |  |                 |
@@ -18,8 +18,8 @@
 /// If the proxy closes a connection that has carried an answered request without answering the next one, `asking` leads
 /// back to `opening`.
 ///
-/// The machine does not know bytes, sockets, time, or what a challenge means. Invariants: exactly one of `establish`
-/// and `fail`, unless the owner gives up; at most `requestsMax` answers, and as many connections.
+/// The machine does not depend on bytes, sockets, time, or what a challenge means. Invariants: exactly one of
+/// `establish` and `fail`, unless the owner gives up; at most `requestsMax` answers, and as many connections.
 public struct TunnelMachine: Sendable {
   public enum State: Hashable, Sendable {
     case ready
@@ -84,7 +84,7 @@ public struct TunnelMachine: Sendable {
     self.authorization = authorization
   }
 
-  public mutating func begin(into actions: inout Actions) {
+  public mutating func start(into actions: inout Actions) {
     guard state == .ready else { return }
     ask(&actions)
   }

@@ -135,7 +135,7 @@ extension ResumableUploadMachine {
     return .wait(delay)
   }
 
-  /// Ends the upload with a failure, and tells the server if it has an upload resource.
+  /// Ends the upload with a failure, and cancels the upload resource, if the server has one.
   mutating func stop(_ failure: UploadFailure) -> Action {
     guard resource != nil else { return close(.fail(failure)) }
     pendingFailure = failure

@@ -137,7 +137,7 @@ extension ResumableUploadMachine {
   // MARK: - Both
 
   /// Follows a redirection of the upload resource, with the method and the content kept (sections 4.3.1 and 4.4.1).
-  /// Only a permanent one is remembered (draft 01, section 10).
+  /// Only a permanent one is stored (draft 01, section 10).
   private mutating func redirected(_ response: UploadResponse) -> Action {
     guard let location = response.location, mayUse(location, from: response.url),
       redirectCount < settings.redirectsMax
@@ -151,7 +151,7 @@ extension ResumableUploadMachine {
   private mutating func retried(_ response: UploadResponse, _ now: Double, _ fraction: Double) -> Action {
     let failure = Action.fail(.status(response.status))
     guard settings.retry.continues(after: response.status) else {
-      // Draft 01 does not tell whose response this is: after the last byte it may be the program's.
+      // Draft 01 does not state whose response this is: after the last byte it may be the program's.
       return version == .interop3 && state == .appending && isFinal ? deliver() : close(failure)
     }
     return wait(response.retryAfter, now, fraction, orElse: failure)

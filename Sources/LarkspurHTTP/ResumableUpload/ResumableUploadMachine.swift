@@ -27,10 +27,10 @@
 ///   cancelling: a failure that the server should know of, a changed file, or the program's wish; then closed
 /// ```
 ///
-/// The machine does not know connections, files, time or random numbers: the owner passes in the time in seconds since
-/// 1970, and a fraction that spreads delays. Invariants: one request at a time; `send` answered while a request is in
-/// flight replaces it, and the owner ends that one first; the content of a request lies within the representation and
-/// starts at the offset that the server has named last; a fact that does not fit the state changes nothing.
+/// The machine does not depend on connections, files, time or random numbers: the owner passes in the time in seconds
+/// since 1970, and a fraction that spreads delays. Invariants: one request at a time; `send` answered while a request
+/// is in flight replaces it, and the owner ends that one first; the content of a request lies within the representation
+/// and starts at the offset that the server has named last; a fact that does not fit the state changes nothing.
 package struct ResumableUploadMachine: Sendable {
   package struct Settings: Hashable, Sendable {
     package var version = ResumableUploadVersion.interop8
@@ -129,7 +129,7 @@ package struct ResumableUploadMachine: Sendable {
 
   var version: ResumableUploadVersion { settings.version }
 
-  /// Whether the size can be told in a structured field. A larger upload is sent as if there were no resumable uploads.
+  /// Whether a structured field can hold the size. A larger upload is sent as if there were no resumable uploads.
   var isExpressible: Bool { length <= StructuredItem.integerMax }
 
   /// Whether the request in flight ends with the last byte.

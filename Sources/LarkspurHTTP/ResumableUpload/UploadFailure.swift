@@ -6,7 +6,7 @@ package enum UploadFailure: Error, Hashable, Sendable {
   case status(Int)
   /// The upload resource does not exist (404) or no longer (410).
   case resourceGone(status: Int)
-  /// The upload resource does not tell its offset.
+  /// The upload resource does not state its offset.
   case noOffset
   /// The server's offset is greater than the size of the representation.
   case offsetBeyondEnd(Int)
@@ -24,7 +24,7 @@ package enum UploadFailure: Error, Hashable, Sendable {
   case neverCompleted
   /// The representation, or each part of it, is outside of the limits.
   case limits(UploadLimits)
-  /// The server has accepted a first part, and does not tell where to append the rest.
+  /// The server has accepted a first part, and does not state where to append the rest.
   case noLocation
   /// The server has named two upload resources for one request.
   case locationChanged

@@ -1,9 +1,9 @@
-/// A request that the machine of a resumable upload wants to be sent.
+/// A request that the machine of a resumable upload makes.
 package struct UploadRequest: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     /// The program's own request, with fields added.
     case creation
-    /// Asks for the offset.
+    /// Requests the offset.
     case offsetRetrieval
     /// Appends bytes.
     case append

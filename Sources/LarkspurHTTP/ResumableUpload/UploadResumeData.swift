@@ -17,7 +17,7 @@ package struct UploadResumeData: Hashable, Sendable {
   /// The absolute path of the file.
   package var path: String
   package var file: UploadFileIdentity
-  /// Settings of the request that HTTP does not know, such as its timeout, in an encoding of the owner's.
+  /// Settings of the request that HTTP does not have, such as its timeout, in an encoding of the owner's.
   package var attributes: [UInt8]
 
   package init(

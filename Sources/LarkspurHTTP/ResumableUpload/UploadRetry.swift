@@ -1,6 +1,6 @@
-/// Decides how long a resumable upload waits before it asks for the offset again.
+/// Decides how long a resumable upload waits before it requests the offset again.
 ///
-/// The type does not know time or random numbers: the caller passes in a fraction that spreads the delay.
+/// The type does not depend on time or random numbers: the caller passes in a fraction that spreads the delay.
 package struct UploadRetry: Hashable, Sendable {
   /// The delay after the first failure, doubled with each further one.
   package var firstDelay = Duration.seconds(1)

@@ -17,7 +17,7 @@ import LarkspurBytes
 ///    +------ all of it is read ----|                             (events: payload...)
 /// ```
 ///
-/// A header is checked byte by byte, so that an error is found as early as possible. The parser does not know what
+/// A header is checked byte by byte, so that an error is found as early as possible. The parser does not depend on what
 /// a payload means, and no time. After an error the parser stays failed. Nothing is allocated.
 package struct WebSocketFrameParser: Sendable {
   package enum Event: Hashable, Sendable {

@@ -15,7 +15,7 @@ package struct WebSocketAgreement: Hashable, Sendable {
 
 /// The client's side of an opening handshake (RFC 6455 4.1).
 ///
-/// The owner sends `fields` with a GET request and passes the response to `check`. The handshake does not know
+/// The owner sends `fields` with a GET request and passes the response to `check`. The handshake does not depend on
 /// redirects and authentication: the owner handles such responses first, and begins each request with a new handshake.
 package struct WebSocketHandshake: Hashable, Sendable {
   /// Returns the SHA-1 of bytes, or `nil` if the hash is not available (a policy may forbid SHA-1).

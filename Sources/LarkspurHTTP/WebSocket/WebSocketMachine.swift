@@ -26,8 +26,8 @@ import LarkspurBytes
 /// In `closing` the conversation is over. The server closes the connection first (RFC 6455 7.1.1), so that the last
 /// frames are not lost; until then the owner discards what it receives.
 ///
-/// The machine does not know sockets, the clock, masks or compression, and holds no message. It holds the payload of
-/// one control frame, and one pong while the socket takes no writes.
+/// The machine does not depend on sockets, the clock, masks or compression, and holds no message. It holds the payload
+/// of one control frame, and one pong while the socket takes no writes.
 ///
 /// Invariants. There is exactly one of `complete` and `fail`, and behind it exactly one `closeConnection`, which is the
 /// last action. At most one Close is written, and no frame behind it except pongs. No message is delivered behind
@@ -51,7 +51,7 @@ package struct WebSocketMachine: Sendable {
     /// Write a whole control frame, behind all frames before.
     case write(WebSocketOpcode, payload: [UInt8])
     /// Begin a message. Its size in bytes is known if it has a single frame and is not compressed.
-    case beginMessage(WebSocketMessageKind, isCompressed: Bool, byteCount: Int?)
+    case startMessage(WebSocketMessageKind, isCompressed: Bool, byteCount: Int?)
     /// Append a range of the event's bytes to the message.
     case deliver(Range<Int>)
     case endMessage
@@ -132,7 +132,7 @@ package struct WebSocketMachine: Sendable {
     return pingsSent
   }
 
-  /// Begins the closing handshake. No effect if one has begun.
+  /// Starts the closing handshake. No effect if one has begun.
   package mutating func close(_ close: WebSocketClose, now: Deadline, into actions: inout Actions) {
     guard state == .open else { return }
     write(close, now, &actions)
@@ -150,7 +150,7 @@ package struct WebSocketMachine: Sendable {
     if silentSince != nil { silentSince = now }
     switch event {
     case .needMore: break
-    case .frame(let header): begin(header, now, &actions)
+    case .frame(let header): start(header, now, &actions)
     case .payload(let range, let endsFrame):
       if frame.opcode.isControl {
         // The parser limits the payload to 125 bytes.
@@ -215,7 +215,7 @@ package struct WebSocketMachine: Sendable {
 
   // MARK: - Frames
 
-  private mutating func begin(_ header: WebSocketFrameHeader, _ now: Deadline, _ actions: inout Actions) {
+  private mutating func start(_ header: WebSocketFrameHeader, _ now: Deadline, _ actions: inout Actions) {
     frame = header
     if header.opcode.isControl { return control.removeAll(keepingCapacity: true) }
     if header.opcode != .continuation {
@@ -232,7 +232,7 @@ package struct WebSocketMachine: Sendable {
     guard header.opcode != .continuation else { return }
     let isWhole = header.isFinal && !header.isCompressed
     actions.append(
-      .beginMessage(
+      .startMessage(
         header.opcode == .text ? .text : .binary, isCompressed: header.isCompressed,
         byteCount: isWhole ? header.length : nil))
   }

@@ -40,10 +40,10 @@ package struct WebSocketMessageAssembler: Sendable {
     self.messageBytesMax = messageBytesMax
   }
 
-  /// Begins a message, as `WebSocketMachine.Action.beginMessage` says.
+  /// Starts a message, by `WebSocketMachine.Action.startMessage`.
   ///
   /// - Parameter byteCount: The size of the message if it is known, or else `nil`.
-  package mutating func begin(_ kind: WebSocketMessageKind, byteCount: Int?) {
+  package mutating func start(_ kind: WebSocketMessageKind, byteCount: Int?) {
     self.kind = kind
     bytes = []
     validator = UTF8Validator()

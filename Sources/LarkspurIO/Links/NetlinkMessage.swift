@@ -78,7 +78,7 @@ public struct NetlinkMessage: Hashable, Sendable {
     while let length = rest.number(at: 0, as: UInt16.self), let type = rest.number(at: 2, as: UInt16.self),
       length >= 4, Int(length) <= rest.count
     {
-      // The two highest bits tell how to parse the value (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
+      // The two highest bits state how to parse the value (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
       if type & 0x3fff == wanted { return rest.prefix(Int(length)).dropFirst(4) }
       rest = rest.dropFirst(Int(length).padded)
     }

@@ -89,7 +89,7 @@ public struct NetworkLink: Hashable, Sendable {
     self.isRunning = isRunning
   }
 
-  /// Parses `struct ifinfomsg` (16 bytes). The message does not tell a radio from a cable; `refine` does.
+  /// Parses `struct ifinfomsg` (16 bytes). The message does not distinguish a radio from a cable; `refine` does.
   public init?(_ message: NetlinkMessage) {
     let body = message.body
     guard let hardware = body.number(at: 2, as: UInt16.self), let index = body.number(at: 4, as: UInt32.self),

@@ -1,9 +1,9 @@
 /// Waits for descriptors to become ready.
 ///
-/// A descriptor is registered once, edge-triggered, for all events. The registration never changes: the owner remembers
-/// what is ready and does not ask the kernel. Each event carries its slot and the slot's registration number. With
-/// these the owner recognizes and drops an event of a descriptor that was closed meanwhile, even if the slot or the
-/// descriptor's number is in use again.
+/// A descriptor is registered once, edge-triggered, for all events. The registration never changes: the owner keeps
+/// what is ready, and does not query the kernel. Each event carries its slot and the slot's registration number.
+/// With these the owner recognizes and drops an event of a descriptor that was closed meanwhile, even if the slot or
+/// the descriptor's number is in use again.
 ///
 /// A `Waker` and a `Watcher` may be used on any thread. All other members belong to the owner's thread.
 public struct Poller: ~Copyable {

@@ -2,8 +2,9 @@
 
 /// Programs that run on after their starter.
 public enum DetachedProcess {
-  /// Starts a program in a session of its own, with `/` as its working directory, its standard streams on `/dev/null` and
-  /// no other descriptors. The program is no child of this process. Blocks until the program runs, a few milliseconds.
+  /// Starts a program in a session of its own, with `/` as its working directory, its standard streams on `/dev/null`
+  /// and no other descriptors. The program is no child of this process. Blocks until the program runs, a few
+  /// milliseconds.
   ///
   /// - Parameters:
   ///   - path: The program's path. `PATH` is not searched.
@@ -14,12 +15,12 @@ public enum DetachedProcess {
   public static func start(
     _ path: String, _ arguments: [String], keeping kept: Set<String>? = nil, environment: [String: String] = [:]
   ) throws(Errno) {
-    let words = [path] + arguments
+    let argumentList = [path] + arguments
     let variables = Self.environment(with: environment, keeping: kept)
-    guard !(words + variables).contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
-    let error = unsafe withPointers(words) { words in
+    guard !(argumentList + variables).contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
+    let error = unsafe withPointers(argumentList) { argumentList in
       // Safe: both lists end with a null pointer and live as long as the call, like the strings in them.
-      unsafe withPointers(variables) { unsafe larkspur_start_detached(path, words, $0) }
+      unsafe withPointers(variables) { unsafe larkspur_start_detached(path, argumentList, $0) }
     }
     guard error == 0 else { throw Errno(rawValue: error) }
   }

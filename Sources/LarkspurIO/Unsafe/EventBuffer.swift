@@ -7,7 +7,7 @@ public struct PollerEvent: Hashable, Sendable {
   public var registration: UInt32
   public var isReadable: Bool
   public var isWritable: Bool
-  /// Whether the peer has closed its side or the socket has failed. A read tells which.
+  /// Whether the peer has closed its side or the socket has failed. A read shows which.
   public var isHungUp: Bool
 
   public init(slot: UInt32, registration: UInt32, isReadable: Bool, isWritable: Bool, isHungUp: Bool) {

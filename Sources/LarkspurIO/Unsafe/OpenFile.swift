@@ -97,7 +97,7 @@ public final class OpenFile: Sendable {
 
   /// Writes all bytes.
   ///
-  /// - Parameter deadline: A blocked call notices it only after ``CaughtSignal/interruptCalls(at:)``.
+  /// - Parameter deadline: A blocked call ends at it only after ``CaughtSignal/interruptCalls(at:)``.
   /// - Throws: `interrupted` if a caught signal asks the process to end; `timedOut` if the deadline has passed.
   public func write(_ bytes: Span<UInt8>, until deadline: Deadline = .never) throws(Errno) {
     var offset = 0

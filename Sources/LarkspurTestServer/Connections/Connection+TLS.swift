@@ -4,7 +4,7 @@ extension Connection {
   /// - Returns: `.over` if the handshake has failed; the connection is closed then.
   func secure(_ wire: Wire, _ fault: TLSLayer.Fault = .init()) -> Outcome {
     guard let tls = core.tls, let session = TLSSession(tls.context) else {
-      fail("TLS could not be begun")
+      fail("TLS could not be started")
       wire.close()
       return .over
     }

@@ -110,7 +110,7 @@ final class ServerCore: Sendable {
   func stop() {
     let (listener, actions, isOwnThread, orphans) = state.withLock { state in
       state.isStopping = true
-      // Within the lock: a reference held outside of it could delay the close that a script has asked for.
+      // Within the lock: a reference held outside of it could delay the close that a script has requested.
       for socket in state.sockets.values { socket.shutDown() }
       let taken = (
         state.listener, Array(state.stopActions.values),

@@ -196,14 +196,14 @@ final class Wire {
 
   // MARK: Ends
 
-  /// Tells the peer that no more bytes come (close_notify, FIN). Reading remains possible.
+  /// Signals the peer that no more bytes come (close_notify, FIN). Reading remains possible.
   func halfClose() {
     hasHalfClosed = true
     closeNotify()
     socket?.shutDownWriting()
   }
 
-  /// Tells the peer that no more bytes come, by close_notify only.
+  /// Signals the peer that no more bytes come, by close_notify only.
   func closeNotify() {
     for layer in layers.reversed() { layer.closeNotify(to: self) }
   }

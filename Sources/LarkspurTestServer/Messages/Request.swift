@@ -46,12 +46,12 @@ extension TestServer {
     /// The body as text: decoded as UTF-8 if valid, otherwise as ISO 8859-1.
     public var bodyText: String { LarkspurTestServer.text(of: body) }
 
-    /// The URL that the client asked for, as far as the request tells.
+    /// The URL that the client requested, as far as the request states it.
     public var url: String {
       target.hasPrefix("/") ? origin + target : target
     }
 
-    /// The scheme and the authority, as far as the request tells.
+    /// The scheme and the authority, as far as the request states them.
     var origin: String { (isSecure ? "https://" : "http://") + (fields["Host"] ?? "") }
 
     /// The target without the scheme and the authority that a request to a proxy has.

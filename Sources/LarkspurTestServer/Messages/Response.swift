@@ -15,7 +15,7 @@ extension TestServer {
     public var trailers: Fields = [:]
     /// Interim responses to send before this one, in order (RFC 9110, section 15.2).
     public var interim: [Interim] = []
-    /// Whether the connection ends after this response, whatever the request asked for.
+    /// Whether the connection ends after this response, whatever the request's fields are.
     public var closesConnection = false
 
     public init(

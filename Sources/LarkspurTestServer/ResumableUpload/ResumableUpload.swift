@@ -58,11 +58,11 @@ extension TestServer {
       case hang
       /// Answers with this status before the content is read. A creation is announced first.
       case status(Int, retryAfter: Int? = nil)
-      /// Tells this offset in place of the right one.
+      /// Sends this offset in place of the right one.
       case offset(Int)
-      /// Does not tell the offset.
+      /// Does not send the offset.
       case noOffset
-      /// Tells this completeness in place of the right one.
+      /// Sends this completeness in place of the right one.
       case complete(Bool)
       /// Drops the upload, and answers with this status, such as 404 or 410.
       case forget(status: Int)

@@ -196,7 +196,7 @@ package struct UploadLedger: Sendable {
     }
   }
 
-  /// Begins an append (section 4.4.2).
+  /// Starts an append (section 4.4.2).
   private mutating func append(
     _ head: Head, _ index: Int, _ version: TestServer.ResumableUpload.Version, _ fault: TestServer.ResumableUpload.Fault
   ) throws(Refusal) -> Opening {
@@ -366,7 +366,7 @@ package struct UploadLedger: Sendable {
     if let content, !isFinal, content < limits.minAppendSize ?? 0 { throw Refusal(400, "smaller than a limit") }
   }
 
-  /// Returns the size of the upload that a request tells (section 4.1.3).
+  /// Returns the size of the upload that a request states (section 4.1.3).
   private func announcedLength(
     _ head: Head, _ version: TestServer.ResumableUpload.Version, offset: Int, isFinal: Bool
   ) throws(Refusal) -> Int? {

@@ -174,7 +174,7 @@ extension ScriptRunner {
       switch try receive(channel, "message") {
       case .fragment(_, _, let message?): return message
       case .fragment, .ping, .pong: break
-      case .close(let close): throw .failed("a Close came, not a message: \(words(close))")
+      case .close(let close): throw .failed("a Close came, not a message: \(description(of: close))")
       }
     }
   }
@@ -190,7 +190,7 @@ extension ScriptRunner {
       case .fragment(_, _, let message?):
         do { try channel.keep(message) } catch { throw .failed("too many messages came before the \(what)") }
       case .fragment, .ping, .pong: break
-      case .close(let close): throw .failed("a Close came, not a \(what): \(words(close))")
+      case .close(let close): throw .failed("a Close came, not a \(what): \(description(of: close))")
       }
     }
   }
@@ -272,7 +272,7 @@ extension ScriptRunner {
     throw .failed("\(quoted(came)) came, not \(quoted(wanted))")
   }
 
-  private func words(_ close: WebSocketClose) -> String {
+  private func description(of close: WebSocketClose) -> String {
     "code \(close.code.map { Int($0) } ?? 1005), reason \(quoted(close.reason))"
   }
 }

@@ -15,7 +15,7 @@ extension TestServer.Step {
   /// Over TLS the step makes TLS within TLS, as behind a proxy that speaks TLS.
   public static let handshake = Self(.handshake(.init()), "handshake")
 
-  /// Begins the handshake, and sends nothing from the server's flight of this number on. The connection then hangs
+  /// Starts the handshake, and sends nothing from the server's flight of this number on. The connection then hangs
   /// until the client gives up or the server stops.
   ///
   /// - Parameters:
@@ -35,7 +35,7 @@ extension TestServer.Step {
 
   // MARK: Ends
 
-  /// Tells the client by TLS that no more bytes come (close_notify), and leaves the TCP connection as it is.
+  /// Signals the client by TLS that no more bytes come (close_notify), and leaves the TCP connection as it is.
   ///
   /// Without TLS the step does nothing.
   public static let closeNotify = Self(.closeNotify, "closeNotify")

@@ -9,7 +9,7 @@ extension TestServer.Step {
   /// ```
   ///
   /// - Parameters:
-  ///   - location: The value of `Location`, or `nil` for a 104 that only tells the progress.
+  ///   - location: The value of `Location`, or `nil` for a 104 that only states the progress.
   ///   - version: The value of `Upload-Draft-Interop-Version`, or `nil` for no such field.
   ///   - offset: The value of `Upload-Offset`, or `nil` for no such field.
   ///   - fields: Fields to add, such as `Upload-Limit`.

@@ -115,7 +115,7 @@ extension TestServer.Step {
   /// Sends a well-formed response to the last request, as a route would. The script has to close the connection itself.
   public static func respond(_ response: TestServer.Response) -> Self { Self(.respond(response), "respond") }
 
-  /// Asks the kernel for a send buffer of about this size. A small one makes back-pressure show early.
+  /// Requests a send buffer of about this size from the kernel. A small one makes back-pressure show early.
   public static func setSendBuffer(bytes: Int) -> Self { Self(.setSendBuffer(bytes: bytes), "setSendBuffer") }
 }
 

@@ -63,7 +63,7 @@ final class TLSLayer {
 
   func describeProgress(_ handshake: inout TestServer.Handshake) { session.describeProgress(&handshake) }
 
-  private func tellOfProgress() {
+  private func reportProgress() {
     guard session.progress != progressKnown else { return }
     progressKnown = session.progress
     changed(self)
@@ -84,7 +84,7 @@ final class TLSLayer {
   func receive(from wire: Wire) throws(Wire.Failure) -> [UInt8] {
     while true {
       let (outcome, bytes) = session.read()
-      tellOfProgress()
+      reportProgress()
       // The output answers key updates and the like. A client that has gone does not need it.
       let output = session.takeOutput()
       if !output.isEmpty { try? wire.send(output, above: depth) }
@@ -109,7 +109,7 @@ final class TLSLayer {
       plaintext += bytes
     }
     _ = session.takeOutput()
-    tellOfProgress()
+    reportProgress()
     return plaintext
   }
 
@@ -149,7 +149,7 @@ final class TLSLayer {
   }
 
   func flush(to wire: Wire) throws(Wire.Failure) {
-    tellOfProgress()
+    reportProgress()
     let output = session.takeOutput()
     if !output.isEmpty { try wire.send(output, above: depth) }
   }

@@ -7,7 +7,7 @@ import LarkspurHTTP
 /// The channel takes no byte from the wire beyond the current frame, so that other steps may follow at any frame.
 final class WebSocketChannel {
   enum Failure: Error {
-    /// No more bytes come. `isWithin` tells whether a frame or a message has begun.
+    /// No more bytes come. `isWithin`: whether a frame or a message has begun.
     case ended(Wire.Failure, isWithin: Bool)
     /// The client broke a rule, in words.
     case wrong(String)

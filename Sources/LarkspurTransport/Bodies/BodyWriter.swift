@@ -13,8 +13,8 @@ import LarkspurHTTP
 ///   `---the exchange needs no more--> stopped      (from every state but failed; wakes and cancels the producer)
 /// ```
 ///
-/// A writer does not know sockets or the response. Invariants: it belongs to the loop's thread; once it is not open,
-/// `write` only fails; the queue holds less than `bytesMax` and one piece for each of the producer's own tasks.
+/// A writer does not depend on sockets or the response. Invariants: it belongs to the loop's thread; once it is not
+/// open, `write` only fails; the queue holds less than `bytesMax` and one piece for each of the producer's own tasks.
 public final class BodyWriter: @unchecked Sendable {
   private enum State {
     case open

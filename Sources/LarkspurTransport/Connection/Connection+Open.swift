@@ -103,7 +103,7 @@ extension Connection {
     toOnly address: SocketAddress, securing: Securing?, on loop: ClientLoop, deadline: Deadline, limits: Limits,
     observer: Observer?
   ) async throws(TransportError) -> Connection {
-    let (channel, isConnected) = try Dial.begin(address, on: loop, deadline: deadline, observer: observer)
+    let (channel, isConnected) = try Dial.start(address, on: loop, deadline: deadline, observer: observer)
     let connection = Connection(over: channel, limits: limits, observer: observer)
     if isConnected, securing == nil { return connection }
     try await channel.cancelledWithTask { () async throws(TransportError) in

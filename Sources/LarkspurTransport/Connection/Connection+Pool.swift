@@ -8,14 +8,14 @@ extension Connection {
   func watch(by watcher: any ChannelWatcher) { channel?.watcher = watcher }
 
   /// The latest exchange's verdict on the connection: whether it can be reused, for how long and for how many requests.
-  var ending: PoolMachine.Ending {
+  var exchangeOutcome: PoolMachine.ExchangeOutcome {
     if isIdle { lookForEnd() }
-    guard hasEndedWell, !mayHaveLeftUnread else { return PoolMachine.Ending(isReusable: false) }
+    guard hasEndedWell, !mayHaveLeftUnread else { return PoolMachine.ExchangeOutcome(isReusable: false) }
     guard head.hasKeepAlive, let field = head.fields.first(named: keepAlive, in: headBytes.span) else {
-      return PoolMachine.Ending(isReusable: true)
+      return PoolMachine.ExchangeOutcome(isReusable: true)
     }
     let (idle, requestsLeft) = KeepAlive.parameters(FieldValue.text(field.value, in: headBytes.span))
-    return PoolMachine.Ending(isReusable: true, idle: idle, requestsLeft: requestsLeft)
+    return PoolMachine.ExchangeOutcome(isReusable: true, idle: idle, requestsLeft: requestsLeft)
   }
 
   /// Whether the server refused a body of 64 KiB or more. A server that has not read all of a body closes soon after,
@@ -36,8 +36,8 @@ extension Connection {
   var mayHaveBeenLate: Bool { status == 408 && (exchangeNumber > 1 || wasKeptUnused) && !head.isPersistent }
 
   /// Whether a request that failed on this connection may be sent once more, over another connection.
-  func mayReplay(_ request: PoolRequest, _ isBegun: Bool, after error: TransportError) -> Bool {
-    guard !isBegun || request.body.isRepeatable else { return false }
+  func mayReplay(_ request: PoolRequest, _ isStarted: Bool, after error: TransportError) -> Bool {
+    guard !isStarted || request.body.isRepeatable else { return false }
     switch error {
     // Nothing was sent.
     case .connectionClosed: return true
@@ -50,16 +50,16 @@ extension Connection {
     }
   }
 
-  /// Begins a request of a pool. See `begin(_:body:deadline:isPipelined:)`.
-  func begin(_ request: PoolRequest, deadline: Deadline, isPipelined: Bool) throws(TransportError) -> UInt64 {
+  /// Starts a request of a pool. See `start(_:body:deadline:isPipelined:)`.
+  func start(_ request: PoolRequest, deadline: Deadline, isPipelined: Bool) throws(TransportError) -> UInt64 {
     if request.timeouts == nil {
       switch request.body {
-      case .none: return try begin(request.head, body: [], deadline: deadline, isPipelined: isPipelined)
-      case .bytes(let bytes): return try begin(request.head, body: bytes, deadline: deadline, isPipelined: isPipelined)
+      case .none: return try start(request.head, body: [], deadline: deadline, isPipelined: isPipelined)
+      case .bytes(let bytes): return try start(request.head, body: bytes, deadline: deadline, isPipelined: isPipelined)
       case .file, .produced: break
       }
     }
-    return try begin(request.head, body: request.body, timeouts: request.timeouts ?? Timeouts(), deadline: deadline)
+    return try start(request.head, body: request.body, timeouts: request.timeouts ?? Timeouts(), deadline: deadline)
   }
 }
 

@@ -112,7 +112,7 @@ public final class Connection: EndOfTickHook {
   ///
   /// - Returns: `true` if the handshake is complete.
   private func makeHandshake(by security: Security, deadline: Deadline) async throws(TransportError) -> Bool {
-    let step = try pollHandshake(telling: security.context)
+    let step = try pollHandshake(reportingTo: security.context)
     switch step {
     case .done(let handshake):
       secured = Secured(handshake)
@@ -139,7 +139,7 @@ public final class Connection: EndOfTickHook {
   }
 
   /// Advances the handshake. Pin mismatches are reported after the step, because the callback is user code.
-  private func pollHandshake(telling context: TLSContext) throws(TransportError) -> ConnectionCore.HandshakeStep {
+  private func pollHandshake(reportingTo context: TLSContext) throws(TransportError) -> ConnectionCore.HandshakeStep {
     defer { for mismatch in core.takePinMismatches() { context.pinMismatched?(mismatch) } }
     return try core.pollHandshake()
   }
@@ -170,20 +170,20 @@ public final class Connection: EndOfTickHook {
   public func send(
     _ request: RequestHead, body: [UInt8] = [], deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
-    try await head(of: begin(request, body: body, deadline: deadline))
+    try await head(of: start(request, body: body, deadline: deadline))
   }
 
-  /// Begins an exchange, or queues its request behind those that are not answered yet. Waits for nothing.
+  /// Starts an exchange, or queues its request behind those that are not answered yet. Waits for nothing.
   ///
   /// - Parameter isPipelined: Whether the request may follow others (RFC 9112 9.3.2). The caller has to call `vacate`
   ///   when it no longer uses the exchange.
   /// - Returns: The number of the exchange.
-  func begin(
+  func start(
     _ request: RequestHead, body: [UInt8], deadline: Deadline, isPipelined: Bool = false
   ) throws(TransportError) -> UInt64 {
     guard isPipelined, !core.isIdle else {
       defer { writeLog() }
-      let number = try core.begin(request, body: body, deadline: deadline)
+      let number = try core.start(request, body: body, deadline: deadline)
       if isPipelined { core.occupy() }
       return number
     }
@@ -192,11 +192,11 @@ public final class Connection: EndOfTickHook {
     return number
   }
 
-  func begin(
+  func start(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts, deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     defer { writeLog() }
-    return try core.begin(request, body: body, timeouts: timeouts, deadline: deadline)
+    return try core.start(request, body: body, timeouts: timeouts, deadline: deadline)
   }
 
   private func putOffSending() {
@@ -207,8 +207,8 @@ public final class Connection: EndOfTickHook {
 
   /// Waits until an exchange that was queued behind others has begun.
   @inline(__always)
-  func turn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
-    if core.isBehind(number) { try await waitForTurn(of: number, deadline: deadline) }
+  func waitForTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
+    if core.isBehind(number) { try await suspendUntilTurn(of: number, deadline: deadline) }
   }
 
   /// Waits for the response's head of an exchange that has begun.
@@ -225,7 +225,7 @@ public final class Connection: EndOfTickHook {
 
   /// Returns the exchange if the response's head has come.
   ///
-  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
+  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
   func head(of number: UInt64, for work: any LoopCallback) throws(TransportError) -> Exchange? {
     defer { writeLog() }
     while true {
@@ -264,7 +264,7 @@ public final class Connection: EndOfTickHook {
   public func send(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts = Timeouts(), deadline: Deadline = .never
   ) async throws(TransportError) -> Exchange {
-    let number = try begin(request, body: body, timeouts: timeouts, deadline: deadline)
+    let number = try start(request, body: body, timeouts: timeouts, deadline: deadline)
     return try await head(of: number)
   }
 
@@ -288,8 +288,8 @@ public final class Connection: EndOfTickHook {
 
   /// Lends the next piece of the body to `consume`, if it is there.
   ///
-  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run
-  ///   when it is worth asking again.
+  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run when
+  ///   another call may succeed.
   func takeData(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
@@ -361,7 +361,7 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  private func waitForTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
+  private func suspendUntilTurn(of number: UInt64, deadline: Deadline) async throws(TransportError) {
     var isLate = false
     let timer =
       deadline == .never
@@ -397,7 +397,7 @@ public final class Connection: EndOfTickHook {
   /// Resumes the sending that `suspendSending` suspended.
   func resumeSending(_ number: UInt64) { if core.resumeSending(number) { core.channel?.becameReady() } }
 
-  /// Begins the next queued exchange if the one before is over, and resumes its task. If the connection is closed,
+  /// Starts the next queued exchange if the one before is over, and resumes its task. If the connection is closed,
   /// resumes all queued tasks.
   func wakeFollowers() {
     guard core.hasFollowers else { return }

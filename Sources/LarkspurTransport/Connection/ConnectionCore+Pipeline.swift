@@ -12,7 +12,7 @@ extension ConnectionCore {
   mutating func occupy() { pipeline.isBusy = true }
   mutating func vacate(_ number: UInt64) { if number == exchangeNumber { pipeline.isBusy = false } }
 
-  /// Queues a request behind those that are not answered yet. `flush` sends it, and `advance` begins its exchange.
+  /// Queues a request behind those that are not answered yet. `flush` sends it, and `advance` starts its exchange.
   mutating func enqueue(
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
@@ -59,7 +59,7 @@ extension ConnectionCore {
   /// - Returns: The task that waits for its turn, which the caller has to resume, or `nil`.
   mutating func abandon(_ number: UInt64) -> TaskContinuation? { pipeline.abandon(number) }
 
-  /// Begins the next queued exchange if the connection is free for it. If the connection is closed, removes the queued
+  /// Starts the next queued exchange if the connection is free for it. If the connection is closed, removes the queued
   /// requests.
   ///
   /// - Returns: A waiting task to resume, or `nil` if there is none. Call this until it returns `nil`.
@@ -74,7 +74,7 @@ extension ConnectionCore {
       }
     }
     while let channel, machine.isIdle, let follower = pipeline.takeFirst() {
-      guard !follower.isAbandoned, machine.begin(), parser.begin(follower.context) else {
+      guard !follower.isAbandoned, machine.start(), parser.start(follower.context) else {
         release()
         continue
       }
@@ -84,10 +84,10 @@ extension ConnectionCore {
       prepare()
       record.requestHeadBytes = follower.headBytes
       record.requestBodyBytes = follower.bodyBytes
-      channel.begin(exchange: exchangeNumber, deadline: follower.deadline)
+      channel.start(exchange: exchangeNumber, deadline: follower.deadline)
       expects100Continue = false
       isTimed = pace.isLimited
-      if isTimed { pace.begin(Timeouts(), total: follower.deadline, at: loop.now) }
+      if isTimed { pace.start(Timeouts(), total: follower.deadline, at: loop.now) }
       if output.byteCount <= pipeline.byteCount { requestSent() }
       return follower.continuation
     }

@@ -63,7 +63,7 @@ extension ConnectionCore {
     do throws(TLSLayer.Failure) {
       return try layers.receive(from: channel, into: &input)
     } catch {
-      // A stream that ends without `close_notify` may have been cut by an attacker. If the framing tells the end of the
+      // A stream that ends without `close_notify` may have been cut by an attacker. If the framing marks the end of the
       // response, a cut is detected anyway. If the end of the stream is the end of the body, it is an error.
       guard case .tls(let error) = error, error.problem == .truncated else { throw error }
       guard phase == .receivingBody, head.framing == .untilClose else { return .endOfStream }

@@ -13,17 +13,17 @@ extension ConnectionCore {
   /// The number of bytes that are read from a file at once.
   private static let fileBytesMax = 64 * 1024
 
-  // MARK: - Beginning
+  // MARK: - Starting
 
   /// Queues a request and sends what the kernel takes of it.
-  mutating func begin(
+  mutating func start(
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     let channel = try openChannel()
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     let isSmall = body.count <= Self.smallBodyBytesMax && !request.context.expectsContinue && !request.isChunked
     guard isSmall, !pace.isLimited else {
-      return try begin(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
+      return try start(request, body: .bytes(body), timeouts: Timeouts(), deadline: deadline)
     }
     try prepare(channel, for: request, mayBeSentAgain: request.mayBeSentAgain)
     sender = .queue
@@ -36,7 +36,7 @@ extension ConnectionCore {
     return start(request, over: channel, deadline: deadline)
   }
 
-  mutating func begin(
+  mutating func start(
     _ request: RequestHead, body: RequestBody, timeouts: Timeouts, deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     let channel = try openChannel()
@@ -57,7 +57,7 @@ extension ConnectionCore {
     }
     expects100Continue = sender == .awaiting100Continue
     isTimed = pace.isLimited || expects100Continue || !timeouts.leavesExchangesAlone
-    if isTimed { pace.begin(timeouts, total: total, at: loop.now) }
+    if isTimed { pace.start(timeouts, total: total, at: loop.now) }
     record.requestHeadBytes = request.bytes.count
     // The bytes are counted when they are sent. The count starts below zero so that the head does not count as body.
     if sender.hasUpload { record.requestBodyBytes = -request.bytes.count }
@@ -92,14 +92,14 @@ extension ConnectionCore {
       lookForEnd(of: channel)
       if !machine.isIdle { throw .connectionClosed }
     }
-    guard machine.begin(), parser.begin(request.context) else { throw .localMisuse(.exchangeRunning) }
+    guard machine.start(), parser.start(request.context) else { throw .localMisuse(.exchangeRunning) }
     exchangeNumber &+= 1
     isSuspended = false
     prepare()
   }
 
   private mutating func start(_ request: RequestHead, over channel: Channel, deadline: Deadline) -> UInt64 {
-    channel.begin(exchange: exchangeNumber, deadline: deadline)
+    channel.start(exchange: exchangeNumber, deadline: deadline)
     if isObserved { note(.requestStarted(head: request.bytes, bytes: output.byteCount + upload.byteCount)) }
     flush(to: channel)
     return exchangeNumber
@@ -129,7 +129,7 @@ extension ConnectionCore {
     }
   }
 
-  // MARK: - Going on
+  // MARK: - Continuing
 
   /// Suspends the sending of the request, if anything of it is left.
   mutating func suspendSending(_ number: UInt64) {
@@ -269,7 +269,7 @@ extension ConnectionCore {
       do throws(Errno) {
         count = try channel.sendFile(file.file, at: file.offset, count: min(allowance, file.remaining))
       } catch {
-        // The kernel does not tell whether the file or the socket failed. Reading and sending separately does.
+        // The kernel's error does not distinguish the file from the socket. Reading and sending separately does.
         file.isSendable = false
         break
       }

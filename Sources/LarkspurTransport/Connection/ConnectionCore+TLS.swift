@@ -47,7 +47,7 @@ extension ConnectionCore {
   var hasUnsentFlight: Bool { layers.sendingState.hasOutput }
 
   /// Sends the last flight of the handshake as far as the kernel takes it. The rest leaves with the first request, and
-  /// an error is noticed there.
+  /// an error is found there.
   mutating func sendLastFlight() {
     if let channel, !layers.isPlain, exchangeNumber == 0, output.isEmpty {
       _ = try? layers.send(&output, to: channel)

@@ -12,7 +12,7 @@ struct Pace {
   private var idleMax = UInt64.max
   private(set) var total = Deadline.never
   private(set) var continueDeadline = Deadline.never
-  /// The time of the latest progress, or at which the caller began to ask for more.
+  /// The time of the latest progress, or at which the caller began to wait for more.
   private var progress = Deadline.never
   private var hasFirstByte = false
   private var isAsked = false
@@ -32,7 +32,7 @@ struct Pace {
     }
   }
 
-  mutating func begin(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {
+  mutating func start(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {
     sendMax = timeouts.sendMax
     firstByteMax = timeouts.firstByteMax
     idleMax = timeouts.idleMax
@@ -87,7 +87,7 @@ struct Pace {
     progress = now
   }
 
-  /// Notes that the caller asks for the body. Time in which the caller does not ask does not count for the idle limit.
+  /// Notes that the caller waits for the body. Other time does not count for the idle limit.
   mutating func asked(at now: Deadline) {
     if !isAsked { progress = now }
     isAsked = true

@@ -168,7 +168,7 @@ struct ConnectionCore: ~Copyable {
             bodyFailed(.notWaitedFor)
             throw failure ?? .internalInconsistency
           }
-          decide { $0.tunnelBegan(into: &$1) }
+          decide { $0.tunnelStarted(into: &$1) }
         } else {
           let (status, isPersistent, holdsBody) = (head.status, head.isPersistent, sender == .awaiting100Continue)
           decide { $0.headReceived(status: status, isPersistent: isPersistent, holdsBody: holdsBody, into: &$1) }

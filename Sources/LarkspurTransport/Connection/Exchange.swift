@@ -82,8 +82,8 @@ public struct Exchange {
 
   /// Lends the next piece of the body to `consume`, if it is there.
   ///
-  /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if `callback` will run when it is
-  ///   worth asking again.
+  /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if `callback` runs when
+  ///   another call may succeed.
   public func takeData(
     for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {

@@ -56,7 +56,7 @@ public final class ConnectivityMonitor: Sendable {
   }
 
   /// The kind of path to an address, according to the routes.
-  public enum Way: Hashable, Sendable {
+  public enum Path: Hashable, Sendable {
     /// The kernel does not report it.
     case unknown
     /// There is no route, or the route's link is down or has no carrier.
@@ -64,15 +64,15 @@ public final class ConnectivityMonitor: Sendable {
     case over(NetworkLink.Kind)
   }
 
-  /// Returns whether a route leads to `address` over a link that is up and has a carrier. Loopback counts. This asks
+  /// Returns whether a route leads to `address` over a link that is up and has a carrier. Loopback counts. This queries
   /// the kernel, which takes some microseconds, and sends nothing: a host with this address need not exist. The result
   /// is `true` if the kernel does not report routes, and for Unix-domain sockets.
   public func canReach(_ address: SocketAddress) -> Bool {
-    address.family == .unix || way(to: address) != .none
+    address.family == .unix || path(to: address) != .none
   }
 
-  /// Returns the kind of link over which a route leads to `address`. See ``canReach(_:)``.
-  public func way(to address: SocketAddress) -> Way {
+  /// Returns the path to `address`: whether there is one, and over which kind of link. See ``canReach(_:)``.
+  public func path(to address: SocketAddress) -> Path {
     guard address.family != .unix else { return .over(.loopback) }
     core.startIfNeeded()
     do throws(Errno) {
@@ -117,7 +117,7 @@ extension ConnectivityMonitor {
 
     func forget(_ number: UInt64) { _ = state.withLock { $0.observers.removeValue(forKey: number) } }
 
-    /// Returns the index of the link over which a route leads to `address`, or `nil` if the kernel cannot be asked.
+    /// Returns the index of the link over which a route leads to `address`, or `nil` if the kernel cannot be queried.
     func link(to address: SocketAddress) throws(Errno) -> UInt32? {
       try questions.withLock { questions throws(Errno) in
         guard questions != nil else { return nil }

@@ -56,7 +56,7 @@ final class Dial {
   private static func connect(
     toOnly address: SocketAddress, on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
   ) async throws(TransportError) -> Channel {
-    let (channel, isConnected) = try begin(address, on: loop, deadline: deadline, observer: observer)
+    let (channel, isConnected) = try start(address, on: loop, deadline: deadline, observer: observer)
     if !isConnected {
       try await channel.cancelledWithTask { () async throws(TransportError) in
         try await finish(channel, observer: observer)
@@ -66,7 +66,7 @@ final class Dial {
   }
 
   /// Starts the only attempt. An error, here and in `finish`, closes the channel.
-  static func begin(
+  static func start(
     _ address: SocketAddress, on loop: ClientLoop, deadline: Deadline, observer: Connection.Observer?
   ) throws(TransportError) -> (channel: Channel, isConnected: Bool) {
     observer?(.connecting(address), loop.kernel.now())
@@ -122,7 +122,7 @@ final class Dial {
   }
 
   private func connect(deadline: Deadline) async throws(TransportError) -> Channel {
-    if outcome == nil { decide { $0.begin(now: loop.now, into: &$1) } }
+    if outcome == nil { decide { $0.start(now: loop.now, into: &$1) } }
     while outcome == nil {
       let news = LoopPromise<Void>()
       self.news = news

@@ -4,7 +4,7 @@ import LarkspurIO
 /// The addresses to which a connect failed a short while ago. They are tried after the others. Each loop has one such
 /// list.
 struct FailedAddresses {
-  /// The time for which a failure is remembered.
+  /// The time for which a failure counts.
   static let lifetime = Duration.seconds(30)
   /// Maximum number of failures. The oldest is dropped first.
   static let countMax = 256

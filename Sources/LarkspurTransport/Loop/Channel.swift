@@ -9,8 +9,8 @@ protocol ChannelWatcher: AnyObject {
 
 /// A socket on a loop: its readiness, the task or callback that waits for it, and the deadline of that wait.
 ///
-/// The kernel reports each change once (edge-triggered), so the channel remembers readiness until a call shows that it
-/// is used up. A channel belongs to the thread that ticks its loop.
+/// The kernel reports each change once (edge-triggered), so the channel stores readiness until a call shows that it is
+/// used up. A channel belongs to the thread that ticks its loop.
 public final class Channel {
   /// Why a wait ended before the socket was ready.
   enum Interruption: Error {
@@ -25,7 +25,7 @@ public final class Channel {
   enum Use: Hashable {
     /// The exchange with this number.
     case exchange(UInt64)
-    /// All waits between `beginScope` and `endScope`.
+    /// All waits between `startScope` and `endScope`.
     case scope(UInt64)
   }
 
@@ -61,7 +61,7 @@ public final class Channel {
   /// The numbers of the scopes that have begun and not ended.
   private var scopes: [UInt64] = []
   /// The number of scopes that have begun so far.
-  private var scopesBegun: UInt64 = 0
+  private var scopesStarted: UInt64 = 0
   private var cancelledExchange: UInt64?
   /// The outermost cancelled scope that has not ended.
   private var cancelledScope: UInt64?
@@ -139,12 +139,12 @@ public final class Channel {
   /// Throws the error that the connect failed with. Call it after the wait for `isWritable`.
   ///
   /// Performance: a failed socket is reported readable and writable (EPOLLERR). A socket that is only writable is
-  /// connected, so this asks the kernel nothing.
+  /// connected, so this needs no system call.
   func finishConnecting() throws(Errno) {
     if isReadable || !isWritable { try socket.finishConnecting() }
   }
 
-  /// Makes the next receive ask the kernel, although no event has reported input.
+  /// Makes the next receive call the kernel, although no event has reported input.
   func expectInput() { isReadable = true }
 
   /// Receives once, and updates `isReadable`.
@@ -281,19 +281,19 @@ public final class Channel {
     return deadline <= loop.now ? .timedOut : nil
   }
 
-  /// Begins an exchange. Drops a cancellation of the exchange before, which arrived too late.
-  func begin(exchange: UInt64, deadline: Deadline) {
+  /// Starts an exchange. Drops a cancellation of the exchange before, which arrived too late.
+  func start(exchange: UInt64, deadline: Deadline) {
     cancelledExchange = nil
     mayBeInterrupted = cancelledScope != nil
     self.exchange = exchange
     setDeadline(deadline)
   }
 
-  /// Begins a scope: all waits up to its end can be cancelled together.
-  func beginScope() -> Use {
-    scopesBegun += 1
-    scopes.append(scopesBegun)
-    return .scope(scopesBegun)
+  /// Starts a scope: all waits up to its end can be cancelled together.
+  func startScope() -> Use {
+    scopesStarted += 1
+    scopes.append(scopesStarted)
+    return .scope(scopesStarted)
   }
 
   func endScope(_ use: Use) {
@@ -304,7 +304,7 @@ public final class Channel {
 
   /// Runs `operation`, and cancels the channel's waits if the task is cancelled before it returns.
   func cancelledWithTask<T, E: Error>(_ operation: () async throws(E) -> T) async throws(E) -> T {
-    let scope = beginScope()
+    let scope = startScope()
     defer { endScope(scope) }
     let canceller = canceller(of: scope)
     let result: Result<T, E> = await withTaskCancellationHandler {

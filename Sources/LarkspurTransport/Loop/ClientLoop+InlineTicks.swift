@@ -40,7 +40,7 @@ extension ClientLoop {
     let hasRun: Bool? = tickLock.withLockIfAvailable {
       defer { endTick(&completions) }
       guard inbox.isParked, !isStopping.load(ordering: .relaxed) else { return false }
-      beginTick()
+      startTick()
       loopBound.state.isInline = true
       work()
       if !loopBound.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }

@@ -5,9 +5,10 @@ import Synchronization
 /// An event loop: one tick lock and one poller.
 ///
 /// A *tick* takes events, drains the inbox, expires deadlines, wakes the channels that have yielded, runs callbacks and
-/// jobs, calls the end-of-tick hooks, releases the lock, and then completes the results that it brought. The loop's own thread ticks whenever something is
-/// ready. A submitting thread may run one tick without polling while the loop's thread is parked, so that a request
-/// leaves at once. A task whose preferred executor is the loop runs on the loop's thread and crosses no thread.
+/// jobs, calls the end-of-tick hooks, releases the lock, and then completes the results that it brought. The loop's own
+/// thread ticks whenever something is ready. A submitting thread may run one tick without polling while the loop's
+/// thread is parked, so that a request leaves at once. A task whose preferred executor is the loop runs on the loop's
+/// thread and crosses no thread.
 ///
 /// ```
 ///  events -> inbox -> deadlines -> channels that have yielded -> callbacks and jobs -> end-of-tick hooks
@@ -87,7 +88,7 @@ public final class ClientLoop: @unchecked Sendable {
   /// The time at the beginning of this tick.
   public var now: Deadline { loopBound.state.now }
 
-  /// The number of ticks so far. A channel compares it to know whether its share of the tick is a new one.
+  /// The number of ticks so far. A channel compares it with its own: a new number means a new share of the tick.
   public var tickNumber: UInt64 { loopBound.state.tickNumber }
 
   /// Maximum number of rounds of callbacks and jobs in one tick, because jobs may enqueue jobs. Then the loop looks at
@@ -101,8 +102,8 @@ public final class ClientLoop: @unchecked Sendable {
     var use: Channel.Use
   }
 
-  /// The place of a channel or timer. Events and deadlines name it by its `SlotID`. The registration changes with each
-  /// occupant, so that events for an earlier occupant are recognised and dropped.
+  /// The slot of a channel or timer. Events and deadlines name the slot by its `SlotID`. The registration changes with
+  /// each occupant, so that events for an earlier occupant are recognised and dropped.
   struct Slot {
     var registration: UInt32 = 0
     var channel: Channel?
@@ -194,7 +195,7 @@ public final class ClientLoop: @unchecked Sendable {
   public func tick(mayWait: Bool = true) {
     let isIdle = tickLock.withLock {
       defer { endTick(&waiting.state.completions) }
-      beginTick()
+      startTick()
       loopBound.state.isInline = false
       takeEvents()
       drainInbox()
@@ -212,7 +213,7 @@ public final class ClientLoop: @unchecked Sendable {
     inbox.unpark()
   }
 
-  func beginTick() {
+  func startTick() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
     loopBound.state.tickNumber &+= 1
     loopBound.state.now = kernel.now()

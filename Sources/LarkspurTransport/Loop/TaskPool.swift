@@ -1,41 +1,41 @@
 import Synchronization
 
-/// A job that a task pool runs on its loop.
-public protocol WorkerJob: AnyObject, Sendable {
+/// Work that a task pool runs on its loop.
+public protocol TaskPoolWork: AnyObject, Sendable {
   func run() async
 }
 
 /// A pool of reusable tasks on a loop. Any thread may submit work.
 ///
-/// Performance: waking a parked task costs less than creating a task, or than moving the caller's own task to the loop
+/// Performance: waking an idle task costs less than creating a task, or than moving the caller's own task to the loop
 /// and back.
 public final class TaskPool: Sendable {
   private let loop: ClientLoop
 
   /// A task of the pool. Its fields belong to the task while it works, and to the thread that has removed it from
-  /// `parked` otherwise.
+  /// `idle` otherwise.
   private final class Worker: @unchecked Sendable {
-    var work: (any WorkerJob)?
+    var work: (any TaskPoolWork)?
     var continuation: TaskContinuation?
 
-    init(_ work: any WorkerJob) { self.work = work }
+    init(_ work: any TaskPoolWork) { self.work = work }
   }
 
   private struct State {
-    var parked: [Worker] = []
+    var idle: [Worker] = []
     var isShutDown = false
   }
 
   private let state = Mutex(State())
 
   /// Maximum number of idle tasks.
-  private static let parkedMax = 64
+  private static let idleMax = 64
 
   public init(on loop: ClientLoop) { self.loop = loop }
 
   /// Runs the work in an idle task, or in a new one if none is idle.
-  public func run(_ work: any WorkerJob) {
-    if let worker = state.withLock({ $0.parked.popLast() }) {
+  public func run(_ work: any TaskPoolWork) {
+    if let worker = state.withLock({ $0.idle.popLast() }) {
       worker.work = work
       worker.continuation.take()?.resume()
     } else {
@@ -53,7 +53,7 @@ public final class TaskPool: Sendable {
       work = nil
       await TaskContinuation.suspend { continuation in
         worker.continuation = continuation
-        if !park(worker) { worker.continuation.take()?.resume() }
+        if !addIdle(worker) { worker.continuation.take()?.resume() }
       }
       work = worker.work.take()
     }
@@ -62,21 +62,21 @@ public final class TaskPool: Sendable {
   /// Adds a task to the idle ones.
   ///
   /// - Returns: `false` if the task has to end.
-  private func park(_ worker: Worker) -> Bool {
+  private func addIdle(_ worker: Worker) -> Bool {
     state.withLock { state in
-      guard !state.isShutDown, state.parked.count < Self.parkedMax else { return false }
-      state.parked.append(worker)
+      guard !state.isShutDown, state.idle.count < Self.idleMax else { return false }
+      state.idle.append(worker)
       return true
     }
   }
 
   /// Ends the idle tasks, and each other task when its work is done. Work that is submitted later still runs.
   public func shutDown() {
-    let parked = state.withLock { state in
+    let idle = state.withLock { state in
       state.isShutDown = true
-      defer { state.parked = [] }
-      return state.parked
+      defer { state.idle = [] }
+      return state.idle
     }
-    for worker in parked { worker.continuation.take()?.resume() }
+    for worker in idle { worker.continuation.take()?.resume() }
   }
 }

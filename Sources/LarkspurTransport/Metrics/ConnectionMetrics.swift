@@ -89,7 +89,7 @@ final class DialRecord: @unchecked Sendable {
 
   /// Returns the metrics once the connection is open or has failed. No event may be noted after this.
   ///
-  /// - Parameter localAddress: Evaluated once, on the first call, because it asks the kernel.
+  /// - Parameter localAddress: Evaluated once, on the first call, because it is a system call.
   func finished(localAddress: @autoclosure () -> SocketAddress? = nil) -> OpeningMetrics {
     if let opening { return opening }
     metrics.localAddress = localAddress()

@@ -1,11 +1,11 @@
 import LarkspurHTTP
 
-/// A route that a pool knows. It belongs to the pool's loop. Keep an endpoint for further requests over the route: that
-/// saves the look-up of the route.
+/// A route of a pool. It belongs to the pool's loop. Keep an endpoint for further requests over the route: that saves
+/// the look-up of the route.
 public final class Endpoint: @unchecked Sendable {
   public let route: Route
-  /// The machine's number for the endpoint, or `nil` if the endpoint has not been used yet, or has neither connections
-  /// nor waiting requests any more.
+  /// The machine's ID of the endpoint, or `nil` if the endpoint has not been used yet, or has neither connections nor
+  /// waiting requests any more.
   var id: PoolMachine.EndpointID?
   /// The record of the latest connection to the endpoint, which is open, being opened or failed.
   var latestDial: DialRecord?

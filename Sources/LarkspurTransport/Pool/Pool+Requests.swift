@@ -4,12 +4,12 @@ import LarkspurHTTP
 /// Sends requests over a pool's connections. A request whose connection turns out to be dead is sent again over another
 /// one.
 extension Pool {
-  /// Sends a request, and lends its exchange to `consume` when the response's head has come. See `begin`.
+  /// Sends a request, and lends its exchange to `consume` when the response's head has come. See `start`.
   public func exchange(
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot,
     _ consume: (Exchange) async throws(TransportError) -> Void
   ) async throws(TransportError) {
-    let running = try await begin(request, with: endpoint, in: slot)
+    let running = try await start(request, with: endpoint, in: slot)
     do throws(TransportError) {
       try await consume(running.exchange)
     } catch {
@@ -17,7 +17,7 @@ extension Pool {
     }
   }
 
-  /// Sends a request, and returns its exchange when the response's head has come. If `beginNow` or `sendNow` has sent
+  /// Sends a request, and returns its exchange when the response's head has come. If `startNow` or `sendNow` has sent
   /// the request, this continues it.
   ///
   /// The connection serves other requests once the returned value is released. If the response has not been read to its
@@ -28,13 +28,13 @@ extension Pool {
   /// metrics to the slot if the slot collects them.
   ///
   /// - Parameter slot: Can cancel the request. It holds one request at a time.
-  public func begin(
+  public func start(
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     if !slot.isInFlight, !slot.isRequestingConnection {
       if slot.isCancelled { throw .cancelled }
-      guard slot.begin(at: loop.now) else { throw .localMisuse(.slotBusy) }
+      guard slot.start(at: loop.now) else { throw .localMisuse(.slotBusy) }
     }
     do throws(TransportError) {
       return try await run(request, with: endpoint, in: slot)
@@ -44,13 +44,13 @@ extension Pool {
     }
   }
 
-  /// Sends a request if a connection is free and the request needs no other wait. `answer` and `begin` continue it.
+  /// Sends a request if a connection is free and the request needs no other wait. `answer` and `start` continue it.
   ///
   /// - Returns: `false` if the request has to wait. Nothing has been done then.
-  public func beginNow(_ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot) -> Bool {
+  public func startNow(_ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot) -> Bool {
     guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return false }
     let demand = demand(of: request)
-    guard !demand.isPipelinable, slot.begin(at: loop.now) else { return false }
+    guard !demand.isPipelinable, slot.start(at: loop.now) else { return false }
     guard let (id, sequenceNumber) = take(endpoint, demand) else {
       slot.end()
       return false
@@ -65,9 +65,9 @@ extension Pool {
     return true
   }
 
-  /// Sends a request over the connection that `requestConnection` has obtained. `answer` and `begin` continue it.
+  /// Sends a request over the connection that `requestConnection` has obtained. `answer` and `start` continue it.
   ///
-  /// - Returns: `false` if there is no connection, or the request has to wait for something else. Call `begin` then.
+  /// - Returns: `false` if there is no connection, or the request has to wait for something else. Call `start` then.
   public func sendNow(_ request: PoolRequest, in slot: RequestSlot) -> Bool {
     guard request.body.isRepeatable, let obtained = obtainedConnection(in: slot), !waitsForProof(request, of: obtained),
       let (id, sequenceNumber) = takeObtainedConnection(in: slot)
@@ -161,7 +161,7 @@ extension Pool {
       }
     }
     do throws(TransportError) {
-      let number = try connection.begin(request, deadline: deadline, isPipelined: demand.isPipelinable)
+      let number = try connection.start(request, deadline: deadline, isPipelined: demand.isPipelinable)
       slot.runs(on: connection, number)
       inFlight.number = number
     } catch {
@@ -176,7 +176,7 @@ extension Pool {
   ) async throws(TransportError) -> RunningExchange {
     if let failure = inFlight.failure { throw failure }
     guard let connection = inFlight.connection, let number = inFlight.number else { throw .connectionClosed }
-    if !inFlight.isAlone { try await connection.turn(of: number, deadline: deadline) }
+    if !inFlight.isAlone { try await connection.waitForTurn(of: number, deadline: deadline) }
     let exchange = try await connection.head(of: number)
     if inFlight.mayBeUnanswered(on: connection) { throw .connectionClosed }
     if slot.failedPeer != nil { slot.failedPeer = nil }

@@ -64,13 +64,13 @@ public final class Pool: @unchecked Sendable {
     var machine: PoolMachine
     var actions: PoolMachine.Actions = []
     var endpoints: [Route: Endpoint] = [:]
-    /// The endpoints by the machine's numbers.
+    /// The endpoints by the indices of the machine's IDs.
     var endpointsByID: [Endpoint?] = []
-    /// The connections by the machine's numbers.
+    /// The connections by the indices of the machine's IDs.
     var connectionSlots: [ConnectionSlot] = []
     var pendingRequests: [PendingRequest] = []
     var freePendingIndices: [Int] = []
-    /// The indices of `pendingRequests` by the machine's request numbers.
+    /// The indices of `pendingRequests` by the indices of the machine's request IDs.
     var pendingByRequestID: [Int] = []
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// Cancelled dials whose sockets are still open. A new dial awaits them, so that `totalMax` holds.
@@ -80,7 +80,7 @@ public final class Pool: @unchecked Sendable {
 
     init(limits: PoolLimits) { machine = PoolMachine(limits: limits) }
 
-    /// Reports a fact to the machine, or asks it a question. Performance: a direct question would copy the machine.
+    /// Reports a fact to the machine, or queries it. Performance: a direct query would copy the machine.
     @inline(__always)
     mutating func decide<T>(_ fact: (inout PoolMachine, inout PoolMachine.Actions) -> T) -> T {
       fact(&machine, &actions)
@@ -153,9 +153,9 @@ public final class Pool: @unchecked Sendable {
   /// Returns a free connection, or `nil` if there is none or the demand needs more than that.
   @inline(__always)
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
-    guard !demand.wantsFresh, demand.sequenceNumber == nil, let number = endpoint.id else { return nil }
+    guard !demand.wantsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
     let now = loop.now
-    let taken = loopBound.state.decide { $0.took(number, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
+    let taken = loopBound.state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
     if !loopBound.state.actions.isEmpty { perform() }
     return taken
   }
@@ -217,13 +217,13 @@ public final class Pool: @unchecked Sendable {
   }
 
   /// Queues for a connection, for a request that is not pipelined. `work` runs when there is a connection or an error;
-  /// `sendNow` or `begin` continue from there.
+  /// `sendNow` or `start` continue from there.
   ///
-  /// - Returns: `false` if the slot cannot begin a request now.
+  /// - Returns: `false` if the slot cannot start a request now.
   public func requestConnection(
     to endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback
   ) -> Bool {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.begin(at: loop.now) else { return false }
+    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.start(at: loop.now) else { return false }
     var demand = PoolMachine.Demand()
     demand.priority = priority
     let index = takePendingRequest()
@@ -238,7 +238,7 @@ public final class Pool: @unchecked Sendable {
     return true
   }
 
-  /// Returns the connection that `requestConnection` has obtained, or `nil` if `begin` has to handle the result.
+  /// Returns the connection that `requestConnection` has obtained, or `nil` if `start` has to handle the result.
   func obtainedConnection(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
     guard slot.isRequestingConnection, !slot.isCancelled, !slot.isSuspended, let index = slot.pendingIndex,
       case .running(let id) = loopBound.state.pendingRequests[index].state
@@ -271,8 +271,8 @@ public final class Pool: @unchecked Sendable {
 
   /// Requests a connection from the machine.
   private func enqueue(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
-    let (id, now) = (number(of: endpoint), loop.now)
-    let requestID = loopBound.state.decide { $0.requested(id, demand, now: now, into: &$1) }
+    let (endpointID, now) = (id(of: endpoint), loop.now)
+    let requestID = loopBound.state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
     guard let requestID else { return loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency) }
     loopBound.state.pendingRequests[index].state = .waiting
     loopBound.state.pendingRequests[index].id = requestID
@@ -327,22 +327,23 @@ public final class Pool: @unchecked Sendable {
 
   /// Releases a connection after an exchange, whatever its outcome.
   ///
-  /// - Parameter number: The number of the exchange, or `nil` if the exchange did not begin.
+  /// - Parameter number: The number of the exchange, or `nil` if the exchange was not started.
   func release(_ connection: Connection, _ id: PoolMachine.ConnectionID, _ number: UInt64?) {
-    var ending: PoolMachine.Ending
+    let now = loop.now
     if let number {
       connection.vacate(number)
-      ending = connection.ending
+      var outcome = connection.exchangeOutcome
       // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
       // queued on it.
-      if connection.isBehind(number) { ending = PoolMachine.Ending(isReusable: true, requestsLeft: 0) }
+      if connection.isBehind(number) { outcome = PoolMachine.ExchangeOutcome(isReusable: true, requestsLeft: 0) }
+      loopBound.state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
     } else {
-      // The connection is unused, and as good for other requests as it was.
-      ending = connection.ending
-      if connection.isOpen { ending = PoolMachine.Ending(isReusable: true) }
+      // The connection is as good for other requests as it was, unless the server has closed it meanwhile.
+      connection.lookForEnd()
+      let isOpen = connection.isOpen
+      loopBound.state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
+      noteUnused(connection, id)
     }
-    let now = loop.now
-    loopBound.state.decide { $0.exchangeEnded(id, ending, now: now, into: &$1) }
     perform()
     connection.wakeFollowers()
     if loopBound.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
@@ -394,8 +395,14 @@ public final class Pool: @unchecked Sendable {
     connection.watch(by: IdleWatch(self, id))
     let now = loop.now
     loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
-    connection.wasKeptUnused = loopBound.state.decide { machine, _ in !machine.isRunning(id) }
+    noteUnused(connection, id)
     perform()
+  }
+
+  /// Notes if a connection is idle before its first request.
+  private func noteUnused(_ connection: Connection, _ id: PoolMachine.ConnectionID) {
+    guard connection.exchangeNumber == 0 else { return }
+    if loopBound.state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
   }
 
   private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
@@ -522,9 +529,9 @@ public final class Pool: @unchecked Sendable {
 
   // MARK: - Books
 
-  private func number(of endpoint: Endpoint) -> PoolMachine.EndpointID {
+  private func id(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
-    // Another endpoint for this route may have been created since the machine forgot this one.
+    // Another endpoint for this route may have been created since the machine dropped this one.
     if let id = loopBound.state.endpoints[endpoint.route]?.id { return id }
     let id = loopBound.state.machine.addEndpoint()
     endpoint.id = id

@@ -27,7 +27,7 @@ public final class RequestSlot: @unchecked Sendable {
   /// The task that waits until requests are no longer held back.
   private var suspendedTask: TaskContinuation?
 
-  /// Whether the owner wants `metrics`.
+  /// Whether the owner reads `metrics`.
   public let collectsMetrics: Bool
   /// The metrics of each try of each request, in their order.
   public internal(set) var metrics: [ExchangeMetrics] = []
@@ -73,7 +73,7 @@ public final class RequestSlot: @unchecked Sendable {
   }
 
   /// - Returns: `false` if the slot has a request already.
-  func begin(at now: Deadline) -> Bool {
+  func start(at now: Deadline) -> Bool {
     guard !isBusy else { return false }
     isBusy = true
     requested = now
@@ -111,14 +111,14 @@ public final class RequestSlot: @unchecked Sendable {
   public func cancelRunning() { connection?.cancel(number) }
 }
 
-/// Requests that have been sent by `beginNow` or `sendNow`, up to their responses' heads.
+/// Requests that have been sent by `startNow` or `sendNow`, up to their responses' heads.
 extension RequestSlot {
-  /// Whether a request is in flight. `Pool.begin` continues it if it has to be awaited.
+  /// Whether a request is in flight. `Pool.start` continues it if it has to be awaited.
   public var isInFlight: Bool { inFlight != nil }
 
-  /// Returns the exchange if the response's head has come. `Pool.begin` handles the errors that this throws.
+  /// Returns the exchange if the response's head has come. `Pool.start` handles the errors that this throws.
   ///
-  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when it is worth asking again.
+  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
     if let failure = inFlight?.failure { throw failure }
     guard let connection = inFlight?.connection, let number = inFlight?.number, let id = inFlight?.id else {

@@ -62,7 +62,7 @@ extension ProxyDial {
     var output = ByteQueue()
     // The answers are short. Bytes behind them wait in the kernel, or go to the tunnel.
     var input = Chunk(capacity: 1024)
-    machine.begin(into: &actions)
+    machine.start(into: &actions)
     while true {
       for action in actions {
         switch action {

@@ -104,7 +104,7 @@ struct ProxyDial {
     var connection = try await connect(observer: observer)
     var exchange: Exchange?
     notify(.tunnelling(to: authority(host, port), through: proxy))
-    machine.begin(into: &actions)
+    machine.start(into: &actions)
     while !actions.isEmpty {
       switch actions.removeFirst() {
       case .open:

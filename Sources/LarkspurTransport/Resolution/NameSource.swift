@@ -1,7 +1,7 @@
 import LarkspurHTTP
 import LarkspurIO
 
-/// A source of addresses for names. The default is the system's resolver; another source can ask a server of its own,
+/// A source of addresses for names. The default is the system's resolver; another source can query a server of its own,
 /// or make up the answers.
 ///
 /// A resolver calls its source on any thread, one call at a time, and never while it holds one of its locks.
@@ -10,7 +10,7 @@ public protocol NameSource: Sendable {
   /// or later.
   func start(_ question: NameQuestion)
 
-  /// Tells the source that no caller waits for the answer any more. The default returns `false`.
+  /// Notifies the source that no caller waits for the answer any more. The default returns `false`.
   ///
   /// - Returns: `true` if the look-up is cancelled and will not be answered; `false` if it continues and will be
   ///   answered.

@@ -26,8 +26,9 @@ public protocol ByteStreamUser: AnyObject {
 /// A connection that carries bytes without HTTP, in both directions at the same time.
 ///
 /// Theory of operation. The stream subscribes to its channel as a callback of the loop. Each step sends what has been
-/// written, and receives while its user wants bytes. Received bytes are lent to the user where they lie; what the user
-/// does not take stays in one chunk, and nothing more is received before it is taken. An idle stream holds no chunk.
+/// written, and receives while `wantsBytes` is `true`. Received bytes are lent to the user where they lie; what the
+/// user does not take stays in one chunk, and nothing more is received before it is taken. An idle stream holds no
+/// chunk.
 ///
 /// A stream belongs to its loop. It lives until `close`, also without a reference to it.
 public final class ByteStream: LoopCallback, @unchecked Sendable {
@@ -43,7 +44,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     var isInStep = false
     var hasEnded = false
     var hasStoppedSending = false
-    /// Whether bytes have been written since the user heard that the output is drained.
+    /// Whether bytes have been written since the last call of `outputDrained`.
     var owesDrained = false
     /// Whether the sending side is closed once the output is empty.
     var closesSending = false
@@ -71,7 +72,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
       swap(&input, &loopBound.state.input)
     }
     // The deadline and the cancellation of the exchange before do not concern the stream.
-    tunnel.channel.begin(exchange: .max, deadline: .never)
+    tunnel.channel.start(exchange: .max, deadline: .never)
   }
 
   /// The number of bytes that have been written and not handed to TLS or to the kernel.
@@ -88,7 +89,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   private var isClosed: Bool { loopBound.state.channel == nil }
 
-  /// Begins to receive for `user`, which the stream keeps until it is closed.
+  /// Starts to receive for `user`, which the stream keeps until it is closed.
   public func start(for user: any ByteStreamUser) {
     loopBound.state.user = user
     step()
@@ -102,7 +103,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     step()
   }
 
-  /// Looks again whether the user wants bytes.
+  /// Reads `wantsBytes` again, and receives if it is `true`.
   public func resumeReceiving() { step() }
 
   /// Closes the sending side once all written bytes have been sent: `close_notify` with TLS, and the end of the TCP
@@ -152,7 +153,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   /// Sends and receives as far as possible without waiting, and subscribes to the rest.
   private func step() {
-    // A call from the user in a step: the running step looks again.
+    // A call from the user in a step: the running step repeats itself.
     guard !loopBound.state.isInStep, let channel = loopBound.state.channel, loopBound.state.user != nil else { return }
     loopBound.state.isInStep = true
     repeat {
@@ -256,7 +257,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     while !isClosed, !loopBound.state.hasEnded || loopBound.state.input.count > 0 {
       if loopBound.state.input.count > 0, wantsBytes { lend() }
       guard !isClosed else { return }
-      // The user does not want the remaining bytes now. The next call offers them first.
+      // The user does not take the remaining bytes now. The next call offers them first.
       if loopBound.state.input.count > 0 { return }
       guard !loopBound.state.hasEnded else { return reportEnd() }
       guard wantsBytes || loopBound.state.layers.sendingState.waitsForInput else { break }

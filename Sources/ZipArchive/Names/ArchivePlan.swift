@@ -1,4 +1,5 @@
-/// What to extract, in the order of the archive, and where: the checks that need no look at the disk or at the contents.
+/// What to extract, in the order of the archive, and where: the checks that need no look at the disk or at the
+/// contents.
 package struct ArchivePlan: Sendable {
   package struct Entry: Hashable, Sendable {
     package var index: Int

@@ -1,4 +1,4 @@
-/// What the central directory of an archive says about an entry.
+/// The record of an entry in the central directory of an archive.
 package struct EntryRecord: Hashable, Sendable {
   package var name: [UInt8]
   /// Whether the name is marked as UTF-8 (APPNOTE.TXT 4.4.4, bit 11).

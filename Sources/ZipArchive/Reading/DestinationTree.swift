@@ -3,11 +3,11 @@ import LarkspurIO
 
 /// The destination of an extraction: makes directories, files and links in it, and undoes all of that after an error.
 ///
-/// Every step goes from one open directory to the next by a single name, and follows no symbolic link. A file is written
-/// in a private directory of the destination, `.ziparchive-…`, and moved to its place when it is complete. A file that is
-/// replaced is exchanged with the new one in one step, and waits in that directory until the end. A process that is killed
-/// leaves the directory behind. Other programs and other extractions may write in the destination meanwhile: what they
-/// make is not undone.
+/// Every step goes from one open directory to the next by a single name, and follows no symbolic link. A file is
+/// written in a private directory of the destination, `.ziparchive-…`, and moved to its place when it is complete. A
+/// file that is replaced is exchanged with the new one in one step, and waits in that directory until the end. A
+/// process that is killed leaves the directory behind. Other programs and other extractions may write in the
+/// destination meanwhile: what they make is not undone.
 final class DestinationTree {
   private enum Change {
     case madeDirectory([String])
@@ -38,8 +38,8 @@ final class DestinationTree {
 
   /// Creates the directory if it does not exist, and those above it.
   ///
-  /// - Parameter canExchange: Whether to exchange entries where the file system can. If `false`, an entry that is replaced
-  ///   is moved away first.
+  /// - Parameter canExchange: Whether to exchange entries where the file system can. If `false`, an entry that is
+  ///   replaced is moved away first.
   init(_ destination: String, canExchange: Bool = true) throws {
     self.canExchange = canExchange
     let url = URL(fileURLWithPath: destination, isDirectory: true).standardizedFileURL

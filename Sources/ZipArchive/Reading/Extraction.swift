@@ -21,7 +21,7 @@ final class Extraction {
     case anywhere
   }
 
-  /// Nested archives deeper than this stay files, whatever the caller wants.
+  /// Nested archives deeper than this stay files, whatever the caller's options are.
   static let nestedLevelMax = 32
   private static let pieceMax = 1 << 16
 
@@ -117,7 +117,7 @@ final class Extraction {
   // MARK: - Entries
 
   private func extract(_ contents: Contents, below prefix: [String], level: Int, _ events: ExtractionEvents) throws {
-    events.begin()
+    events.start()
     for entry in contents.plan.entries {
       let record = contents.records[entry.index]
       guard events.shouldExtract(entry.index, record), !Task.isCancelled else { throw CocoaError(.userCancelled) }

@@ -27,7 +27,7 @@ final class ExtractionEvents {
 
   private var total: Int { Int(clamping: info.number_entry) }
 
-  func begin() {
+  func start() {
     delegate?.zipArchiveWillUnzipArchive(atPath: path, zipInfo: info)
     delegate?.zipArchiveProgressEvent(0, total: size)
   }

@@ -30,7 +30,7 @@ final class ZipReader {
     unsafe zip_discard(archive)
   }
 
-  /// What the central directory says about an entry.
+  /// Returns the central directory's record of an entry.
   func record(_ index: Int) throws(ZipFailure) -> EntryRecord {
     let index = UInt64(clamping: index)
     var stat = unsafe zip_stat_t()

@@ -29,7 +29,7 @@ final class ZipWriter {
 
   // Safe: the archive is open until `close` or `deinit`, which sets this to `nil`.
   private var archive: OpaquePointer?
-  /// Whether the archive has an entry that is not as the caller wants it. Such an archive must not be written.
+  /// Whether the archive has an entry that differs from the caller's settings. Such an archive must not be written.
   private(set) var hasFailed = false
   /// The number of files that are open for `close`.
   private var descriptorCount = 0
@@ -139,7 +139,7 @@ final class ZipWriter {
     guard
       unsafe zip_set_file_compression(archive, index, method, UInt32(max(attributes.compressionLevel, 0))) == 0
     else { throw failure() }
-    // An entry that replaces an encrypted one keeps the encryption of that one, unless told otherwise.
+    // An entry that replaces an encrypted one keeps the encryption of that one, unless it is set otherwise.
     let encryption = attributes.encryption ?? UInt16(ZIP_EM_NONE)
     let password = attributes.encryption == nil ? nil : attributes.password
     guard unsafe zip_file_set_encryption(archive, index, encryption, password) == 0 else { throw failure() }

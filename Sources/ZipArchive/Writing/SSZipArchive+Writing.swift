@@ -6,13 +6,13 @@ import LarkspurIO
 /// ``close()`` compresses the entries and writes the archive. Until then, a file at the path stays as it is, and the
 /// added files must stay unchanged. SSZipArchive compresses each file when it is added.
 extension SSZipArchive {
-  /// Begins a new archive. It replaces a file at the path in ``close()``.
+  /// Starts a new archive. It replaces a file at the path in ``close()``.
   ///
   /// - Returns: `false` if the path cannot be written, or the object is open.
   @discardableResult
   public func open() -> Bool { open(isAppending: false) }
 
-  /// Begins to add entries to the archive at the path, or a new archive if there is none.
+  /// Starts to add entries to the archive at the path, or a new archive if there is none.
   ///
   /// - Returns: `false` if the file is not an archive, or the object is open.
   @discardableResult

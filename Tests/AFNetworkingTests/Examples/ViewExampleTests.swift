@@ -2,8 +2,8 @@ import AFNetworking
 import LarkspurTestServer
 import Testing
 
-// The examples of Images.md, Views.md and ActivityIndicator.md. They are compiled with the declarations of GTKNames.swift,
-// and those that do not need GTK also run.
+// The examples of Images.md, Views.md and ActivityIndicator.md. They are compiled with the declarations of
+// GTKNames.swift, and those that do not need GTK also run.
 
 // MARK: - ActivityIndicator.md
 

@@ -3,8 +3,8 @@ import Testing
 
 @testable import AFNetworking
 
-/// AFNetworking's tests of `UIActivityIndicatorView` and `UIRefreshControl`, by their names: a view that is gone does not
-/// hear of its task.
+/// AFNetworking's tests of `UIActivityIndicatorView` and `UIRefreshControl`, by their names: a view that is gone does
+/// not hear of its task.
 @Suite(.timeLimit(.minutes(1))) struct AFUIActivityIndicatorViewTests {
   enum Kind: CaseIterable, Sendable { case activityIndicator, refreshControl }
 

@@ -4,8 +4,8 @@ import Testing
 
 @testable import AFNetworking
 
-/// What AFNetworking's own tests of `UIImageView` and `UIButton` leave open, for any toolkit's view. Everything that touches a view runs on
-/// the main actor.
+/// What AFNetworking's own tests of `UIImageView` and `UIButton` leave open, for any toolkit's view. Everything that
+/// touches a view runs on the main actor.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ImageTargetTests {
   /// A view that is bound to the main actor.
   @MainActor final class PictureView {

@@ -1,8 +1,8 @@
 import LarkspurTestServer
 import Testing
 
-/// A failure has the same exit status whether or not redirections are followed. The numbers are the exit statuses of curl
-/// 7.88.1 with the same peers.
+/// A failure has the same exit status whether or not redirections are followed. The numbers are the exit statuses of
+/// curl 7.88.1 with the same peers.
 @Suite struct FailureStatusTests {
   /// A peer that fails, and the exit status for its failure.
   struct Peer: Sendable, CustomTestStringConvertible {

@@ -8,7 +8,7 @@ import Testing
 
     func apply(to machine: inout DialMachine, _ actions: inout DialMachine.Actions) {
       switch self {
-      case .begin: machine.begin(now: start, into: &actions)
+      case .begin: machine.start(now: start, into: &actions)
       case .firstFailed: machine.attemptFailed(0, now: start, into: &actions)
       case .secondFailed: machine.attemptFailed(1, now: start, into: &actions)
       case .firstSucceeded: machine.attemptSucceeded(0, into: &actions)
@@ -82,7 +82,7 @@ import Testing
   @Test func noAddressAtAll() {
     var machine = DialMachine(count: 0)
     var actions: DialMachine.Actions = []
-    machine.begin(now: Self.start, into: &actions)
+    machine.start(now: Self.start, into: &actions)
     #expect(actions == [.fail])
   }
 

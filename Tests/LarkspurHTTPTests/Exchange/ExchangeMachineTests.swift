@@ -58,14 +58,14 @@ import Testing
     func tell(_ machine: inout ExchangeMachine) -> [ExchangeMachine.Action] {
       var actions = ExchangeMachine.Actions()
       switch self {
-      case .begin: _ = machine.begin()
+      case .begin: _ = machine.start()
       case .sent: machine.requestSent(into: &actions)
       case .sendingFailed: machine.sendingFailed(into: &actions)
       case .headKeep: machine.headReceived(isPersistent: true, into: &actions)
       case .headClose: machine.headReceived(isPersistent: false, into: &actions)
       case .headRefusing: machine.headReceived(status: 300, isPersistent: true, into: &actions)
       case .headInPlaceOf100: machine.headReceived(isPersistent: true, holdsBody: true, into: &actions)
-      case .tunnel: machine.tunnelBegan(into: &actions)
+      case .tunnel: machine.tunnelStarted(into: &actions)
       case .ended: machine.responseEnded(into: &actions)
       case .failed: machine.responseFailed(.notHTTP, into: &actions)
       case .bodyFailed: machine.bodyFailed(into: &actions)
@@ -344,7 +344,7 @@ import Testing
   @Test func onlyAnIdleConnectionBegins() {
     for start in Start.allCases {
       var machine = Self.machine(at: start)
-      let begun = machine.begin()
+      let begun = machine.start()
       #expect(begun == (start == .idle), "\(start)")
       #expect(machine.isIdle == false, "\(start)")
     }

@@ -39,7 +39,7 @@ import Testing
   ///
   /// - Returns: Number of bytes in the body, or `nil` if the response was not read as expected.
   private func parse(_ bytes: [UInt8], _ load: Load, _ parser: inout ResponseParser) -> Int? {
-    guard parser.begin(load.request) else { return nil }
+    guard parser.start(load.request) else { return nil }
     let step = load.pieceBytes == 0 ? bytes.count : load.pieceBytes
     var consumed = 0
     var bodyBytes = 0

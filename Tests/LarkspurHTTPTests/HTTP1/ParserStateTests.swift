@@ -54,7 +54,7 @@ import Testing
     var unread: [UInt8] = []
 
     init(_ state: State) {
-      if let request = state.request { _ = parser.begin(request) }
+      if let request = state.request { _ = parser.start(request) }
       let bytes = Array(state.bytes.utf8)
       var consumed = 0
       do {
@@ -76,7 +76,7 @@ import Testing
 
   @Test(arguments: states) func beginIsForTheIdle(state: State) {
     var situation = Situation(state)
-    let begins = situation.parser.begin(.get)
+    let begins = situation.parser.start(.get)
     #expect(begins == state.isIdle)
   }
 
@@ -109,7 +109,7 @@ import Testing
     let again: Result<Bool, ResponseError>
     do { again = .success(try situation.parser.peerClosed(unread: unread.count)) } catch { again = .failure(error) }
     #expect(again == (state.close == .success(true) ? .success(false) : state.close))
-    let (isIdle, begins) = (situation.parser.isIdle, situation.parser.begin(.get))
+    let (isIdle, begins) = (situation.parser.isIdle, situation.parser.start(.get))
     let isFree = state.isIdle || state.close == .success(true)
     #expect((isIdle, begins) == (isFree, isFree))
   }
@@ -118,7 +118,7 @@ import Testing
   @Test func theCloseBetweenTheBodyAndItsEnd() throws {
     let bytes = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".utf8)
     var parser = ResponseParser()
-    _ = parser.begin(.get)
+    _ = parser.start(.get)
     var consumed = 0
     var events = [try parser.next(in: bytes.span, consumed: &consumed)]
     let isCompleteBefore = parser.isComplete()
@@ -133,7 +133,7 @@ import Testing
     // Ranges refer to the bytes as given, also if those begin with other bytes.
     let bytes = Array("xxxHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nA: b\r\n\r\n".utf8)
     var parser = ResponseParser()
-    _ = parser.begin(.get)
+    _ = parser.start(.get)
     var consumed = 3
     var events: [ResponseParser.Event] = []
     var headStart = 0

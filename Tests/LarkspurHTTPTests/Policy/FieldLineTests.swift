@@ -124,7 +124,7 @@ import Testing
   @Test func fieldsAreFoundInAnyLetterCase() throws {
     let bytes = Array("HTTP/1.1 200 OK\r\nSET-cookie: a\r\nSet-Cookie: b\r\n\r\n".utf8)
     var parser = ResponseParser()
-    _ = parser.begin(.get)
+    _ = parser.start(.get)
     var consumed = 0
     _ = try parser.next(in: bytes.span, consumed: &consumed)
     let found = parser.head.fields.first(named: "set-cookie", in: bytes.span)

@@ -138,7 +138,7 @@ import Testing
     limits.bytesPerInterimResponse = 10
     for count in [2 + earned, 3 + earned] {
       var parser = ResponseParser(limits: limits)
-      let hasBegun = parser.begin(RequestContext())
+      let hasBegun = parser.start(RequestContext())
       #expect(hasBegun)
       let response = Array((repeated("HTTP/1.1 104\r\n\r\n", count) + "HTTP/1.1 204\r\n\r\n").utf8)
       var (consumed, interims) = (0, 0)

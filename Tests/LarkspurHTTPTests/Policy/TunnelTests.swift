@@ -66,10 +66,10 @@ import Testing
   @Test func theParserLeavesTheRestAlone() throws {
     let bytes = Array("HTTP/1.1 200 X\r\n\r\nsecret".utf8)
     var parser = ResponseParser()
-    _ = parser.begin(.connect)
+    _ = parser.start(.connect)
     var consumed = 0
     let events = try (0..<3).map { _ in try parser.next(in: bytes.span, consumed: &consumed) }
-    let (isTunnel, isIdle, begins) = (parser.isTunnel, parser.isIdle, parser.begin(.get))
+    let (isTunnel, isIdle, begins) = (parser.isTunnel, parser.isIdle, parser.start(.get))
     #expect(events == [.head, .needMore, .needMore])
     #expect(consumed == 18, "behind the empty line")
     #expect((isTunnel, isIdle, begins) == (true, false, false))

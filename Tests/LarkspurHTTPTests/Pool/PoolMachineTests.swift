@@ -50,7 +50,12 @@ import Testing
       _ id: PoolMachine.ConnectionID, _ isReusable: Bool = true, idle: Duration? = nil, left: Int? = nil
     ) {
       machine.exchangeEnded(
-        id, PoolMachine.Ending(isReusable: isReusable, idle: idle, requestsLeft: left), now: now, into: &actions)
+        id, PoolMachine.ExchangeOutcome(isReusable: isReusable, idle: idle, requestsLeft: left), now: now,
+        into: &actions)
+    }
+
+    mutating func returned(_ id: PoolMachine.ConnectionID, isOpen: Bool = true) {
+      machine.connectionReturned(id, isOpen: isOpen, now: now, into: &actions)
     }
 
     mutating func pass(_ duration: Duration) {
@@ -413,6 +418,44 @@ import Testing
     #expect(desk.take() == requestIDs[1...3].map { .run($0, on: connection) })
     desk.ended(connection)
     #expect(desk.take() == [.run(requestIDs[4], on: connection)])
+  }
+
+  /// A connection that a request gave back unused has answered nothing yet, so the next request goes alone, too.
+  @Test func aConnectionThatIsGivenBackUnusedIsNotProven() throws {
+    var desk = Desk {
+      $0.perEndpointMax = 1
+      $0.pipelineDepth = 3
+    }
+    let requestIDs = try (0..<4).map { _ in try desk.request { $0.isPipelinable = true } }
+    let connection = try desk.takeDial()
+    desk.opened(connection)
+    #expect(desk.take() == [.run(requestIDs[0], on: connection)])
+    desk.returned(connection)
+    #expect(desk.take() == [.run(requestIDs[1], on: connection)])
+    desk.ended(connection)
+    #expect(desk.take() == requestIDs[2...3].map { .run($0, on: connection) })
+    // A connection that is proven stays so.
+    let last = try desk.request { $0.isPipelinable = true }
+    #expect(desk.take() == [.run(last, on: connection)])
+    desk.returned(connection)
+    let next = try desk.request { $0.isPipelinable = true }
+    #expect(desk.take() == [.run(next, on: connection)])
+  }
+
+  @Test func aConnectionThatIsGivenBackUnusedIsIdleOrClosed() throws {
+    var desk = Desk()
+    let connection = try desk.idleConnection()
+    _ = try desk.request()
+    _ = desk.take()
+    desk.returned(connection)
+    #expect(desk.take() == [] && desk.machine.idleCount == 1)
+    // Only a running connection can be given back.
+    desk.returned(connection, isOpen: false)
+    #expect(desk.take() == [] && desk.machine.idleCount == 1)
+    _ = try desk.request()
+    _ = desk.take()
+    desk.returned(connection, isOpen: false)
+    #expect(desk.take() == [.close(connection), .forget(desk.endpoint)])
   }
 
   @Test func nothingFollowsARequestThatMustNotBeRepeated() throws {

@@ -136,10 +136,14 @@ import Testing
         guard let id = pick(running, &random), case .open(let inFlight)? = connections[id]?.state else { return }
         connections[id]?.state = .open(inFlight: inFlight - 1)
         let isReusable = Int.random(in: 0..<5, using: &random) > 0
-        let ending = PoolMachine.Ending(
+        guard Int.random(in: 0..<5, using: &random) > 0 else {
+          machine.connectionReturned(id, isOpen: isReusable, now: now, into: &actions)
+          break
+        }
+        let outcome = PoolMachine.ExchangeOutcome(
           isReusable: isReusable, idle: Bool.random(using: &random) ? .seconds(3) : nil,
           requestsLeft: Int.random(in: 0..<20, using: &random) == 0 ? 0 : nil)
-        machine.exchangeEnded(id, ending, now: now, into: &actions)
+        machine.exchangeEnded(id, outcome, now: now, into: &actions)
       case 90..<94:
         guard let id = pick(connections.filter { $0.value.state != .dialing }.keys, &random) else { return }
         connections[id] = nil

@@ -25,7 +25,7 @@ import Testing
   ) -> (actions: [Action], rest: [UInt8]) {
     var machine = machine
     var actions: [Action] = []
-    machine.begin(into: &actions)
+    machine.start(into: &actions)
     var rest = answers
     var start = 0
     while start < rest.count {
@@ -214,7 +214,7 @@ import Testing
 
     func apply(to machine: inout SOCKSMachine, _ actions: inout [Action]) {
       switch self {
-      case .begin: machine.begin(into: &actions)
+      case .begin: machine.start(into: &actions)
       case .granted: _ = machine.received([5, 0].span, into: &actions)
       case .closed: machine.peerClosed(into: &actions)
       }
@@ -232,7 +232,7 @@ import Testing
     var machine = start
     var actions: [Action] = []
     if let answers {
-      machine.begin(into: &actions)
+      machine.start(into: &actions)
       _ = machine.received(answers.span, into: &actions)
     }
     return (machine.state, machine, answers ?? [], facts)

@@ -10,7 +10,7 @@ import Testing
 
     func apply(to machine: inout TunnelMachine, _ actions: inout [Action]) {
       switch self {
-      case .begin: machine.begin(into: &actions)
+      case .begin: machine.start(into: &actions)
       case .opened: machine.opened(into: &actions)
       case .accepted: machine.answered(.init(status: 204), into: &actions)
       case .refused: machine.answered(.init(status: 403, reason: "No"), into: &actions)

@@ -3,8 +3,8 @@ import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
-/// After a warm-up, frames cost no allocation on their way through parser, machine and assembler, or through the writer.
-/// A message costs one, of its own memory. The counter belongs to the thread, and no test here suspends.
+/// After a warm-up, frames cost no allocation on their way through parser, machine and assembler, or through the
+/// writer. A message costs one, of its own memory. The counter belongs to the thread, and no test here suspends.
 @Suite(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc")) struct WebSocketAllocationTests {
   /// Parser, machine and assembler, as a connection uses them.
   struct Receiver {
@@ -24,7 +24,7 @@ import Testing
         var index = 0
         while index < actions.count {
           switch actions[index] {
-          case .beginMessage(let kind, _, let byteCount): assembler.begin(kind, byteCount: byteCount)
+          case .startMessage(let kind, _, let byteCount): assembler.start(kind, byteCount: byteCount)
           case .deliver(let range): try assembler.append(bytes.extracting(range))
           case .endMessage:
             messages += 1

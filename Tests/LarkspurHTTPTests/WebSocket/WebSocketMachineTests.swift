@@ -88,7 +88,7 @@ import Testing
   /// The row of a fact: what happens in `open` and in `closeSent`, with the next states.
   static func expected(_ fact: Fact, in state: State) -> (actions: [Action], state: State) {
     let message: [Action] = [
-      .beginMessage(.text, isCompressed: false, byteCount: 2), .deliver(2..<4), .endMessage,
+      .startMessage(.text, isCompressed: false, byteCount: 2), .deliver(2..<4), .endMessage,
     ]
     func failure(_ error: WebSocketError, _ code: UInt16) -> [Action] {
       state == .open ? [control(.close, [UInt8(code >> 8), UInt8(code & 255)]), .fail(error)] : [.fail(error)]
@@ -100,8 +100,8 @@ import Testing
     case (.needMore, _), (.pong, _), (.pongOfNoPing, _), (.blocked, _), (.resumed, _), (.timerTooEarly, _):
       return ([], state)
     case (.text, _): return (message, state)
-    case (.empty, _): return ([.beginMessage(.binary, isCompressed: false, byteCount: 0), .endMessage], state)
-    case (.emptyFragment, _): return ([.beginMessage(.binary, isCompressed: true, byteCount: nil)], state)
+    case (.empty, _): return ([.startMessage(.binary, isCompressed: false, byteCount: 0), .endMessage], state)
+    case (.emptyFragment, _): return ([.startMessage(.binary, isCompressed: true, byteCount: nil)], state)
     case (.ping, _): return ([control(.pong, [1, 2])], state)
     case (.close, _):
       let echo = state == .open ? [control(.close, [0x03, 0xe9])] : []
@@ -168,7 +168,7 @@ import Testing
     Self.receive([0x01, 1, 0x61, 0x89, 1, 7, 0x00, 0, 0x80, 2, 0x62, 0x63], &machine, into: &actions)
     #expect(
       actions == [
-        .beginMessage(.text, isCompressed: false, byteCount: nil), .deliver(2..<3), Self.control(.pong, [7]),
+        .startMessage(.text, isCompressed: false, byteCount: nil), .deliver(2..<3), Self.control(.pong, [7]),
         .deliver(10..<12), .endMessage,
       ])
   }
@@ -178,7 +178,7 @@ import Testing
     var machine = WebSocketMachine(now: Self.start)
     var actions: [Action] = []
     Self.receive([0x02, 0] + [UInt8](repeating: 0, count: 2_000_000) + [0x80, 0], &machine, into: &actions)
-    #expect(actions == [.beginMessage(.binary, isCompressed: false, byteCount: nil), .endMessage])
+    #expect(actions == [.startMessage(.binary, isCompressed: false, byteCount: nil), .endMessage])
   }
 
   /// The limit counts all fragments, and is exceeded by the header alone.
@@ -230,7 +230,7 @@ import Testing
     Self.receive(Self.text + [0x89, 0, 0x88, 0] + Self.text, &machine, into: &actions)
     #expect(
       actions == [
-        .beginMessage(.text, isCompressed: false, byteCount: 2), .deliver(2..<4), .endMessage,
+        .startMessage(.text, isCompressed: false, byteCount: 2), .deliver(2..<4), .endMessage,
         Self.control(.pong, []), .complete(.empty, startedBy: .local),
       ])
   }

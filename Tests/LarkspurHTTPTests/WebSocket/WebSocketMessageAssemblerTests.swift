@@ -7,7 +7,7 @@ import Testing
     _ kind: WebSocketMessageKind, _ pieces: [[UInt8]], limit: Int = 100
   ) throws(WebSocketError) -> WebSocketMessage {
     var assembler = WebSocketMessageAssembler(messageBytesMax: limit)
-    assembler.begin(kind, byteCount: nil)
+    assembler.start(kind, byteCount: nil)
     for piece in pieces { try assembler.append(piece.span) }
     return try assembler.finish()
   }
@@ -23,7 +23,7 @@ import Testing
     #expect(throws: WebSocketError.invalidUTF8) { try Self.message(.text, [[0xe2], [0x82]]) }
     // The first bad byte fails, not the end.
     var assembler = WebSocketMessageAssembler(messageBytesMax: 100)
-    assembler.begin(.text, byteCount: nil)
+    assembler.start(.text, byteCount: nil)
     let bad: [UInt8] = [0xc0]
     var error: WebSocketError?
     do { try assembler.append(bad.span) } catch let caught { error = caught }
@@ -33,7 +33,7 @@ import Testing
     // The error stays until the next message begins.
     #expect(throws: WebSocketError.invalidUTF8) { try assembler.finish() }
     #expect(throws: WebSocketError.invalidUTF8) { try assembler.finish() }
-    assembler.begin(.text, byteCount: nil)
+    assembler.start(.text, byteCount: nil)
     #expect(throws: Never.self) { try assembler.finish() }
   }
 
@@ -65,7 +65,7 @@ import Testing
   /// The limit may be lowered below what is held.
   @Test func loweredLimit() throws {
     var assembler = WebSocketMessageAssembler(messageBytesMax: 10)
-    assembler.begin(.text, byteCount: nil)
+    assembler.start(.text, byteCount: nil)
     let piece: [UInt8] = [0x61, 0x61]
     try assembler.append(piece.span)
     assembler.messageBytesMax = 1
@@ -81,7 +81,7 @@ import Testing
     var assembler = WebSocketMessageAssembler(messageBytesMax: 1 << 20)
     func allocations(byteCount: Int?, pieces: Int) throws -> (UInt64, Int) {
       let before = larkspur_allocations()
-      assembler.begin(.text, byteCount: byteCount)
+      assembler.start(.text, byteCount: byteCount)
       for _ in 0..<pieces { try assembler.append(piece.span) }
       let message = try assembler.finish()
       return (UInt64(larkspur_allocations() - before), message.bytes.count)

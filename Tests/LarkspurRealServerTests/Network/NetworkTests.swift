@@ -190,7 +190,7 @@ import Testing
     #expect(await load.leftovers() == [])
   }
 
-  /// Idle connections do not notice an outage. Requests on them end by their deadlines, and so do the connections.
+  /// An outage does not end idle connections. Requests on them end by their deadlines, and so do the connections.
   @Test func anOutageWhileConnectionsAreIdle() async throws {
     try hosts.neverGiveUp()
     let server = try hosts.start()

@@ -81,7 +81,7 @@ import Testing
     #expect(load.failures == [])
     #expect(load.replies.count == 400)
     #expect(load.replies.allSatisfy { $0.status == 200 && $0.body == Self.small })
-    // The pool notices closed connections without a request.
+    // The pool removes closed connections without a request.
     await load.loop.run { while load.pool.counts.connections > 0 { await Task.yield() } }
     #expect(await load.leftovers() == [])
     #expect(await pace.leftovers() == [])

@@ -27,7 +27,7 @@ import Testing
       return Conversation(with: target, about: request, url: url, memory: memory, storage: storage)
     }
 
-    /// Runs one challenge that `credential` answers successfully, so that the session remembers it.
+    /// Runs one challenge that `credential` answers successfully, so that the session keeps it.
     func logIn(
       _ credential: URLCredential = user, at url: String = "http://a.example/x/y", proxy: Proxy? = nil,
       fields: [String] = basic
@@ -256,7 +256,7 @@ import Testing
     #expect(storage.credentials(for: question.space)?.keys.sorted() == ["kept"])
   }
 
-  /// A session without a credential storage remembers a successful credential by itself.
+  /// A session without a credential storage keeps a successful credential itself.
   @Test func noStorage() throws {
     let url = try #require(URL(string: "http://a.example/"))
     let target = try #require(AuthenticationTarget(origin: url))

@@ -72,7 +72,7 @@ import Testing
     #expect(memory.credential(for: answer.offer.space, of: Self.target(AuthenticationMemory.credentialsMax)) === user)
   }
 
-  /// A credential that was removed from the storage before the session began does not make the session forget the same
+  /// A credential that was removed from the storage before the session began does not make the session drop the same
   /// credential when it succeeds later.
   @Test func earlierWithdrawals() throws {
     let storage = URLCredentialStorage()

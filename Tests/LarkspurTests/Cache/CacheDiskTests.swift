@@ -262,7 +262,7 @@ import Testing
     #expect(second.cachedResponse(for: request(Self.a)) == nil)
     first.storeCachedResponse(entry(Self.a, "x"), for: request(Self.a))
     first.core.settle()
-    // The second cache learns of the entry when it lists the files: on a call of `currentDiskUsage`, or after
+    // The second cache finds the entry when it lists the files: on a call of `currentDiskUsage`, or after
     // `scanSeconds`.
     #expect(second.currentDiskUsage == first.currentDiskUsage)
     #expect(second.cachedResponse(for: request(Self.a))?.text == "x")

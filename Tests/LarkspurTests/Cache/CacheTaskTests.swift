@@ -515,7 +515,7 @@ import Testing
     #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
-  /// The cache remembers `invalidatedMax` invalidated keys. Beyond that, no response to an earlier request is stored.
+  /// The cache records `invalidatedMax` invalidated keys. Beyond that, no response to an earlier request is stored.
   @Test func manyInvalidations() throws {
     let start = fixture.clock.now.timeIntervalSince1970
     func stored(_ key: String, requested seconds: Double) -> Bool {

@@ -77,7 +77,7 @@ import Testing
     let calls = Mutex(0)
     let watch = ReachabilityWatch(.nowhere) { _ in calls.withLock { $0 += 1 } }
     watch.end()
-    watch.begin()
+    watch.start()
     #expect(await NetworkReachability(host: "127.0.0.1").paths.first { _ in true } != nil)
     #expect(calls.withLock { $0 } == 0)
   }

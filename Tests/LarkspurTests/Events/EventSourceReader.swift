@@ -32,7 +32,7 @@ final class EventSourceReader: @unchecked Sendable {
   var isPaused: Bool { continuation != nil }
   var isStopped: Bool { countMax != nil }
 
-  func begin(isClosed: Bool) { (hasBegun, beganClosed) = (true, isClosed) }
+  func start(isClosed: Bool) { (hasBegun, beganClosed) = (true, isClosed) }
 
   func cancel() {
     stop { $0.isCancelled = true }

@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTestSupport
 import TestKit
 
-/// The server of an `EventSourceWorld`: the requests that have come, and the responses that are being sent.
+/// The server of an `EventSourceScenario`: the requests that have come, and the responses that are being sent.
 final class ScriptedEventServer {
   struct Request {
     var peer: ScriptedPeer
@@ -128,7 +128,7 @@ final class ScriptedEventServer {
     pending = nil
     let connection = random.chance(50) ? "Connection: close\r\n" : ""
     switch isLast ? 90 : Int.random(in: 0..<100, using: &random) {
-    case 0..<70: beginStream(request, using: &random)
+    case 0..<70: startStream(request, using: &random)
     case 70..<80:
       let seconds = random.chance(50) ? random.pick([0, 1, 7, 200]) : nil
       let field = seconds.map { "Retry-After: \($0)\r\n" } ?? ""
@@ -165,7 +165,7 @@ final class ScriptedEventServer {
     }
   }
 
-  private func beginStream(_ request: Request, using random: inout SeededGenerator) {
+  private func startStream(_ request: Request, using random: inout SeededGenerator) {
     let id = request.lastEventID ?? ""
     let framing: Stream.Framing = random.pick([.close, .chunked, .length])
     let stream = Stream(

@@ -15,7 +15,7 @@ import Testing
 
     init(on loop: ClientLoop) { self.loop = loop }
 
-    func begin(_ operation: LiveOperation) { begun.append(operation) }
+    func start(_ operation: LiveOperation) { begun.append(operation) }
     func forget(_ operation: LiveOperation) { forgotten += 1 }
   }
 

@@ -182,7 +182,7 @@ import Testing
     let server = try TestServer(tls: TestServer.TLS(certificate: try ca.issue()))
     let url = try #require(URL(string: server.url("/get")))
     let session = URLSession(configuration: try Self.trusting(ca))
-    // The session learns that the class lacks the method when it asks for the first time.
+    // The first call shows that the class lacks the method.
     #expect(await Self.outcome(of: session, url, Silent()) == .response)
     #expect(await Self.outcome(of: session, url, nil) == .response)
     let connections = server.connectionsAccepted

@@ -190,8 +190,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// The last calls are made outside the queue, unless the delegate wants them there or an earlier call has used the
-  /// queue.
+  /// The last calls are made outside the queue, unless the delegate chooses `completionOnQueue`, or an earlier call has
+  /// used the queue.
   private static let ways: [(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool)] = [
     ([], false), ([.completionOnQueue], true), ([.response], true),
   ]
@@ -236,8 +236,8 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// A task starts only after `didResume` has returned. Otherwise it could complete before its delegate learns that it
-  /// runs.
+  /// A task starts only after `didResume` has returned. Otherwise it could complete before its delegate is
+  /// notified that it runs.
   @Test func aTaskRunsWhenItsDelegateHasHeardOfIt() async throws {
     let server = try server()
     let states = Mutex<[URLSessionTask.State]>([])

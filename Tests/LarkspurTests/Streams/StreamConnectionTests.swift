@@ -21,7 +21,7 @@ import Testing
     gate.open(for: connection)
   }
 
-  /// Begins an operation.
+  /// Starts an operation.
   private func start(_ kind: StreamOperation.Kind, timeout: TimeInterval = 0) -> Running<StreamOperation> {
     let gate = gate
     let running = world.run {

@@ -28,7 +28,7 @@ import Testing
 
   /// Starts a load whose request has reached the server over a reused connection. The server answers it after
   /// `mayAnswer` has fired.
-  private func begin(onLoop: Bool, answer: TestServer.Script, _ mayAnswer: TestServer.Signal) async throws -> Load {
+  private func start(onLoop: Bool, answer: TestServer.Script, _ mayAnswer: TestServer.Signal) async throws -> Load {
     let hasCome = TestServer.Signal()
     server.enqueue(
       [.expectRequest, .send(Self.answer("first")), .expectRequest, .fire(hasCome), .wait(mayAnswer)] + answer)
@@ -49,7 +49,7 @@ import Testing
 
   @Test(arguments: [true, false]) func itsTaskShowsHowItStands(onLoop: Bool) async throws {
     let mayAnswer = TestServer.Signal()
-    let load = try await begin(onLoop: onLoop, answer: Self.ok, mayAnswer)
+    let load = try await start(onLoop: onLoop, answer: Self.ok, mayAnswer)
     let task = try await onlyTask()
     #expect(type(of: task) == URLSessionDataTask.self)
     #expect(try await onlyTask() === task)
@@ -69,7 +69,7 @@ import Testing
   /// The task stays the same object while the body of the response is still arriving.
   @Test(arguments: [true, false]) func itsTaskStaysTheSame(onLoop: Bool) async throws {
     let (mayAnswer, isHalf, mayEnd) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
-    let load = try await begin(
+    let load = try await start(
       onLoop: onLoop,
       answer: [
         .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"), .fire(isHalf), .wait(mayEnd), .send("k"), .hang,
@@ -87,7 +87,7 @@ import Testing
 
   @Test(arguments: [true, false]) func itsTaskIsCancelled(onLoop: Bool) async throws {
     let mayAnswer = TestServer.Signal()
-    let load = try await begin(onLoop: onLoop, answer: [.hang], mayAnswer)
+    let load = try await start(onLoop: onLoop, answer: [.hang], mayAnswer)
     let task = try await onlyTask()
     task.cancel()
     let error = await #expect(throws: URLError.self) { try await load.value }
@@ -98,7 +98,7 @@ import Testing
 
   @Test(arguments: [true, false]) func itsTaskIsSuspended(onLoop: Bool) async throws {
     let mayAnswer = TestServer.Signal()
-    let load = try await begin(onLoop: onLoop, answer: Self.ok, mayAnswer)
+    let load = try await start(onLoop: onLoop, answer: Self.ok, mayAnswer)
     let task = try await onlyTask()
     task.suspend()
     mayAnswer.fire()
@@ -114,7 +114,7 @@ import Testing
   /// Invalidating a session cancels its awaited loads, with or without a task object.
   @Test(arguments: [true, false], [true, false]) func theSessionCancelsThem(onLoop: Bool, isSeen: Bool) async throws {
     let mayAnswer = TestServer.Signal()
-    let load = try await begin(onLoop: onLoop, answer: [.hang], mayAnswer)
+    let load = try await start(onLoop: onLoop, answer: [.hang], mayAnswer)
     let task = isSeen ? try await onlyTask() : nil
     session.invalidateAndCancel()
     let error = await #expect(throws: URLError.self) { try await load.value }

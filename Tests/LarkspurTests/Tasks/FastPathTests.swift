@@ -38,10 +38,10 @@ import Testing
   /// Performs a load that opens the connection, and then starts a task that reuses it.
   private func second(_ request: URLRequest? = nil) async throws -> Load {
     #expect(try await session.data(for: self.request()).0 == Data("first".utf8))
-    return try begin(request, in: session)
+    return try start(request, in: session)
   }
 
-  private func begin(_ request: URLRequest? = nil, in session: URLSession) throws -> Load {
+  private func start(_ request: URLRequest? = nil, in session: URLSession) throws -> Load {
     let (outcomes, source) = AsyncStream<Outcome>.makeStream()
     let task = session.dataTask(with: try request ?? self.request()) { data, response, error in
       source.yield(
@@ -195,11 +195,11 @@ import Testing
     configuration.httpMaximumConnectionsPerHost = 1
     let session = URLSession(configuration: configuration)
     #expect(try await session.data(for: request()).0 == Data("first".utf8))
-    let busy = try begin(in: session)
+    let busy = try start(in: session)
     try await hasCome.wait()
     var request = try request()
     if end == .timedOut { request.timeoutInterval = 0.2 }
-    let (task, outcome) = try begin(request, in: session)
+    let (task, outcome) = try start(request, in: session)
     // A timeout may fire before this check.
     while end != .timedOut, !(await task.isQuick) { await Task.yield() }
     switch end {
@@ -233,7 +233,7 @@ import Testing
     let (isHeld, mayGo) = (TestServer.Signal(), TestServer.Signal())
     server.route("GET", "/held", script: [.fire(isHeld), .wait(mayGo), .send(Self.answer("held")), .serveRoutes])
     server.route("GET", "/other") { _ in .text("other") }
-    let held = try begin(request("/held"), in: session)
+    let held = try start(request("/held"), in: session)
     try await isHeld.wait()
     #expect(try await session.data(for: request("/other")).0 == Data("other".utf8))
     mayGo.fire()
@@ -258,7 +258,7 @@ import Testing
     let urls = try ["/waits", "/learns"].map {
       try #require(URL(string: server.url($0).replacing("http://", with: "http://user:password@")))
     }
-    let (task, outcome) = try begin(URLRequest(url: urls[0]), in: session)
+    let (task, outcome) = try start(URLRequest(url: urls[0]), in: session)
     try await hasCome.wait()
     #expect(await task.isQuick)
     server.route("GET", "/waits", respond: answer)
@@ -276,7 +276,7 @@ import Testing
       "GET", "/page",
       script: [.fire(hasCome), .wait(mayAnswer), .send(Self.answer("200 OK", fields, "nobody's")), .serveRoutes])
     server.route("GET", "/login", script: [.send(Self.answer("200 OK", "Set-Cookie: a=b\r\n", "")), .serveRoutes])
-    let (task, outcome) = try begin(request("/page"), in: session)
+    let (task, outcome) = try start(request("/page"), in: session)
     try await hasCome.wait()
     #expect(await task.isQuick)
     _ = try await session.data(for: request("/login"))
@@ -300,7 +300,7 @@ import Testing
     for _ in 0..<20 {
       let loads = try await withTaskExecutorPreference(session.taskExecutor) {
         // Both loads start in one tick.
-        [try begin(first, in: session), try begin(second, in: session)]
+        [try start(first, in: session), try start(second, in: session)]
       }
       for load in loads { _ = await load.outcome() }
       #expect(server.requests.suffix(2).map(\.method) == ["PUT", "GET"])

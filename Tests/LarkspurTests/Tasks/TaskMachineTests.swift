@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import Testing
 
 @testable import Larkspur
@@ -122,7 +123,7 @@ import Testing
   }
 
   @Test func twentyRedirectionsAreFollowedAndNoMore() throws {
-    #expect(Redirection.countMax == 20)
+    #expect(RedirectPolicy.countMax == 20)
     var machine = TaskMachine(try Self.request())
     for number in 1...20 {
       let step = machine.responseReceived(try Self.response(302, ["Location": "/\(number)"]))

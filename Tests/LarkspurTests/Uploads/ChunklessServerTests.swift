@@ -71,7 +71,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// A response to any kind of task tells the server's version, and a newer response overrides an older one.
+  /// A response to any kind of task shows the server's version, and a newer response overrides an older one.
   @Test(arguments: [false, true]) func theLatestAnswerCountsForOtherTasks(isWatched: Bool) async throws {
     server.enqueue(
       answer("HTTP/1.0 204 X"), answer("HTTP/1.1 204 X"), [.serveRoutes])

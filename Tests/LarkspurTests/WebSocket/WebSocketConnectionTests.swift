@@ -20,7 +20,7 @@ import Testing
     world = try ScriptedWorld()
   }
 
-  /// Begins a conversation.
+  /// Starts a conversation.
   private func open(_ change: (inout WebSocketSettings) -> Void = { _ in }) throws -> WebSocketConnection {
     let settings = WebSocketTaskSettings()
     settings.read { change(&$0.machine) }

@@ -12,7 +12,7 @@ import Testing
     for _ in 0..<20 {
       let monitor = ConnectivityMonitor()
       DispatchQueue.concurrentPerform(iterations: 8) { _ in
-        if monitor.way(to: .loopback(port: 0)) == .unknown { unknown.withLock { $0 += 1 } }
+        if monitor.path(to: .loopback(port: 0)) == .unknown { unknown.withLock { $0 += 1 } }
       }
     }
     #expect(unknown.withLock { $0 } == 0)

@@ -10,7 +10,7 @@ import Testing
     taskPool = TaskPool(on: loop)
   }
 
-  private final class Work: WorkerJob {
+  private final class Work: TaskPoolWork {
     private let body: @Sendable () async -> Void
     init(_ body: @escaping @Sendable () async -> Void) { self.body = body }
     func run() async { await body() }

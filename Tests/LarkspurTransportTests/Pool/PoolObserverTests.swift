@@ -22,7 +22,7 @@ import Testing
     let first = world.start {
       var request = PoolRequest(request())
       request.observer = { event, _ in if case .requestSent = event { seen.value.append("own") } }
-      let running = try await pool.begin(
+      let running = try await pool.start(
         request, with: pool.endpoint(for: PoolTests.route), in: RequestSlot(of: pool))
       return try await running.exchange.collectBody(bytesMax: 100).count
     }

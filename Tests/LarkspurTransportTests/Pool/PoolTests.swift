@@ -335,7 +335,7 @@ import Testing
     let slot = RequestSlot(of: pool)
     let running = world.start {
       defer { #expect(slot.failedPeer == .ipv4(0xc000_0201, port: 80)) }
-      _ = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: Self.route), in: slot)
+      _ = try await pool.start(PoolRequest(request()), with: pool.endpoint(for: Self.route), in: slot)
     }
     world.settle()
     slot.cancel()

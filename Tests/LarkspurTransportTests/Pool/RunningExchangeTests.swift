@@ -18,10 +18,10 @@ import Testing
     let elsewhere = Route(host: "192.0.2.2", port: 80)
     let first = world.start {
       let slot = RequestSlot(of: pool)
-      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: slot)
+      let running = try await pool.start(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: slot)
       let body = try await running.exchange.collectBody(bytesMax: 100)
       // The response is complete, and the exchange is kept while the task waits for another one.
-      let other = try await pool.begin(
+      let other = try await pool.start(
         PoolRequest(request()), with: pool.endpoint(for: elsewhere), in: RequestSlot(of: pool))
       return [running.exchange.status, body.count, other.exchange.status]
     }
@@ -46,13 +46,13 @@ import Testing
       let slot = RequestSlot(of: pool)
       let endpoint = pool.endpoint(for: PoolTests.route)
       do {
-        let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
+        let running = try await pool.start(PoolRequest(request()), with: endpoint, in: slot)
         await #expect(throws: TransportError.localMisuse(.slotBusy)) {
-          _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
+          _ = try await pool.start(PoolRequest(request()), with: endpoint, in: slot)
         }
         try await running.exchange.discardBody()
       }
-      let next = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
+      let next = try await pool.start(PoolRequest(request()), with: endpoint, in: slot)
       return next.exchange.status
     }
     for _ in 1...2 {
@@ -69,10 +69,10 @@ import Testing
     let pool = tests.pool()
     let slot = RequestSlot(of: pool)
     let endpoint = pool.endpoint(for: PoolTests.route)
-    let first = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: slot).exchange.status }
+    let first = world.start { try await pool.start(PoolRequest(request()), with: endpoint, in: slot).exchange.status }
     let second = world.start {
       await #expect(throws: TransportError.localMisuse(.slotBusy)) {
-        _ = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
+        _ = try await pool.start(PoolRequest(request()), with: endpoint, in: slot)
       }
       return 0
     }
@@ -105,7 +105,7 @@ import Testing
         return 0
       }
       #expect(pool.sendNow(PoolRequest(request()), in: slot))
-      let running = try await pool.begin(PoolRequest(request()), with: endpoint, in: slot)
+      let running = try await pool.start(PoolRequest(request()), with: endpoint, in: slot)
       try await running.exchange.discardBody()
       return 200
     }
@@ -114,7 +114,7 @@ import Testing
     world.settle()
     #expect(outcome.value == (isWanted ? 200 : 0))
     // The slot is free again.
-    let next = world.start { try await pool.begin(PoolRequest(request()), with: endpoint, in: slot).exchange.status }
+    let next = world.start { try await pool.start(PoolRequest(request()), with: endpoint, in: slot).exchange.status }
     world.settle()
     tests.kernel.peer().send(PoolTests.response)
     world.settle()
@@ -126,7 +126,7 @@ import Testing
     let pool = tests.pool()
     let slot = RequestSlot(of: pool)
     let running = world.start {
-      let running = try await pool.begin(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: slot)
+      let running = try await pool.start(PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: slot)
       return try await running.exchange.collectBody(bytesMax: 100)
     }
     world.settle()
@@ -143,7 +143,7 @@ import Testing
   @Test func itCanBeAbandoned() {
     let pool = tests.pool()
     let running = world.start {
-      let running = try await pool.begin(
+      let running = try await pool.start(
         PoolRequest(request()), with: pool.endpoint(for: PoolTests.route), in: RequestSlot(of: pool))
       return running.exchange.status
     }

@@ -74,9 +74,9 @@ import Testing
       var request = PoolRequest(request("POST", body: 4))
       request.body = .bytes(Array("body".utf8))
       let (endpoint, slot) = (pool.endpoint(for: PoolTests.route), RequestSlot(of: pool))
-      #expect(pool.beginNow(request, with: endpoint, in: slot) == isProven)
+      #expect(pool.startNow(request, with: endpoint, in: slot) == isProven)
       guard isProven else { return 0 }
-      return try await pool.begin(request, with: endpoint, in: slot).exchange.status
+      return try await pool.start(request, with: endpoint, in: slot).exchange.status
     }
     world.settle()
     #expect(kernel.peer().receivedText.contains("POST") == isProven)

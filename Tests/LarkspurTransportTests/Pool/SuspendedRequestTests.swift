@@ -18,7 +18,7 @@ import Testing
   ) -> Running<Int> {
     world.start {
       let endpoint = pool.endpoint(for: PoolTests.route)
-      let running = try await pool.begin(PoolRequest(head, body: body), with: endpoint, in: slot)
+      let running = try await pool.start(PoolRequest(head, body: body), with: endpoint, in: slot)
       let status = running.exchange.status
       try await running.exchange.discardBody()
       running.end()
@@ -51,6 +51,32 @@ import Testing
     kernel.peer().send(PoolTests.response)
     world.settle()
     #expect(running.value == 200)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// A held request gives back the connection that has opened for it. The server may close that connection before its
+  /// first request, so the first request is repeated.
+  @Test func theConnectionThatAHeldRequestGaveBack() {
+    kernel.willConnect(.never)
+    let pool = tests.pool { $0.perEndpointMax = 1 }
+    let slot = RequestSlot(of: pool)
+    let held = fetch(request("GET", "/held"), through: pool, in: slot)
+    world.settle()
+    onLoop { slot.suspend() }
+    kernel.peer().completeConnect()
+    world.settle()
+    #expect(pool.counts == (1, 1, 0))
+    let next = fetch(request("GET", "/next"), through: pool, in: RequestSlot(of: pool))
+    world.tick(3)
+    kernel.peer(0).close()
+    world.settle()
+    #expect(kernel.peer(0).receivedText.contains("GET /next "))
+    kernel.peer(1).send(PoolTests.response)
+    world.settle()
+    #expect(next.value == 200)
+    slot.cancel()
+    world.settle()
+    #expect(held.transportError == .cancelled)
     #expect(tests.leftovers(of: pool) == [])
   }
 

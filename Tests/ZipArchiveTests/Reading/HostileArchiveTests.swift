@@ -191,7 +191,8 @@ import ZipArchive
     #expect(extract(room.path("big.zip"), in: room, limits: limits) == nil)
   }
 
-  /// The shape of 42.zip: archives in archives, whose innermost files are zeros. Each archive alone is within the limits.
+  /// The shape of 42.zip: archives in archives, whose innermost files are zeros. Each archive alone is within the
+  /// limits.
   @Test func nestedBomb() throws {
     let room = try Room()
     var data = Data(count: 4 << 20)

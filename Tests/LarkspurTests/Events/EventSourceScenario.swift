@@ -12,13 +12,13 @@ import TestKit
 ///
 /// Rules, whatever happens: every reader ends, with the right outcome; each event comes once, in order, as it was sent,
 /// without a gap; `Last-Event-ID` is the ID of the latest event, or of a block of lines behind it; no reconnection is
-/// earlier than the server or the failures allow, or much later; nothing is delivered to a reader that has been cancelled
-/// or replaced, or behind the source's end, and nothing is requested behind it; a slow reader slows the server down;
-/// nothing is left over.
+/// earlier than the server or the failures allow, or much later; nothing is delivered to a reader that has been
+/// cancelled or replaced, or behind the source's end, and nothing is requested behind it; a slow reader slows the
+/// server down; nothing is left over.
 ///
 /// The program's closures run on other threads. The world waits until each reader stands still, so the threads' order
 /// changes nothing.
-final class EventSourceWorld {
+final class EventSourceScenario {
   /// The number of bytes that a client may hold for a reader that does not read: two pieces of at most 128 KiB, the
   /// connection's buffer of 64 KiB, and 64 KiB for the rest.
   static let heldBytesMax = 384 * 1024
@@ -132,7 +132,7 @@ final class EventSourceWorld {
     readers.value.append(reader)
     reader.running = world.start { [source, readers, deliveries] in
       // From here on, the readers before this one get nothing more.
-      reader.begin(isClosed: source.readyState == .closed)
+      reader.start(isClosed: source.readyState == .closed)
       for other in readers.value[..<reader.number] { other.stop { $0.isReplaced = true } }
       var iterator = source.events.makeAsyncIterator()
       while reader.count < reader.leavesAfter, let event = try await iterator.next(isolation: nil) {

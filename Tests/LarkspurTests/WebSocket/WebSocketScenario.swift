@@ -8,13 +8,13 @@ import TestKit
 
 @testable import Larkspur
 
-/// A WebSocket conversation over a scripted kernel. One seed is one world: the program's calls, the server's frames, how
-/// bytes are cut and held up, and the end.
+/// A WebSocket conversation over a scripted kernel. One seed is one world: the program's calls, the server's frames,
+/// how bytes are cut and held up, and the end.
 ///
-/// Rules, whatever happens: every call ends; the conversation ends once; messages come whole and in order, without a gap;
-/// the server gets whole, masked frames in the order of the calls, those of every call that succeeded among them, and at
-/// most one Close with nothing but pongs behind it; nothing is left over.
-final class WebSocketWorld {
+/// Rules, whatever happens: every call ends; the conversation ends once; messages come whole and in order, without a
+/// gap; the server gets whole, masked frames in the order of the calls, those of every call that succeeded among them,
+/// and at most one Close with nothing but pongs behind it; nothing is left over.
+final class WebSocketScenario {
   private let world: ScriptedWorld
   private let gate = LiveGate()
   private let connection: WebSocketConnection

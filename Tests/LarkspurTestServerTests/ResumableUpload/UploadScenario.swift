@@ -3,7 +3,7 @@ import LarkspurTestServer
 import TestKit
 
 /// A client's machine and a server's ledger in memory, with a network between them that breaks at any byte.
-struct UploadWorld {
+struct UploadScenario {
   enum Outcome: Hashable {
     case delivered(status: Int)
     /// The upload is complete, and its response was lost.
@@ -14,7 +14,7 @@ struct UploadWorld {
   }
 
   /// What the network does to one request.
-  struct Weather {
+  struct FaultProfile {
     /// The number of bytes of the content after which the connection breaks, or `nil` for none.
     var cut: Int?
     /// The number of bytes that the connection has taken beyond the cut. They are lost, or come too late.
@@ -22,7 +22,7 @@ struct UploadWorld {
     var losesInterim = false
     var losesResponse = false
 
-    static let fair = Weather()
+    static let none = FaultProfile()
   }
 
   static let origin = "http://h"
@@ -47,10 +47,10 @@ struct UploadWorld {
   /// Runs the upload to its end.
   ///
   /// - Parameters:
-  ///   - weather: Called for each request.
+  ///   - faults: Called for each request.
   ///   - isPausing: Whether the program is stopped before the next request, and continues with its resume data.
   mutating func run(
-    _ random: inout SeededGenerator, weather: (UploadRequest, inout SeededGenerator) -> Weather,
+    _ random: inout SeededGenerator, faults: (UploadRequest, inout SeededGenerator) -> FaultProfile,
     isPausing: (inout SeededGenerator) -> Bool = { _ in false }
   ) -> Outcome {
     var action = machine.start(now: now)
@@ -62,7 +62,7 @@ struct UploadWorld {
       switch action {
       case .send(let request):
         requestCount += 1
-        action = send(request, weather(request, &random), &random, &status)
+        action = send(request, faults(request, &random), &random, &status)
       case .wait(let delay):
         now += Double(delay.components.seconds) + 1
         action = machine.waited(now: now)
@@ -92,14 +92,14 @@ struct UploadWorld {
 
   // MARK: - One request
 
-  /// Sends a request in fair weather.
+  /// Sends a request without faults.
   mutating func send(_ request: UploadRequest, _ random: inout SeededGenerator) -> ResumableUploadMachine.Action {
     var status = 0
-    return send(request, .fair, &random, &status)
+    return send(request, .none, &random, &status)
   }
 
   private mutating func send(
-    _ request: UploadRequest, _ weather: Weather, _ random: inout SeededGenerator, _ status: inout Int
+    _ request: UploadRequest, _ faults: FaultProfile, _ random: inout SeededGenerator, _ status: inout Int
   ) -> ResumableUploadMachine.Action {
     let url = request.url ?? Self.origin + "/files"
     var fields = TestServer.Fields(request.fields.map { TestServer.Field($0.name, $0.value) })
@@ -113,24 +113,24 @@ struct UploadWorld {
     }
     switch opening {
     case .respond(let response):
-      for interim in response.interim where !weather.losesInterim {
+      for interim in response.interim where !faults.losesInterim {
         if let action = inform(interim, url) { return action }
       }
-      return respond(response, url, weather, &random, &status)
+      return respond(response, url, faults, &random, &status)
     case .receive(var exchange, let interim):
-      for interim in interim where !weather.losesInterim {
+      for interim in interim where !faults.losesInterim {
         if let action = inform(interim, url) { return action }
       }
-      return transfer(request, &exchange, url, weather, &random, &status)
+      return transfer(request, &exchange, url, faults, &random, &status)
     }
   }
 
   private mutating func transfer(
-    _ request: UploadRequest, _ exchange: inout UploadLedger.Exchange, _ url: String, _ weather: Weather,
+    _ request: UploadRequest, _ exchange: inout UploadLedger.Exchange, _ url: String, _ faults: FaultProfile,
     _ random: inout SeededGenerator, _ status: inout Int
   ) -> ResumableUploadMachine.Action {
     let content = Array(file[request.content])
-    let arriving = min(weather.cut ?? .max, content.count)
+    let arriving = min(faults.cut ?? .max, content.count)
     var offset = 0
     var piece: ArraySlice<UInt8> = []
     repeat {
@@ -140,21 +140,21 @@ struct UploadWorld {
         for interim in interim {
           if let action = inform(interim, url) { return action }
         }
-      case .refuse(let response): return respond(response, url, weather, &random, &status)
+      case .refuse(let response): return respond(response, url, faults, &random, &status)
       case .end: return fail(&random)
       }
       if offset == arriving { break }
       piece = content[offset..<min(offset + max(pieceSize(&random), 1), arriving)]
       offset = piece.endIndex
     } while true
-    guard weather.cut == nil else {
-      let sent = min(offset + weather.lost, content.count)
+    guard faults.cut == nil else {
+      let sent = min(offset + faults.lost, content.count)
       machine.sentContent(sent)
       late = (exchange, content[offset..<sent])
       return fail(&random)
     }
     switch ledger.finish(exchange) {
-    case .respond(let response): return respond(response, url, weather, &random, &status)
+    case .respond(let response): return respond(response, url, faults, &random, &status)
     case .end: return fail(&random)
     }
   }
@@ -170,10 +170,10 @@ struct UploadWorld {
   }
 
   private mutating func respond(
-    _ response: TestServer.Response, _ url: String, _ weather: Weather, _ random: inout SeededGenerator,
+    _ response: TestServer.Response, _ url: String, _ faults: FaultProfile, _ random: inout SeededGenerator,
     _ status: inout Int
   ) -> ResumableUploadMachine.Action {
-    if weather.losesResponse { return fail(&random) }
+    if faults.losesResponse { return fail(&random) }
     status = response.status
     let facts = self.response(response.status, response.fields, url)
     return machine.responded(facts, now: now, fraction: .random(in: 0...1, using: &random))

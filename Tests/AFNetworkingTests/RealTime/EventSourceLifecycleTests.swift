@@ -6,7 +6,7 @@ import Testing
 @testable import AFNetworking
 
 /// Tests the lifetime of event sources, their interval, copies and archives.
-@Suite(.timeLimit(.minutes(1))) struct EventSourceLifeTests {
+@Suite(.timeLimit(.minutes(1))) struct EventSourceLifecycleTests {
   typealias Fixture = EventFixture
 
   /// Opens a source without keeping it. The source closes itself at the event `2`.

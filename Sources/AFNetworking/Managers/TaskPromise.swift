@@ -2,9 +2,9 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// Passes a task's result to the caller that awaits it. No queue is needed: the receiver is called on the thread that
-/// has serialized the response.
-final class AsyncReceiver: Sendable {
+/// The result of one task, which one caller awaits. Needs no queue: `set` is called on the thread that has serialized
+/// the response.
+final class TaskPromise: Sendable {
   /// Performance: an object, because copying three existentials costs more.
   private final class Outcome: @unchecked Sendable {
     let response: URLResponse
@@ -21,28 +21,28 @@ final class AsyncReceiver: Sendable {
   private struct State {
     var isSet = false
     var outcome: Outcome?
-    var waiter: CheckedContinuation<Void, Never>?
+    var continuation: CheckedContinuation<Void, Never>?
   }
 
   private let state = Mutex(State())
 
   private func set(_ outcome: Outcome) {
-    let waiter = state.withLock { state in
+    let continuation = state.withLock { state in
       if !state.isSet { state.outcome = outcome }
       state.isSet = true
-      return state.waiter.take()
+      return state.continuation.take()
     }
-    waiter?.resume()
+    continuation?.resume()
   }
 
   private func wait(for task: URLSessionTask) async {
     await withTaskCancellationHandler {
-      await withCheckedContinuation { waiter in
+      await withCheckedContinuation { continuation in
         let isSet = state.withLock { state in
-          if !state.isSet { state.waiter = waiter }
+          if !state.isSet { state.continuation = continuation }
           return state.isSet
         }
-        if isSet { waiter.resume() } else { task.resume() }
+        if isSet { continuation.resume() } else { task.resume() }
       }
     } onCancel: {
       task.cancel()
@@ -54,13 +54,13 @@ final class AsyncReceiver: Sendable {
   static func run(
     _ manager: AFURLSessionManager, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> URLSessionTask
   ) async throws -> (object: Any?, response: URLResponse) {
-    let receiver = AsyncReceiver()
-    let task = make { receiver.set(Outcome($0, $1, $2)) }
+    let promise = TaskPromise()
+    let task = make { promise.set(Outcome($0, $1, $2)) }
     manager.record(of: task)?.change { content in
       if case .handler(let completion) = content.receiver { content.receiver = .waiting(completion) }
     }
-    await receiver.wait(for: task)
-    let outcome = receiver.state.withLock { $0.outcome.take() }
+    await promise.wait(for: task)
+    let outcome = promise.state.withLock { $0.outcome.take() }
     if let error = outcome?.error { throw error }
     return (outcome?.object, outcome?.response ?? task.someResponse)
   }

@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// The client's machine against the server's ledger: the server has the bytes of the file, each once.
-@Suite(.ownThread) struct UploadWorldTests {
+@Suite(.ownThread) struct UploadScenarioTests {
   typealias Server = TestServer.ResumableUpload
   typealias Settings = ResumableUploadMachine.Settings
 
@@ -15,7 +15,7 @@ import Testing
     return settings
   }
 
-  private func expectWhole(_ world: UploadWorld, _ outcome: UploadWorld.Outcome) {
+  private func expectWhole(_ world: UploadScenario, _ outcome: UploadScenario.Outcome) {
     #expect(outcome == .delivered(status: 200) || outcome == .learned)
     #expect(world.ledger.uploads.last?.bytes == world.file && world.ledger.uploads.last?.isComplete == true)
   }
@@ -26,13 +26,13 @@ import Testing
     let file = TestServer.content(count: 12)
     for first in 0...12 {
       for second in 0...12 - first {
-        var world = UploadWorld(file: file, Server(), Self.settings(version))
+        var world = UploadScenario(file: file, Server(), Self.settings(version))
         var cuts = [first, second]
         let outcome = world.run(
           &random,
-          weather: { request, _ in
-            guard request.kind != .offsetRetrieval, !cuts.isEmpty else { return .fair }
-            return UploadWorld.Weather(cut: cuts.removeFirst(), lost: 3)
+          faults: { request, _ in
+            guard request.kind != .offsetRetrieval, !cuts.isEmpty else { return .none }
+            return UploadScenario.FaultProfile(cut: cuts.removeFirst(), lost: 3)
           })
         expectWhole(world, outcome)
         #expect(world.ledger.uploads.count == 1 && cuts.isEmpty)
@@ -47,8 +47,8 @@ import Testing
     for count in 0...12 {
       var server = Server()
       server.faults = [resets ? .cut(afterBytes: count) : .close(afterBytes: count)]
-      var world = UploadWorld(file: TestServer.content(count: 12), server, Self.settings(version))
-      let outcome = world.run(&random, weather: { _, _ in .fair })
+      var world = UploadScenario(file: TestServer.content(count: 12), server, Self.settings(version))
+      let outcome = world.run(&random, faults: { _, _ in .none })
       expectWhole(world, outcome)
       #expect(world.ledger.uploads.count == 1)
     }
@@ -60,21 +60,21 @@ import Testing
     return settings
   }
 
-  private static func weather(_ count: Int, _ random: inout SeededGenerator) -> UploadWorld.Weather {
-    var weather = UploadWorld.Weather()
+  private static func faults(_ count: Int, _ random: inout SeededGenerator) -> UploadScenario.FaultProfile {
+    var faults = UploadScenario.FaultProfile()
     switch Int.random(in: 0..<6, using: &random) {
-    case 0, 1: weather.cut = .random(in: 0...count, using: &random)
-    case 2: weather.losesResponse = true
+    case 0, 1: faults.cut = .random(in: 0...count, using: &random)
+    case 2: faults.losesResponse = true
     default: break
     }
-    weather.losesInterim = Int.random(in: 0..<5, using: &random) == 0
-    weather.lost = .random(in: 0...30, using: &random)
-    return weather
+    faults.losesInterim = Int.random(in: 0..<5, using: &random) == 0
+    faults.lost = .random(in: 0...30, using: &random)
+    return faults
   }
 
-  /// An honest server in any weather, with a program that is stopped and continues.
+  /// An honest server in any faults, with a program that is stopped and continues.
   @Test func honestServers() {
-    var random = SeededGenerator(for: "UploadWorldTests.honestServers")
+    var random = SeededGenerator(for: "UploadScenarioTests.honestServers")
     var (delivered, learned, unannounced) = (0, 0, 0)
     for _ in 0..<1500 {
       var server = Server()
@@ -87,14 +87,14 @@ import Testing
       if Bool.random(using: &random) { server.progressBytes = .random(in: 1...40, using: &random) }
       if Bool.random(using: &random) { server.limits.maxAppendSize = .random(in: 10...200, using: &random) }
       server.enforcesLimits = Bool.random(using: &random)
-      var world = UploadWorld(
+      var world = UploadScenario(
         file: TestServer.content(count: .random(in: 0...300, using: &random)), server, Self.settings(&random))
       var storms = 12
       let outcome = world.run(
         &random,
-        weather: { request, random in
+        faults: { request, random in
           storms -= 1
-          return storms > 0 ? Self.weather(request.content.count, &random) : .fair
+          return storms > 0 ? Self.faults(request.content.count, &random) : .none
         },
         isPausing: { random in storms > 0 && Int.random(in: 0..<6, using: &random) == 0 })
       let uploads = world.ledger.uploads
@@ -121,7 +121,7 @@ import Testing
   /// Servers that lie and lose bytes: the upload ends, the server has a beginning of the file, and only a server that
   /// lies about the completeness, or by a field, makes the client take a part for the whole.
   @Test func dishonestServers() {
-    var random = SeededGenerator(for: "UploadWorldTests.dishonestServers")
+    var random = SeededGenerator(for: "UploadScenarioTests.dishonestServers")
     var failures: Set<UploadFailure> = []
     for _ in 0..<2500 {
       var server = Server()
@@ -150,9 +150,9 @@ import Testing
         } || server.faults.contains(.offset(lie)) && server.faults.contains(.lose(bytes: lie / 4))
       var settings = Self.settings(&random)
       settings.retry.failuresMax = 8
-      var world = UploadWorld(
+      var world = UploadScenario(
         file: TestServer.content(count: .random(in: 0...300, using: &random)), server, settings)
-      let outcome = world.run(&random, weather: { request, random in Self.weather(request.content.count, &random) })
+      let outcome = world.run(&random, faults: { request, random in Self.faults(request.content.count, &random) })
       #expect(outcome != .endless)
       #expect(world.ledger.uploads.allSatisfy { world.file.starts(with: $0.bytes) })
       switch outcome {
@@ -172,7 +172,7 @@ import Testing
     var random = SeededGenerator(seed: 3)
     var server = Server()
     server.faults = [.cut(afterBytes: 4)]
-    var world = UploadWorld(file: TestServer.content(count: 9), server, Self.settings(.interop8))
+    var world = UploadScenario(file: TestServer.content(count: 9), server, Self.settings(.interop8))
     guard case .send(let creation) = world.machine.start(now: 0), case .wait = world.send(creation, &random) else {
       Issue.record("the first request has not broken off")
       return

@@ -1,0 +1,47 @@
+import LarkspurBytes
+
+/// The rules for following a redirecting response (RFC 9110 15.4), as far as they concern no URL.
+package enum RedirectPolicy {
+  /// Maximum number of redirections of a task. Browsers follow as many (Fetch standard). Ends loops of redirections.
+  package static let countMax = 20
+
+  /// Whether a client follows the location of a response with this status.
+  package static func isFollowed(_ status: Int) -> Bool {
+    switch status {
+    // 305 and 306 are no longer in use. RFC 9110 15.4 allows a client to follow the location of any status of the
+    // class, and Foundation follows these two. The former meaning of 305, a proxy, is ignored.
+    case 301, 302, 303, 305...308: true
+    // 300 leaves the choice to the user, and 304 is about a cache.
+    default: false
+    }
+  }
+
+  /// Whether the next request is a GET without a body, whatever the request was.
+  ///
+  /// RFC 9110 15.4.2 and 15.4.3 allow a POST to become a GET, as it does in browsers. 15.4.4 requires a GET after a 303,
+  /// except for HEAD.
+  package static func becomesGet(_ method: String, after status: Int) -> Bool {
+    switch status {
+    case 303: method != "GET" && method != "HEAD"
+    case 301, 302: method == "POST"
+    default: false
+    }
+  }
+
+  /// The names of the fields that describe a body. A request that loses its body loses these fields (RFC 9110 15.4).
+  package static let bodyFields = [
+    "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location", "Transfer-Encoding",
+    "Expect", "Digest", "Content-MD5", "Content-Range",
+  ]
+
+  /// Whether a field is meant for one origin, so that it must not be sent to another (RFC 9110 15.4).
+  package static func isPrivate(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 4: name.equalsIgnoringCase("Host")
+    case 6: name.equalsIgnoringCase("Cookie")
+    case 13: name.equalsIgnoringCase("Authorization")
+    case 19: name.equalsIgnoringCase("Proxy-Authorization")
+    default: false
+    }
+  }
+}
