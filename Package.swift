@@ -115,7 +115,7 @@ let package = Package(
     .testTarget(
       name: "LarkspurTLSTests", dependencies: ["LarkspurTLS", "LarkspurTestServer"], swiftSettings: testSettings),
     .testTarget(
-      name: "LarkspurIOTests", dependencies: ["LarkspurIO", "LarkspurTransport", "TestKit"],
+      name: "LarkspurIOTests", dependencies: ["LarkspurBytes", "LarkspurIO", "LarkspurTransport", "TestKit"],
       swiftSettings: testSettings),
     .testTarget(
       name: "LarkspurTransfersTests",

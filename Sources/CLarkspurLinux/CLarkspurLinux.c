@@ -2,6 +2,10 @@
 #include "CLarkspurLinux.h"
 
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -54,6 +58,36 @@ void larkspur_catch_ending_signals(int descriptor) {
 
 int larkspur_caught_signal(void) { return caught_signal; }
 
+int larkspur_watch_removals(const char *folder) {
+  int watch = inotify_init1(IN_CLOEXEC);
+  if (watch < 0) return -1;
+  uint32_t events = IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW;
+  if (inotify_add_watch(watch, folder, events) >= 0) return watch;
+  int error = errno;
+  close(watch);
+  errno = error;
+  return -1;
+}
+
+int larkspur_wait_for_removal(int watch, const char *name) {
+  _Alignas(struct inotify_event) char buffer[4096];
+  while (1) {
+    ssize_t count = read(watch, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return -1;
+    for (ssize_t offset = 0; offset < count;) {
+      const struct inotify_event *event = (const struct inotify_event *)(buffer + offset);
+      // Events without a name concern the directory itself, or say that events were lost.
+      if (event->len == 0 || strcmp(event->name, name) == 0) return 0;
+      offset += (ssize_t)(sizeof *event + event->len);
+    }
+  }
+}
+
+const char *larkspur_environment_value(const char *name) { return secure_getenv(name); }
+
+int larkspur_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
+
 int larkspur_processor_count(void) {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
@@ -69,8 +103,9 @@ static void close_all_on_execution(void) {
 }
 
 // Becomes the program. Runs in a process with a copy of the caller's memory and one thread, in which only system calls
-// are safe. An error is written to `report`, which closes when the program begins.
-static void become(const char *path, char *const *arguments, char *const *environment, int report) {
+// are safe. An error is written to `report`, which closes when the program begins. The program keeps `life`, unless that
+// is negative.
+static void become(const char *path, char *const *arguments, char *const *environment, int report, int life) {
   sigset_t none;
   struct sigaction usual = {.sa_handler = SIG_DFL};
   sigemptyset(&usual.sa_mask);
@@ -85,6 +120,7 @@ static void become(const char *path, char *const *arguments, char *const *enviro
   }
   if (error == 0) {
     close_all_on_execution();
+    if (life >= 0) fcntl(life, F_SETFD, 0);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execve(path, arguments, environment);
     error = errno;
@@ -94,47 +130,62 @@ static void become(const char *path, char *const *arguments, char *const *enviro
   _exit(127);
 }
 
-int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment) {
-  int ends[2];
+// A pipe that is closed on execution. Its writing end must not be one of the standard streams, which a program that is
+// started gets anew. Returns an error number.
+static int make_pipe(int ends[2]) {
   if (pipe2(ends, O_CLOEXEC) != 0) return errno;
-  // The report must not be one of the standard streams, which the program gets anew.
-  int report = fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
-  int error = report < 0 ? errno : 0;
+  int writing = fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
+  int error = writing < 0 ? errno : 0;
   close(ends[1]);
+  ends[1] = writing;
+  if (error != 0) close(ends[0]);
+  return error;
+}
+
+int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment, int *life) {
+  int ends[2], life_ends[2] = {-1, -1};
+  int error = make_pipe(ends);
+  if (error != 0) return error;
+  if (life && (error = make_pipe(life_ends)) != 0) {
+    close(ends[0]);
+    close(ends[1]);
+    return error;
+  }
   sigset_t all, before;
   sigfillset(&all);
-  if (error == 0) {
-    // No handler of the caller runs in the copies.
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    // Without an exit signal: neither a SIGCHLD handler nor another thread's `wait` sees the first copy, whose only task
-    // is to leave the second one without a parent. `clone` in place of `fork`, which would call the handlers of
-    // libraries.
-    pid_t first = (pid_t)syscall(SYS_clone, 0ul, 0ul, 0ul, 0ul, 0ul);
-    if (first == 0) {
-      setsid();
-      pid_t second = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, 0ul, 0ul, 0ul, 0ul);
-      if (second == 0) become(path, arguments, environment, report);
-      int failure = second < 0 ? errno : 0;
-      if (failure != 0) {
-        ssize_t ignored = write(report, &failure, sizeof failure);
-        (void)ignored;
-      }
-      _exit(0);
+  // No handler of the caller runs in the copies.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // Without an exit signal: neither a SIGCHLD handler nor another thread's `wait` sees the first copy, whose only task
+  // is to leave the second one without a parent. `clone` in place of `fork`, which would call the handlers of
+  // libraries.
+  pid_t first = (pid_t)syscall(SYS_clone, 0ul, 0ul, 0ul, 0ul, 0ul);
+  if (first == 0) {
+    setsid();
+    pid_t second = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, 0ul, 0ul, 0ul, 0ul);
+    if (second == 0) become(path, arguments, environment, ends[1], life_ends[1]);
+    int failure = second < 0 ? errno : 0;
+    if (failure != 0) {
+      ssize_t ignored = write(ends[1], &failure, sizeof failure);
+      (void)ignored;
     }
-    if (first < 0) error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    close(report);
-    if (first > 0) {
-      while (waitpid(first, NULL, __WALL) < 0 && errno == EINTR) {
-      }
-      // The end of the pipe: the program runs.
-      int failure = 0;
-      ssize_t count;
-      while ((count = read(ends[0], &failure, sizeof failure)) < 0 && errno == EINTR) {
-      }
-      if (count == (ssize_t)sizeof failure) error = failure;
+    _exit(0);
+  }
+  if (first < 0) error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  close(ends[1]);
+  if (life) close(life_ends[1]);
+  if (first > 0) {
+    while (waitpid(first, NULL, __WALL) < 0 && errno == EINTR) {
     }
+    // The end of the pipe: the program runs.
+    int failure = 0;
+    ssize_t count;
+    while ((count = read(ends[0], &failure, sizeof failure)) < 0 && errno == EINTR) {
+    }
+    if (count == (ssize_t)sizeof failure) error = failure;
   }
   close(ends[0]);
+  if (life && error == 0) *life = life_ends[0];
+  else if (life) close(life_ends[0]);
   return error;
 }

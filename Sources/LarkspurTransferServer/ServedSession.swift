@@ -18,8 +18,11 @@ final class ServedSession: Sendable {
     var subscriber: TransferSubscriber?
     /// The questions that no program has answered, with their tasks.
     var questions: [UInt64: (task: Int, question: TransferQuestion)] = [:]
-    /// Whether a task has ended while no program was attached.
-    var hasEndedAlone = false
+    /// Whether a task has ended since a program was attached last, or before the service was started. A program that dies
+    /// seems attached until the end of its connection is read.
+    var hasEnded = false
+    /// Whether the service ends.
+    var isClosed = false
 
     /// Removes the oldest question of a task about a handshake if there are more than `handshakesMax`.
     mutating func removeOldestHandshake(of task: Int) -> UInt64? {
@@ -66,9 +69,23 @@ final class ServedSession: Sendable {
   /// The time that an executor may take to give a session up.
   private static let patience = Duration.seconds(5)
 
+  private static let over = TransferLinkError.unavailable(reason: "the transfer service ends")
+
   /// Makes the executor, unless there is one. Waits for an earlier one that gives the session up.
   func open() throws(TransferLinkError) {
     try gate.withLock { (_) throws(TransferLinkError) in try makeLocked()?() }
+  }
+
+  /// Opens a session that an earlier service has left. Events that no program has taken launch their program once more:
+  /// the earlier service may have been killed before it did so, or the program before it took them.
+  func restore() throws(TransferLinkError) {
+    try gate.withLock { (_) throws(TransferLinkError) in
+      let start = try makeLocked()
+      state.withLock { state in
+        if state.subscriber == nil { state.hasEnded = state.table.hasEnd }
+      }
+      start?()
+    }
   }
 
   /// Makes the executor, unless there is one.
@@ -81,13 +98,19 @@ final class ServedSession: Sendable {
       guard isGone else { throw .unavailable(reason: "an earlier executor of the session has not ended") }
     }
     let session = session
+    guard !state.withLock({ $0.isClosed }) else { throw Self.over }
     let link = try factory(session)
-    let generation = state.withLock { state in
+    let generation = state.withLock { state -> Int? in
+      guard !state.isClosed else { return nil }
       state.link = link
       state.generation += 1
       state.table = TransferTable(link.records)
       state.questions = [:]
       return state.generation
+    }
+    guard let generation else {
+      link.close {}
+      throw Self.over
     }
     do throws(TransferJournalError) {
       try TransferSessionFile.write(session)
@@ -115,7 +138,7 @@ final class ServedSession: Sendable {
         isEnd = record.state == .completed && state.table[record.task].map { $0.state != .completed } ?? false
       }
       state.table.apply(notice)
-      if state.subscriber == nil, isEnd { state.hasEndedAlone = true }
+      if isEnd { state.hasEnded = true }
       let isTaken = state.subscriber?.send(notice) ?? false
       if case .question(let number, let task, let question) = notice {
         if !isTaken, !question.waitsForProgram { return (.answer(link, number, question.byDefault), false) }
@@ -173,7 +196,7 @@ final class ServedSession: Sendable {
           return error
         }
         state.subscriber = subscriber
-        state.hasEndedAlone = false
+        state.hasEnded = false
         for (number, open) in state.questions.sorted(by: { $0.key < $1.key }) {
           _ = subscriber.send(.question(number, task: open.task, open.question))
         }
@@ -295,7 +318,7 @@ final class ServedSession: Sendable {
   func letGo() -> (ending: Ending?, launching: TransferSession?) {
     state.withLock { state in
       guard state.subscriber == nil, !state.table.isWorking, let ending = Self.take(&state) else { return (nil, nil) }
-      let isLaunching = state.hasEndedAlone && state.table.hasEvents && !state.session.launchCommand.isEmpty
+      let isLaunching = state.hasEnded && state.table.hasEnd && !state.session.launchCommand.isEmpty
       return (ending, isLaunching ? state.session : nil)
     }
   }
@@ -305,6 +328,7 @@ final class ServedSession: Sendable {
   func close(until deadline: Deadline) {
     let (ending, subscriber, closing) = state.withLock { state -> (Ending?, TransferSubscriber?, Latch?) in
       defer { state.subscriber = nil }
+      state.isClosed = true
       let ending = Self.take(&state)
       return (ending, state.subscriber, state.closing)
     }

@@ -45,7 +45,6 @@ public final class TransferServer: Sendable {
 
   /// Maximum number of connections at a time.
   static let connectionsMax = 256
-  static let lock = "lock"
 
   private struct Entry {
     var session: ServedSession
@@ -58,54 +57,96 @@ public final class TransferServer: Sendable {
     var sockets: [Int: BlockingSocket] = [:]
     var lastSocket = 0
     var idleSince: Deadline
-    var isStopping = false
+    /// The reason to end, before the server is idle.
+    var end: End?
+    /// Whether the sessions of an earlier service are still to be found or opened.
+    var isRestoring = false
     var isOver = false
   }
 
+  private let stateHome: String
   private let options: Options
   private let factory: Factory
   private let directory: Directory
-  private let lock: OpenFile
+  /// The lock of the directory, or `nil` after the end: threads may have the server longer.
+  private let lock: Mutex<OpenFile?>
   private let listener: BlockingListener
+  private let watch: RemovalWatch?
   private let wakeUp = WakeUp()
   private let state: Mutex<State>
   private var log: @Sendable (String) -> Void { options.log }
 
   /// Listens. Replaces the socket of a server that was killed.
   ///
+  /// If the socket's name goes away (the directory for runtime files is removed when the user logs out, or by hand), no
+  /// program could reach the server, and its sessions' journals would be locked: the server ends.
+  ///
   /// - Parameters:
   ///   - path: The directory of the socket: see `TransferLocation.service`. It is created with mode 0700.
+  ///   - stateHome: The directory for state: see `TransferLocation.stateHome`. The server writes to directories of sessions
+  ///     below it, and to no other that a message names.
   ///   - factory: Makes the executor of a session. Called on any thread, which it may block.
   public init(
-    directory path: String, options: Options = Options(), factory: @escaping Factory
+    directory path: String, stateHome: String, options: Options = Options(), factory: @escaping Factory
   ) throws(TransferServerError) {
     do throws(Errno) {
       directory = try Directory.ofOwner(at: path)
-      guard let lock = try directory.lock(Self.lock) else { throw .addressInUse }
-      self.lock = lock
+      guard let lock = try directory.lock(TransferLocation.lock) else { throw .addressInUse }
+      self.lock = Mutex(lock)
       do throws(Errno) { try directory.remove(TransferLocation.socket) } catch .noSuchFile {}
+      // From here on only this server uses the name.
+      watch = Self.watch(path, options.log)
       listener = try BlockingListener(address: .unix(path: "\(path)/\(TransferLocation.socket)"))
     } catch .addressInUse {
       throw .alreadyRunning
     } catch {
       throw .unavailable(error)
     }
+    self.stateHome = stateHome
     self.options = options
     self.factory = factory
     state = Mutex(State(idleSince: options.clock.now))
   }
 
+  private static func watch(_ path: String, _ log: (String) -> Void) -> RemovalWatch? {
+    do throws(Errno) {
+      return try RemovalWatch(directory: path)
+    } catch {
+      log("the service will not notice the removal of its socket: \(error)")
+      return nil
+    }
+  }
+
   // MARK: - Running
+
+  /// The reason for which a server has ended.
+  public enum End: Hashable, Sendable {
+    /// The server had been idle for its time.
+    case idle
+    /// `stop` was called.
+    case stopped
+    /// The socket was removed. Another server can go on with the sessions.
+    case removed
+  }
 
   /// Accepts programs until the server has been idle for its time, or `stop` is called. Blocks the thread.
   ///
-  /// - Parameter sessions: Sessions of an earlier service, whose tasks are continued.
-  public func run(continuing sessions: [TransferSession] = []) throws(TransferServerError) {
+  /// - Parameter unfinished: Returns the sessions that an earlier service has left with tasks, or with events whose program
+  ///   is to be launched. Called once, on a thread of its own: programs are served while the journals are read.
+  public func run(
+    continuing unfinished: (@Sendable () -> [TransferSession])? = nil
+  ) throws(TransferServerError) -> End {
+    state.withLock { $0.isRestoring = unfinished != nil }
     do throws(Errno) {
       try SystemThread(name: "transfers-accept") { [self] in accept() }.detach()
-      if !sessions.isEmpty {
-        for session in sessions { _ = enter(session) }
-        try SystemThread(name: "transfers-start") { [self] in restore(sessions) }.detach()
+      if let watch {
+        try SystemThread(name: "transfers-watch") { [weak self] in
+          guard (try? watch.wait(for: TransferLocation.socket)) != nil else { return }
+          self?.stop(.removed)
+        }.detach()
+      }
+      if let unfinished {
+        try SystemThread(name: "transfers-start") { [self] in restore(unfinished()) }.detach()
       }
     } catch {
       end()
@@ -113,11 +154,17 @@ public final class TransferServer: Sendable {
     }
     while let deadline = sweep() { options.clock.wait(for: wakeUp, until: deadline) }
     end()
+    return state.withLock { $0.end ?? .idle }
   }
 
   /// Ends the server. May be called on any thread; `run` returns soon after.
-  public func stop() {
-    state.withLock { $0.isStopping = true }
+  public func stop() { stop(.stopped) }
+
+  private func stop(_ end: End) {
+    state.withLock { state in
+      // The end of an idle server removes the socket, too.
+      if !state.isOver, state.end == nil { state.end = end }
+    }
     wakeUp.signal()
   }
 
@@ -135,8 +182,8 @@ public final class TransferServer: Sendable {
         state.entries[directory] = nil
         if state.entries.isEmpty { state.idleSince = now }
       }
-      if !state.isStopping {
-        guard state.entries.isEmpty else { return .never }
+      if state.end == nil {
+        guard state.entries.isEmpty, !state.isRestoring else { return .never }
         let deadline = state.idleSince.advanced(by: options.idleTime)
         if now < deadline { return deadline }
       }
@@ -177,19 +224,25 @@ public final class TransferServer: Sendable {
     let deadline = LinuxKernel.shared.now().advanced(by: .seconds(5))
     for session in sessions { session.close(until: deadline) }
     for socket in sockets { socket.shutDown() }
+    lock.withLock { $0 = nil }
   }
 
   /// Goes on with the sessions of an earlier service.
   private func restore(_ sessions: [TransferSession]) {
     for session in sessions {
-      let served = state.withLock { $0.entries[session.directory]?.session }
+      guard let served = enter(session) else { break }
       do throws(TransferLinkError) {
-        try served?.open()
+        try served.restore()
       } catch {
         log("session \"\(session.identifier)\" is not continued: \(error)")
       }
       leave(session.directory)
     }
+    state.withLock { state in
+      state.isRestoring = false
+      if state.entries.isEmpty { state.idleSince = options.clock.now }
+    }
+    wakeUp.signal()
   }
 
   // MARK: - Sessions
@@ -270,6 +323,12 @@ public final class TransferServer: Sendable {
     }
   }
 
+  /// Returns the error for a path that is no session's directory: its permissions and files would be changed.
+  private func refusal(of directory: String) -> TransferLinkError? {
+    guard !TransferLocation.isDirectory(directory, stateHome: stateHome) else { return nil }
+    return .unavailable(reason: "\(directory) is not the directory of a session below \(stateHome)")
+  }
+
   private func refuse(_ socket: BlockingSocket, _ error: TransferLinkError) {
     guard let frame = try? TransferMessage.refused(error).encoded() else { return }
     // A program that does not read is not waited for.
@@ -279,6 +338,7 @@ public final class TransferServer: Sendable {
   private func serve(
     _ session: TransferSession, _ socket: BlockingSocket, _ reader: inout TransferReader
   ) throws(TransferChannelError) {
+    if let error = refusal(of: session.directory) { return refuse(socket, error) }
     guard let served = enter(session) else { return }
     defer { leave(session.directory) }
     let subscriber: TransferSubscriber
@@ -343,6 +403,7 @@ public final class TransferServer: Sendable {
   private func change(
     _ change: TransferAdministration.Change, _ directory: String, _ tasks: TransferAdministration.Tasks
   ) throws(TransferMessageError) -> TransferMessage {
+    if let error = refusal(of: directory) { return .refused(error) }
     let known = state.withLock { $0.entries[directory]?.session.session }
     let session: TransferSession
     do throws(TransferJournalError) {

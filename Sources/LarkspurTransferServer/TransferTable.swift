@@ -43,8 +43,8 @@ struct TransferTable: Sendable {
     entries.values.contains { $0.record.state == .running || $0.record.state == .canceling }
   }
 
-  /// Whether there are events that no program has taken.
-  var hasEvents: Bool { entries.values.contains { !$0.record.events.isEmpty } }
+  /// Whether a task has ended with events that no program has taken.
+  var hasEnd: Bool { entries.values.contains { $0.record.hasUntoldEnd } }
 
   mutating func apply(_ command: TransferCommand) {
     switch command {

@@ -201,6 +201,21 @@ import Testing
     }
   }
 
+  /// A program with more rights than its caller (setuid) trusts no variable of its environment: sources read it through
+  /// `EnvironmentVariable`, and C through `secure_getenv`. AFNetworking reads the languages and the width of a terminal,
+  /// which name no file.
+  @Test func theEnvironmentIsReadSafely() {
+    let files = Repository.files(under: "Sources", suffixes: [".swift", ".h", ".c"])
+    for file in files where file.module != "AFNetworking" && file.module != "LarkspurCommand" {
+      for (number, line) in file.code.enumerated()
+      where line.hasWord("getenv") || line.contains("processInfo.environment") || line.hasWord("environ") {
+        // `EnvironmentVariable` and the start of other programs use the list of this header.
+        let isList = line.hasWord("environ") && file.path.hasSuffix("include/CLarkspurLinux.h")
+        if !isList { Issue.record("\(file.path):\(number + 1): \(line)") }
+      }
+    }
+  }
+
   @Test func noTestSleeps() {
     for file in Self.tests {
       for (number, line) in file.code.enumerated() where ["sleep", "usleep", "nanosleep"].contains(where: line.hasWord)

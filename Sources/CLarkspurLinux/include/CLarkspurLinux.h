@@ -199,10 +199,28 @@ static inline int larkspur_wait_for_peer_end(int descriptor, int timeout_millise
   return poll(&wanted, 1, timeout_milliseconds);
 }
 
+// Sets the time that each `connect` and `send` of a blocking socket may take (SO_SNDTIMEO). 0 stands for no limit.
+static inline int larkspur_set_send_timeout(int descriptor, int milliseconds) {
+  struct timeval time = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+  return setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+// Waits for an event. Returns 1, or 0 after the timeout, or -1 with errno. A negative timeout waits without limit.
+static inline int larkspur_wait_for_event(int descriptor, short event, int timeout_milliseconds) {
+  struct pollfd wanted = {.fd = descriptor, .events = event};
+  return poll(&wanted, 1, timeout_milliseconds);
+}
+
+// Returns a descriptor that tells when a name goes out of a directory, or the directory itself goes away, or -1 with
+// errno.
+int larkspur_watch_removals(const char *folder);
+
+// Blocks until an event that may concern the name has come. Returns 0, or -1 with errno.
+int larkspur_wait_for_removal(int watch, const char *name);
+
 // Whether bytes, the end of the stream or an error can be read without blocking.
 static inline int larkspur_is_readable(int descriptor) {
-  struct pollfd wanted = {.fd = descriptor, .events = POLLIN};
-  return poll(&wanted, 1, 0) == 1;
+  return larkspur_wait_for_event(descriptor, POLLIN, 0) == 1;
 }
 
 // Waits for the semaphore until a moment on the monotonic clock. Returns 0 if it was decremented, or -1 with errno.
@@ -328,6 +346,13 @@ static inline int larkspur_open_in_folder(int folder, const char *name) {
 
 static inline int larkspur_open_lock_in_folder(int folder, const char *name) {
   return openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+// Whether the name in the directory leads to this open file.
+static inline int larkspur_is_named_in_folder(int folder, const char *name, int file) {
+  struct stat open, named;
+  return fstat(file, &open) == 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
 static inline int larkspur_create_in_folder(int folder, const char *name) {
@@ -495,6 +520,22 @@ static inline int larkspur_open_part_in_folder(int folder, const char *name, int
   return -1;
 }
 
+// Opens a file for writing behind its end, wherever that is at each write, and creates it with mode 0600 if there is
+// none. Fails with EPERM for anything but a regular file of the user with one name.
+static inline int larkspur_open_appending_in_folder(int folder, const char *name) {
+  int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  int file = openat(folder, name, flags, 0600);
+  if (file < 0) return -1;
+  struct stat facts;
+  int error = 0;
+  if (fstat(file, &facts) != 0) error = errno;
+  else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || facts.st_nlink != 1) error = EPERM;
+  if (error == 0) return file;
+  close(file);
+  errno = error;
+  return -1;
+}
+
 static inline int larkspur_cut_file(int descriptor, int64_t size) {
   if (ftruncate(descriptor, size) != 0) return -1;
   return lseek(descriptor, size, SEEK_SET) == size ? 0 : -1;
@@ -594,11 +635,21 @@ extern char **environ;
 // The variables of the environment, each `name=value`, and then NULL.
 static inline char *const *larkspur_environment(void) { return environ; }
 
+// The value of a variable, or NULL. A program that runs with other rights than its caller (setuid, file capabilities)
+// has no variables: its caller has chosen them.
+const char *larkspur_environment_value(const char *name);
+
+// Whether the program runs with other rights than its caller.
+int larkspur_is_privileged(void);
+
 // Starts a program in a session of its own (setsid), with / as its directory, its standard streams on /dev/null and no
 // other descriptors. The program is no child of the caller, which gets neither a signal nor a zombie.
 //
+// `life` may be NULL. Otherwise the program keeps one more descriptor, the writing end of a pipe, and `life` becomes the
+// reading end, which is at its end when the program, and all that it has started with this descriptor, are gone.
+//
 // Returns 0 once the program runs, or an error number.
-int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment);
+int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment, int *life);
 
 static inline int larkspur_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 

@@ -94,7 +94,7 @@ final class CredentialFile: Sendable {
 
   /// The file of this program, or `nil` if neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
   static let standard: CredentialFile? = {
-    let environment = ProcessInfo.processInfo.environment
+    let environment = EnvironmentVariable.all
     return path(environment: environment, program: ProcessInfo.processInfo.processName).map(CredentialFile.init(path:))
   }()
 

@@ -72,7 +72,7 @@ enum CacheLocation {
     let name = ProcessInfo.processInfo.processName.split(separator: "/").last.map(String.init) ?? ""
     let program = name.isEmpty || name == "." || name == ".." ? "larkspur" : name
     // The specification says that a relative path is ignored.
-    if let home = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"], home.hasPrefix("/") {
+    if let home = EnvironmentVariable.value(of: "XDG_CACHE_HOME"), home.hasPrefix("/") {
       return join(home, program)
     }
     let home = FileManager.default.homeDirectoryForCurrentUser.path

@@ -108,7 +108,7 @@ package final class CookieDisk: Sendable {
 
 /// The locations of cookie files, by the XDG Base Directory Specification: `$XDG_DATA_HOME`, or `~/.local/share`.
 enum CookieLocation {
-  static func dataHome(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
+  static func dataHome(_ environment: [String: String] = EnvironmentVariable.all) -> String {
     // The specification says that a relative path is ignored.
     if let home = environment["XDG_DATA_HOME"], home.hasPrefix("/") { return home }
     return (environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()) + "/.local/share"

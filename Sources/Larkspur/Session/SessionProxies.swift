@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurIO
 
 /// Reads a session's proxies: from its dictionary, or else from the environment.
 enum SessionProxies {
@@ -12,7 +13,7 @@ enum SessionProxies {
   /// The environment variables that name the proxies of a session without a dictionary.
   static func environment(of storage: URLSessionConfiguration.Storage) -> [String: String] {
     storage.proxyEnvironment
-      ?? ProcessInfo.processInfo.environment.filter { ProxySettings.variables.contains($0.key) && !$0.value.isEmpty }
+      ?? EnvironmentVariable.all.filter { ProxySettings.variables.contains($0.key) && !$0.value.isEmpty }
   }
 
   static func settings(_ dictionary: [AnyHashable: Any]) throws -> ProxySettings {

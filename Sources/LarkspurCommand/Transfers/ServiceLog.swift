@@ -43,20 +43,18 @@ final class ServiceLog: Sendable {
     }
   }
 
-  /// Opens the file behind its end, or a new one if it is full.
+  /// Opens the file, or a new one if it is full. A second service, which ends at once, may write to it as well.
   private func open(_ state: inout State) throws(Errno) {
     if state.file != nil, state.byteCount < Self.bytesMax { return }
     state.file = nil
-    if let size = try directory.list().first(where: { $0.name == Self.name })?.size {
-      if size < Self.bytesMax {
-        let file = try directory.openPart(Self.name, size: size)
-        try file.cut(toBytes: size)
-        (state.file, state.byteCount) = (file, size)
-        return
-      }
+    var file = try directory.openAppending(Self.name)
+    var size = try file.byteCount()
+    if size >= Self.bytesMax {
       try directory.rename(Self.name, to: Self.earlier)
+      file = try directory.openAppending(Self.name)
+      size = try file.byteCount()
     }
-    (state.file, state.byteCount) = (try directory.create(Self.name), 0)
+    (state.file, state.byteCount) = (file, size)
   }
 
   /// Returns all lines that are kept.

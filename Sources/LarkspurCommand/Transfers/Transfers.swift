@@ -59,12 +59,17 @@ struct Transfers {
       }
     }
     do throws(TransferServerError) {
-      let server = try TransferServer(directory: directory, options: options) {
-        (session) throws(TransferLinkError) in try TransferService.executor(of: session, log: log)
-      }
-      log("the service \(LarkspurCommand.version) has started")
-      try server.run(continuing: Self.unfinished(home, log))
-      log("the service has ended: there was nothing to do")
+      var isRemoved = false
+      repeat {
+        let server = try TransferServer(directory: directory, stateHome: home, options: options) {
+          (session) throws(TransferLinkError) in try TransferService.executor(of: session, log: log)
+        }
+        log("the service \(LarkspurCommand.version) has started")
+        // Without a reachable socket no program could have its sessions. At the end of a login there is no place for
+        // another one, and the next service goes on.
+        isRemoved = try server.run { Self.unfinished(home, log) } == .removed
+        log("the service has ended: \(isRemoved ? "its socket was removed" : "there was nothing to do")")
+      } while isRemoved
     } catch {
       log("\(error)")
       throw Self.failure("\(error)")
@@ -85,14 +90,16 @@ struct Transfers {
     }
   }
 
-  /// The sessions with tasks to carry out, of all programs.
+  /// The sessions with tasks to carry out, or with events for which their program is to be launched, of all programs.
   private static func unfinished(_ home: String, _ log: @Sendable (String) -> Void) -> [TransferSession] {
     do throws(Errno) {
       let found = try TransferLocation.sessions(stateHome: home)
       for problem in found.problems { log("\(problem.directory): \(problem.reason)") }
       return found.sessions.filter { session in
         let records = (try? TransferJournalReader.content(of: session))?.records ?? []
-        return records.contains { $0.state == .running || $0.state == .canceling }
+        return records.contains {
+          $0.state == .running || $0.state == .canceling || !session.launchCommand.isEmpty && $0.hasUntoldEnd
+        }
       }
     } catch {
       log("\(home)/larkspur: \(error)")
@@ -113,6 +120,8 @@ struct Transfers {
           let content = try TransferJournalReader.content(of: session)
           sessions.append(
             TransferList.Session(session: session, records: content.records, unreadable: content.unreadable))
+        } catch .unavailable(.noSuchFile) {
+          // The session has been given up meanwhile.
         } catch {
           Console.complain("\(session.directory): \(error)")
         }

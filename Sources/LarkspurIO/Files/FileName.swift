@@ -14,6 +14,13 @@ public enum FileName {
     return encoded.prefix(prefixBytes) + "%\(String(number, radix: 16))"
   }
 
+  /// Whether a text can be a result of `component`: such a name leads to no other directory.
+  public static func isComponent(_ text: some StringProtocol) -> Bool {
+    let bytes = text.utf8
+    return !bytes.isEmpty && bytes.count <= bytesMax && bytes.first != UInt8(ascii: ".")
+      && bytes.allSatisfy { isAllowed($0) || $0 == UInt8(ascii: "%") }
+  }
+
   /// Percent-encodes all but ASCII letters, digits, `-`, `_`, `.` and spaces (RFC 3986, section 2.1), and a dot at the
   /// start. The empty name is `%`.
   private static func encoded(_ name: String) -> String {

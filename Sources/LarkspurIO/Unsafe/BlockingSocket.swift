@@ -15,12 +15,26 @@ public final class BlockingSocket: Sendable {
   }
 
   /// Connects to `address`. Blocks until the connection is open.
-  public static func connect(to address: SocketAddress) throws(Errno) -> BlockingSocket {
+  ///
+  /// - Parameter deadline: A stopped process accepts nothing: when as many connections wait for it as it has asked for,
+  ///   another one is not opened.
+  /// - Throws: `timedOut` at the deadline, to the millisecond.
+  public static func connect(
+    to address: SocketAddress, until deadline: Deadline = .never
+  ) throws(Errno) -> BlockingSocket {
     let number = larkspur_blocking_socket(address.familyNumber)
     guard number >= 0 else { throw .current }
     let socket = BlockingSocket(number: number)
+    let timeout = deadline.timeoutMilliseconds(from: Deadline(nanoseconds: larkspur_monotonic_nanoseconds()))
+    // The kernel takes 0 for no limit.
+    guard timeout < 0 || larkspur_set_send_timeout(number, max(timeout, 1)) == 0 else { throw .current }
     // Safe: the address is lent for the call.
-    guard try unsafe address.withSockAddr({ unsafe larkspur_connect(number, $0, $1) }) == 0 else { throw .current }
+    guard try unsafe address.withSockAddr({ unsafe larkspur_connect(number, $0, $1) }) == 0 else {
+      let error = Errno.current
+      // The kernel's words for a timeout: of a Unix socket, and of an internet socket.
+      throw error == .wouldBlock || error == .inProgress ? .timedOut : error
+    }
+    guard timeout < 0 || larkspur_set_send_timeout(number, 0) == 0 else { throw .current }
     return socket
   }
 
@@ -31,8 +45,10 @@ public final class BlockingSocket: Sendable {
   /// Receives bytes. Blocks until some have arrived.
   ///
   /// - Returns: One to `count` bytes, or none at the end of the stream.
-  public func receive(atMost count: Int) throws(Errno) -> [UInt8] {
+  /// - Throws: `timedOut` if none of both has come at the deadline.
+  public func receive(atMost count: Int, until deadline: Deadline = .never) throws(Errno) -> [UInt8] {
     while true {
+      try wait(for: POLLIN, until: deadline)
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
         // Safe: recv writes at most `count` bytes, and returns their number.
@@ -47,6 +63,29 @@ public final class BlockingSocket: Sendable {
 
   /// Sends all bytes. Blocks while the kernel takes no more.
   public func send(_ bytes: [UInt8]) throws(Errno) { try send(bytes.span) }
+
+  /// Waits until a call does not block. Without a deadline the call itself waits.
+  private func wait(for event: Int32, until deadline: Deadline) throws(Errno) {
+    while deadline != .never {
+      let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
+      let result = larkspur_wait_for_event(number, Int16(event), deadline.timeoutMilliseconds(from: now))
+      if result > 0 { return }
+      if result < 0, Errno.current != .interrupted { throw .current }
+      // The remaining time may exceed the kernel's longest timeout.
+      if result == 0, deadline <= Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) { throw .timedOut }
+    }
+  }
+
+  /// Sends all bytes. Blocks while the kernel takes no more.
+  ///
+  /// - Throws: `timedOut` if the kernel has not taken all at the deadline.
+  public func send(_ bytes: Span<UInt8>, until deadline: Deadline) throws(Errno) {
+    var offset = 0
+    while offset < bytes.count {
+      try wait(for: POLLOUT, until: deadline)
+      offset += try sendNow(bytes.extracting(offset...))
+    }
+  }
 
   /// Sends all bytes. Blocks while the kernel takes no more.
   public func send(_ bytes: Span<UInt8>) throws(Errno) {

@@ -1,3 +1,5 @@
+import LarkspurBytes
+
 @_implementationOnly import CLarkspurLinux
 
 /// Programs that run on after their starter.
@@ -15,25 +17,43 @@ public enum DetachedProcess {
   public static func start(
     _ path: String, _ arguments: [String], keeping kept: Set<String>? = nil, environment: [String: String] = [:]
   ) throws(Errno) {
+    // Safe: there is no pointer.
+    try unsafe start(path, arguments, keeping: kept, environment: environment, life: nil)
+  }
+
+  /// Starts a program as `start` does, and watches its life. The program has one more descriptor, to which it need not
+  /// pay attention.
+  ///
+  /// - Returns: The life of the program, and of all programs that it has started with that descriptor.
+  /// - Throws: `invalidArgument` for a text with a NUL, and the errors of `execve`.
+  public static func startWatched(
+    _ path: String, _ arguments: [String], keeping kept: Set<String>? = nil, environment: [String: String] = [:]
+  ) throws(Errno) -> ProgramLife {
+    var life: Int32 = -1
+    // Safe: the call writes one number.
+    try unsafe start(path, arguments, keeping: kept, environment: environment, life: &life)
+    return ProgramLife(try OpenFile(opened: life))
+  }
+
+  @unsafe
+  private static func start(
+    _ path: String, _ arguments: [String], keeping kept: Set<String>?, environment: [String: String],
+    life: UnsafeMutablePointer<Int32>?
+  ) throws(Errno) {
     let argumentList = [path] + arguments
     let variables = Self.environment(with: environment, keeping: kept)
     guard !(argumentList + variables).contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
     let error = unsafe withPointers(argumentList) { argumentList in
       // Safe: both lists end with a null pointer and live as long as the call, like the strings in them.
-      unsafe withPointers(variables) { unsafe larkspur_start_detached(path, argumentList, $0) }
+      unsafe withPointers(variables) { unsafe larkspur_start_detached(path, argumentList, $0, life) }
     }
     guard error == 0 else { throw Errno(rawValue: error) }
   }
 
   private static func environment(with added: [String: String], keeping kept: Set<String>?) -> [String] {
-    var variables: [String] = []
-    // Safe: the list ends with a null pointer, and this package never changes the environment.
-    var entry = unsafe larkspur_environment()
-    while let text = unsafe entry?.pointee {
-      let variable = unsafe String(cString: text)
-      let name = variable.prefix { $0 != "=" }
-      if added[String(name)] == nil, kept?.contains(String(name)) != false { variables.append(variable) }
-      unsafe entry = entry?.advanced(by: 1)
+    let variables = EnvironmentVariable.entries.filter { variable in
+      let name = String(variable.prefix { $0 != "=" })
+      return added[name] == nil && kept?.contains(name) != false
     }
     return variables + added.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
   }
@@ -49,6 +69,25 @@ public enum DetachedProcess {
     return unsafe pointers.withUnsafeMutableBufferPointer { buffer in
       guard let base = buffer.baseAddress else { return unsafe withUnsafePointer(to: nil) { unsafe body($0) } }
       return unsafe body(UnsafePointer(base))
+    }
+  }
+}
+
+/// The life of a program that runs on after its starter.
+public final class ProgramLife: Sendable {
+  private let pipe: OpenFile
+
+  fileprivate init(_ pipe: OpenFile) { self.pipe = pipe }
+
+  /// Waits until the program has ended.
+  ///
+  /// - Returns: `false` if the program runs at the deadline.
+  public func waitForEnd(until deadline: Deadline) -> Bool {
+    while true {
+      let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
+      let timeout = deadline.timeoutMilliseconds(from: now)
+      if larkspur_wait_for_event(pipe.number, Int16(POLLIN), timeout) > 0 { return true }
+      if deadline <= Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) { return false }
     }
   }
 }

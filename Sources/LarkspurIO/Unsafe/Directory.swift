@@ -90,14 +90,22 @@ public final class Directory: Sendable {
   public func sync() throws(Errno) { try descriptor.sync() }
 
   /// Tries to take a lock that processes and threads share, by means of a file. Never waits, because the holder may be
-  /// stopped. The lock ends with the returned file, and when the process ends in any way.
+  /// stopped. The lock ends with the returned file, and when the process ends in any way. Its holder may remove the file
+  /// before that.
   ///
   /// - Returns: The lock's file, or `nil` if the lock is held already.
+  /// - Throws: `noSuchFile` if the directory has been removed.
   public func lock(_ name: String) throws(Errno) -> OpenFile? {
-    // Safe: the call reads a NUL-terminated copy of the name.
-    let file = try OpenFile(opened: unsafe larkspur_open_lock_in_folder(descriptor.number, name))
-    guard flock(file.number, LOCK_EX | LOCK_NB) != 0 else { return file }
-    if Errno.current == .wouldBlock { return nil }
-    throw .current
+    while true {
+      // Safe: the call reads a NUL-terminated copy of the name.
+      let file = try OpenFile(opened: unsafe larkspur_open_lock_in_folder(descriptor.number, name))
+      guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
+        if Errno.current == .wouldBlock { return nil }
+        throw .current
+      }
+      // Safe: the call reads a NUL-terminated copy of the name. A file that an earlier holder has removed after it was
+      // opened here locks nothing.
+      if unsafe larkspur_is_named_in_folder(descriptor.number, name, file.number) != 0 { return file }
+    }
   }
 }

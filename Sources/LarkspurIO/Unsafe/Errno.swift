@@ -55,6 +55,8 @@ public struct Errno: Error, Hashable, Sendable {
   public static let noSuchFile = Errno(rawValue: ENOENT)
   public static let isDirectory = Errno(rawValue: EISDIR)
   public static let notDirectory = Errno(rawValue: ENOTDIR)
+  /// A directory to remove has entries.
+  public static let notEmpty = Errno(rawValue: ENOTEMPTY)
   public static let readOnlyFileSystem = Errno(rawValue: EROFS)
   /// The device failed, or a call did nothing and gave no reason.
   public static let inputOutput = Errno(rawValue: EIO)
@@ -85,6 +87,7 @@ public struct Errno: Error, Hashable, Sendable {
     .familyNotSupported: "EAFNOSUPPORT", .notPermitted: "EPERM", .accessDenied: "EACCES", .noMemory: "ENOMEM",
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
+    .notEmpty: "ENOTEMPTY",
     .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG", .noSuchDevice: "ENODEV",
     .tooManyLinks: "ELOOP", .inputOutput: "EIO", .fileTooLarge: "EFBIG", .notImplemented: "ENOSYS",
   ]

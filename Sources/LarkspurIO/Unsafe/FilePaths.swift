@@ -70,6 +70,12 @@ public enum FilePaths {
     guard unsafe CLarkspurLinux.rename(path, other) == 0 else { throw .current }
   }
 
+  /// Removes an empty directory.
+  public static func removeDirectory(_ path: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the path.
+    guard unsafe rmdir(path) == 0 else { throw .current }
+  }
+
   public static func remove(_ path: String) throws(Errno) {
     guard unsafe unlink(path) == 0 else { throw .current }
   }

@@ -60,10 +60,10 @@ public final class TLSContext: Sendable {
 }
 
 enum KeyLog {
-  /// The path in `SSLKEYLOGFILE`, or `nil` if it is unset or empty.
+  /// The path in `SSLKEYLOGFILE`, or `nil` if it is unset or empty, or the process has more rights than its caller.
   static var path: String? {
     // Safe: the text is copied at once. As always with getenv, no thread may change the environment meanwhile.
-    guard let path = unsafe getenv("SSLKEYLOGFILE"), unsafe path.pointee != 0 else { return nil }
+    guard let path = unsafe larkspur_tls_key_log_path() else { return nil }
     return unsafe String(cString: path)
   }
 }

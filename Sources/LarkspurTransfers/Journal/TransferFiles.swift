@@ -11,6 +11,8 @@ public protocol TransferFiles: Sendable {
   func remove(_ name: String) throws(Errno)
   /// Returns once the names of the files have reached the disk.
   func sync() throws(Errno)
+  /// Removes the directory, which must have no files.
+  func removeDirectory() throws(Errno)
   /// Tries to take a lock that ends with the returned object, and with the process. Does not wait.
   ///
   /// - Returns: `nil` if the lock is held already.
@@ -57,10 +59,14 @@ public struct DirectoryTransferFiles: TransferFiles {
     func sync() throws(Errno) { try file.sync() }
   }
 
+  private let path: String
   private let directory: Directory
 
   /// Opens the directory. Creates it, and those above it, if it does not exist.
-  public init(path: String) throws(Errno) { directory = try Directory.ofOwner(at: path) }
+  public init(path: String) throws(Errno) {
+    self.path = path
+    directory = try Directory.ofOwner(at: path)
+  }
 
   public func list() throws(Errno) -> [Directory.Facts] { try directory.list() }
 
@@ -75,6 +81,8 @@ public struct DirectoryTransferFiles: TransferFiles {
   public func remove(_ name: String) throws(Errno) { try directory.remove(name) }
 
   public func sync() throws(Errno) { try directory.sync() }
+
+  public func removeDirectory() throws(Errno) { try FilePaths.removeDirectory(path) }
 
   public func lock(_ name: String) throws(Errno) -> (any Sendable)? { try directory.lock(name) }
 }

@@ -75,27 +75,30 @@ public final class TransferJournal: Sendable {
   public convenience init(
     path: String, session: String, log: @escaping @Sendable (String) -> Void
   ) throws(TransferJournalError) {
-    let files: DirectoryTransferFiles
-    do throws(Errno) {
-      files = try DirectoryTransferFiles(path: path)
-    } catch {
-      throw .unavailable(error)
+    var opened = Self.locked(path)
+    for _ in 0..<Self.removalsMax {
+      // The earlier owner has removed the directory meanwhile.
+      guard case .failure(.unavailable(.noSuchFile)) = opened else { break }
+      opened = Self.locked(path)
     }
-    try self.init(files: files, session: session, log: log)
+    let (files, lock) = try opened.get()
+    try self.init(files, lock, session, log)
   }
 
+  /// Maximum number of removals of a directory while a journal is opened.
+  private static let removalsMax = 100
+
   /// Takes the lock, removes the files of interrupted writes, and removes the content files of tasks without a record.
-  public init(
+  public convenience init(
     files: any TransferFiles, session: String, log: @escaping @Sendable (String) -> Void
   ) throws(TransferJournalError) {
+    try self.init(files, try Self.locked(files).get(), session, log)
+  }
+
+  private init(
+    _ files: any TransferFiles, _ lock: any Sendable, _ session: String, _ log: @escaping @Sendable (String) -> Void
+  ) throws(TransferJournalError) {
     guard TransferRecord.isSession(session) else { throw .record(.invalid(TransferRecord.sessionPart)) }
-    let lock: (any Sendable)?
-    do throws(Errno) {
-      lock = try files.lock(TransferFileName.lock)
-    } catch {
-      throw .unavailable(error)
-    }
-    guard let lock else { throw .inUse }
     self.session = session
     self.files = files
     self.log = log
@@ -103,8 +106,48 @@ public final class TransferJournal: Sendable {
     try recover()
   }
 
-  /// Gives the directory up, before the deinitialization does so. The journal must not be used afterwards.
-  public func close() { lock.withLock { $0 = nil } }
+  private static func locked(_ path: String) -> Result<(DirectoryTransferFiles, any Sendable), TransferJournalError> {
+    let files: DirectoryTransferFiles
+    do throws(Errno) {
+      files = try DirectoryTransferFiles(path: path)
+    } catch {
+      return .failure(.unavailable(error))
+    }
+    return locked(files).map { (files, $0) }
+  }
+
+  private static func locked(_ files: any TransferFiles) -> Result<any Sendable, TransferJournalError> {
+    do throws(Errno) {
+      return try files.lock(TransferFileName.lock).map { .success($0) } ?? .failure(.inUse)
+    } catch {
+      return .failure(.unavailable(error))
+    }
+  }
+
+  /// Gives the directory up, before the deinitialization does so, and removes it if there are no files of tasks in it: a
+  /// program may name each of its sessions anew. The journal must not be used afterwards.
+  public func close() {
+    lock.withLock { lock in
+      guard lock != nil else { return }
+      removeUnused()
+      lock = nil
+    }
+  }
+
+  /// Removes the directory if nothing is left of any task. The lock's file goes last: from then on another journal can make
+  /// its own, and then the directory stays.
+  private func removeUnused() {
+    let own = [TransferFileName.lock, TransferSessionFile.name, TransferSessionFile.new]
+    guard let names = try? files.list().map(\.name), names.allSatisfy(own.contains) else { return }
+    do throws(Errno) {
+      try files.removeIfPresent(TransferSessionFile.new)
+      try files.removeIfPresent(TransferSessionFile.name)
+      try files.removeIfPresent(TransferFileName.lock)
+      try files.removeDirectory()
+    } catch {
+      // What stays harms nothing, and is the next journal's.
+    }
+  }
 
   // MARK: - Reading
 

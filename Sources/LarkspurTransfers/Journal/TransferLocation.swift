@@ -30,6 +30,8 @@ public enum TransferLocation {
 
   /// The name of the service's socket in its directory.
   public static let socket = "socket"
+  /// The name of the file in the same directory whose lock the service holds.
+  package static let lock = "lock"
 
   /// Returns `<state home>/larkspur/transfers/<program>/<session>`: the directory of a session that belongs to one
   /// program.
@@ -41,5 +43,21 @@ public enum TransferLocation {
   /// configuration names a shared container.
   public static func directory(stateHome: String, container: String, session: String) -> String {
     "\(stateHome)/larkspur/groups/\(FileName.component(container))/transfers/\(FileName.component(session))"
+  }
+
+  /// Whether a path has the form that one of the functions `directory` gives it, below this directory for state. Repeated
+  /// slashes count as one.
+  public static func isDirectory(_ path: String, stateHome: String) -> Bool {
+    guard absolute(path) != nil, absolute(stateHome) != nil else { return false }
+    let home: [Substring] = stateHome.split(separator: "/") + ["larkspur"]
+    let parts = path.split(separator: "/")
+    guard parts.starts(with: home) else { return false }
+    let rest = Array(parts.dropFirst(home.count))
+    switch rest.first {
+    case "transfers" where rest.count == 3: return [rest[1], rest[2]].allSatisfy { FileName.isComponent($0) }
+    case "groups" where rest.count == 4 && rest[2] == "transfers":
+      return [rest[1], rest[3]].allSatisfy { FileName.isComponent($0) }
+    default: return false
+    }
   }
 }

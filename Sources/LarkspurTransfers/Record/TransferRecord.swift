@@ -109,6 +109,8 @@ public struct TransferRecord: Hashable, Sendable {
   /// The task's priority, from 0 to 1.
   public var priority = 0.5
   public var events: [Event] = []
+  /// Whether the task has ended, and its program has not taken all events.
+  public var hasUntoldEnd: Bool { state == .completed && !events.isEmpty }
 
   public init(
     task: Int, session: String, kind: Kind, request: TransferRequest, uploadFile: UploadFile? = nil,

@@ -16,25 +16,30 @@ public struct ServiceLauncher: Sendable {
     "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
   ]
 
+  /// Starts a program, which runs on after this process.
+  ///
+  /// - Returns: A function that waits for the program's end until a time, and returns `false` if it runs on.
+  typealias Start = @Sendable (_ path: String, _ arguments: [String]) throws(Errno) -> @Sendable (Deadline) -> Bool
+
   private let environment: @Sendable (String) -> String?
   /// The directory of the running program.
   private let ownDirectory: String?
-  private let start: @Sendable (String, [String]) throws(Errno) -> Void
+  private let start: Start
 
   public init() {
     let own = (try? FilePaths.resolved("/proc/self/exe")) ?? ""
     self.init(
       environment: EnvironmentVariable.value(of:),
       ownDirectory: own.lastIndex(of: "/").map { String(own[..<$0]) }
-    ) { (path, arguments) throws(Errno) in try DetachedProcess.start(path, arguments, keeping: Self.keptVariables) }
+    ) { (path, arguments) throws(Errno) in
+      let life = try DetachedProcess.startWatched(path, arguments, keeping: Self.keptVariables)
+      return { life.waitForEnd(until: $0) }
+    }
   }
 
-  /// - Parameters:
-  ///   - environment: Returns the value of an environment variable.
-  ///   - start: Starts a program, which runs on after this process.
+  /// - Parameter environment: Returns the value of an environment variable.
   init(
-    environment: @escaping @Sendable (String) -> String?, ownDirectory: String?,
-    start: @escaping @Sendable (String, [String]) throws(Errno) -> Void
+    environment: @escaping @Sendable (String) -> String?, ownDirectory: String?, start: @escaping Start
   ) {
     self.environment = environment
     self.ownDirectory = ownDirectory
@@ -88,12 +93,13 @@ public struct ServiceLauncher: Sendable {
     case .failure: break
     }
     guard let program else { return nil }
-    return try start(program, until: deadline) { Self.attempt(session, directory, deadline) }
+    return try start(program, in: directory, until: deadline) { Self.attempt(session, directory, deadline) }
   }
 
   /// Changes tasks of the session with the journal in `directory`. Starts the service if it does not run.
   ///
   /// - Returns: The number of tasks that were changed.
+  /// - Throws: `unavailable`, also if a service that runs does not answer in time.
   public func administer(
     _ change: TransferAdministration.Change, directory: String, tasks: TransferAdministration.Tasks,
     timeout: Duration = .seconds(5)
@@ -104,7 +110,7 @@ public struct ServiceLauncher: Sendable {
     let administrator = TransferAdministrator(directory: path)
     if let count = try administrator.change(change, directory: directory, tasks: tasks) { return count }
     guard let program else { throw .unavailable(reason: "no transfer service runs, and there is no program for it") }
-    return try start(program, until: LinuxKernel.shared.now().advanced(by: timeout)) {
+    return try start(program, in: path, until: LinuxKernel.shared.now().advanced(by: timeout)) {
       do throws(TransferLinkError) {
         let count = try administrator.change(change, directory: directory, tasks: tasks)
         return count.map { .success($0) } ?? .failure(.notRunning)
@@ -124,36 +130,69 @@ public struct ServiceLauncher: Sendable {
     }
   }
 
-  /// The time between two starts of the service. A service that starts while an earlier one ends finds the lock held.
-  private static let patience = Duration.seconds(1)
   private static let firstPause = Duration.milliseconds(2)
   private static let longestPause = Duration.milliseconds(32)
 
   /// Starts the service, and calls `attempt` until it succeeds or the service refuses.
+  ///
+  /// A service ends at once if another one holds the lock: that one is about to listen, or to end. Otherwise the program
+  /// cannot do its work. The second start is for a service that lost the lock to a program that looked at it.
   private func start<Value>(
-    _ program: String, until deadline: Deadline, _ attempt: () -> Result<Value, TransferClient.Failure>
+    _ program: String, in directory: String, until deadline: Deadline,
+    _ attempt: () -> Result<Value, TransferClient.Failure>
   ) throws(TransferLinkError) -> Value {
+    var failures = 0
     while LinuxKernel.shared.now() < deadline {
+      let hasEnded: @Sendable (Deadline) -> Bool
       do throws(Errno) {
-        try start(program, Self.arguments)
+        hasEnded = try start(program, Self.arguments)
       } catch {
         throw .unavailable(reason: "the transfer service \(program) cannot be started: \(error)")
       }
-      let end = min(LinuxKernel.shared.now().advanced(by: Self.patience), deadline)
-      var pause = Self.firstPause
-      while true {
-        switch attempt() {
-        case .success(let value): return value
-        case .failure(.refused(let error)): throw error
-        case .failure: break
+      if let value = try poll(until: deadline, attempt, isOver: hasEnded) { return value }
+      if Self.isLocked(directory) {
+        let wakeUp = WakeUp()
+        let value = try poll(until: deadline, attempt) { end in
+          wakeUp.wait(until: end)
+          return !Self.isLocked(directory)
         }
-        let now = LinuxKernel.shared.now()
-        if now >= end { break }
-        WakeUp().wait(until: min(now.advanced(by: pause), end))
-        pause = min(pause * 2, Self.longestPause)
+        if let value { return value }
+        failures = 0
+      } else {
+        failures += 1
+        guard failures < 2 || LinuxKernel.shared.now() >= deadline else {
+          throw .unavailable(reason: "the transfer service \(program) ends at once")
+        }
       }
     }
     throw .unavailable(reason: "the transfer service \(program) was started, and does not listen")
+  }
+
+  /// Calls `attempt` until it succeeds, `isOver` is true, or the deadline has passed. The last call follows `isOver`.
+  ///
+  /// - Parameter isOver: Waits until there is no use in another attempt, and at most until the time that it gets.
+  /// - Returns: `nil` if no attempt has succeeded.
+  /// - Throws: The service's refusal.
+  private func poll<Value>(
+    until deadline: Deadline, _ attempt: () -> Result<Value, TransferClient.Failure>, isOver: (Deadline) -> Bool
+  ) throws(TransferLinkError) -> Value? {
+    var pause = Self.firstPause
+    while true {
+      let now = LinuxKernel.shared.now()
+      let isLast = isOver(min(now.advanced(by: pause), deadline)) || now >= deadline
+      switch attempt() {
+      case .success(let value): return value
+      case .failure(.refused(let error)): throw error
+      case .failure: if isLast { return nil }
+      }
+      pause = min(pause * 2, Self.longestPause)
+    }
+  }
+
+  /// Whether a service has the lock of the directory: it runs, is about to listen, or is about to end.
+  private static func isLocked(_ path: String) -> Bool {
+    guard let directory = try? Directory(path: path, isCreating: false) else { return false }
+    do throws(Errno) { return try directory.lock(TransferLocation.lock) == nil } catch { return false }
   }
 
   /// Starts the program of a session for its events, with the session's identifier in `sessionVariable`.

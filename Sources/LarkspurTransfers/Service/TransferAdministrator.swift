@@ -1,7 +1,8 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// Asks the user's transfer service for its sessions, and changes their tasks. All functions block.
+/// Asks the user's transfer service for its sessions, and changes their tasks. All functions block until the service has
+/// answered, and throw `unavailable` if it has not done so in time.
 public struct TransferAdministrator: Sendable {
   /// A session of the service, with its tasks.
   public struct Session: Hashable, Sendable {
@@ -9,10 +10,19 @@ public struct TransferAdministrator: Sendable {
     public var records: [TransferRecord]
   }
 
-  private let path: String
+  /// The time for the answer of a service, which may have to read a journal of 64 MiB first.
+  public static let usualTimeout = Duration.seconds(10)
 
-  /// - Parameter path: The directory of the service's socket: see `TransferLocation.service`.
-  public init(directory path: String) { self.path = path }
+  private let path: String
+  private let timeout: Duration
+
+  /// - Parameters:
+  ///   - path: The directory of the service's socket: see `TransferLocation.service`.
+  ///   - timeout: The time for the whole answer.
+  public init(directory path: String, timeout: Duration = Self.usualTimeout) {
+    self.path = path
+    self.timeout = timeout
+  }
 
   /// Returns the sessions that the service carries out, or `nil` if no service runs.
   public func sessions() throws(TransferLinkError) -> [Session]? {
@@ -47,9 +57,10 @@ public struct TransferAdministrator: Sendable {
   private func ask(
     _ request: TransferAdministration, _ receive: (TransferMessage) -> Bool
   ) throws(TransferLinkError) -> Int? {
+    let deadline = LinuxKernel.shared.now().advanced(by: timeout)
     let socket: BlockingSocket
     do throws(TransferClient.Failure) {
-      socket = try TransferClient.connect(in: path)
+      socket = try TransferClient.connect(in: path, until: deadline)
     } catch .refused(let error) {
       throw error
     } catch {
@@ -57,16 +68,18 @@ public struct TransferAdministrator: Sendable {
     }
     do throws(TransferMessageError) {
       let frame = try TransferMessage.administer(request).encoded()
-      // A service that has ended shows in the answer.
-      _ = try? socket.send(frame)
+      // A service that has ended, or does not read, shows in the answer.
+      _ = try? socket.send(frame.span, until: deadline)
     } catch {
       throw .unavailable(reason: "\(error)")
     }
-    var reader = TransferReader(socket)
+    var reader = TransferReader(socket, until: deadline)
     while true {
       let message: TransferMessage?
       do throws(TransferChannelError) {
         message = try reader.next()
+      } catch .broken(.timedOut) {
+        throw TransferClient.silence
       } catch {
         throw .unavailable(reason: "the transfer service: \(error)")
       }

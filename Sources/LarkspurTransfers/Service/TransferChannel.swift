@@ -25,11 +25,16 @@ package struct TransferReader {
   private static let pieceBytes = 64 << 10
 
   let socket: BlockingSocket
+  private let deadline: Deadline
   private var parser = TransferFrameParser()
 
-  package init(_ socket: BlockingSocket) { self.socket = socket }
+  package init(_ socket: BlockingSocket, until deadline: Deadline = .never) {
+    self.socket = socket
+    self.deadline = deadline
+  }
 
-  /// Returns the next message, or `nil` at the end of the connection. Blocks until one of both has come.
+  /// Returns the next message, or `nil` at the end of the connection. Blocks until one of both has come, and at most
+  /// until the deadline: `broken(.timedOut)`.
   package mutating func next() throws(TransferChannelError) -> TransferMessage? {
     while true {
       do throws(TransferMessageError) {
@@ -39,7 +44,7 @@ package struct TransferReader {
       }
       let piece: [UInt8]
       do throws(Errno) {
-        piece = try socket.receive(atMost: Self.pieceBytes)
+        piece = try socket.receive(atMost: Self.pieceBytes, until: deadline)
       } catch .connectionReset {
         // The peer was killed with bytes unread.
         return nil

@@ -50,7 +50,7 @@ public final class TransferClient: TransferLink {
     } catch {
       throw .refused(.unavailable(reason: "\(error)"))
     }
-    let socket = try Self.connect(in: path)
+    let socket = try Self.connect(in: path, until: deadline)
     directory = session.directory
     core = Core(socket, session.identifier)
     do throws(Errno) { try core.start() } catch {
@@ -59,7 +59,7 @@ public final class TransferClient: TransferLink {
     core.send(frame)
     guard let result = core.opened(until: deadline) else {
       core.abandon()
-      throw .refused(.unavailable(reason: "the transfer service does not answer"))
+      throw .refused(Self.silence)
     }
     do throws(Failure) {
       records = try result.get()
@@ -71,16 +71,22 @@ public final class TransferClient: TransferLink {
 
   deinit { core.close() }
 
+  /// The error for a service that was stopped (SIGSTOP), or hangs.
+  static let silence = TransferLinkError.unavailable(reason: "the transfer service does not answer")
+
   /// Connects to the service's socket, and checks that the service is the user's own.
-  static func connect(in path: String) throws(Failure) -> BlockingSocket {
+  static func connect(in path: String, until deadline: Deadline = .never) throws(Failure) -> BlockingSocket {
     do throws(Errno) {
-      let socket = try BlockingSocket.connect(to: .unix(path: "\(path)/\(TransferLocation.socket)"))
+      let address = SocketAddress.unix(path: "\(path)/\(TransferLocation.socket)")
+      let socket = try BlockingSocket.connect(to: address, until: deadline)
       guard try socket.peerUser() == ProcessUser.effective else { throw .notPermitted }
       return socket
     } catch .noSuchFile {
       throw .notRunning
     } catch .connectionRefused {
       throw .notRunning
+    } catch .timedOut {
+      throw .refused(Self.silence)
     } catch {
       throw .refused(.unavailable(reason: "the transfer service cannot be reached: \(error)"))
     }

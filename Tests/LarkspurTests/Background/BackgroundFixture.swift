@@ -105,10 +105,13 @@ final class BackgroundFixture: Sendable {
     return names.contains { FileManager.default.contents(atPath: "\(state.path)/\($0)")?.range(of: bytes) != nil }
   }
 
-  /// The names of the files of a session's journal.
+  /// The names of the files of a session's tasks.
   func journal(_ identifier: String = "transfers") -> [String] {
     let path = folder.appending(path: "larkspur/groups/tests/transfers/\(identifier)").path
-    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter {
+      $0 != "lock" && $0 != "session"
+    }
+    .sorted()
   }
 }
 

@@ -40,7 +40,7 @@ import Testing
     #expect(try fixture.ends() == ["download 0"])
     let range = try #require(fixture.server.requests.last?.fields["range"])
     #expect(range.hasPrefix("bytes=") && range != "bytes=0-")
-    #expect(fixture.journal() == ["lock"])
+    #expect(fixture.journal().isEmpty)
   }
 
   /// An upload whose program is killed continues from the server's last acknowledgement, if the server supports it.
@@ -67,7 +67,7 @@ import Testing
     #expect(uploads.all.last?.bytes == content)
     #expect(try fixture.ends() == ["upload 0"])
     #expect(fixture.server.requests.map(\.method).contains("HEAD"))
-    #expect(fixture.journal() == ["lock"])
+    #expect(fixture.journal().isEmpty)
   }
 
   /// Programs that are killed at random moments end their tasks all the same: each file is right.
@@ -104,6 +104,6 @@ import Testing
     }
     #expect(received.withLock { $0 } == ["/d": Self.size])
     #expect(Set(try fixture.ends()) == ["file-a 0", "file-b 0", "file-c 0", "upload 0"])
-    #expect(fixture.journal() == ["lock"])
+    #expect(fixture.journal().isEmpty)
   }
 }

@@ -178,6 +178,10 @@ final class ScriptedDisk: TransferFiles {
     }
   }
 
+  func removeDirectory() throws(Errno) {
+    try step("remove directory") { state in state.names.isEmpty ? .success(()) : .failure(.notEmpty) }
+  }
+
   func lock(_ name: String) throws(Errno) -> (any Sendable)? {
     try step("lock") { state -> Result<Lock?, Errno> in
       guard !state.isLocked else { return .success(nil) }

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurIO
+import Synchronization
 import Testing
 
 @testable import LarkspurTransfers
@@ -106,5 +107,69 @@ import Testing
       }
     }
     #expect(try journal.content().records.map(\.task) == (1...40).filter { $0 % 2 == 0 })
+  }
+
+  // MARK: - The end
+
+  /// A program may name each of its sessions anew: no directory is left of a session without tasks.
+  @Test func aDirectoryWithoutTasksIsRemoved() throws {
+    let place = FileManager.default.temporaryDirectory.appending(path: "larkspur-journal-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: place) }
+    let path = place.path + "/session"
+    for _ in 0..<2 {
+      let journal = try TransferJournal(path: path, session: Fixture.session) { _ in }
+      try TransferSessionFile.write(TransferSession(identifier: Fixture.session, directory: path, settings: [1]))
+      try journal.write(Fixture.plain(task: 1))
+      try journal.remove(task: 1)
+      #expect(FileManager.default.fileExists(atPath: path + "/session"))
+      journal.close()
+      #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
+      journal.close()
+    }
+  }
+
+  @Test(arguments: ["1.task", "1.damaged", "1.part", "other"])
+  func aDirectoryWithFilesStays(name: String) throws {
+    let place = FileManager.default.temporaryDirectory.appending(path: "larkspur-journal-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: place) }
+    let journal = try TransferJournal(path: place.path, session: Fixture.session) { _ in }
+    try TransferSessionFile.write(TransferSession(identifier: Fixture.session, directory: place.path, settings: [1]))
+    try Data().write(to: place.appending(path: name))
+    journal.close()
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: place.path).sorted() == [name, "lock", "session"].sorted())
+    // The lock is free.
+    _ = try TransferJournal(path: place.path, session: Fixture.session) { _ in }
+  }
+
+  private final class Count: Sendable {
+    let number = Atomic(0)
+  }
+
+  /// At no time two journals have one directory, while it is removed again and again.
+  @Test func oneOwnerWhileDirectoriesAreRemoved() throws {
+    let path = FileManager.default.temporaryDirectory.path + "/larkspur-journal-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let owners = Count()
+    let ended = Happenings<String>()
+    for _ in 0..<4 {
+      try SystemThread(name: "owner") {
+        var wrong: Set<String> = []
+        for _ in 0..<100 {
+          do throws(TransferJournalError) {
+            let journal = try TransferJournal(path: path, session: Fixture.session) { _ in }
+            if owners.number.add(1, ordering: .relaxed).oldValue != 0 { wrong.insert("two owners") }
+            owners.number.subtract(1, ordering: .relaxed)
+            journal.close()
+          } catch .inUse {
+          } catch {
+            wrong.insert("\(error)")
+          }
+        }
+        ended.add(wrong.sorted().joined(separator: ", "))
+      }.detach()
+    }
+    #expect(try ended.wait(for: 4) == ["", "", "", ""])
+    #expect(!FileManager.default.fileExists(atPath: path))
   }
 }

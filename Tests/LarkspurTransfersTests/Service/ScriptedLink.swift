@@ -134,6 +134,8 @@ final class TestService: @unchecked Sendable {
   /// The directories of the executors that have ended.
   let ended = Happenings<String>()
   let launched = Happenings<TransferSession>()
+  /// The reasons for which servers have ended.
+  let ends = Happenings<TransferServer.End>()
   /// Gets a member when `run` returns.
   let stopped = Happenings<Bool>()
   private let links = Mutex<[Made]>([])
@@ -147,6 +149,8 @@ final class TestService: @unchecked Sendable {
     var errors: [TransferLinkError] = []
     /// Whether new executors call the functions of `flush` and `close` at once.
     var isPrompt = true
+    /// Called with each new executor, before the server gets it.
+    var isMade: @Sendable (ScriptedLink) -> Void = { _ in }
   }
 
   init(_ change: (inout TransferServer.Options) -> Void = { _ in }) throws {
@@ -166,15 +170,18 @@ final class TestService: @unchecked Sendable {
 
   /// The directory of the socket, with `url` as the directory for runtime files.
   var directory: String { url.path + "/larkspur-transfers" }
+  var stateHome: String { url.path + "/state" }
 
   func session(_ name: String = "a") -> TransferSession {
-    TransferSession(identifier: Fixture.session, directory: url.path + "/state/" + name, settings: [1])
+    let directory = TransferLocation.directory(stateHome: stateHome, program: "app", session: name)
+    return TransferSession(identifier: Fixture.session, directory: directory, settings: [1])
   }
 
   func plan(_ change: (inout Script) -> Void) { script.withLock { change(&$0) } }
 
   func server() throws(TransferServerError) -> TransferServer {
-    try TransferServer(directory: directory, options: options) { [weak self] (session) throws(TransferLinkError) in
+    try TransferServer(directory: directory, stateHome: stateHome, options: options) {
+      [weak self] (session) throws(TransferLinkError) in
       guard let self else { throw .unavailable(reason: "the test is over") }
       return try make(session)
     }
@@ -187,16 +194,19 @@ final class TestService: @unchecked Sendable {
     if let error { throw error }
     let link = ScriptedLink(session, script.records, isPrompt: script.isPrompt, ended: ended)
     links.withLock { $0.append(Made(link: link)) }
+    script.isMade(link)
     return link
   }
 
   /// Starts the server on a thread of its own.
-  func start(continuing sessions: [TransferSession] = []) throws {
+  func start(continuing unfinished: (@Sendable () -> [TransferSession])? = nil) throws {
     let server = try server()
     running.withLock { $0 = server }
-    let (stopped, lines) = (stopped, lines)
+    let (ends, stopped, lines) = (ends, stopped, lines)
     try SystemThread(name: "test-service") {
-      do throws(TransferServerError) { try server.run(continuing: sessions) } catch { lines.add("\(error)") }
+      do throws(TransferServerError) { ends.add(try server.run(continuing: unfinished)) } catch {
+        lines.add("\(error)")
+      }
       stopped.add(true)
     }.detach()
   }
@@ -215,6 +225,12 @@ final class TestService: @unchecked Sendable {
 
   /// The executor that was made last, if it has not ended.
   var link: ScriptedLink? { links.withLock { $0.last?.link } }
+
+  /// Calls a function with the latest executor of a session.
+  func withLink(of session: TransferSession, _ body: (ScriptedLink) -> Void) {
+    let link = links.withLock { $0.last { $0.link?.session.directory == session.directory }?.link }
+    if let link { body(link) }
+  }
 
   func client(_ name: String = "a") throws -> TransferClient {
     try TransferClient(session(name), directory: directory, timeout: .seconds(60))

@@ -1,14 +1,26 @@
 import Foundation
+import LarkspurBytes
 import LarkspurIO
+import Synchronization
 import TestKit
 import Testing
 
 @testable import LarkspurTransfers
 
 @Suite(.ownThread) struct ServiceLauncherTests {
+  private static let running = life(true)
+
+  /// The life of a program that does not end, or has ended at once.
+  private static func life(_ isStarted: Bool) -> @Sendable (Deadline) -> Bool {
+    { deadline in
+      if isStarted { WakeUp().wait(until: deadline) }
+      return !isStarted
+    }
+  }
+
   private static func launcher(
     _ environment: [String: String], own: String? = nil,
-    start: @escaping @Sendable (String, [String]) throws(Errno) -> Void = { (_, _) throws(Errno) in }
+    start: @escaping ServiceLauncher.Start = { (_, _) throws(Errno) -> @Sendable (Deadline) -> Bool in running }
   ) -> ServiceLauncher {
     ServiceLauncher(environment: { environment[$0] }, ownDirectory: own, start: start)
   }
@@ -73,7 +85,7 @@ import Testing
     let launcher = Self.launcher(environment) { (path, arguments) throws(Errno) in
       starts.add([path] + arguments)
       // A second server ends at once.
-      try? service.start()
+      return Self.life((try? service.start()) != nil)
     }
     let clients = Happenings<Result<TransferClient?, any Error>>()
     for number in 0..<6 {
@@ -106,6 +118,47 @@ import Testing
     } catch {
       #expect("\(error)".contains("/the/service cannot be started: Permission denied"), "\(error)")
     }
+  }
+
+  /// Without a wait: the end of the program is noticed.
+  @Test func aServiceThatEndsAtOnce() throws {
+    let service = try TestService()
+    let programs = try Programs(["larkspur"])
+    try Data("#!/bin/sh\nexit 1\n".utf8).write(to: URL(filePath: programs.path + "/larkspur"))
+    let environment = [
+      "XDG_RUNTIME_DIR": service.url.path, "LARKSPUR_TRANSFER_SERVICE": programs.path + "/larkspur",
+    ]
+    let starts = Happenings<String>()
+    let launcher = Self.launcher(environment) { (path, arguments) throws(Errno) in
+      starts.add(path)
+      let life = try DetachedProcess.startWatched(path, arguments)
+      return { life.waitForEnd(until: $0) }
+    }
+    do throws(TransferLinkError) {
+      // A session that waited for the time would wait for longer than any test may run.
+      _ = try launcher.open(service.session(), timeout: .seconds(100_000))
+      Issue.record("the session was opened")
+    } catch {
+      #expect("\(error)".contains("/larkspur ends at once"), "\(error)")
+    }
+    #expect(starts.all.count == 2)
+  }
+
+  /// A service that ends holds its lock and has no socket. The next one is started when the lock is free.
+  @Test func aServiceThatStartsWhileAnotherEnds() throws {
+    let service = try TestService()
+    let environment = ["XDG_RUNTIME_DIR": service.url.path, "LARKSPUR_TRANSFER_SERVICE": "/the/service"]
+    let lock = Mutex(try Directory.ofOwner(at: service.directory).lock(TransferLocation.lock))
+    let starts = Happenings<Bool>()
+    let launcher = Self.launcher(environment) { (_, _) throws(Errno) in
+      let isStarted = (try? service.start()) != nil
+      starts.add(isStarted)
+      // The earlier service ends after the first start has failed.
+      lock.withLock { $0 = nil }
+      return Self.life(isStarted)
+    }
+    #expect(try launcher.open(service.session(), timeout: .seconds(60)) != nil)
+    #expect(starts.all == [false, true])
   }
 
   @Test func aServiceThatDoesNotListen() throws {

@@ -324,7 +324,7 @@ import Testing
     service.plan { $0.records = [Fixture.plain(.running)] }
     var session = service.session()
     session.launchCommand = ["/app", "--events"]
-    try service.start(continuing: [session])
+    try service.start { [session] in [session] }
     // The session is listed once its executor has been made.
     while service.link == nil { _ = try TransferAdministrator(directory: service.directory).sessions() }
     service.link?.tell(.changed(Fixture.plain(.completed, events: [.completed])))

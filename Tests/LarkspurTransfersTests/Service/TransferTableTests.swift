@@ -26,7 +26,7 @@ import Testing
     table.apply(.resume(task: 1))
     #expect(table[1]?.state == .canceling && table.isWorking)
     table.apply(.changed(Self.record(.completed, events: [.completed])))
-    #expect(table[1]?.state == .completed && !table.isWorking && table.hasEvents)
+    #expect(table[1]?.state == .completed && !table.isWorking && table.hasEnd)
     // A late record does not begin the task again.
     table.apply(.changed(Self.record(.running)))
     table.apply(.suspend(task: 1))

@@ -1,0 +1,21 @@
+@_implementationOnly import CLarkspurLinux
+
+/// Tells when a name goes out of a directory (inotify).
+public final class RemovalWatch: Sendable {
+  private let descriptor: OpenFile
+
+  /// Begins to watch. Later removals are told, also those from before `wait`.
+  ///
+  /// - Throws: `tooManyDescriptors` or `noSpace` if the user has as many watches as the machine allows; the errors of the
+  ///   path.
+  public init(directory path: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the path.
+    descriptor = try OpenFile(opened: unsafe larkspur_watch_removals(path))
+  }
+
+  /// Blocks until the name has been removed or renamed, or the directory has. The name may be in use again.
+  public func wait(for name: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    guard unsafe larkspur_wait_for_removal(descriptor.number, name) == 0 else { throw .current }
+  }
+}

@@ -1,0 +1,65 @@
+import LarkspurBytes
+import LarkspurIO
+import TestKit
+import Testing
+
+@testable import LarkspurTransfers
+
+/// Tests programs whose service was stopped: it listens, and does nothing.
+@Suite(.ownThread) struct StoppedServiceTests {
+  private let service: TestService
+  private let listener: BlockingListener
+  private let silence = TransferLinkError.unavailable(reason: "the transfer service does not answer")
+
+  init() throws {
+    service = try TestService()
+    _ = try Directory.ofOwner(at: service.directory)
+    listener = try BlockingListener(
+      address: .unix(path: "\(service.directory)/\(TransferLocation.socket)"), backlog: 0)
+  }
+
+  @Test func theUserIsTold() throws {
+    let administrator = TransferAdministrator(directory: service.directory, timeout: .milliseconds(1))
+    #expect(throws: silence) { try administrator.sessions() }
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func aProgramIsTold() throws {
+    #expect(throws: silence) {
+      try TransferClient(service.session(), directory: service.directory, timeout: .milliseconds(1))
+    }
+    withExtendedLifetime(listener) {}
+  }
+
+  /// The kernel opens as many connections as the listener has asked for, and holds the next one up.
+  @Test func aFullQueue() throws {
+    var sockets: [BlockingSocket] = []
+    #expect(throws: TransferClient.Failure.refused(silence)) {
+      while sockets.count < 10_000 {
+        let deadline = LinuxKernel.shared.now().advanced(by: .milliseconds(1))
+        sockets.append(try TransferClient.connect(in: service.directory, until: deadline))
+      }
+    }
+    let administrator = TransferAdministrator(directory: service.directory, timeout: .milliseconds(1))
+    #expect(throws: silence) { try administrator.change(.pause, directory: "/d", tasks: .all) }
+    withExtendedLifetime((listener, sockets)) {}
+  }
+
+  /// An answer that does not end is cut off as a whole, and not for each of its parts.
+  @Test func anAnswerWithoutEnd() throws {
+    let (listener, ended) = (listener, Happenings<Bool>())
+    try SystemThread(name: "slow-service") {
+      if let socket = try? listener.accept() {
+        let word = TransferServedSession(identifier: "a", directory: "/d", isAttached: false)
+        let frame = (try? TransferMessage.serves(word).encoded()) ?? []
+        // One byte of a message, and never the rest.
+        _ = try? socket.send(frame + frame.prefix(1))
+        _ = socket.waitForPeerEnd()
+      }
+      ended.add(true)
+    }.detach()
+    let administrator = TransferAdministrator(directory: service.directory, timeout: .milliseconds(20))
+    #expect(throws: silence) { try administrator.sessions() }
+    try ended.wait(for: 1)
+  }
+}
