@@ -34,8 +34,8 @@ extension Directory {
     try OpenFile(opened: unsafe larkspur_open_part_in_folder(descriptor.number, name, Int64(size)))
   }
 
-  /// Opens a file whose writes go behind its end, also while other processes write to it (`O_APPEND`). If there is none,
-  /// creates a file for the current user alone (mode 0600).
+  /// Opens a file whose writes go behind its end, also while other processes write to it (`O_APPEND`). Creates the file,
+  /// for the current user only, if there is none.
   ///
   /// - Throws: `notPermitted` if the file is not a regular file of the current user with exactly one name.
   public func openAppending(_ name: String) throws(Errno) -> OpenFile {
