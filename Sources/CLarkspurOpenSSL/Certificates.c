@@ -170,6 +170,19 @@ static bool read_pem_certificates(const char *bytes, size_t count, STACK_OF(X509
   return true;
 }
 
+X509 *larkspur_read_certificate(const void *bytes, size_t count) {
+  ERR_clear_error();
+  const unsigned char *next = bytes;
+  X509 *certificate = count <= INT32_MAX ? d2i_X509(NULL, &next, (long)count) : NULL;
+  // Bytes behind the certificate would not be checked.
+  if (certificate && next != (const unsigned char *)bytes + count) {
+    X509_free(certificate);
+    certificate = NULL;
+  }
+  ERR_clear_error();
+  return certificate;
+}
+
 STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int *damaged) {
   ERR_clear_error();
   *damaged = 0;
@@ -177,10 +190,8 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int 
   STACK_OF(X509) *chain = sk_X509_new_null();
   bool good = chain && read_pem_certificates(bytes, count, chain, damaged);
   if (good && sk_X509_num(chain) == 0) {
-    const unsigned char *next = bytes;
-    X509 *certificate = *damaged == 0 ? d2i_X509(NULL, &next, (long)count) : NULL;
-    // Bytes behind the certificate would not be checked.
-    good = certificate && next == (const unsigned char *)bytes + count && sk_X509_push(chain, certificate) > 0;
+    X509 *certificate = *damaged == 0 ? larkspur_read_certificate(bytes, count) : NULL;
+    good = certificate && sk_X509_push(chain, certificate) > 0;
     if (!good) X509_free(certificate);
   }
   ERR_clear_error();
@@ -191,18 +202,18 @@ STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int 
 
 // MARK: - The system's roots
 
-// Returns the path in the environment variable, or else OpenSSL's default. If the process has more rights than its
-// caller, the environment is ignored (secure_getenv), as in OpenSSL.
-static const char *place(const char *variable, const char *standard, bool *is_named) {
-  const char *named = secure_getenv(variable);
-  *is_named = named && *named;
-  return *is_named ? named : standard;
+// Returns the value of an environment variable, or NULL if it is empty. If the process has more rights than its caller,
+// the environment is ignored (secure_getenv), as in OpenSSL.
+static const char *named(const char *variable) {
+  const char *value = secure_getenv(variable);
+  return value && *value ? value : NULL;
 }
 
-const char *larkspur_tls_key_log_path(void) {
-  const char *path = secure_getenv("SSLKEYLOGFILE");
-  return path && *path ? path : NULL;
-}
+const char *larkspur_named_root_file(void) { return named(X509_get_default_cert_file_env()); }
+
+const char *larkspur_named_root_folders(void) { return named(X509_get_default_cert_dir_env()); }
+
+const char *larkspur_tls_key_log_path(void) { return named("SSLKEYLOGFILE"); }
 
 static larkspur_bytes sentence(const char *format, const char *one, const char *two) {
   char *text = NULL;
@@ -270,9 +281,8 @@ static bool have_entries(const char *folders) {
   return found;
 }
 
-int larkspur_add_root_folders(X509_STORE *store) {
-  bool is_named;
-  const char *folders = place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir(), &is_named);
+int larkspur_add_root_folders(X509_STORE *store, const char *named_folders) {
+  const char *folders = named_folders ? named_folders : X509_get_default_cert_dir();
   X509_LOOKUP *folder = X509_STORE_add_lookup(store, X509_LOOKUP_hash_dir());
   X509_LOOKUP *other = X509_STORE_add_lookup(store, X509_LOOKUP_store());
   if (folder) X509_LOOKUP_add_dir(folder, folders, X509_FILETYPE_PEM);
@@ -281,15 +291,14 @@ int larkspur_add_root_folders(X509_STORE *store) {
   return folder && other;
 }
 
-larkspur_bytes larkspur_add_root_file(X509_STORE *store) {
-  bool is_file_named, are_folders_named;
-  const char *file = place(X509_get_default_cert_file_env(), X509_get_default_cert_file(), &is_file_named);
-  const char *folders = place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir(), &are_folders_named);
+larkspur_bytes larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders) {
+  const char *file = named_file ? named_file : X509_get_default_cert_file();
+  const char *folders = named_folders ? named_folders : X509_get_default_cert_dir();
   int found = 0, error = add_file(store, file, &found);
   if (error == 0 && found > 0) return (larkspur_bytes){0};
-  if (error != 0 && (is_file_named || !(is_missing(error) || error == EISDIR)))
+  if (error != 0 && (named_file || !(is_missing(error) || error == EISDIR)))
     return larkspur_system_complaint(file, error);
-  if (is_file_named) return sentence("%s: %s", file, "it holds no certificate that can be read");
+  if (named_file) return sentence("%s: %s", file, "it holds no certificate that can be read");
   if (have_entries(folders)) return (larkspur_bytes){0};
   return sentence("neither %s nor %s holds a certificate", file, folders);
 }

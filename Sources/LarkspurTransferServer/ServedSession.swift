@@ -23,7 +23,19 @@ final class ServedSession: Sendable {
     var hasEnded = false
     /// Whether the service ends.
     var isClosed = false
+
+    /// Removes the oldest question of a task about a handshake if there are more than `handshakesMax`.
+    mutating func removeOldestHandshake(of task: Int) -> UInt64? {
+      let open = questions.filter { $0.value.task == task && !$0.value.question.waitsForProgram }
+      guard open.count > ServedSession.handshakesMax, let oldest = open.min(by: { $0.key < $1.key }) else { return nil }
+      questions[oldest.key] = nil
+      return oldest.key
+    }
   }
+
+  /// Maximum number of open questions of a task about handshakes, which fail by themselves in time. A server that changes
+  /// its certificates with each attempt, and a program that never answers, would fill the memory.
+  static let handshakesMax = 64
 
   private let factory: Factory
   private let log: @Sendable (String) -> Void
@@ -111,7 +123,7 @@ final class ServedSession: Sendable {
   private func receive(_ notice: TransferNotice, _ generation: Int) {
     enum Next {
       case nothing
-      case answer(any TransferLink, UInt64, TransferQuestion)
+      case answer(any TransferLink, UInt64, TransferAnswer)
       case end(TransferSubscriber?)
     }
     let (next, mayBeOver) = state.withLock { state -> (Next, Bool) in
@@ -129,27 +141,18 @@ final class ServedSession: Sendable {
       if isEnd { state.hasEnded = true }
       let isTaken = state.subscriber?.send(notice) ?? false
       if case .question(let number, let task, let question) = notice {
-        if !isTaken, !question.waitsForProgram { return (.answer(link, number, question), false) }
+        if !isTaken, !question.waitsForProgram { return (.answer(link, number, question.byDefault), false) }
         state.questions[number] = (task, question)
+        if let oldest = state.removeOldestHandshake(of: task) { return (.answer(link, oldest, .cancel), false) }
       }
       return (.nothing, isEnd)
     }
     switch next {
     case .nothing: break
-    case .answer(let link, let number, let question): Self.answer(number, question, link)
+    case .answer(let link, let number, let answer): link.send(.answer(question: number, answer))
     case .end(let subscriber): subscriber?.close()
     }
     if mayBeOver { changed() }
-  }
-
-  /// Answers a question as a program without such a delegate method does.
-  private static func answer(_ number: UInt64, _ question: TransferQuestion, _ link: any TransferLink) {
-    switch question {
-    case .beginDelayed: link.send(.answer(question: number, .continueLoading))
-    case .challenge:
-      link.send(
-        .answer(question: number, .challenge(disposition: .performDefaultHandling, credential: nil)))
-    }
   }
 
   // MARK: - Programs
@@ -209,7 +212,7 @@ final class ServedSession: Sendable {
     }
   }
 
-  /// Lets a program go. Its open questions are answered by default, except challenges, which wait for the next program.
+  /// Lets a program go. Its open questions are answered by default, except those that wait for the next program.
   func detach(_ subscriber: TransferSubscriber) {
     let (link, questions) = state.withLock { state -> ((any TransferLink)?, [UInt64: TransferQuestion]) in
       guard state.subscriber === subscriber else { return (nil, [:]) }
@@ -220,7 +223,7 @@ final class ServedSession: Sendable {
     }
     subscriber.close()
     for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
-      if let link { Self.answer(number, question, link) }
+      link?.send(.answer(question: number, question.byDefault))
     }
     changed()
   }
@@ -336,11 +339,11 @@ final class ServedSession: Sendable {
 }
 
 extension TransferQuestion {
-  /// Whether the task waits until a program is attached that can answer.
-  fileprivate var waitsForProgram: Bool {
+  /// The answer of a program without the delegate method.
+  fileprivate var byDefault: TransferAnswer {
     switch self {
-    case .beginDelayed: false
-    case .challenge: true
+    case .beginDelayed: .continueLoading
+    case .challenge, .trust, .clientCertificate: .challenge(disposition: .performDefaultHandling, credential: nil)
     }
   }
 }

@@ -233,16 +233,21 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *response, si
 // The path in SSLKEYLOGFILE, or NULL if it is unset or empty, or the process has more rights than its caller.
 const char *larkspur_tls_key_log_path(void);
 
+// Parses one certificate in DER. Returns NULL if the bytes are anything else.
+X509 *larkspur_read_certificate(const void *bytes, size_t count);
 // Parses certificates in PEM, or one in DER, and counts the blocks that cannot be read. Returns NULL if no certificate
 // can be read.
 STACK_OF(X509) *larkspur_read_certificates(const void *bytes, size_t count, int *damaged);
-// Makes the store look up roots on demand in the directories of SSL_CERT_DIR, or else in OpenSSL's own. Returns 0 if
-// memory runs out.
-int larkspur_add_root_folders(X509_STORE *store);
-// Adds the roots of the file of SSL_CERT_FILE, or else of OpenSSL's own file. Returns nothing on success, or else a
-// sentence with the file and the error. If OpenSSL's own file has no roots, that is an error only if the directories
-// are empty, too.
-larkspur_bytes larkspur_add_root_file(X509_STORE *store);
+// Return the values of SSL_CERT_FILE and SSL_CERT_DIR, or NULL for OpenSSL's own file and directory. A value is lent until
+// the environment changes.
+const char *larkspur_named_root_file(void);
+const char *larkspur_named_root_folders(void);
+// Makes the store look up roots on demand in these directories, which colons separate, or else in OpenSSL's own. Returns
+// 0 if memory runs out.
+int larkspur_add_root_folders(X509_STORE *store, const char *named_folders);
+// Adds the roots of a file, or else of OpenSSL's own file. Returns nothing on success, or else a sentence with the file
+// and the error. If OpenSSL's own file has no roots, that is an error only if the directories are empty, too.
+larkspur_bytes larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders);
 // Returns the system's message for an error as "what: message".
 larkspur_bytes larkspur_system_complaint(const char *what, int error);
 // Adds revocation lists in PEM, or one in DER, to the store. Returns their number, or -1 if one cannot be read.

@@ -15,7 +15,7 @@ enum BackgroundLink {
         "background sessions need a directory for their state: neither XDG_STATE_HOME nor HOME is an absolute path")
     }
     var session = TransferSession(identifier: identifier, directory: directory, settings: [])
-    session.launchCommand = storage.sessionSendsLaunchEvents ? storage.launchCommand : []
+    session.launchCommand = storage.sessionSendsLaunchEvents ? launchCommand(storage) : []
     do throws(TransferLinkError) {
       if storage.transferStateHome == nil, let client = try service(&session, configuration) { return client }
       let executor = try TransferExecutor(session, configuration, log: log)
@@ -24,6 +24,16 @@ enum BackgroundLink {
     } catch {
       throw failure(error, identifier)
     }
+  }
+
+  /// The launch command with the absolute path of its program: the service has another directory and `PATH`.
+  private static func launchCommand(_ storage: URLSessionConfiguration.Storage) -> [String] {
+    guard let word = storage.launchCommand.first else { return [] }
+    guard let path = ServiceLauncher().path(of: word) else {
+      log("background session \"\(storage.identifier ?? "")\" is not launched: no program \(word) is in PATH")
+      return []
+    }
+    return [path] + storage.launchCommand.dropFirst()
   }
 
   /// Connects with the service, and starts it if it does not run.

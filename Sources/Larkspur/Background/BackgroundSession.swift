@@ -25,12 +25,15 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Released with this object when the session is over.
   let core: SessionCore
   let calls: BackgroundCalls
+  /// The roots for challenges about servers to which the service connects.
+  let tls: TLSProvider
   private let state: Mutex<State>
   /// Held while the state of a task is read and sent, so that commands have the order of the program's changes.
   private let order = Mutex(())
 
   init(_ core: SessionCore, _ link: any TransferLink) {
     self.core = core
+    tls = TLSProvider(core.configuration.storage)
     state = Mutex(State(link: link))
     calls = BackgroundCalls(on: core.delegateQueue)
   }

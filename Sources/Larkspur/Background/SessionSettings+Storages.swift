@@ -28,12 +28,18 @@ extension SessionSettings.Credentials {
     for (space, credentials) in storage.allCredentials {
       let first = storage.defaultCredential(for: space)
       for credential in credentials.values where path == nil || !credential.isPermanent {
-        if let record = CredentialRecord(credential, space, isDefault: first == credential) { values.append(record) }
+        if let record = CredentialRecord(credential, space, isDefault: first == credential) {
+          values.append(record)
+        } else if !leftBehind.contains(Self.identities) {
+          leftBehind.append(Self.identities)
+        }
       }
     }
     // Equal storages have equal bytes.
     values.sort()
   }
+
+  private static let identities = "the client certificates of urlCredentialStorage"
 
   func storage() throws(SessionSettings.Failure) -> URLCredentialStorage {
     let storage = URLCredentialStorage(file: path.map(CredentialFile.init(path:)))

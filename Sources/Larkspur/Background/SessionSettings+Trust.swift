@@ -30,6 +30,10 @@ extension SessionSettings {
     var roots: Roots
     /// Further roots, in DER.
     var certificates: [Data]
+    /// The program's file of the system's roots, or `nil` for OpenSSL's own.
+    var rootFile: String?
+    /// The program's directories of the system's roots, or `nil` for OpenSSL's own.
+    var rootDirectories: String?
     var revocationLists: [Data]
     var pins: [Host]
     var identity: Identity?
@@ -43,16 +47,16 @@ extension SessionSettings {
       case .systemAnd(let list): (roots, certificates) = (.systemAnd, list.map(\.der))
       case .only(let list): (roots, certificates) = (.only, list.map(\.der))
       }
+      let places = trust.rootPlaces ?? .ofEnvironment
+      rootFile = places.file.map(Self.absolute)
+      rootDirectories = places.directories.map { list in
+        list.split(separator: ":").map { Self.absolute(String($0)) }.joined(separator: ":")
+      }
       revocationLists = trust.revocationLists
       pins = trust.pins.map { Host($0.inner) }
-      if let identity = trust.identity {
-        let key = identity.inner.keyDER
-        if key.isEmpty {
-          leftBehind.append("the client certificate of tlsTrustSettings, whose key cannot be exported")
-        } else {
-          self.identity = Identity(
-            certificates: ([identity.certificate] + identity.chain).map(\.der), key: Data(key))
-        }
+      identity = trust.identity.flatMap { Identity($0) }
+      if trust.identity != nil, identity == nil {
+        leftBehind.append("the client certificate of tlsTrustSettings, whose key cannot be exported")
       }
       allowsAnyCertificate = trust.dangerouslyAllowsAnyCertificate
       allowsLegacyKeyExchange = trust.dangerouslyAllowsLegacyKeyExchange
@@ -69,6 +73,7 @@ extension SessionSettings {
       case .systemAnd: trust.roots = .systemAnd(list)
       case .only: trust.roots = .only(list)
       }
+      trust.rootPlaces = RootPlaces(file: rootFile, directories: rootDirectories)
       trust.revocationLists = revocationLists
       for pin in pins { trust.pins.append(try pin.host()) }
       trust.identity = try identity?.identity()
@@ -78,11 +83,14 @@ extension SessionSettings {
       return trust
     }
 
+    /// The path in terms of any process: another one has another current directory.
+    private static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
+
     fileprivate static func read(_ list: [Data]) throws(Failure) -> [TLSCertificate] {
       var certificates: [TLSCertificate] = []
       for der in list {
-        guard let certificate = TLSCertificate(der) else { throw .damaged("a certificate cannot be read") }
-        certificates.append(certificate)
+        guard let certificate = Certificate(der: Array(der)) else { throw .damaged("a certificate cannot be read") }
+        certificates.append(TLSCertificate(certificate))
       }
       return certificates
     }
@@ -121,7 +129,14 @@ extension SessionSettings.TrustSettings.Host {
 }
 
 extension SessionSettings.TrustSettings.Identity {
-  fileprivate func identity() throws(SessionSettings.Failure) -> ClientIdentity {
+  /// Returns `nil` if the key cannot be exported.
+  init?(_ identity: ClientIdentity) {
+    key = Data(identity.inner.keyDER)
+    certificates = ([identity.certificate] + identity.chain).map(\.der)
+    if key.isEmpty { return nil }
+  }
+
+  func identity() throws(SessionSettings.Failure) -> ClientIdentity {
     guard let first = certificates.first else { throw .damaged("the client certificate is missing") }
     let chain = try SessionSettings.TrustSettings.read(Array(certificates.dropFirst()))
     do throws(ClientIdentity.Failure) {

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTransfers
 
 /// The settings of a background session, as they travel to the process that carries out its tasks, and as they are kept
@@ -8,7 +9,7 @@ import LarkspurTransfers
 /// settings have changed. The bytes contain secrets: passwords, and the key of a client certificate.
 struct SessionSettings: Codable {
   /// The version of the form. Every change of the parts or of their meaning gets a new one.
-  static let version = 1
+  static let version = 2
 
   /// The reason for which bytes are no settings, or settings cannot travel at all.
   enum Failure: Error, Hashable {
@@ -45,6 +46,8 @@ struct SessionSettings: Codable {
   var isDiscretionary: Bool
   var sessionSendsLaunchEvents: Bool
   var proxies: [String: ProxyValue]?
+  /// The environment variables of the program that name proxies. They count without `proxies`.
+  var proxyEnvironment: [String: String]
   var tlsMinimum: UInt16
   var tlsMaximum: UInt16
   var shouldUsePipelining: Bool
@@ -57,6 +60,8 @@ struct SessionSettings: Codable {
   var multipathServiceType: Int
   var usesClassicLoadingMode: Bool
   var enablesEarlyData: Bool
+  /// The version of resumable uploads, or `nil` for none.
+  var resumableUploadVersion: Int?
   var cookies: Cookies?
   var credentials: Credentials?
   var trust: TrustSettings
@@ -114,6 +119,7 @@ struct SessionSettings: Codable {
     proxies = storage.connectionProxyDictionary.map { dictionary in
       Self.texts(dictionary, "an entry of connectionProxyDictionary", &leftBehind, ProxyValue.init)
     }
+    proxyEnvironment = storage.connectionProxyDictionary == nil ? SessionProxies.environment(of: storage) : [:]
     tlsMinimum = storage.tlsMinimum.rawValue
     tlsMaximum = storage.tlsMaximum.rawValue
     shouldUsePipelining = storage.shouldUsePipelining
@@ -128,6 +134,7 @@ struct SessionSettings: Codable {
     multipathServiceType = storage.multipathServiceType.rawValue
     usesClassicLoadingMode = storage.usesClassicLoadingMode
     enablesEarlyData = storage.enablesEarlyData
+    resumableUploadVersion = storage.resumableUploadDraft.version?.rawValue
     cookies = storage.cookieStorage.map { Cookies($0, &leftBehind) }
     credentials = storage.credentialStorage.map { Credentials($0, &leftBehind) }
     trust = TrustSettings(storage.trust, &leftBehind)
@@ -195,6 +202,7 @@ struct SessionSettings: Codable {
     storage.connectionProxyDictionary = proxies.map { proxies in
       Dictionary(uniqueKeysWithValues: proxies.map { (AnyHashable($0), $1.value) })
     }
+    storage.proxyEnvironment = proxyEnvironment
     storage.tlsMinimum = try Self.known(tls_protocol_version_t(rawValue: tlsMinimum), "version of TLS")
     storage.tlsMaximum = try Self.known(tls_protocol_version_t(rawValue: tlsMaximum), "version of TLS")
     storage.shouldUsePipelining = shouldUsePipelining
@@ -209,6 +217,9 @@ struct SessionSettings: Codable {
       URLSessionConfiguration.MultipathServiceType(rawValue: multipathServiceType), "multipath service type")
     storage.usesClassicLoadingMode = usesClassicLoadingMode
     storage.enablesEarlyData = enablesEarlyData
+    let drafts: [URLSessionConfiguration.ResumableUploadDraft] = [.none, .draft01, .draft12]
+    storage.resumableUploadDraft = try Self.known(
+      drafts.first { $0.version?.rawValue == resumableUploadVersion }, "version of resumable uploads")
     storage.cookieStorage = try cookies?.storage()
     storage.credentialStorage = try credentials?.storage()
     storage.trust = try trust.settings()

@@ -1,13 +1,21 @@
 import Dispatch
 import Foundation
+import LarkspurHTTP
+import LarkspurIO
 import LarkspurTransfers
 
 /// A task of a background session in its executor: the record, and the present attempt. It belongs to the executor's
 /// queue.
 final class TransferAttempt {
-  var record: TransferRecord
+  var record: TransferRecord { didSet { updateLoad() } }
   /// The task of the inner session, or `nil` between two attempts.
-  var inner: URLSessionTask?
+  var inner: URLSessionTask? { didSet { updateLoad() } }
+  private let traffic: TransferTraffic
+  /// Makes discretionary transfers yield to this one while it is carried out.
+  private var load: TransferTraffic.Load?
+  var pace = TransferPace()
+  /// Whether a discretionary transfer pauses in favor of others.
+  var isPaused = false
   var place: DownloadPlace?
   /// The content of an upload's response.
   var content = Data()
@@ -27,7 +35,15 @@ final class TransferAttempt {
   /// Whether a checkpoint comes soon.
   var isCheckpointDue = false
 
-  init(_ record: TransferRecord) { self.record = record }
+  init(_ record: TransferRecord, _ traffic: TransferTraffic) {
+    self.record = record
+    self.traffic = traffic
+  }
+
+  private func updateLoad() {
+    let isLoad = inner != nil && record.state == .running && !record.isDiscretionary
+    if isLoad != (load != nil) { load = isLoad ? traffic.add() : nil }
+  }
 
   func readCounts(of inner: URLSessionTask) {
     let shown = inner.read { $0.shown }
@@ -99,12 +115,10 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
 }
 
 extension TransferRecord.UploadFile {
-  /// The file at a path as it is now, or `nil` if there is none.
+  /// The file at a path as it is now, or `nil` if there is no regular file that can be read.
   init?(atPath path: String) {
-    guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
-      let size = (facts[.size] as? NSNumber)?.uint64Value, let changed = facts[.modificationDate] as? Date
-    else { return nil }
-    self.init(path: path, byteCount: size, changedSeconds: changed.timeIntervalSince1970)
+    guard let status = try? OpenFile(readingRegular: path).status() else { return nil }
+    self.init(path: path, identity: UploadFileIdentity(status))
   }
 }
 

@@ -1,7 +1,8 @@
 import Foundation
 import LarkspurIO
 
-/// The state of the machine on which the start of discretionary transfers depends.
+/// The state of the machine on which the start of discretionary transfers depends. `TransferPace` has the rule for their
+/// rate.
 ///
 /// Apple leaves the choice of the time to the system. Here a discretionary task begins while the machine is quiet: its
 /// load is below one process for each two processors, no battery supplies it, and its connection is not metered. What

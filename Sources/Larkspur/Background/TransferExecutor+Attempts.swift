@@ -24,9 +24,10 @@ extension TransferExecutor {
   ) {
     guard let attempt = attempt(of: inner) else { return answer(.cancelAuthenticationChallenge, nil) }
     if let challengeHandler { return challengeHandler(attempt.record.task, challenge, answer) }
-    guard let question = TransferChallenge(challenge) else { return answer(.performDefaultHandling, nil) }
-    ask(.challenge(question), attempt.record.task) { reply in
-      let (disposition, credential) = reply.ofChallenge
+    // By default a server could be trusted that the delegate does not trust.
+    guard let question = TransferQuestion(challenge) else { return answer(.cancelAuthenticationChallenge, nil) }
+    ask(question, attempt.record.task) { reply in
+      let (disposition, credential) = reply.reply(to: challenge)
       answer(disposition, credential)
     }
   }
@@ -43,6 +44,7 @@ extension TransferExecutor {
   func progressed(_ inner: URLSessionTask) {
     guard let attempt = attempt(of: inner) else { return }
     attempt.readCounts(of: inner)
+    pace(attempt)
     let (task, now) = (attempt.record.task, DispatchTime.now().uptimeNanoseconds)
     if now >= attempt.nextProgress {
       attempt.nextProgress = now + UInt64(Self.progressSeconds * 1e9)
@@ -55,6 +57,28 @@ extension TransferExecutor {
     guard attempt.record.kind == .download, !attempt.isCheckpointDue else { return }
     attempt.isCheckpointDue = true
     queue.asyncAfter(deadline: .now() + Self.checkpointSeconds) { [weak self] in self?.checkpointIsDue(task) }
+  }
+
+  /// Pauses a discretionary transfer that is ahead of its rate.
+  private func pace(_ attempt: TransferAttempt) {
+    guard attempt.record.isDiscretionary, !attempt.isPaused, attempt.record.state == .running,
+      let inner = attempt.inner
+    else { return }
+    let counts = attempt.record.counts
+    let (bytes, _) = counts.sent.addingReportingOverflow(counts.received)
+    let pause = attempt.pace.pause(
+      bytes: bytes, at: Double(DispatchTime.now().uptimeNanoseconds) / 1e9, isYielding: traffic.isBusy,
+      bytesPerSecond: pacedBytesPerSecond)
+    guard let pause else { return }
+    attempt.isPaused = true
+    inner.suspend()
+    let task = attempt.record.task
+    queue.asyncAfter(deadline: .now() + pause) { [weak self, weak inner] in
+      guard let self, let inner, let attempt = attempts[task], attempt.inner === inner, attempt.isPaused else { return }
+      attempt.isPaused = false
+      pace(attempt)
+      if !attempt.isPaused, attempt.record.state == .running { inner.resume() }
+    }
   }
 
   private func progressIsDue(_ task: Int) {

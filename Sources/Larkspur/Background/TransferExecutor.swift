@@ -33,6 +33,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Returns the state of the machine. May block.
   private let conditions: @Sendable () -> TransferConditions
   private let secondsForResource: Double
+  let traffic: TransferTraffic
+  /// The rate of discretionary transfers while there are others, in bytes per second.
+  let pacedBytesPerSecond: Double
   var attempts: [Int: TransferAttempt] = [:]
   /// The tasks of `attempts` by the identifiers of their inner tasks.
   var tasks: [Int: Int] = [:]
@@ -54,10 +57,19 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// - Parameters:
   ///   - configuration: The settings of the background session.
   ///   - log: Gets lines for people. They quote no fields of requests.
-  package init(
+  package convenience init(
     _ transferSession: TransferSession, _ configuration: URLSessionConfiguration,
     log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) {
+    try self.init(transferSession, configuration, traffic: .shared, log: log)
+  }
+
+  init(
+    _ transferSession: TransferSession, _ configuration: URLSessionConfiguration, traffic: TransferTraffic,
+    pacedBytesPerSecond: Double = TransferPace.bytesPerSecond, log: @escaping @Sendable (String) -> Void
+  ) throws(TransferLinkError) {
+    self.traffic = traffic
+    self.pacedBytesPerSecond = pacedBytesPerSecond
     conditions = configuration.storage.transferConditions ?? { TransferConditions.current() }
     directory = transferSession.directory
     self.log = log
@@ -83,7 +95,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     let over = content.records.filter { $0.state == .completed && $0.events.isEmpty }
     queue.async { [self] in
       for record in over { remove(record.task) }
-      for record in records { attempts[record.task] = TransferAttempt(record) }
+      for record in records { attempts[record.task] = TransferAttempt(record, traffic) }
     }
   }
 
@@ -155,7 +167,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       record.resumePoint = nil
       record.hasContentFile = false
     }
-    let attempt = TransferAttempt(record)
+    let attempt = TransferAttempt(record, traffic)
     attempt.tellsResumption = record.resumePoint != nil
     attempts[record.task] = attempt
     do throws(TransferJournalError) {
@@ -173,7 +185,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     guard let attempt = attempts[task], attempt.record.state == .suspended else { return }
     attempt.record.state = .running
     write(attempt)
-    if let inner = attempt.inner { inner.resume() } else { begin(task) }
+    guard let inner = attempt.inner else { return begin(task) }
+    attempt.isPaused = false
+    inner.resume()
   }
 
   private func suspend(_ task: Int) {
@@ -354,6 +368,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     inner.priority = Float(record.priority)
     attempt.inner = inner
+    attempt.isPaused = false
     tasks[inner.taskIdentifier] = record.task
     inner.resume()
   }

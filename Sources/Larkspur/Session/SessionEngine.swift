@@ -113,7 +113,7 @@ final class SessionEngine: @unchecked Sendable {
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
     do {
-      proxies = try SessionProxies.settings(storage.connectionProxyDictionary)
+      proxies = try SessionProxies.settings(storage)
       proxyFailure = nil
     } catch {
       proxies = nil

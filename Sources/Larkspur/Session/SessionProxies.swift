@@ -4,11 +4,19 @@ import LarkspurIO
 
 /// Reads a session's proxies: from its dictionary, or else from the environment.
 enum SessionProxies {
-  static func settings(_ dictionary: [AnyHashable: Any]?) throws -> ProxySettings {
-    guard let dictionary else {
-      // In a broken environment the session fails visibly instead of bypassing the proxy.
-      return try ProxySettings(environment: EnvironmentVariable.all)
-    }
+  static func settings(_ storage: URLSessionConfiguration.Storage) throws -> ProxySettings {
+    if let dictionary = storage.connectionProxyDictionary { return try settings(dictionary) }
+    // In a broken environment the session fails visibly instead of bypassing the proxy.
+    return try ProxySettings(environment: environment(of: storage))
+  }
+
+  /// The environment variables that name the proxies of a session without a dictionary.
+  static func environment(of storage: URLSessionConfiguration.Storage) -> [String: String] {
+    storage.proxyEnvironment
+      ?? EnvironmentVariable.all.filter { ProxySettings.variables.contains($0.key) && !$0.value.isEmpty }
+  }
+
+  static func settings(_ dictionary: [AnyHashable: Any]) throws -> ProxySettings {
     var settings = ProxySettings()
     settings.http = try proxy(.http, "HTTP", in: dictionary)
     settings.https = try proxy(.http, "HTTPS", in: dictionary)

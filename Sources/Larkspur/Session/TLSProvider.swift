@@ -24,6 +24,7 @@ final class TLSProvider: Sendable {
   private struct SharedKey: Hashable {
     var minimum: TLSVersion
     var maximum: TLSVersion
+    var rootPlaces: RootPlaces?
   }
 
   init(_ storage: URLSessionConfiguration.Storage) {
@@ -54,7 +55,9 @@ final class TLSProvider: Sendable {
 
   private func withMaking<T: Sendable>(_ body: (inout Making?) -> T) -> T {
     guard isShareable else { return made.withLock { body(&$0) } }
-    let key = SharedKey(minimum: configuration.minimumVersion, maximum: configuration.maximumVersion)
+    let key = SharedKey(
+      minimum: configuration.minimumVersion, maximum: configuration.maximumVersion,
+      rootPlaces: configuration.rootPlaces)
     return Self.shared.withLock { body(&$0[key]) }
   }
 

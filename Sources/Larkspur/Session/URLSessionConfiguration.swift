@@ -46,6 +46,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var sessionSendsLaunchEvents = false
     var launchCommand: [String] = []
     var connectionProxyDictionary: [AnyHashable: Any]?
+    /// The environment variables that name proxies, or `nil` for those of the process.
+    var proxyEnvironment: [String: String]?
     var tlsMinimum = tls_protocol_version_t.TLSv12
     var tlsMaximum = tls_protocol_version_t.TLSv13
     var shouldUsePipelining = false

@@ -49,6 +49,9 @@ public struct TLSTrustSettings: Sendable {
   /// browsers offer neither.
   public var dangerouslyAllowsLegacyKeyExchange = false
 
+  /// The places of the system's roots, or `nil` for those that the environment names.
+  var rootPlaces: RootPlaces?
+
   /// Whether the secrets of connections are appended to the file that `SSLKEYLOGFILE` names. With the file the traffic
   /// can be decrypted.
   package var dangerouslyLogsKeys = false
@@ -142,7 +145,8 @@ public struct PinningFailure: Error, Hashable, Sendable, CustomStringConvertible
 }
 
 extension TLSTrustSettings {
-  /// Whether all settings have their defaults, so that sessions can share the TLS context made from them.
+  /// Whether all settings but the places of the system's roots have their defaults, so that sessions can share the TLS
+  /// context made from them.
   var isStandard: Bool {
     guard case .system = roots else { return false }
     return revocationLists.isEmpty && pins.isEmpty && pinMismatched == nil && identity == nil
@@ -151,6 +155,7 @@ extension TLSTrustSettings {
 
   package func apply(to configuration: inout TLSConfiguration) {
     configuration.roots = roots.inner
+    configuration.rootPlaces = rootPlaces
     configuration.revocationLists = revocationLists.map { Array($0) }
     configuration.pins = PinPolicy(pins.map(\.inner))
     configuration.identity = identity?.inner

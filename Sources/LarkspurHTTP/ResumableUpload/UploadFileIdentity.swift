@@ -2,28 +2,28 @@
 ///
 /// A file that differs in any of them is another one, even if its bytes are equal: an upload never mixes the bytes of
 /// two files.
-package struct UploadFileIdentity: Hashable, Sendable {
+public struct UploadFileIdentity: Hashable, Sendable {
   /// Size in bytes.
-  package var size: Int
+  public var size: Int
   /// Time of the last modification: whole seconds since 1970.
-  package var modificationSeconds: Int64
+  public var modificationSeconds: Int64
   /// Time of the last modification: nanoseconds, less than 1,000,000,000.
-  package var modificationNanoseconds: UInt32
-  package var inode: UInt64
+  public var modificationNanoseconds: UInt32
+  public var inode: UInt64
 
-  package init(size: Int, modificationSeconds: Int64, modificationNanoseconds: UInt32, inode: UInt64) {
+  public init(size: Int, modificationSeconds: Int64, modificationNanoseconds: UInt32, inode: UInt64) {
     self.size = size
     self.modificationSeconds = modificationSeconds
     self.modificationNanoseconds = modificationNanoseconds
     self.inode = inode
   }
 
-  package enum Change: Hashable, Sendable {
+  public enum Change: Hashable, Sendable {
     case size, modificationTime, inode
   }
 
   /// Returns the first difference from a later look at the file, or `nil` if the file is unchanged.
-  package func change(to later: UploadFileIdentity) -> Change? {
+  public func change(to later: UploadFileIdentity) -> Change? {
     if inode != later.inode { return .inode }
     if size != later.size { return .size }
     let isSameTime =

@@ -9,6 +9,9 @@ public struct TLSConfiguration: Sendable {
 
   public var roots = TrustRoots.system
 
+  /// The places of the system's roots, or `nil` for those that the environment names when the context is created.
+  public var rootPlaces: RootPlaces?
+
   /// Certificate revocation lists, the bytes of one PEM or DER file each. With at least one list, every issuer of a
   /// chain needs an up-to-date list, or verification fails.
   public var revocationLists: [[UInt8]] = []
@@ -40,7 +43,7 @@ public struct TLSConfiguration: Sendable {
 
 /// The root certificates at which a chain may end.
 public enum TrustRoots: Sendable {
-  /// OpenSSL's default roots: those in `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, or else the system's.
+  /// OpenSSL's default roots: those in `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, or else the system's. See `RootPlaces`.
   case system
   /// The system's roots and the given certificates.
   case systemAnd([Certificate])

@@ -13,6 +13,14 @@ public struct Certificate: Sendable {
     self.reference = reference
   }
 
+  /// Parses one certificate in DER, for bytes that a peer has sent. `read` would take PEM inside of it for another
+  /// certificate.
+  public init?(der: [UInt8]) {
+    // Safe: the bytes are lent for the call, which transfers a reference.
+    let pointer = unsafe der.withUnsafeBytes { unsafe larkspur_read_certificate($0.baseAddress, $0.count) }
+    unsafe self.init(taking: pointer)
+  }
+
   // Safe: for all properties below, the certificate lives as long as `reference`, and reading it changes only what
   // OpenSSL locks.
 

@@ -18,7 +18,9 @@ public final class TLSContext: Sendable {
   ) throws(TLSError) {
     self.configuration = configuration
     self.pinMismatched = pinMismatched
-    store = try TrustStore(configuration.roots, revocationLists: configuration.revocationLists)
+    store = try TrustStore(
+      configuration.roots, in: configuration.rootPlaces ?? .ofEnvironment,
+      revocationLists: configuration.revocationLists)
     ErrorQueue.clear()
     // Safe: here and below, only this thread uses the context until `init` returns.
     var settings = larkspur_tls_settings()
@@ -44,6 +46,13 @@ public final class TLSContext: Sendable {
       unsafe larkspur_tls_context_use_identity(
         reference.pointer, identity.certificate.reference.pointer, identity.key.pointer, identity.list.pointer) == 1
     else { throw TLSError(.identityUnreadable, reason: ErrorQueue.takeReason()) }
+  }
+
+  /// Returns the trust of a handshake that another process made with an equal configuration. Verifies nothing.
+  public func trust(
+    server: ServerName, sent: [Certificate], verified: [Certificate], result: VerificationResult
+  ) -> Trust {
+    Trust(server: server, sent: sent, verified: verified, result: result, store: store)
   }
 
   /// Removes all sessions. The next connection to each server makes a full handshake.

@@ -12,16 +12,21 @@ final class TrustStore: Sendable {
   let revocationLists: [[UInt8]]
   /// The anchors for one evaluation, or `nil`. A chain may end at any of them, even if it is not self-signed.
   private let anchors: [Certificate]?
+  private let places: RootPlaces
   /// The reason why the system's root file cannot be used, or `nil`.
   private let complaint = Mutex<String?>(nil)
 
-  init(_ roots: TrustRoots, revocationLists: [[UInt8]] = [], anchors: [Certificate]? = nil) throws(TLSError) {
+  init(
+    _ roots: TrustRoots, in places: RootPlaces = .ofEnvironment, revocationLists: [[UInt8]] = [],
+    anchors: [Certificate]? = nil
+  ) throws(TLSError) {
     // Safe: here and below, only this thread uses the store until `init` returns. Afterwards OpenSSL locks it.
     guard let reference = unsafe Reference(X509_STORE_new(), releasedBy: { unsafe X509_STORE_free($0) })
     else { throw TLSError(.outOfMemory) }
     self.reference = reference
     self.revocationLists = revocationLists
     self.anchors = anchors
+    self.places = places
     // Verifications outside of a handshake, such as that of a stapled response's signer, follow these rules, too.
     unsafe larkspur_store_rules(reference.pointer)
     switch roots {
@@ -45,13 +50,16 @@ final class TrustStore: Sendable {
   /// Parses the root file now. OpenSSL reads the certificates of the directory when a chain needs them.
   private func addSystemRoots() throws(TLSError) {
     // Safe: the store locks itself.
-    guard unsafe larkspur_add_root_folders(reference.pointer) == 1 else { throw TLSError(.outOfMemory) }
+    guard unsafe larkspur_add_root_folders(reference.pointer, places.directories) == 1 else {
+      throw TLSError(.outOfMemory)
+    }
     readRootFile()
   }
 
   private func readRootFile() {
     // Safe: the store locks itself.
-    let message = unsafe Certificate.text(larkspur_add_root_file(reference.pointer))
+    let message = unsafe Certificate.text(
+      larkspur_add_root_file(reference.pointer, places.file, places.directories))
     complaint.withLock { $0 = message.isEmpty ? nil : message }
   }
 

@@ -6,11 +6,9 @@ public struct VerificationResult: Hashable, Sendable {
   public let depth: Int
 
   /// If the chain leads to no root: the system's root file that cannot be used, and why. Otherwise `nil`.
-  let complaint: String?
+  public let complaint: String?
 
-  public init(code: Int32, depth: Int) { self.init(code: code, depth: depth, complaint: nil) }
-
-  init(code: Int32, depth: Int, complaint: String?) {
+  public init(code: Int32, depth: Int, complaint: String? = nil) {
     self.code = code
     self.depth = depth
     self.complaint = complaint

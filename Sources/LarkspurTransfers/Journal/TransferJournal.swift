@@ -45,8 +45,6 @@ public final class TransferJournal: Sendable {
     var sizes: [Int: Int] = [:]
     /// The tasks whose records this journal has read or written. Other records must not be replaced.
     var readable: Set<Int> = []
-    /// The largest task identifier that has any file.
-    var lastTask = 0
 
     var byteCount: Int {
       sizes.values.reduce(0) { total, size in
@@ -212,7 +210,6 @@ public final class TransferJournal: Sendable {
     for facts in list {
       guard let name = TransferFileName(facts.name) else { continue }
       names.append(name)
-      state.lastTask = max(state.lastTask, name.task)
       if name.kind == .record { state.sizes[name.task] = facts.size }
     }
     guard state.sizes.count <= Self.tasksMax, state.byteCount <= Self.bytesMax else { throw .full }
@@ -220,16 +217,6 @@ public final class TransferJournal: Sendable {
   }
 
   // MARK: - Changes
-
-  /// The identifier for the next new task. The identifier is larger than those of all tasks with files in the directory
-  /// and of all tasks of this journal so far.
-  ///
-  /// - Throws: `full` if all identifiers are used up.
-  public func nextTask() throws(TransferJournalError) -> Int {
-    let last = state.withLock { $0.lastTask }
-    guard last < TransferRecord.taskMax else { throw .full }
-    return last + 1
-  }
 
   /// Writes a task's record, and replaces an earlier one. The record is on the disk when the call returns. A record of an
   /// earlier process can be replaced after `content()` has read it.
@@ -253,7 +240,6 @@ public final class TransferJournal: Sendable {
       try put(bytes, task: record.task)
       state.sizes[record.task] = bytes.count
       state.readable.insert(record.task)
-      state.lastTask = max(state.lastTask, record.task)
       try sync()
     }
   }

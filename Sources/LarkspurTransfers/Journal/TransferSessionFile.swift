@@ -7,7 +7,7 @@ import LarkspurIO
 /// the file's mode is 0600.
 public enum TransferSessionFile {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
-  public static let formatVersion: UInt32 = 1
+  public static let formatVersion: UInt32 = 2
   static let name = "session"
   static let new = "session.new"
   /// Maximum size of the file in bytes.

@@ -84,7 +84,11 @@ extension TransferProperties {
 
 extension TransferAnswer {
   fileprivate var invalidPart: String? {
-    if case .useNewRequest(let request) = self { request.invalidPart.map { "the new request's \($0)" } } else { nil }
+    switch self {
+    case .continueLoading, .cancel: nil
+    case .useNewRequest(let request): request.invalidPart.map { "the new request's \($0)" }
+    case .challenge(_, let credential): credential?.invalidPart
+    }
   }
 
   fileprivate func write(to writer: inout RecordWriter) {
@@ -97,15 +101,7 @@ extension TransferAnswer {
     case .challenge(let disposition, let credential):
       writer.number(UInt8(3))
       writer.number(disposition.rawValue)
-      switch credential {
-      case nil: writer.number(UInt8(0))
-      case .password(let user, let password, let persistence):
-        writer.number(UInt8(1))
-        writer.text(user)
-        writer.text(password)
-        writer.number(persistence)
-      case .trust: writer.number(UInt8(2))
-      }
+      Credential.write(credential, to: &writer)
     }
   }
 
@@ -115,16 +111,8 @@ extension TransferAnswer {
     case 1: self = .useNewRequest(try TransferRequest(from: &input))
     case 2: self = .cancel
     case 3:
-      let disposition = try input.value(Disposition.init(rawValue:))
-      switch try input.uint8() {
-      case 0: self = .challenge(disposition: disposition, credential: nil)
-      case 1:
-        self = .challenge(
-          disposition: disposition,
-          credential: .password(user: try input.text(), password: try input.text(), persistence: try input.uint8()))
-      case 2: self = .challenge(disposition: disposition, credential: .trust)
-      default: throw .damaged("a credential is of no known kind")
-      }
+      self = .challenge(
+        disposition: try input.value(Disposition.init(rawValue:)), credential: try Credential.read(from: &input))
     default: throw .damaged("an answer is of no known kind")
     }
   }

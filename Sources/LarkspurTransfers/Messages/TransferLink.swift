@@ -28,7 +28,7 @@ public struct TransferSession: Hashable, Sendable {
   public var directory: String
   /// The settings of the session's configuration, in a form that only `Larkspur` knows. They contain secrets.
   public var settings: [UInt8]
-  /// The program, by name or path, and its arguments, which the service starts when all tasks have ended while no
+  /// The program, by its absolute path, and its arguments, which the service starts when all tasks have ended while no
   /// program is attached. Empty if the session sends no launch events.
   public var launchCommand: [String]
 

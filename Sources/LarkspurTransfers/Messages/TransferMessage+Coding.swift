@@ -198,10 +198,10 @@ extension TransferSession {
     return nil
   }
 
-  /// Whether the words can start a program: absent, or a name or path and its arguments, of 64 KiB together.
+  /// Whether the words can start a program: absent, or an absolute path and arguments, of 64 KiB together.
   static func isLaunchCommand(_ words: [String]) -> Bool {
     let bytes = words.reduce(0) { $0 + $1.utf8.count }
-    return words.count <= TransferMessage.launchWordsMax && bytes <= 64 << 10 && words.first?.isEmpty != true
+    return words.count <= TransferMessage.launchWordsMax && bytes <= 64 << 10 && words.first?.hasPrefix("/") != false
       && words.allSatisfy { !$0.utf8.contains(0) }
   }
 

@@ -13,18 +13,27 @@ public enum TransferNotice: Hashable, Sendable {
   case lost(reason: String)
 }
 
-/// A question for the delegate of a background session.
+/// A question for the delegate of a background session. All but `beginDelayed` are challenges (`didReceive challenge`).
 public enum TransferQuestion: Hashable, Sendable {
   /// The task's earliest time has come (`willBeginDelayedRequest`).
   case beginDelayed
-  /// A server or proxy asks for credentials, or the program decides about a certificate (`didReceive challenge`).
+  /// The response of a server or proxy asks for credentials.
   case challenge(TransferChallenge)
+  /// A new connection asks whether its server is trusted.
+  case trust(TransferTrust)
+  /// The server of a new connection asks for a client certificate.
+  case clientCertificate(TransferCertificateRequest)
+
+  /// Whether the task waits until a program is attached that can answer. Without a program, a handshake is decided by the
+  /// session's settings, and a task starts at its time.
+  package var waitsForProgram: Bool { if case .challenge = self { true } else { false } }
 }
 
 /// An answer of the delegate.
 public enum TransferAnswer: Hashable, Sendable {
   case continueLoading
   case useNewRequest(TransferRequest)
+  /// Cancels the task, or the challenge.
   case cancel
   case challenge(disposition: Disposition, credential: Credential?)
 
@@ -41,10 +50,12 @@ public enum TransferAnswer: Hashable, Sendable {
     case password(user: String, password: String, persistence: UInt8)
     /// The certificates of the question are to be trusted.
     case trust
+    /// A client certificate: the certificates in DER, the client's own first, and the key in DER, not encrypted.
+    case identity(certificates: [[UInt8]], key: [UInt8])
   }
 }
 
-/// A challenge, as far as it can travel to another process.
+/// The challenge of a response, as far as it can travel to another process.
 public struct TransferChallenge: Hashable, Sendable {
   public var host: String
   public var port: Int
@@ -56,12 +67,12 @@ public struct TransferChallenge: Hashable, Sendable {
   /// The kind of the proxy that asks, or `nil` if a server asks.
   public var proxyKind: String?
   public var previousFailures: Int
-  /// The server's certificates in DER form, the server's own first. Empty unless the certificate is in question.
-  public var certificates: [[UInt8]]
+  /// The user and password that default handling would send, or `nil` if there are none.
+  public var proposed: TransferAnswer.Credential?
 
   public init(
     host: String, port: Int, scheme: String?, realm: String?, method: String, proxyKind: String?,
-    previousFailures: Int, certificates: [[UInt8]]
+    previousFailures: Int, proposed: TransferAnswer.Credential?
   ) {
     self.host = host
     self.port = port
@@ -70,6 +81,48 @@ public struct TransferChallenge: Hashable, Sendable {
     self.method = method
     self.proxyKind = proxyKind
     self.previousFailures = previousFailures
-    self.certificates = certificates
+    self.proposed = proposed
+  }
+}
+
+/// The certificates of a server, and the result of their verification by the session's settings.
+public struct TransferTrust: Hashable, Sendable {
+  public var host: String
+  public var port: Int
+  /// The certificates in DER as the server sent them, its own first.
+  public var sent: [[UInt8]]
+  /// The chain that the verification built, in DER, from the server's certificate to the root, as far as it was found.
+  public var verified: [[UInt8]]
+  /// The result: OpenSSL's number, or 0 if the chain is good.
+  public var code: Int32
+  /// The position in the chain of the certificate with the problem.
+  public var depth: Int
+  /// If the chain leads to no root: the system's file of roots that cannot be used, and why.
+  public var complaint: String?
+
+  public init(
+    host: String, port: Int, sent: [[UInt8]], verified: [[UInt8]], code: Int32, depth: Int, complaint: String?
+  ) {
+    self.host = host
+    self.port = port
+    self.sent = sent
+    self.verified = verified
+    self.code = code
+    self.depth = depth
+    self.complaint = complaint
+  }
+}
+
+/// A server's request for a client certificate.
+public struct TransferCertificateRequest: Hashable, Sendable {
+  public var host: String
+  public var port: Int
+  /// The distinguished names in DER of the issuers that the server accepts. Empty if it accepts any.
+  public var issuers: [[UInt8]]
+
+  public init(host: String, port: Int, issuers: [[UInt8]]) {
+    self.host = host
+    self.port = port
+    self.issuers = issuers
   }
 }

@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// A record as the bytes of a file: a `TransferEnvelope` with the parts of the record in a fixed order.
 extension TransferRecord {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
-  public static let formatVersion: UInt32 = 1
+  public static let formatVersion: UInt32 = 2
   /// Maximum size of a record's file in bytes. A larger file, which no journal writes, would fill the memory.
   public static let bytesMax = 1 << 20
 
@@ -43,8 +43,10 @@ extension TransferRecord {
     writer.list(redirects) { $1.text($0) }
     writer.present(uploadFile) { file, writer in
       writer.text(file.path)
-      writer.number(file.byteCount)
-      writer.double(file.changedSeconds)
+      writer.signed(Int64(file.identity.size))
+      writer.signed(file.identity.modificationSeconds)
+      writer.number(file.identity.modificationNanoseconds)
+      writer.number(file.identity.inode)
     }
     writer.flag(hasContentFile)
     writer.present(resumePoint) { point, writer in
@@ -83,8 +85,11 @@ extension TransferRecord {
     if try input.flag() { currentRequest = try TransferRequest(from: &input) }
     for _ in 0..<(try input.count(max: Self.redirectsMax)) { redirects.append(try input.text()) }
     if try input.flag() {
-      uploadFile = UploadFile(
-        path: try input.text(), byteCount: try input.uint64(), changedSeconds: try input.double())
+      let path = try input.text()
+      let identity = UploadFileIdentity(
+        size: try input.int(), modificationSeconds: try input.signed(),
+        modificationNanoseconds: try input.uint32(), inode: try input.uint64())
+      uploadFile = UploadFile(path: path, identity: identity)
     }
     hasContentFile = try input.flag()
     if try input.flag() {

@@ -21,7 +21,9 @@ extension TransferRecord {
     if redirects.count > Self.redirectsMax || !redirects.allSatisfy(Self.isURL) { return "the list of redirects" }
     if (kind == .upload) != (uploadFile != nil) { return "the kind" }
     if let file = uploadFile {
-      if !file.path.utf8.starts(with: "/".utf8) || file.path.utf8.contains(0) || !file.changedSeconds.isFinite {
+      if !file.path.utf8.starts(with: "/".utf8) || file.path.utf8.contains(0) || file.identity.size < 0
+        || file.identity.modificationNanoseconds >= 1_000_000_000
+      {
         return "the file to upload"
       }
     }

@@ -22,20 +22,16 @@ public struct TransferRecord: Hashable, Sendable {
     case completed = 3
   }
 
-  /// A file of the program that is uploaded. A later upload of other content is an error, so the attributes of the
-  /// file are compared with these.
+  /// A file of the program that is uploaded. A later upload of another file or other content is an error.
   public struct UploadFile: Hashable, Sendable {
     /// The absolute path.
     public var path: String
-    /// The file's size in bytes.
-    public var byteCount: UInt64
-    /// The time of the file's last modification, in seconds since 1970.
-    public var changedSeconds: Double
+    /// The file as it was when the task was created.
+    public var identity: UploadFileIdentity
 
-    public init(path: String, byteCount: UInt64, changedSeconds: Double) {
+    public init(path: String, identity: UploadFileIdentity) {
       self.path = path
-      self.byteCount = byteCount
-      self.changedSeconds = changedSeconds
+      self.identity = identity
     }
   }
 

@@ -12,9 +12,8 @@ public struct ServiceLauncher: Sendable {
   /// The variables that the service gets from the program that starts it. The service serves other programs as well, to
   /// which the secrets of one program's environment do not belong.
   static let keptVariables: Set<String> = [
-    "ALL_PROXY", "DBUS_SESSION_BUS_ADDRESS", "HOME", "HTTPS_PROXY", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "NO_PROXY",
-    "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "all_proxy", "http_proxy", "https_proxy", "no_proxy",
+    "DBUS_SESSION_BUS_ADDRESS", "HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "USER",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
   ]
 
   /// Starts a program, which runs on after this process.
@@ -59,10 +58,11 @@ public struct ServiceLauncher: Sendable {
     return path(of: Self.programName)
   }
 
-  /// Returns the path of a program that a word names: the word itself if it has a slash, or a file in `PATH`. Relative
-  /// entries of `PATH` are passed over.
+  /// Returns the absolute path of a program that a word names: a path, which may begin in the current directory, or a file
+  /// in `PATH`. Relative entries of `PATH` are passed over.
   public func path(of word: String) -> String? {
-    if word.utf8.contains(UInt8(ascii: "/")) { return word }
+    if word.utf8.first == UInt8(ascii: "/") { return word }
+    if word.utf8.contains(UInt8(ascii: "/")) { return (try? FilePaths.resolved(".")).map { "\($0)/\(word)" } }
     let entries = (environment("PATH") ?? "").split(separator: ":").filter { $0.utf8.first == UInt8(ascii: "/") }
     return entries.map { "\($0)/\(word)" }.first(where: Self.isProgram)
   }
@@ -197,9 +197,7 @@ public struct ServiceLauncher: Sendable {
 
   /// Starts the program of a session for its events, with the session's identifier in `sessionVariable`.
   public func launch(_ session: TransferSession) throws(TransferLinkError) {
-    guard let word = session.launchCommand.first, let path = path(of: word) else {
-      throw .unavailable(reason: "no program \(session.launchCommand.first ?? "") is in PATH")
-    }
+    guard let path = session.launchCommand.first else { return }
     do throws(Errno) {
       try DetachedProcess.start(
         path, Array(session.launchCommand.dropFirst()),

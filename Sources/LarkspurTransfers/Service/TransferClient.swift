@@ -96,8 +96,13 @@ public final class TransferClient: TransferLink {
     do throws(TransferMessageError) {
       core.send(try TransferMessage.command(command).encoded())
     } catch {
+      switch command {
       // The service would never tell the end of a task that it has not been told of.
-      if case .create(let record) = command { core.refuse(record, error) }
+      case .create(let record): core.refuse(record, error)
+      // A question without an answer would hold its task up.
+      case .answer(let question, let answer) where answer != .cancel: send(.answer(question: question, .cancel))
+      default: break
+      }
     }
   }
 

@@ -9,8 +9,8 @@ final class BackgroundFixture: Sendable {
   let server: TestServer
   let folder: URL
 
-  init() throws {
-    server = try TestServer()
+  init(tls: TestServer.TLS? = nil) throws {
+    server = try TestServer(tls: tls)
     folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-background-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   }
@@ -63,6 +63,30 @@ final class BackgroundFixture: Sendable {
       environment: environment ?? [:])
   }
 
+  /// The environment of programs whose tasks a transfer service carries out. Each fixture has its own service.
+  func serviceEnvironment() throws -> [String: String] {
+    [
+      "XDG_STATE_HOME": folder.path, "XDG_RUNTIME_DIR": folder.path,
+      "LARKSPUR_TRANSFER_SERVICE": try SiblingProcess.program("larkspur").path,
+    ]
+  }
+
+  /// The process of the service, or `nil` if there is none.
+  private var service: pid_t? {
+    let variable = Data("XDG_RUNTIME_DIR=\(folder.path)".utf8)
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+      guard let process = pid_t(name),
+        let words = FileManager.default.contents(atPath: "/proc/\(name)/cmdline")?.split(separator: 0),
+        words.count == 3, words[1] == Data("transfers".utf8),
+        FileManager.default.contents(atPath: "/proc/\(name)/environ")?.range(of: variable) != nil
+      else { continue }
+      return process
+    }
+    return nil
+  }
+
+  func stopService() { if let process = service { kill(process, SIGKILL) } }
+
   /// The ends of the programs' tasks, in their order.
   func ends() throws -> [String] {
     try String(contentsOf: folder.appending(path: "ends"), encoding: .utf8).split(separator: "\n").map(String.init)
@@ -72,6 +96,13 @@ final class BackgroundFixture: Sendable {
   func hasEnded(_ task: Int, _ identifier: String = "transfers") -> Bool {
     let path = folder.appending(path: "larkspur/groups/tests/transfers/\(identifier)/\(task).task").path
     return FileManager.default.contents(atPath: path).map { $0.range(of: Data("Content-Length".utf8)) != nil } ?? false
+  }
+
+  /// Whether a file of any session has these bytes.
+  func stateContains(_ bytes: Data) -> Bool {
+    let state = folder.appending(path: "larkspur")
+    let names = FileManager.default.enumerator(atPath: state.path)?.compactMap { $0 as? String } ?? []
+    return names.contains { FileManager.default.contents(atPath: "\(state.path)/\($0)")?.range(of: bytes) != nil }
   }
 
   /// The names of the files of a session's tasks.

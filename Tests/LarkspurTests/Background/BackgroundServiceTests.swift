@@ -13,28 +13,9 @@ import Testing
 
   private static let size = 200_000
 
-  private func environment() throws -> [String: String] {
-    [
-      "XDG_STATE_HOME": fixture.folder.path, "XDG_RUNTIME_DIR": fixture.folder.path,
-      "LARKSPUR_TRANSFER_SERVICE": try SiblingProcess.program("larkspur").path,
-    ]
-  }
+  private func environment() throws -> [String: String] { try fixture.serviceEnvironment() }
 
-  /// The process of the service, or `nil` if there is none.
-  private func service() -> pid_t? {
-    let folder = Data("XDG_RUNTIME_DIR=\(fixture.folder.path)".utf8)
-    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
-      guard let process = pid_t(name),
-        let words = FileManager.default.contents(atPath: "/proc/\(name)/cmdline")?.split(separator: 0),
-        words.count == 3, words[1] == Data("transfers".utf8),
-        FileManager.default.contents(atPath: "/proc/\(name)/environ")?.range(of: folder) != nil
-      else { continue }
-      return process
-    }
-    return nil
-  }
-
-  private func stopService() { if let process = service() { kill(process, SIGKILL) } }
+  private func stopService() { fixture.stopService() }
 
   /// A download ends while its program does not run, and the next start of the program has the file.
   @Test(.ownThread) func theServiceGoesOnWithoutTheProgram() async throws {

@@ -1,4 +1,6 @@
 import Foundation
+import LarkspurHTTP
+import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransfers
 import Testing
@@ -43,6 +45,7 @@ import Testing
     configuration.httpMaximumConnectionsPerHost = 3
     configuration.httpCookieStorage = nil
     configuration.urlCredentialStorage = nil
+    configuration.resumableUploadDraft = .draft01
     return configuration
   }
 
@@ -78,6 +81,54 @@ import Testing
     #expect(proxies[kCFNetworkProxiesHTTPPort] as? Int == 8080)
     #expect(proxies[kCFNetworkProxiesExceptionsList] as? [String] == ["a", "b"])
     #expect(proxies["fraction"] as? Double == 0.5)
+  }
+
+  /// Fields of a configuration that this test has not been told of have to travel, too.
+  @Test func noFieldIsForgotten() throws {
+    // Fields for tests, fields that other processes cannot have, and fields of other tests.
+    let others: Set<String> = [
+      "identifier", "cache", "protocolClasses", "transferStateHome", "transferConditions", "connectionObserver",
+      "uploadRetry", "loop", "launchCommand", "trust", "cookieStorage", "credentialStorage", "proxyEnvironment",
+      "connectionProxyDictionary", "cookieAcceptPolicy",
+    ]
+    func values(_ configuration: URLSessionConfiguration) -> [String: String] {
+      let children = Mirror(reflecting: configuration.storage).children
+      return Dictionary(uniqueKeysWithValues: children.map { ($0.label ?? "", "\($0.value)") })
+        .filter { !others.contains($0.key) }
+    }
+    let full = Self.full()
+    full.tlsMaximumSupportedProtocolVersion = .TLSv12
+    full.usesClassicLoadingMode = false
+    full.enablesEarlyData = true
+    full.shouldUseExtendedBackgroundIdleMode = true
+    full.requiresDNSSECValidation = true
+    full.multipathServiceType = .handover
+    full.httpAdditionalHeaders = ["X-One": "1"]
+    let (before, after) = (values(full), values(try Self.read(Self.bytes(full))))
+    for (name, value) in values(.background(withIdentifier: "a")) {
+      #expect(before[name] != value, "\(name) is not set")
+      #expect(after[name] == before[name], "\(name)")
+    }
+  }
+
+  /// The environment that counts is the program's, and not the service's.
+  @Test func theEnvironmentTravels() throws {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+    configuration.storage.proxyEnvironment = ["https_proxy": "http://me:word@proxy:3128", "no_proxy": "a.example"]
+    configuration.storage.trust.rootPlaces = RootPlaces(file: "/roots.pem", directories: "/one:two")
+    let read = try Self.read(Self.bytes(configuration)).storage
+    #expect(read.proxyEnvironment == configuration.storage.proxyEnvironment)
+    let proxies = try SessionProxies.settings(read)
+    #expect(proxies.proxy(toHost: "b.example", port: 443, isSecure: true)?.host == "proxy")
+    #expect(proxies.proxy(toHost: "a.example", port: 443, isSecure: true) == nil)
+    #expect(read.trust.rootPlaces?.file == "/roots.pem")
+    #expect(
+      read.trust.rootPlaces?.directories == "/one:\(FileManager.default.currentDirectoryPath)/two")
+    // Without variables the service's own must not count either.
+    configuration.storage.proxyEnvironment = [:]
+    configuration.storage.trust.rootPlaces = RootPlaces(file: nil, directories: nil)
+    let none = try Self.read(Self.bytes(configuration)).storage
+    #expect(none.proxyEnvironment == [:] && none.trust.rootPlaces == RootPlaces(file: nil, directories: nil))
   }
 
   @Test func trustTravels() throws {
@@ -170,7 +221,7 @@ import Testing
       #expect(text.contains(old), "\(old)")
       return Array(text.replacing(old, with: new).utf8)
     }
-    #expect(error(changed("\"version\":1", "\"version\":2")) == .otherVersion(2))
+    #expect(error(changed("\"version\":2", "\"version\":3")) == .otherVersion(3))
     #expect(error(changed("\"tlsMinimum\":772", "\"tlsMinimum\":9")) == .damaged("a version of TLS is not known"))
     #expect(error([UInt8](repeating: 32, count: TransferSession.settingsBytesMax + 1)) == .tooLarge((1 << 20) + 1))
     let configuration = Self.full()

@@ -57,6 +57,60 @@ import Testing
     #expect(try String(contentsOfFile: executor.contentPath(of: 1), encoding: .utf8) == "secret")
   }
 
+  /// A discretionary download does not go on at its full speed while another session of the process has a task that is not
+  /// discretionary.
+  @Test func discretionaryTasksYield() async throws {
+    let (isPlainOver, hasFirst, hasSecond) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
+    fixture.server.route(
+      "GET", "/held", script: [.wait(isPlainOver), .respond(.text("held")), .close])
+    let count = 4_000_000
+    fixture.server.route(
+      "GET", "/large",
+      script: [
+        .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n"), .sendContent(0..<1), .wait(hasFirst),
+        .sendContent(1..<11), .wait(hasSecond), .sendContent(11..<count), .close,
+      ])
+    let traffic = TransferTraffic()
+    let ends = Mutex<[String]>([])
+    let isOver = TestServer.Signal()
+    func executor(_ name: String) throws -> TransferExecutor {
+      var session = session
+      session.directory += name
+      let configuration = fixture.configuration()
+      configuration.storage.transferConditions = { TransferConditions() }
+      // At this rate the download takes longer than any test.
+      return try TransferExecutor(session, configuration, traffic: traffic, pacedBytesPerSecond: 1) { _ in }
+    }
+    let (plain, discretionary) = (try executor("plain"), try executor("discretionary"))
+    plain.start { notice in
+      guard case .changed(let record) = notice, record.state == .completed else { return }
+      ends.withLock { $0.append("plain") }
+    }
+    discretionary.start { notice in
+      switch notice {
+      case .progress(_, let counts):
+        if counts.received >= 1 { hasFirst.fire() }
+        guard counts.received >= 11 else { return }
+        // The task has been paused before this notice.
+        hasSecond.fire()
+        isPlainOver.fire()
+      case .changed(let record) where record.state == .completed:
+        ends.withLock { $0.append("discretionary \(record.failure?.message ?? "")") }
+        isOver.fire()
+      default: break
+      }
+    }
+    plain.send(.create(try record("/held")))
+    await eventually { traffic.isBusy }
+    var record = try record("/large")
+    record.isDiscretionary = true
+    discretionary.send(.create(record))
+    try await isOver.wait()
+    #expect(ends.withLock { $0 } == ["plain", "discretionary "])
+    #expect(!traffic.isBusy)
+    #expect(try Data(contentsOf: URL(filePath: discretionary.contentPath(of: 1))).count == count)
+  }
+
   /// The journal is another owner's only when nothing is written any more.
   @Test func closingWaitsForTheTasks() async throws {
     let signal = TestServer.Signal()

@@ -63,8 +63,8 @@ import Testing
     // A task's record is no session, and a session no task.
     #expect(isDamaged(try Fixture.plain().encoded()))
     #expect(throws: TransferRecordError.damaged("the file is no record")) { try TransferRecord(file: bytes) }
-    let later = TransferEnvelope.wrapped([1, 2], version: 2, name: TransferEnvelope.sessionName)
-    #expect(throws: TransferRecordError.otherVersion(2)) {
+    let later = TransferEnvelope.wrapped([1, 2], version: 3, name: TransferEnvelope.sessionName)
+    #expect(throws: TransferRecordError.otherVersion(3)) {
       try TransferSessionFile.decoded(later, directory: "/a")
     }
     let large = [UInt8](repeating: 0, count: TransferSessionFile.bytesMax + 1)
@@ -76,7 +76,7 @@ import Testing
   @Test func theLargestSession() throws {
     var session = Fixture.transferSession()
     session.settings = [UInt8](repeating: 7, count: TransferSession.settingsBytesMax)
-    session.launchCommand = Array(repeating: String(repeating: "x", count: 256), count: 256)
+    session.launchCommand = Array(repeating: "/" + String(repeating: "x", count: 255), count: 256)
     session.identifier = String(repeating: "x", count: TransferRecord.sessionBytesMax)
     let bytes = try TransferSessionFile.encoded(session)
     #expect(bytes.count <= TransferSessionFile.bytesMax)

@@ -84,11 +84,11 @@ import Testing
   func otherVersions(message: TransferMessage) throws {
     var frame = try Self.frame(message)
     let start = if case .refused = message { 0 } else { TransferMessage.name.count }
-    frame.content[start] = 2
+    frame.content[start] = 1
     frame.content += [1, 2, 3]
-    #expect(throws: TransferMessageError.otherVersion(2)) { try TransferMessage(frame) }
-    let words = "\(TransferMessageError.otherVersion(2))"
-    #expect(words.contains("version 2") && words.contains("speaks 1"))
+    #expect(throws: TransferMessageError.otherVersion(1)) { try TransferMessage(frame) }
+    let words = "\(TransferMessageError.otherVersion(1))"
+    #expect(words.contains("version 1") && words.contains("speaks \(TransferMessage.version)"))
   }
 
   private static var impossible: [(String, TransferMessage)] {
@@ -99,9 +99,10 @@ import Testing
       (
         "the size of the settings", { $0.settings = [UInt8](repeating: 0, count: TransferSession.settingsBytesMax + 1) }
       ),
-      ("the launch command", { $0.launchCommand = ["", "a"] }), ("the launch command", { $0.launchCommand = ["a\0"] }),
-      ("the launch command", { $0.launchCommand = Array(repeating: "a", count: 257) }),
-      ("the launch command", { $0.launchCommand = [String(repeating: "a", count: 70_000)] }),
+      ("the launch command", { $0.launchCommand = ["", "a"] }), ("the launch command", { $0.launchCommand = ["/a\0"] }),
+      ("the launch command", { $0.launchCommand = ["a"] }), ("the launch command", { $0.launchCommand = ["./a"] }),
+      ("the launch command", { $0.launchCommand = Array(repeating: "/a", count: 257) }),
+      ("the launch command", { $0.launchCommand = ["/" + String(repeating: "a", count: 70_000)] }),
     ]
     var list: [(String, TransferMessage)] = sessions.map { part, change in
       session = Fixture.transferSession()
@@ -130,11 +131,28 @@ import Testing
       ("the session identifier", .command(.create(Fixture.plain(session: "a\nb")))),
     ]
     var challenge = Fixture.challenge
-    challenge.certificates = Array(repeating: [1], count: 101)
-    list.append(("the list of certificates", .notice(.question(1, task: 1, .challenge(challenge)))))
-    challenge = Fixture.challenge
     challenge.previousFailures = -1
-    list.append(("the number of failures", .notice(.question(1, task: 1, .challenge(challenge)))))
+    var trusts = [TransferTrust](repeating: Fixture.trust, count: 4)
+    trusts[0].sent = []
+    trusts[1].sent = Array(repeating: [1], count: 1_001)
+    trusts[2].verified = [[UInt8](repeating: 1, count: TransferQuestion.membersBytesMax + 1)]
+    trusts[3].depth = -1
+    var request = Fixture.request
+    request.issuers = Array(repeating: [1], count: 1_001)
+    let questions: [(String, TransferQuestion)] = [
+      ("the number of failures", .challenge(challenge)), ("the list of certificates", .trust(trusts[0])),
+      ("the list of certificates", .trust(trusts[1])), ("the list of certificates", .trust(trusts[2])),
+      ("the depth", .trust(trusts[3])), ("the list of issuers", .clientCertificate(request)),
+    ]
+    let credentials: [(String, TransferAnswer.Credential)] = [
+      ("the list of certificates", .identity(certificates: [], key: [1])),
+      ("the key", .identity(certificates: [[1]], key: [])),
+      ("the key", .identity(certificates: [[1]], key: [UInt8](repeating: 1, count: (64 << 10) + 1))),
+    ]
+    list += questions.map { ($0, .notice(.question(1, task: 1, $1))) }
+    list += credentials.map {
+      ($0, .command(.answer(question: 1, .challenge(disposition: .useCredential, credential: $1))))
+    }
     return list
   }
 

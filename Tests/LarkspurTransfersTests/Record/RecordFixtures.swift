@@ -54,11 +54,16 @@ enum Fixture {
     return record
   }
 
+  static let uploadFile = TransferRecord.UploadFile(
+    path: "/home/me/file",
+    identity: UploadFileIdentity(
+      size: .max, modificationSeconds: -3, modificationNanoseconds: 999_999_999, inode: .max))
+
   static func upload(task: Int = 8) -> TransferRecord {
     var record = TransferRecord(
       task: task, session: session, kind: .upload,
       request: TransferRequest(url: "https://example.com/u", method: "PUT"),
-      uploadFile: TransferRecord.UploadFile(path: "/home/me/file", byteCount: .max, changedSeconds: 1.5),
+      uploadFile: uploadFile,
       createdSeconds: 0)
     record.uploadPoint = [1, 2, 3]
     return record

@@ -64,7 +64,10 @@ import Testing
       atPath: programs.path + "/other/larkspur", withIntermediateDirectories: true)
     #expect(Self.launcher(["PATH": path], own: own).program == bin + "/larkspur")
     #expect(Self.launcher(["PATH": path]).path(of: "app") == programs.path + "/other/app")
-    #expect(Self.launcher(["PATH": path]).path(of: "./app") == "./app")
+    // The service has another current directory.
+    let current = try FilePaths.resolved(".")
+    #expect(Self.launcher(["PATH": path]).path(of: "./app") == "\(current)/./app")
+    #expect(Self.launcher(["PATH": path]).path(of: "/bin/app") == "/bin/app")
   }
 
   @Test func noService() throws {
@@ -167,16 +170,16 @@ import Testing
 
   /// A launched program gets its arguments and the session's identifier.
   @Test func launching() throws {
-    let programs = try Programs(["bin/app"])
+    let programs = try Programs([])
     let output = programs.path + "/output"
     let script = "echo \"$LARKSPUR_BACKGROUND_SESSION $1\" > \"$0.new\" && mv \"$0.new\" \"$0\""
     var session = TransferSession(identifier: "the session", directory: "/d", settings: [])
     // Not a file of this test: another thread that starts a program has it open for a moment, and cannot be waited for.
-    session.launchCommand = ["sh", "-c", script, output, "word"]
-    try Self.launcher(["PATH": "\(programs.path)/bin:/bin"]).launch(session)
+    session.launchCommand = ["/bin/sh", "-c", script, output, "word"]
+    try Self.launcher([:]).launch(session)
     while !FileManager.default.fileExists(atPath: output) {}
     #expect(try String(contentsOfFile: output, encoding: .utf8) == "the session word\n")
-    session.launchCommand = ["no-such-app"]
-    #expect(throws: TransferLinkError.self) { try Self.launcher(["PATH": programs.path]).launch(session) }
+    session.launchCommand = [programs.path + "/absent"]
+    #expect(throws: TransferLinkError.self) { try Self.launcher([:]).launch(session) }
   }
 }

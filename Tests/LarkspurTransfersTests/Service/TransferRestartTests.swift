@@ -12,7 +12,7 @@ import Testing
 @Suite(.ownThread) struct TransferRestartTests {
   private static func session(_ service: TestService) -> TransferSession {
     var session = service.session()
-    session.launchCommand = ["app"]
+    session.launchCommand = ["/app"]
     return session
   }
 

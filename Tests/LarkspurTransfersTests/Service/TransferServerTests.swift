@@ -238,6 +238,61 @@ import Testing
     withExtendedLifetime(client) {}
   }
 
+  /// A handshake is not held up by a program that has gone.
+  @Test func handshakesWithoutAProgram() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    var client: TransferClient? = try service.client()
+    let link = try #require(service.link)
+    let notices = client?.collected()
+    link.tell(.question(1, task: 1, .trust(Fixture.trust)))
+    link.tell(.question(2, task: 1, .clientCertificate(Fixture.request)))
+    try notices?.wait(for: 2)
+    client = nil
+    let byDefault = TransferAnswer.challenge(disposition: .performDefaultHandling, credential: nil)
+    #expect(
+      try link.commands.wait(for: 2) == [
+        .answer(question: 1, byDefault), .answer(question: 2, byDefault),
+      ])
+    link.tell(.question(3, task: 1, .trust(Fixture.trust)))
+    #expect(try link.commands.wait(for: 3).last == .answer(question: 3, byDefault))
+  }
+
+  /// A program that never answers holds no more questions than connections that a task may have.
+  @Test func handshakesThatAreNeverAnswered() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    let client = try service.client()
+    let link = try #require(service.link)
+    let notices = client.collected()
+    for number in 1...UInt64(ServedSession.handshakesMax + 2) {
+      link.tell(.question(number, task: 1, .trust(Fixture.trust)))
+    }
+    #expect(
+      try link.commands.wait(for: 2) == [
+        .answer(question: 1, .cancel), .answer(question: 2, .cancel),
+      ])
+    // Passwords wait.
+    link.tell(.question(1_000, task: 1, .challenge(Fixture.challenge)))
+    try notices.wait(for: ServedSession.handshakesMax + 3)
+    #expect(link.commands.all.count == 2)
+  }
+
+  /// An answer that cannot be sent, here because of its size, must not leave the question open.
+  @Test func answersThatCannotTravel() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    let client = try service.client()
+    let link = try #require(service.link)
+    var request = TransferRequest(url: "http://example.com/")
+    request.body = [UInt8](repeating: 0, count: TransferFrame.bytesMax)
+    client.send(.answer(question: 1, .useNewRequest(request)))
+    #expect(try link.commands.wait(for: 1) == [.answer(question: 1, .cancel)])
+  }
+
   // MARK: - Launching
 
   /// The latest program decides whether it is launched.
@@ -246,7 +301,7 @@ import Testing
     service.plan { $0.records = [Fixture.plain(.running)] }
     try service.start()
     var session = service.session()
-    session.launchCommand = ["app"]
+    session.launchCommand = ["/app"]
     var client: TransferClient? = try TransferClient(session, directory: service.directory)
     withExtendedLifetime(client) {}
     client = nil
@@ -268,7 +323,7 @@ import Testing
     let service = try TestService()
     service.plan { $0.records = [Fixture.plain(.running)] }
     var session = service.session()
-    session.launchCommand = ["app", "--events"]
+    session.launchCommand = ["/app", "--events"]
     try service.start { [session] in [session] }
     // The session is listed once its executor has been made.
     while service.link == nil { _ = try TransferAdministrator(directory: service.directory).sessions() }
