@@ -100,7 +100,8 @@ let package = Package(
     .target(
       name: "FuzzOracles",
       dependencies: [
-        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport", "ZipArchive",
+        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport", "LarkspurTransfers",
+        "ZipArchive",
       ],
       path: "Fuzz/Oracles",
       swiftSettings: testSettings),
@@ -136,7 +137,8 @@ let package = Package(
       name: "LarkspurRealServerTests",
       dependencies: [
         "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
+        "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
     // The whole transport in a world of its own, and a command that runs any number of worlds.
@@ -266,7 +268,7 @@ if wantsFuzzers {
   package.targets.append(.target(name: "FuzzDriver", path: "Fuzz/Driver", swiftSettings: testSettings + fuzzing))
   for name in [
     "ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies", "WebSocket",
-    "EventStream", "ArchiveName", "ImageHead",
+    "EventStream", "ArchiveName", "ImageHead", "TransferRecord",
   ] {
     package.targets.append(
       .executableTarget(

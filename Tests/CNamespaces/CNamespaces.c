@@ -37,3 +37,7 @@ int larkspur_enter_namespaces(int network, int mounts) {
 int larkspur_mount_file(const char *file, const char *place) {
   return mount(file, place, NULL, MS_BIND, NULL) == 0 ? 0 : errno;
 }
+
+int larkspur_mount_memory(const char *place, const char *size, int again) {
+  return mount("none", place, "tmpfs", again ? MS_REMOUNT : 0, size) == 0 ? 0 : errno;
+}

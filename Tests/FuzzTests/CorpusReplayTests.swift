@@ -15,6 +15,7 @@ import Testing
     ("EventStream", EventStreamOracle.finding),
     ("ImageHead", ImageHeadOracle.finding),
     ("ArchiveName", ArchiveNameOracle.finding),
+    ("TransferRecord", TransferRecordOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

@@ -3,8 +3,9 @@
 //   TestHelper background-session STATE FOLDER [KIND URL FILE]...
 //
 // Makes the session "transfers" with the directory STATE ("-": with the transfer service), and the tasks of the
-// arguments if the session has none: downloads (KIND is "get"), and uploads of FILE (KIND is "put"). A download comes to
-// the file FILE in FOLDER. Each end adds a line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code.
+// arguments if the session has none: downloads (KIND is "get"; "impatient" for one whose attempts end when no bytes have
+// come for a second), and uploads of FILE (KIND is "put"). A download comes to the file FILE in FOLDER. Each end adds a
+// line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code.
 // Prints a line for each call of the delegate, and exits when the session has no tasks.
 //
 // Servers whose certificates lead to the root in FOLDER/root are trusted, and others are refused. A server that asks gets
@@ -27,10 +28,11 @@ func runBackgroundSession(_ arguments: [String]) async throws {
     for index in stride(from: 2, to: arguments.count, by: 3) {
       guard let url = URL(string: arguments[index + 1]) else { throw Failure.wrongArguments }
       let task: URLSessionTask
-      if arguments[index] == "get" {
-        task = session.downloadTask(with: url)
+      var request = URLRequest(url: url)
+      if arguments[index] == "impatient" { request.timeoutInterval = 1 }
+      if arguments[index] != "put" {
+        task = session.downloadTask(with: request)
       } else {
-        var request = URLRequest(url: url)
         request.httpMethod = "PUT"
         task = session.uploadTask(with: request, fromFile: folder.appending(path: arguments[index + 2]))
       }

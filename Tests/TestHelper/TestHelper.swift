@@ -17,6 +17,7 @@ import Foundation
 
   private static let commands: [(name: String, command: Command)] = [
     ("autobahn", .suspending(runAutobahn)),
+    ("background-bars", .suspending(runBackgroundBars)),
     ("background-session", .suspending(runBackgroundSession)),
     ("cache-writer", .suspending(runCacheWriter)),
     ("connectivity", .suspending(runConnectivity)),

@@ -62,7 +62,10 @@ public enum TransferSessionFile {
     }
   }
 
-  static func encoded(_ session: TransferSession) throws(TransferRecordError) -> [UInt8] {
+  /// Returns the bytes of the file.
+  ///
+  /// - Throws: `invalid`.
+  package static func encoded(_ session: TransferSession) throws(TransferRecordError) -> [UInt8] {
     if let part = session.invalidPart { throw .invalid(part) }
     var writer = RecordWriter()
     writer.text(session.identifier)
@@ -71,7 +74,10 @@ public enum TransferSessionFile {
     return TransferEnvelope.wrapped(writer.bytes, version: formatVersion, name: TransferEnvelope.sessionName)
   }
 
-  static func decoded(_ file: [UInt8], directory: String) throws(TransferRecordError) -> TransferSession {
+  /// Reads the bytes of the file, which are untrusted.
+  ///
+  /// - Throws: `otherVersion`, `damaged`, `tooLarge`.
+  package static func decoded(_ file: [UInt8], directory: String) throws(TransferRecordError) -> TransferSession {
     guard file.count <= bytesMax else { throw .tooLarge(file.count) }
     let content = try TransferEnvelope.content(
       of: file, version: formatVersion, name: TransferEnvelope.sessionName)

@@ -5,7 +5,7 @@ import LarkspurBytes
 ///     4 bytes    the size of the content in bytes, little-endian
 ///     1          the kind of the message
 ///     ...        the content
-struct TransferFrame: Hashable, Sendable {
+package struct TransferFrame: Hashable, Sendable {
   /// Maximum size of the content in bytes. A peer that claims more would fill the memory.
   static let bytesMax = 2 << 20
   static let headCount = 5
@@ -16,7 +16,7 @@ struct TransferFrame: Hashable, Sendable {
   /// Returns the bytes of the frame.
   ///
   /// - Throws: `tooLarge`.
-  func encoded() throws(TransferMessageError) -> [UInt8] {
+  package func encoded() throws(TransferMessageError) -> [UInt8] {
     guard content.count <= Self.bytesMax else { throw .tooLarge(content.count) }
     var writer = RecordWriter()
     writer.bytes.reserveCapacity(Self.headCount + content.count)
@@ -29,12 +29,14 @@ struct TransferFrame: Hashable, Sendable {
 
 /// Splits a peer's bytes into frames. Memory grows only with the bytes that have arrived, and holds at most one frame
 /// and one piece.
-struct TransferFrameParser: Sendable {
+package struct TransferFrameParser: Sendable {
   private var bytes: [UInt8] = []
   /// The position of the first byte that belongs to no frame yet.
   private var start = 0
 
-  mutating func append(_ piece: [UInt8]) {
+  package init() {}
+
+  package mutating func append(_ piece: [UInt8]) {
     if start > 0 {
       bytes.removeFirst(start)
       start = 0
@@ -43,12 +45,12 @@ struct TransferFrameParser: Sendable {
   }
 
   /// Whether the bytes so far end with a whole frame.
-  var isBetweenFrames: Bool { start == bytes.count }
+  package var isBetweenFrames: Bool { start == bytes.count }
 
   /// Returns the next frame, or `nil` if more bytes are needed.
   ///
   /// - Throws: `tooLarge`, after which the bytes cannot be split any more.
-  mutating func next() throws(TransferMessageError) -> TransferFrame? {
+  package mutating func next() throws(TransferMessageError) -> TransferFrame? {
     var reader = RecordReader(bytes: bytes[start...])
     guard let size = reader.number(UInt32.self) else { return nil }
     let count = Int(size)

@@ -32,7 +32,7 @@ extension TransferMessage {
   /// Reads a frame. The bytes are untrusted.
   ///
   /// - Throws: `otherVersion`, `damaged`.
-  init(_ frame: TransferFrame) throws(TransferMessageError) {
+  package init(_ frame: TransferFrame) throws(TransferMessageError) {
     guard let kind = Kind(rawValue: frame.kind) else { throw .damaged("no message has the kind \(frame.kind)") }
     var input = RecordInput(reader: RecordReader(bytes: frame.content[...]))
     switch kind {

@@ -9,3 +9,5 @@ int larkspur_enter_new_namespaces(void);
 int larkspur_enter_namespaces(int network, int mounts);
 // Bind-mounts `file` over `place` in the thread's mount namespace.
 int larkspur_mount_file(const char *file, const char *place);
+// Mounts a disk in memory with a size option over a directory, or changes the size of the one there.
+int larkspur_mount_memory(const char *place, const char *size, int again);

@@ -91,6 +91,15 @@ final class Namespace: Sendable {
     }
   }
 
+  /// Mounts a disk in memory of so many pages over a directory, or changes the size of the one there. One page has room
+  /// for the content of a small file.
+  func mountDisk(at path: String, pages: Int, again: Bool = false) throws {
+    try run {
+      let error = larkspur_mount_memory(path, "nr_blocks=\(pages)", again ? 1 : 0)
+      guard error == 0 else { throw Failure(path, error) }
+    }
+  }
+
   /// Writes to a file below /proc/sys/net, which shows the network of the thread that opens the file.
   func set(_ name: String, to value: String) throws {
     try run {

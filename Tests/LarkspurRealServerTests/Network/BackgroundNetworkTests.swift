@@ -1,0 +1,90 @@
+import Foundation
+import LarkspurTestServer
+import LarkspurTransfers
+import TestKit
+import Testing
+
+/// A background download on a machine whose network goes away in the middle of the body. The session is in a process of
+/// its own on that machine.
+@Suite(.serialized, .timeLimit(.minutes(3)), .ownThread, .ownProcess)
+struct BackgroundNetworkTests {
+  let hosts: TwoHosts
+  private let folder: Folder
+
+  init() throws {
+    hosts = try TwoHosts()
+    folder = try Folder()
+  }
+
+  private static let size = 300_000
+  private static let head = "HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\nETag: \"a\"\r\n\r\n"
+
+  enum Outage: CaseIterable, CustomTestStringConvertible {
+    case link, address, otherNetwork
+
+    var testDescription: String { "\(self)" }
+  }
+
+  private func begin(_ outage: Outage) throws {
+    if outage != .address { try hosts.client.ip("link set cable down") }
+    if outage != .link { try hosts.client.ip("address flush dev cable") }
+  }
+
+  private func end(_ outage: Outage) throws {
+    switch outage {
+    case .link: try hosts.client.ip("link set cable up")
+    case .address: try hosts.client.ip("address add 10.9.0.1/24 dev cable")
+    case .otherNetwork:
+      try hosts.server.ip("address add 10.8.0.2/24 dev cable")
+      try hosts.client.ip(
+        "link set cable up", "address add 10.8.0.1/24 dev cable", "route add 10.9.0.0/24 via 10.8.0.2")
+    }
+  }
+
+  private func record() -> TransferRecord? {
+    let path = folder.path("larkspur/groups/tests/transfers/transfers/1.task")
+    return FileManager.default.contents(atPath: path).flatMap { try? TransferRecord(file: Array($0)) }
+  }
+
+  /// The bytes that came before the outage are not loaded again, and the file is right.
+  @Test(arguments: Outage.allCases) func theNetworkComesBack(outage: Outage) async throws {
+    let (server, signal) = (try hosts.start(), TestServer.Signal())
+    server.enqueue([.expectRequest, .send(Self.head), .sendContent(0..<100_000), .wait(signal), .close])
+    server.route("GET", "/file") { request in
+      guard let range = request.fields["range"], let first = Int(range.dropFirst(6).dropLast()) else {
+        return TestServer.Response(fields: ["ETag": "\"a\""], body: .content(0..<Self.size))
+      }
+      var response = TestServer.Response(status: 206, fields: ["ETag": "\"a\""], body: .content(first..<Self.size))
+      response.fields["Content-Range"] = "bytes \(first)-\(Self.size - 1)/\(Self.size)"
+      return response
+    }
+    try Data().write(to: URL(filePath: folder.path("ends")))
+    let program = try SiblingProcess.program("TestHelper").path
+    let arguments = [
+      "background-session", folder.path, folder.path, "impatient", "http://10.9.0.2:\(server.port)/file", "download",
+    ]
+    let probe = try hosts.client.run { try ServerProcess(program, arguments, readyText: "wrote download") }
+    try begin(outage)
+    // The attempt ends with its request's timeout, because nothing tells the client that no more bytes come.
+    while record().map({ $0.failedAttempts == 0 }) ?? true { await Task.yield() }
+    try end(outage)
+    probe.wait()
+    signal.fire()
+    let content = try Data(contentsOf: URL(filePath: folder.path("download")))
+    #expect(content == Data(TestServer.content(count: Self.size)))
+    #expect(try String(contentsOfFile: folder.path("ends"), encoding: .utf8) == "download 0\n")
+    let ranges = server.requests.compactMap { $0.fields["range"] }
+    #expect(ranges.count == 1 && ranges[0] != "bytes=0-")
+  }
+}
+
+/// A folder, which goes with the last reference.
+private final class Folder: Sendable {
+  let path = FileManager.default.temporaryDirectory.appending(path: "larkspur-network-\(UUID().uuidString)").path
+
+  init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func path(_ name: String) -> String { "\(path)/\(name)" }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import LarkspurTestServer
+import TestKit
+import Testing
+
+/// Background downloads whose journal is on a disk that is full at some moment. The program has a disk of its own in its
+/// own namespace.
+@Suite(.serialized, .timeLimit(.minutes(3)), .ownThread, .ownProcess)
+struct FullDiskTests {
+  let machine: Namespace
+
+  init() throws { machine = try Namespace() }
+
+  /// The content takes five pages; the journal takes one for the record, and one more while the record is replaced.
+  private static let size = 20_000
+
+  /// Runs the program to its end in the namespace.
+  ///
+  /// - Returns: The lines of its output.
+  private func run(_ arguments: [String]) throws -> [String] {
+    let program = try SiblingProcess.program("TestHelper").path
+    return try machine.run {
+      let (identifier, output) = try ServerProcess.start(program, arguments, in: nil)
+      var text = ""
+      while let more = ServerProcess.read(output) { text += more }
+      try FileHandle(fileDescriptor: output).close()
+      #expect(ServerProcess.reap(identifier) == 0, "\(text)")
+      return text.split(separator: "\n").map(String.init)
+    }
+  }
+
+  /// The task ends once: with the right file, or with an error that names the disk. With room on the disk the next start
+  /// of the program finds nothing that is not true.
+  @Test(arguments: 1...9) func aDiskOfPages(count: Int) throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-disk-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder.appending(path: "disk"), withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try Data().write(to: folder.appending(path: "ends"))
+    let disk = folder.appending(path: "disk").path
+    try machine.mountDisk(at: disk, pages: count)
+    let server = try machine.run { try TestServer() }
+    server.route("GET", "/file") { _ in TestServer.Response(body: .content(0..<Self.size)) }
+    let arguments = ["background-session", disk, folder.path, "get", server.url("/file"), "download"]
+    let lines = try run(arguments)
+    let completed = lines.filter { $0.hasPrefix("completed") }
+    #expect(completed.count == 1, "\(lines)")
+    #expect(completed == ["completed download 0"] || completed == ["completed download -3003"], "\(lines)")
+    if count < 6 { #expect(completed == ["completed download -3003"], "\(lines)") }
+    if count > 7 { #expect(completed == ["completed download 0"], "\(lines)") }
+    try check(folder, after: completed)
+    try machine.mountDisk(at: disk, pages: 100, again: true)
+    #expect(try run(arguments) == ["begun"])
+    try check(folder, after: completed)
+  }
+
+  private func check(_ folder: URL, after completed: [String]) throws {
+    let content = try? Data(contentsOf: folder.appending(path: "download"))
+    let isThere = completed == ["completed download 0"]
+    #expect(content == (isThere ? Data(TestServer.content(count: Self.size)) : nil))
+    let ends = try String(contentsOf: folder.appending(path: "ends"), encoding: .utf8)
+    #expect(ends == (isThere ? "download 0\n" : "download -3003\n"))
+  }
+}

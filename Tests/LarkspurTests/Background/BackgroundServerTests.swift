@@ -1,0 +1,112 @@
+import Foundation
+import LarkspurTestServer
+import Testing
+
+@testable import Larkspur
+
+/// Tests what background transfers make of a server that has changed between two attempts.
+@Suite(.timeLimit(.minutes(1))) struct BackgroundServerTests {
+  let fixture: BackgroundFixture
+
+  init() throws { fixture = try BackgroundFixture() }
+
+  private static let (part, total) = (100_000, 300_000)
+
+  /// Returns the steps of a connection that breaks off in the middle of a body.
+  private static let broken: TestServer.Script = [
+    .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\nETag: \"a\"\r\n\r\n"), .sendContent(0..<part),
+    .close,
+  ]
+
+  private func rest(_ tag: String) -> TestServer.Response {
+    var response = TestServer.Response(
+      status: 206, fields: ["ETag": tag], body: .bytes([UInt8](repeating: 120, count: Self.total - Self.part)))
+    response.fields["Content-Range"] = "bytes \(Self.part)-\(Self.total - 1)/\(Self.total)"
+    return response
+  }
+
+  /// Loads a file whose first attempt breaks off, and whose second attempt gets a response.
+  private func load(_ second: TestServer.Script) async throws -> DownloadRecorder {
+    fixture.server.enqueue(Self.broken, second)
+    fixture.server.route("GET", "/file") { _ in TestServer.Response(fields: ["ETag": "\"b\""], body: .bytes(Self.new)) }
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder)
+    session.downloadTask(with: try fixture.url("/file")).resume()
+    await recorder.waitForEnd()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(fixture.server.requests.count > 1 && fixture.server.requests[1].fields["range"] == "bytes=\(Self.part)-")
+    #expect(fixture.server.requests.dropFirst().first?.fields["if-range"] == "\"a\"")
+    #expect(fixture.journal().allSatisfy { $0 == "session" || $0 == "lock" })
+    return recorder
+  }
+
+  private static let new = Array("another version of the file".utf8)
+
+  /// The server has another version, and sends it whole.
+  @Test func aChangedFileComesWhole() async throws {
+    let recorder = try await load([.serveRoutes])
+    #expect(recorder.error == nil && recorder.content == Data(Self.new))
+  }
+
+  /// The server sends a part of another version all the same.
+  @Test func aPartOfAnotherVersionIsNotUsed() async throws {
+    let recorder = try await load([.expectRequest, .respond(rest("\"b\"")), .close])
+    #expect(recorder.error == nil && recorder.content == Data(Self.new))
+    #expect(fixture.server.requests.last?.fields["range"] == nil)
+  }
+
+  /// The file has become shorter than the part.
+  @Test func aRangeBehindTheEndStartsOver() async throws {
+    let none = TestServer.Response(status: 416, fields: ["Content-Range": "bytes */\(Self.new.count)"])
+    let recorder = try await load([.expectRequest, .respond(none), .serveRoutes])
+    #expect(recorder.error == nil && recorder.content == Data(Self.new))
+    #expect(fixture.server.requests.last?.fields["range"] == nil)
+  }
+
+  /// An overloaded server between two parts: the part is kept.
+  @Test func anOverloadedServerDoesNotCostThePart() async throws {
+    let busy = TestServer.Response(status: 503, fields: ["Retry-After": "0"])
+    let recorder = try await load([.expectRequest, .respond(busy), .expectRequest, .respond(rest("\"a\"")), .hang])
+    let content = TestServer.content(count: Self.part) + [UInt8](repeating: 120, count: Self.total - Self.part)
+    #expect(recorder.error == nil && recorder.content == Data(content))
+  }
+
+  /// A response without `Retry-After` is the task's response, whatever its status.
+  @Test(arguments: [404, 500, 503]) func otherStatusesAreResponses(status: Int) async throws {
+    fixture.server.route("GET", "/file") { _ in .text("words", status: status) }
+    let recorder = DownloadRecorder()
+    let session = fixture.session(recorder)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.resume()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(recorder.error == nil && recorder.content == Data("words".utf8))
+    #expect((task.response as? HTTPURLResponse)?.statusCode == status && fixture.server.requestsReceived == 1)
+  }
+
+  /// A background upload that breaks off goes on where the server is, in both versions of the protocol.
+  @Test(arguments: [URLSessionConfiguration.ResumableUploadDraft.draft01, .draft12], [1, 50_000, 99_999])
+  func anUploadBreaksOff(draft: URLSessionConfiguration.ResumableUploadDraft, count: Int) async throws {
+    var options = TestServer.ResumableUpload()
+    options.faults = [.cut(afterBytes: count)]
+    let uploads = fixture.server.resumableUploads("/files", options)
+    let content = TestServer.content(count: 100_000)
+    let file = fixture.folder.appending(path: "upload")
+    try Data(content).write(to: file)
+    let recorder = SessionRecorder()
+    let configuration = fixture.configuration()
+    configuration.resumableUploadDraft = draft
+    let session = fixture.session(recorder, configuration)
+    var request = URLRequest(url: try fixture.url("/files"))
+    request.httpMethod = "POST"
+    let task = session.uploadTask(with: request, fromFile: file)
+    task.resume()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(recorder.events.contains(.completed(task.taskIdentifier, nil)))
+    #expect(uploads.all.map(\.bytes) == [content])
+    #expect(fixture.server.requests.map(\.method) == ["POST", "HEAD", "PATCH"])
+    #expect(fixture.journal().allSatisfy { $0 == "session" || $0 == "lock" })
+  }
+}
