@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTransfers
 
@@ -53,7 +54,8 @@ struct SessionSettings: Codable {
   var shouldUsePipelining: Bool
   var shouldSetCookies: Bool
   var cookieAcceptPolicy: UInt?
-  var additionalHeaders: [String: String]?
+  /// The configuration's fields, and those that name the program and its user's languages.
+  var additionalHeaders: [String: String]
   var maximumConnectionsPerHost: Int
   var shouldUseExtendedBackgroundIdleMode: Bool
   var requiresDNSSECValidation: Bool
@@ -125,8 +127,12 @@ struct SessionSettings: Codable {
     shouldUsePipelining = storage.shouldUsePipelining
     shouldSetCookies = storage.shouldSetCookies
     cookieAcceptPolicy = storage.cookieAcceptPolicy?.rawValue
-    additionalHeaders = storage.additionalHeaders.map { dictionary in
-      Self.texts(dictionary, "a field of httpAdditionalHeaders", &leftBehind) { $0 as? String }
+    additionalHeaders = Self.texts(
+      storage.additionalHeaders ?? [:], "a field of httpAdditionalHeaders", &leftBehind
+    ) { $0 as? String }
+    for (name, value) in RequestComposer.programFields
+    where !additionalHeaders.keys.contains(where: { $0.equalsIgnoringCase(name) }) {
+      additionalHeaders[name] = value
     }
     maximumConnectionsPerHost = storage.maximumConnectionsPerHost
     shouldUseExtendedBackgroundIdleMode = storage.shouldUseExtendedBackgroundIdleMode

@@ -51,11 +51,12 @@ final class RequestComposer: Sendable {
     fields + standard.filter { !contains(fields, $0.name) }
   }
 
-  private static let standard: [RequestFields.Field] = [
-    (name: "Accept", value: "*/*"),
-    (name: "Accept-Encoding", value: ContentCoding.offer),
-    (name: "Accept-Language", value: acceptLanguage),
-    (name: "User-Agent", value: userAgent),
+  private static let standard: [RequestFields.Field] =
+    [(name: "Accept", value: "*/*"), (name: "Accept-Encoding", value: ContentCoding.offer)] + programFields
+
+  /// The standard fields that depend on the program and its user.
+  static let programFields: [RequestFields.Field] = [
+    (name: "Accept-Language", value: acceptLanguage), (name: "User-Agent", value: userAgent),
   ]
 
   private static let standardOfParts = standard.map {

@@ -85,7 +85,12 @@ final class BackgroundFixture: Sendable {
     return nil
   }
 
-  func stopService() { if let process = service { kill(process, SIGKILL) } }
+  /// - Returns: Whether there was one.
+  @discardableResult func stopService() -> Bool {
+    guard let service else { return false }
+    kill(service, SIGKILL)
+    return true
+  }
 
   /// The ends of the programs' tasks, in their order.
   func ends() throws -> [String] {

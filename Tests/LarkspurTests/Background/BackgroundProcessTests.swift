@@ -1,7 +1,6 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
-import Synchronization
 import TestKit
 import Testing
 
@@ -67,43 +66,6 @@ import Testing
     #expect(uploads.all.last?.bytes == content)
     #expect(try fixture.ends() == ["upload 0"])
     #expect(fixture.server.requests.map(\.method).contains("HEAD"))
-    #expect(fixture.journal().isEmpty)
-  }
-
-  /// Programs that are killed at random moments end their tasks all the same: each file is right.
-  @Test(.ownThread) func programsKilledAtAnyMoment() async throws {
-    var generator = SeededGenerator(for: "programs of background sessions killed")
-    let content = Data(TestServer.content(count: Self.size))
-    _ = try fixture.file("ends", "")
-    let received = Mutex<[String: Int]>([:])
-    for path in ["/a", "/b", "/c"] { fixture.serve(path, count: Self.size) }
-    fixture.server.route("PUT", "/d") { request in
-      received.withLock { $0["/d"] = request.body.count }
-      return .text("thanks")
-    }
-    _ = try fixture.file("upload", String(repeating: "x", count: Self.size))
-    let tasks =
-      ["a", "b", "c"].map { (kind: "get", path: "/\($0)", name: "file-\($0)") }
-      + [(kind: "put", path: "/d", name: "upload")]
-    let first = try fixture.program(tasks)
-    #expect(first.wait(for: "begun"))
-    first.kill()
-    for _ in 0..<20 {
-      let program = try fixture.program(tasks)
-      // At one of the calls of the delegate, or at any moment.
-      if Bool.random(using: &generator) {
-        _ = program.read(lines: Int.random(in: 1...6, using: &generator))
-      } else {
-        for _ in 0..<Int.random(in: 0..<100_000, using: &generator) { await Task.yield() }
-      }
-      program.kill()
-    }
-    _ = try fixture.program(tasks).text()
-    for name in ["file-a", "file-b", "file-c"] {
-      #expect(try Data(contentsOf: fixture.folder.appending(path: name)) == content)
-    }
-    #expect(received.withLock { $0 } == ["/d": Self.size])
-    #expect(Set(try fixture.ends()) == ["file-a 0", "file-b 0", "file-c 0", "upload 0"])
     #expect(fixture.journal().isEmpty)
   }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import LarkspurTestServer
 import Synchronization
 import TestKit
@@ -34,9 +33,8 @@ import Testing
   /// - Returns: The number of kills.
   private func killUntilAllHasEnded(hasService: Bool, _ generator: inout SeededGenerator) async throws -> Int {
     let fixture = try BackgroundFixture()
-    let service = ServiceFixture(background: fixture)
-    defer { service.kill() }
-    let environment = hasService ? try service.environment() : nil
+    defer { fixture.stopService() }
+    let environment = hasService ? try fixture.serviceEnvironment() : nil
     _ = try fixture.file("ends", "")
     for path in ["/a", "/b", "/c"] { fixture.serve(path, count: Self.size) }
     let received = Mutex(0)
@@ -61,7 +59,7 @@ import Testing
       let program = try fixture.program(tasks, environment: environment)
       await wait(for: program, lines: 0...8)
       let victim = hasService ? Victim.allCases.randomElement(using: &generator) : .program
-      if victim != .program, service.kill() { kills += 1 }
+      if victim != .program, fixture.stopService() { kills += 1 }
       // The program connects with a new service.
       if victim == .service { await wait(for: program, lines: 0...4) }
       program.kill()
@@ -77,40 +75,5 @@ import Testing
     #expect(Set(try fixture.ends()) == Set(names.map { "\($0) 0" }))
     #expect(fixture.journal().allSatisfy { $0 == "session" || $0 == "lock" })
     return kills
-  }
-}
-
-/// The transfer service of a fixture, which is the service of no other one.
-private struct ServiceFixture: Sendable {
-  let background: BackgroundFixture
-
-  /// The environment of a program whose transfers the service carries out.
-  func environment() throws -> [String: String] {
-    [
-      "XDG_STATE_HOME": background.folder.path, "XDG_RUNTIME_DIR": background.folder.path,
-      "LARKSPUR_TRANSFER_SERVICE": try SiblingProcess.program("larkspur").path,
-    ]
-  }
-
-  /// The processes of the service: normally one or none.
-  var processes: [pid_t] {
-    let folder = Data("XDG_RUNTIME_DIR=\(background.folder.path)".utf8)
-    return ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { name in
-      guard let process = pid_t(name),
-        let words = FileManager.default.contents(atPath: "/proc/\(name)/cmdline")?.split(separator: 0),
-        words.count == 3, words[1] == Data("transfers".utf8),
-        FileManager.default.contents(atPath: "/proc/\(name)/environ")?.range(of: folder) != nil
-      else { return nil }
-      return process
-    }
-  }
-
-  /// Kills the service at once.
-  ///
-  /// - Returns: Whether there was one.
-  @discardableResult func kill() -> Bool {
-    let processes = processes
-    for process in processes { Glibc.kill(process, SIGKILL) }
-    return !processes.isEmpty
   }
 }

@@ -41,7 +41,9 @@ import Testing
     configuration.httpShouldUsePipelining = true
     configuration.httpShouldSetCookies = false
     configuration.httpCookieAcceptPolicy = .never
-    configuration.httpAdditionalHeaders = ["X-One": "1", "Authorization": "Bearer größe"]
+    configuration.httpAdditionalHeaders = [
+      "X-One": "1", "Authorization": "Bearer größe", "accept-language": "tlh",
+    ]
     configuration.httpMaximumConnectionsPerHost = 3
     configuration.httpCookieStorage = nil
     configuration.urlCredentialStorage = nil
@@ -72,7 +74,11 @@ import Testing
     #expect(read.waitsForConnectivity && read.isDiscretionary && !read.sessionSendsLaunchEvents)
     #expect(read.tlsMinimumSupportedProtocolVersion == .TLSv13 && read.tlsMaximumSupportedProtocolVersion == .TLSv13)
     #expect(read.httpShouldUsePipelining && !read.httpShouldSetCookies && read.httpCookieAcceptPolicy == .never)
-    #expect(read.httpAdditionalHeaders as? [String: String] == ["X-One": "1", "Authorization": "Bearer größe"])
+    #expect(
+      read.httpAdditionalHeaders as? [String: String] == [
+        "X-One": "1", "Authorization": "Bearer größe", "accept-language": "tlh",
+        "User-Agent": RequestComposer.userAgent,
+      ])
     #expect(read.httpMaximumConnectionsPerHost == 3)
     #expect(read.httpCookieStorage == nil && read.urlCredentialStorage == nil)
     let proxies = try #require(read.connectionProxyDictionary)
@@ -89,7 +95,7 @@ import Testing
     let others: Set<String> = [
       "identifier", "cache", "protocolClasses", "transferStateHome", "transferConditions", "connectionObserver",
       "uploadRetry", "loop", "launchCommand", "trust", "cookieStorage", "credentialStorage", "proxyEnvironment",
-      "connectionProxyDictionary", "cookieAcceptPolicy",
+      "connectionProxyDictionary", "cookieAcceptPolicy", "additionalHeaders",
     ]
     func values(_ configuration: URLSessionConfiguration) -> [String: String] {
       let children = Mirror(reflecting: configuration.storage).children
@@ -103,7 +109,6 @@ import Testing
     full.shouldUseExtendedBackgroundIdleMode = true
     full.requiresDNSSECValidation = true
     full.multipathServiceType = .handover
-    full.httpAdditionalHeaders = ["X-One": "1"]
     let (before, after) = (values(full), values(try Self.read(Self.bytes(full))))
     for (name, value) in values(.background(withIdentifier: "a")) {
       #expect(before[name] != value, "\(name) is not set")

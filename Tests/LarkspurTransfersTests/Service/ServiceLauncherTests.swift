@@ -31,6 +31,7 @@ import Testing
     var path: String { url.path }
 
     init(_ programs: [String]) throws {
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
       for program in programs {
         let file = url.appending(path: program)
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
