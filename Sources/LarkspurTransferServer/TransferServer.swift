@@ -69,7 +69,7 @@ public final class TransferServer: Sendable {
   private let factory: Factory
   private let directory: Directory
   /// The lock of the directory, or `nil` after the end: threads may have the server longer.
-  private let lock: Mutex<OpenFile?>
+  private let lock: Mutex<FileLock?>
   private let listener: BlockingListener
   private let watch: RemovalWatch?
   private let wakeUp = WakeUp()

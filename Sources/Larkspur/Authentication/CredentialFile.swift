@@ -141,7 +141,7 @@ final class CredentialFile: Sendable {
     let url = URL(fileURLWithPath: path)
     let name = url.lastPathComponent + ".lock"
     let directory = try? Directory.ofOwner(at: url.deletingLastPathComponent().path)
-    var lock: OpenFile?
+    var lock: FileLock?
     if let directory {
       for _ in 0..<Self.lockAttemptsMax {
         do {

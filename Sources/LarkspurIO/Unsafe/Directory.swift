@@ -90,12 +90,12 @@ public final class Directory: Sendable {
   public func sync() throws(Errno) { try descriptor.sync() }
 
   /// Tries to take a lock that processes and threads share, by means of a file. Never waits, because the holder may be
-  /// stopped. The lock ends with the returned file, and when the process ends in any way. Its holder may remove the file
+  /// stopped. The lock ends with the returned object, and when the process ends in any way. Its holder may remove the file
   /// before that.
   ///
-  /// - Returns: The lock's file, or `nil` if the lock is held already.
+  /// - Returns: The lock, or `nil` if another object holds it already.
   /// - Throws: `noSuchFile` if the directory has been removed.
-  public func lock(_ name: String) throws(Errno) -> OpenFile? {
+  public func lock(_ name: String) throws(Errno) -> FileLock? {
     while true {
       // Safe: the call reads a NUL-terminated copy of the name.
       let file = try OpenFile(opened: unsafe larkspur_open_lock_in_folder(descriptor.number, name))
@@ -105,7 +105,22 @@ public final class Directory: Sendable {
       }
       // Safe: the call reads a NUL-terminated copy of the name. A file that an earlier holder has removed after it was
       // opened here locks nothing.
-      if unsafe larkspur_is_named_in_folder(descriptor.number, name, file.number) != 0 { return file }
+      if unsafe larkspur_is_named_in_folder(descriptor.number, name, file.number) != 0 {
+        return FileLock(file)
+      }
     }
+  }
+}
+
+/// A lock that is held by means of a file. The lock ends with the last reference.
+public final class FileLock: Sendable {
+  private let file: OpenFile
+
+  fileprivate init(_ file: OpenFile) { self.file = file }
+
+  deinit {
+    // Closing the file is not enough: a process that another thread is starting has a copy of the descriptor until it
+    // becomes its program.
+    _ = flock(file.number, LOCK_UN)
   }
 }

@@ -66,11 +66,16 @@ final class ScriptedLink: TransferLink {
   func send(_ command: TransferCommand) { commands.add(command) }
 
   func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) {
-    let before = state.withLock { state in
-      state.notify = notify
-      return state.before
+    while true {
+      // Notices that come meanwhile keep their order.
+      let before = state.withLock { state in
+        if state.before.isEmpty { state.notify = notify }
+        defer { state.before = [] }
+        return state.before
+      }
+      if before.isEmpty { return }
+      for notice in before { notify(notice) }
     }
-    for notice in before { notify(notice) }
   }
 
   func flush(_ completion: @escaping @Sendable () -> Void) { complete(completion) }
