@@ -77,7 +77,7 @@ final class RequestComposer: Sendable {
   static let acceptLanguage = acceptLanguage(Locale.preferredLanguages)
 
   static func acceptLanguage(_ preferred: [String]) -> String {
-    // Foundation on Linux reports `en-001`, English of the world, which servers do not know as a language.
+    // Foundation on Linux reports `en-001`, English of the world, for which servers have no content.
     var languages: [String] = []
     for language in preferred.map({ $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 })
     where !languages.contains(language) {

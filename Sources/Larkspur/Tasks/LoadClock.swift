@@ -20,7 +20,7 @@ struct LoadClock {
   fileprivate var index: Int?
 
   /// - Parameters:
-  ///   - idle: How long no byte may come, in nanoseconds.
+  ///   - idle: The longest time without a byte, in nanoseconds.
   ///   - total: How long the load may take, in nanoseconds.
   init(idle: UInt64, total: UInt64) {
     idleMax = idle
@@ -122,13 +122,13 @@ extension TimedLoad {
     clocks.update(self)
   }
 
-  /// Changes how long no byte may come, in nanoseconds, from now on.
+  /// Changes the longest time without a byte, in nanoseconds, from now on.
   func setIdleTime(_ idle: UInt64) {
     clock.setIdleTime(idle, at: now)
     clocks.update(self)
   }
 
-  /// Calls `action` when as much time has passed as may pass without a byte.
+  /// Calls `action` when the longest time without a byte has passed.
   func startIdleTimer(_ action: @escaping () -> Void) -> ClientLoop.Timer {
     clocks.loop.startTimer(clock.idleEnd(from: now), action)
   }

@@ -45,8 +45,8 @@ struct UploadBody {
 /// What a load sends: its bodies, one for each request that needs it, and the notifications of its owner while they are
 /// sent. Made for a load that sends a body, or whose request is observed. It belongs to the loop.
 final class TaskUpload {
-  /// The number of interim responses of which each is a call of the delegate's. Of further ones the latest is, if the
-  /// delegate is slower than the server.
+  /// Maximum number of interim responses that are never merged. If the delegate is slower than the server, its calls
+  /// skip all but the latest of further ones.
   private static let interimResponsesMax = 32
 
   private unowned let transfer: Transfer
@@ -106,7 +106,7 @@ final class TaskUpload {
         if length > 0 {
           return UploadBody(content: .file(file, offset: 0, length: length), length: .length(UInt(length)))
         }
-        // Files that the kernel makes up as they are read (`/proc`) say that they are empty.
+        // Files that the kernel makes up as they are read (`/proc`) have a reported size of 0.
         if try !file.read(atMost: 1).isEmpty { return body(readFrom: url) }
         return UploadBody(content: .none, length: .length(0))
       }

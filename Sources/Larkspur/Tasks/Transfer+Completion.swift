@@ -5,7 +5,7 @@ import LarkspurTransport
 extension Transfer {
   /// Completes the task, and notifies its owner: the last step of a load.
   func complete(failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
-    // The request's observer refers to the load.
+    // Breaks a cycle of references: the observer of the present request refers to this transfer.
     load = nil
     guard let task = currentTask ?? core.end(self) else {
       self.failure = failure

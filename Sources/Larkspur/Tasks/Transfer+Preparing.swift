@@ -12,7 +12,8 @@ extension Transfer {
     perCallDelegate = PerCallDelegate.of(self)
     startClock()
     enter(.requested)
-    // This comes first: if the program cancels a download that was to continue, the download can still continue later.
+    // Before the check for a cancellation: a download that was to continue, and is cancelled now, can still continue
+    // later.
     try currentTask?.prepare(self)
     return isHalted ? .resumption : nil
   }
@@ -23,7 +24,7 @@ extension Transfer {
   func findSource() throws(URLError) -> Need? {
     if let live {
       guard live.beginsWithRequest else { return liveNeed(live) }
-      // A program's protocol or a file answers requests, and cannot hold a conversation.
+      // A program's protocol and a file give one response to a request, so neither can serve a WebSocket or a stream.
       machine.replaceWebSocketURL()
       return try findTarget()
     }

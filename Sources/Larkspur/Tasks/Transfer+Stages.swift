@@ -7,15 +7,16 @@ import Synchronization
 /// The stages of a load. Each is written once, runs without waiting, and returns what it needs first, if anything:
 ///
 /// ```
-///  created -> requested -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
-///                 ^                                          |                     |
-///                 '------------- redirection, credential, another part ------------'
+///  start -> findSource -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
+///               ^                                          |                     |
+///               '------------- redirection, credential, another part ------------'
 /// ```
 ///
 /// `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server
 /// sends. A load that needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the
 /// stages again from there.
 extension Transfer {
+  /// Where a load stands: which stage runs next.
   enum Stage {
     case created
     case requested

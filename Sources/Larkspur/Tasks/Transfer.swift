@@ -5,15 +5,16 @@ import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
-/// One load, from its first `resume` or its awaited call to its end: the state that its stages share, and the owners of
+/// One load, from its first `resume` or its awaited call to its end: the state of its stages, and the objects that handle
 /// its parts. See `Transfer+Stages`.
 ///
 /// An awaited load that has no delegate has no task. Its task is made when a part of the load needs one, or when the
 /// program asks the session for its tasks.
 ///
 /// Threads. `interrupt` and `suspensionChanged` may be called from any thread, and reach the load through the loop's
-/// inbox. The result belongs to the caller that awaits it, once it has come. The session's lock guards `shownTask` and
-/// `indexInSet`. Everything else belongs to the loop.
+/// inbox. `isAwaited` runs on the caller's thread and uses the properties of the wait; `waitIsCancelled` may be called
+/// from any thread. The result belongs to the caller that awaits it, once it has come. The session's lock guards
+/// `shownTask` and `indexInSet`. Everything else belongs to the loop.
 final class Transfer: @unchecked Sendable {
   let session: URLSession
   var core: SessionCore { session.core }
@@ -38,7 +39,7 @@ final class Transfer: @unchecked Sendable {
 
   struct State: ~Copyable {
     var stage = Stage.created
-    /// The need that the last callback met, which is for a task of Swift's to provide.
+    /// What stopped the stages in the last callback. A worker provides it.
     var need: Need?
     var machine: TaskMachine
     var content = TaskContent()
@@ -56,7 +57,7 @@ final class Transfer: @unchecked Sendable {
     _modify { yield &loopBound.state.content }
   }
 
-  /// The load's side of the pool.
+  /// The place of the load's requests in the pool.
   let slot: RequestSlot
   var clock: LoadClock
   /// The present request, once its URL has been parsed, up to its end.

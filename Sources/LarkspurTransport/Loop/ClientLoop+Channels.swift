@@ -32,6 +32,7 @@ extension ClientLoop {
     return Timer(slot: slot, registration: registration)
   }
 
+  /// Stops a timer, whose slot becomes free. Call this once for each timer.
   public func stopTimer(_ timer: Timer) {
     guard loopBound.state.slots[Int(timer.slot)].registration == timer.registration else { return }
     loopBound.state.slots[Int(timer.slot)].timer = nil

@@ -44,8 +44,7 @@ extension ClientLoop {
       loopBound.state.isInline = true
       work()
       if !loopBound.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
-      // The loop's thread does the rest. It parked before there was any work, and may now have to wake sooner than it
-      // planned.
+      // The loop's thread does the rest. The deadline for which its timer was set when it parked may now be too late.
       if hasWork || loopBound.state.soonest < loopBound.state.parkedUntil { inbox.wakeIfParked() }
       return true
     }

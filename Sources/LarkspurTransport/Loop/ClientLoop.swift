@@ -6,9 +6,10 @@ import Synchronization
 ///
 /// A *tick* takes events, drains the inbox, expires deadlines, wakes the channels that have yielded, runs callbacks and
 /// jobs, calls the end-of-tick hooks, releases the lock, and then completes the results that it brought. The loop's own
-/// thread ticks whenever something is ready. A submitting thread may run one tick without polling while the loop's
-/// thread is parked, so that a request leaves at once. A task whose preferred executor is the loop runs on the loop's
-/// thread and crosses no thread.
+/// thread ticks whenever something is ready. A submitting thread may run an *inline tick* while the loop's thread is
+/// parked, so that a request leaves at once: only the submitted work, at most one job and the end-of-tick hooks, with no
+/// events, inbox or deadlines. A task whose preferred executor is the loop runs on the loop's thread and crosses no
+/// thread.
 ///
 /// ```
 ///  events -> inbox -> deadlines -> channels that have yielded -> callbacks and jobs -> end-of-tick hooks
@@ -16,8 +17,8 @@ import Synchronization
 /// ```
 ///
 /// Channels, connections, pools, chunks and deadlines belong to the thread that ticks and have no locks of their own.
-/// What comes from other threads goes through the inbox, or runs in an inline tick: jobs (`enqueue`), callbacks,
-/// cancellations. Only the loop's thread waits for the kernel.
+/// Jobs (`enqueue`) and callbacks of other threads go through the inbox or run in an inline tick; their cancellations,
+/// calls and abandoned channels always go through the inbox. Only the loop's thread waits for the kernel.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -69,7 +70,8 @@ public final class ClientLoop: @unchecked Sendable {
     var parkedUntil = Deadline.never
     /// The timer that ends a wait of the loop's thread at the soonest deadline.
     var pollerTimer: PollerTimer
-    /// Channels that have used up their share of this tick.
+    /// Channels whose subscribers are woken in the next tick: their share of this one is used up, or they were ready
+    /// already.
     var yielding: [Channel] = []
     var endOfTickHooks: [any EndOfTickHook] = []
     var completions: [any LoopCompletion] = []
@@ -91,8 +93,8 @@ public final class ClientLoop: @unchecked Sendable {
   /// The number of ticks so far. A channel compares it with its own: a new number means a new share of the tick.
   public var tickNumber: UInt64 { loopBound.state.tickNumber }
 
-  /// Maximum number of rounds of callbacks and jobs in one tick, because jobs may enqueue jobs. Then the loop looks at
-  /// its sockets again.
+  /// Maximum number of rounds of callbacks and jobs in one tick, because jobs may enqueue jobs. Then the sockets
+  /// are polled again.
   private static let jobRoundsMax = 16
 
   /// Cancels one use of a channel, if the channel still has that use.
@@ -147,7 +149,7 @@ public final class ClientLoop: @unchecked Sendable {
       tickLock.withLock {
         defer { swap(&loopBound.state.completions, &waiting.state.completions) }
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
-        // No tick follows. The items that are left would keep the loop alive, as the loop keeps them.
+        // No tick follows. The remaining items and the loop refer to each other, so the cycle is broken here.
         drainInbox()
         for slot in loopBound.state.slots { slot.channel?.close() }
         var left: [any LoopCallback] = []

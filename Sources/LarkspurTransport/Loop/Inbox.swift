@@ -12,12 +12,12 @@ struct Inbox: ~Copyable {
     var jobs: [UnownedJob] = []
     var callbacks: [any LoopCallback] = []
     var cancellations: [ClientLoop.Cancellation] = []
-    /// Channels whose last reference was released on another thread.
+    /// Channels whose connection was released on another thread.
     var abandoned: [AbandonedChannel] = []
     var calls: [@Sendable () -> Void] = []
   }
 
-  /// A channel that only the inbox refers to. The loop closes it.
+  /// A channel that nothing but its loop's slot and the inbox refers to. The loop closes it.
   struct AbandonedChannel: @unchecked Sendable {
     var channel: Channel
   }

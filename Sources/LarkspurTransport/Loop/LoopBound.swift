@@ -1,4 +1,4 @@
-/// State in a class that one thread at a time uses, the one that ticks its loop, accessed without exclusivity checks.
+/// State of a class, accessed without exclusivity checks. Only one thread at a time uses it: the one that ticks the loop.
 ///
 /// Swift checks each access to a class's stored property for overlap at run time. State that one thread at a time uses
 /// cannot have overlapping accesses if its owner calls no other code during an access. Owners must keep that rule.

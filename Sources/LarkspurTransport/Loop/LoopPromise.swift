@@ -1,8 +1,8 @@
 import LarkspurBytes
 import Synchronization
 
-/// A result that a task on a loop awaits, of work on another thread or of a later event. The value, the deadline and a
-/// cancellation race: the first of them ends the wait.
+/// The result of work on another thread, or of a later event, that a task on a loop awaits. The wait ends with whichever
+/// comes first: the value, the deadline or a cancellation.
 final class LoopPromise<Value: Sendable>: Sendable {
   enum Outcome: Sendable {
     case fulfilled(Value)

@@ -1,6 +1,7 @@
 /// An object that a task awaits.
 public protocol Awaited: AnyObject, Sendable {
-  /// Called after the task has suspended. The object resumes `continuation` exactly once.
+  /// Called on the task's thread as the task suspends. The object resumes `continuation` exactly once, perhaps before
+  /// this call returns.
   func isAwaited(by continuation: TaskContinuation)
   /// Called when the task is cancelled, perhaps before `isAwaited`.
   func waitIsCancelled()

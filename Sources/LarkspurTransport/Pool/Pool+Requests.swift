@@ -1,8 +1,8 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// Sends requests over a pool's connections. A request whose connection turns out to be dead is sent again over another
-/// one.
+/// Sends requests over a pool's connections. A request that may be repeated is sent again if its connection turns out to
+/// be dead.
 extension Pool {
   /// Sends a request, and lends its exchange to `consume` when the response's head has come. See `start`.
   public func exchange(
@@ -24,8 +24,9 @@ extension Pool {
   /// end by then, the connection is closed.
   ///
   /// A connection that has served before may turn out to be dead. If nothing of the response has come then, a
-  /// repeatable request is sent once more, over a new connection (RFC 9110 9.2.2, RFC 9112 9.3.1). Each try adds its
-  /// metrics to the slot if the slot collects them.
+  /// repeatable request is sent again (RFC 9110 9.2.2, RFC 9112 9.3.1): over a new connection if it was alone on the dead
+  /// one; otherwise alone first, and over a new connection if that fails, too. Each try adds its metrics to the slot if
+  /// the slot collects them.
   ///
   /// - Parameter slot: Can cancel the request. It holds one request at a time.
   public func start(
@@ -44,9 +45,10 @@ extension Pool {
     }
   }
 
-  /// Sends a request if a connection is free and the request needs no other wait. `answer` and `start` continue it.
+  /// Sends a request if a connection is free and the request needs no other wait. `RequestSlot.answer(for:)` and
+  /// `start` continue it.
   ///
-  /// - Returns: `false` if the request has to wait. Nothing has been done then.
+  /// - Returns: `false` if the request has to wait. Nothing has been sent then.
   public func startNow(_ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot) -> Bool {
     guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return false }
     let demand = demand(of: request)

@@ -2,7 +2,8 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
-/// The pool's side of requests that are made one after another: the request that is in flight, and its cancellation.
+/// The place in the pool of requests that are made one after another: the request that is in flight, and its
+/// cancellation.
 ///
 /// `cancel` may be called from any thread. Everything else belongs to the loop.
 public final class RequestSlot: @unchecked Sendable {
