@@ -1,6 +1,6 @@
 import LarkspurTransfers
 
-/// The tasks of one session, as the service knows them: from the executor's notices and the program's commands.
+/// The tasks of one session, by what the service has received: from the executor's notices and the program's commands.
 ///
 /// A notice may have been made before the executor has seen the latest commands. What only the program changes is
 /// therefore taken from its commands: suspension, cancellation, properties, and the events that it has acknowledged.

@@ -30,12 +30,6 @@ import Testing
     """.split(separator: " ").map { Array($0.utf8) })
   private static let between = Set(
     ["does", "do", "not", "cannot", "can", "must", "may", "never", "also"].map { Array($0.utf8) })
-  /// Folders whose comments have not been read for this rule yet.
-  private static let unread = [
-    "Sources/Larkspur/Background/", "Sources/LarkspurTransfers/", "Sources/LarkspurTransferServer/",
-    "Sources/LarkspurCommand/Transfers/",
-    "Tests/LarkspurTransfersTests/", "Tests/LarkspurTests/Background/", "Tests/LarkspurCommandTests/Transfers/",
-  ]
 
   /// Returns a thing and its verb if a comment's line treats code as a person, or `nil`.
   private static func personified(_ text: some StringProtocol) -> String? {
@@ -80,9 +74,7 @@ import Testing
         guard let text = Self.comment(line) else { continue }
         if line.contains("// ("), !line.contains("///") { Issue.record("\(file.path):\(number + 1): \(text)") }
         var faults = Self.persons(in: text) + Self.beginnings.filter { text.utf8.starts(with: $0.utf8) }
-        if !Self.unread.contains(where: file.path.hasPrefix), let fault = Self.personified(text) {
-          faults.append(fault)
-        }
+        if let fault = Self.personified(text) { faults.append(fault) }
         if !faults.isEmpty { Issue.record("\(file.path):\(number + 1): \(faults): \(text)") }
       }
     }

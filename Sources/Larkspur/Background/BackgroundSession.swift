@@ -79,8 +79,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   func close(_ completion: @escaping @Sendable () -> Void) { link.close(completion) }
 
-  /// Lets the journal know what the program has been given. A service that has been stopped does not hold the exit up: the
-  /// next process delivers the events once more.
+  /// Waits until the journal has what the program has been given, and at most `exitSeconds`: after that the next process
+  /// delivers the events once more.
   func finishAtExit() {
     let isDone = DispatchSemaphore(value: 0)
     link.flush { isDone.signal() }

@@ -3,7 +3,7 @@ import Foundation
 import LarkspurIO
 import LarkspurTransfers
 
-/// What the inner session tells of the attempts, and what the program is asked about them. All runs on the executor's
+/// The calls of the inner session about the attempts, and the questions about them to the program. All runs on the executor's
 /// queue.
 extension TransferExecutor {
   // MARK: - Questions

@@ -131,7 +131,7 @@ struct Transfers {
     }
     let directory = try serviceDirectory()
     do throws(TransferLinkError) {
-      // The service knows how far running tasks are.
+      // The progress of running tasks is in the service.
       let served = try TransferAdministrator(directory: directory).sessions() ?? []
       for served in served {
         let index =

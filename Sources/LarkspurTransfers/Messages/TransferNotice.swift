@@ -1,4 +1,4 @@
-/// What the executor of a background session tells the program that is attached.
+/// A message of the executor of a background session to the program that is attached.
 public enum TransferNotice: Hashable, Sendable {
   /// The record of a task as it is now: after its creation, after a response, and when the task has ended. Events in the
   /// record are delivered by the program, which acknowledges each one once.

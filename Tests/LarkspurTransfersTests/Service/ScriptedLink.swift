@@ -38,7 +38,7 @@ final class Happenings<Element: Sendable>: Sendable {
   func wait(for count: Int) throws -> [Element] { try wait { $0.count >= count } }
 }
 
-/// An executor that does nothing: a test tells the notices, and sees the commands.
+/// An executor that does nothing: a test makes the notices, and reads the commands.
 final class ScriptedLink: TransferLink {
   let session: TransferSession
   let records: [TransferRecord]
