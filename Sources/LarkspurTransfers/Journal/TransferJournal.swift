@@ -42,15 +42,23 @@ public final class TransferJournal: Sendable {
 
   private struct State {
     /// The sizes of the record files in bytes, by task.
-    var sizes: [Int: Int] = [:]
+    private(set) var sizes: [Int: Int] = [:]
+    /// The sum of all sizes.
+    private(set) var byteCount = 0
     /// The tasks whose records this journal has read or written. Other records must not be replaced.
     var readable: Set<Int> = []
 
-    var byteCount: Int {
-      sizes.values.reduce(0) { total, size in
-        let (sum, isTooLarge) = total.addingReportingOverflow(size)
-        return isTooLarge ? .max : sum
-      }
+    /// Sets the size of a task's record file, or removes it. A larger size than that of all records together counts as one
+    /// byte more, so that a sum cannot overflow.
+    mutating func setSize(_ size: Int?, of task: Int) {
+      let size = size.map { min($0, TransferJournal.bytesMax + 1) }
+      byteCount += (size ?? 0) - (sizes[task] ?? 0)
+      sizes[task] = size
+    }
+
+    mutating func removeSizes() {
+      sizes = [:]
+      byteCount = 0
     }
 
     /// Whether the task has a record that this journal has not read.
@@ -178,7 +186,7 @@ public final class TransferJournal: Sendable {
         }
       } catch .noSuchFile {
         // The file has been removed by hand since the directory was listed.
-        state.sizes[task] = nil
+        state.setSize(nil, of: task)
       } catch {
         content.problems.append(Problem(task: task, reason: .unreadable(error)))
       }
@@ -206,11 +214,11 @@ public final class TransferJournal: Sendable {
       throw .unavailable(error)
     }
     var names: [TransferFileName] = []
-    state.sizes = [:]
+    state.removeSizes()
     for facts in list {
       guard let name = TransferFileName(facts.name) else { continue }
       names.append(name)
-      if name.kind == .record { state.sizes[name.task] = facts.size }
+      if name.kind == .record { state.setSize(facts.size, of: name.task) }
     }
     guard state.sizes.count <= Self.tasksMax, state.byteCount <= Self.bytesMax else { throw .full }
     return names
@@ -238,7 +246,7 @@ public final class TransferJournal: Sendable {
         bytes.count <= Self.bytesMax - (state.byteCount - (earlier ?? 0))
       else { throw .full }
       try put(bytes, task: record.task)
-      state.sizes[record.task] = bytes.count
+      state.setSize(bytes.count, of: record.task)
       state.readable.insert(record.task)
       try sync()
     }
@@ -265,7 +273,7 @@ public final class TransferJournal: Sendable {
       } catch {
         throw .unwritten(error)
       }
-      state.sizes[task] = nil
+      state.setSize(nil, of: task)
       // The bytes go only when the record cannot come back. If the sync fails, the next owner removes them.
       try sync()
       try? files.remove(TransferFileName.content(of: task))
@@ -310,7 +318,7 @@ public final class TransferJournal: Sendable {
     let other = TransferFileName(task: task, kind: .damaged).text
     do throws(Errno) {
       try files.rename(name, to: other)
-      state.sizes[task] = nil
+      state.setSize(nil, of: task)
       log("set \(name) of session \"\(session)\" aside as \(other): \(reason)")
     } catch {
       log("cannot set \(name) of session \"\(session)\" aside: \(reason), and then \(error)")

@@ -1,11 +1,12 @@
 import Foundation
+import Glibc
 import LarkspurTestServer
 import LarkspurTransfers
 import TestKit
 import Testing
 
 /// A background download on a machine whose network goes away in the middle of the body. The session is in a process of
-/// its own on that machine.
+/// its own on that machine, and so is the transfer service, if there is one.
 @Suite(.serialized, .timeLimit(.minutes(3)), .ownThread, .ownProcess)
 struct BackgroundNetworkTests {
   let hosts: TwoHosts
@@ -46,8 +47,26 @@ struct BackgroundNetworkTests {
     return FileManager.default.contents(atPath: path).flatMap { try? TransferRecord(file: Array($0)) }
   }
 
+  /// The program with the session, on the client's machine.
+  private func start(_ arguments: [String], isServed: Bool) throws -> ServerProcess {
+    let program = try SiblingProcess.program("TestHelper").path
+    var environment: [String] = []
+    if isServed {
+      environment = [
+        "XDG_STATE_HOME=\(folder.path)", "XDG_RUNTIME_DIR=\(folder.path)",
+        "LARKSPUR_TRANSFER_SERVICE=\(try SiblingProcess.program("larkspur").path)",
+      ]
+    }
+    let words = environment + [program, "background-session", isServed ? "-" : folder.path, folder.path] + arguments
+    return try hosts.client.run { try ServerProcess("/usr/bin/env", words, readyText: "wrote download") }
+  }
+
   /// The bytes that came before the outage are not loaded again, and the file is right.
-  @Test(arguments: Outage.allCases) func theNetworkComesBack(outage: Outage) async throws {
+  @Test(arguments: Outage.allCases, [false, true])
+  func theNetworkComesBack(outage: Outage, isServed: Bool) async throws {
+    defer {
+      if let service = TransferServiceProcess.find(runtimeDirectory: folder.path) { kill(service, SIGKILL) }
+    }
     let (server, signal) = (try hosts.start(), TestServer.Signal())
     server.enqueue([.expectRequest, .send(Self.head), .sendContent(0..<100_000), .wait(signal), .close])
     server.route("GET", "/file") { request in
@@ -59,16 +78,14 @@ struct BackgroundNetworkTests {
       return response
     }
     try Data().write(to: URL(filePath: folder.path("ends")))
-    let program = try SiblingProcess.program("TestHelper").path
-    let arguments = [
-      "background-session", folder.path, folder.path, "impatient", "http://10.9.0.2:\(server.port)/file", "download",
-    ]
-    let probe = try hosts.client.run { try ServerProcess(program, arguments, readyText: "wrote download") }
+    let probe = try start(
+      ["impatient", "http://10.9.0.2:\(server.port)/file", "download"], isServed: isServed)
     try begin(outage)
     // The attempt ends with its request's timeout, because nothing tells the client that no more bytes come.
     while record().map({ $0.failedAttempts == 0 }) ?? true { await Task.yield() }
     try end(outage)
     probe.wait()
+    #expect((TransferServiceProcess.find(runtimeDirectory: folder.path) != nil) == isServed)
     signal.fire()
     let content = try Data(contentsOf: URL(filePath: folder.path("download")))
     #expect(content == Data(TestServer.content(count: Self.size)))

@@ -71,23 +71,9 @@ final class BackgroundFixture: Sendable {
     ]
   }
 
-  /// The process of the service, or `nil` if there is none.
-  private var service: pid_t? {
-    let variable = Data("XDG_RUNTIME_DIR=\(folder.path)".utf8)
-    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
-      guard let process = pid_t(name),
-        let words = FileManager.default.contents(atPath: "/proc/\(name)/cmdline")?.split(separator: 0),
-        words.count == 3, words[1] == Data("transfers".utf8),
-        FileManager.default.contents(atPath: "/proc/\(name)/environ")?.range(of: variable) != nil
-      else { continue }
-      return process
-    }
-    return nil
-  }
-
   /// - Returns: Whether there was one.
   @discardableResult func stopService() -> Bool {
-    guard let service else { return false }
+    guard let service = TransferServiceProcess.find(runtimeDirectory: folder.path) else { return false }
     kill(service, SIGKILL)
     return true
   }
