@@ -36,16 +36,21 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     makeBackgroundSessionSoon()
   }
 
-  /// Creates the session of a background configuration, whose tasks of an earlier process are to continue.
+  /// Creates the session of a background configuration, whose tasks of an earlier process are to continue: when the main
+  /// thread has set the manager's blocks and serves the main queue, and otherwise after a time.
   func makeBackgroundSessionSoon() {
     guard state.withLock({ $0.configuration.identifier != nil }) else { return }
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(10)) { [weak self] in
-      guard let self else { return }
-      // The tasks of an earlier process get records, as if this manager had created them.
-      session.getAllTasks { [weak self] tasks in
-        self?.state.withLock { state in
-          for task in tasks where task.state != .completed { _ = state.noted(task) }
-        }
+    if Thread.isMainThread { DispatchQueue.main.async { [weak self] in self?.makeBackgroundSession() } }
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { [weak self] in
+      self?.makeBackgroundSession()
+    }
+  }
+
+  private func makeBackgroundSession() {
+    // The tasks of an earlier process get records, as if this manager had created them.
+    session.getAllTasks { [weak self] tasks in
+      self?.state.withLock { state in
+        for task in tasks where task.state != .completed { _ = state.noted(task) }
       }
     }
   }
@@ -60,8 +65,9 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   // MARK: - Properties
 
   /// The session that creates the tasks. Created when it is first needed, and again after a reset. A background session
-  /// is created 10 ms after the manager at the latest: its tasks of an earlier process continue, and the blocks that
-  /// the program sets until then are called for them.
+  /// is created by itself, so that its tasks of an earlier process continue: when the main thread, if it has created the
+  /// manager, serves the main queue next, and 100 ms after the manager at the latest. The blocks that the program sets
+  /// until then are called for these tasks.
   open var session: URLSession { state.withLock { $0.session(of: self) } }
 
   /// The queue on which the session calls the manager and its blocks, one call at a time.

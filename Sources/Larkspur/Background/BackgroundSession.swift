@@ -181,16 +181,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   /// Shows the counts of a running task. Calls of the delegate that have not begun are joined.
   private func show(_ counts: TransferRecord.Counts, by task: URLSessionTask) {
-    let before = task.show { shown -> URLSessionTask.Shown in
-      defer { shown.take(counts) }
-      return shown
-    }
-    task.updateProgress()
-    if task is URLSessionDownloadTask
-      ? before.bytesReceived == counts.received : before.bytesSent == counts.sent
-    {
-      return
-    }
+    let (before, after) = Self.update(task) { $0.take(counts) }
+    guard Self.bytes(before, of: task) != Self.bytes(after, of: task) else { return }
     let identifier = task.taskIdentifier
     guard state.withLock({ $0.progressing.insert(identifier).inserted }) else { return }
     let (from, core) = (before, core)
@@ -201,6 +193,25 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       let now = task.read { $0.shown }
       DelegateCalls.make(Self.progressCall(of: task, from: from, to: now), for: task, of: session, core)
     }
+  }
+
+  /// Changes what a task shows.
+  ///
+  /// - Returns: What the task showed before, and what it shows now.
+  private static func update(
+    _ task: URLSessionTask, by change: (inout URLSessionTask.Shown) -> Void
+  ) -> (before: URLSessionTask.Shown, after: URLSessionTask.Shown) {
+    defer { task.updateProgress() }
+    return task.show { shown in
+      let before = shown
+      change(&shown)
+      return (before, shown)
+    }
+  }
+
+  /// The count whose growth is the progress of a task.
+  private static func bytes(_ shown: URLSessionTask.Shown, of task: URLSessionTask) -> Int64 {
+    task is URLSessionDownloadTask ? shown.bytesReceived : shown.bytesSent
   }
 
   private static func progressCall(
@@ -240,11 +251,15 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     guard record.state == .completed, state.withLock({ $0.ending.insert(record.task).inserted }) else { return }
     calls.add { [self] in
       guard let session = task.read({ $0.session }) else { return }
-      task.show { $0.take(record) }
+      let (before, after) = Self.update(task) { $0.take(record) }
       let executor = link
       let path = executor.contentPath(of: record.task)
       // The program may cancel the task at any time: this moment decides.
       let isCancelled = task.state == .canceling
+      // The executor gives no notice of the last bytes but the end.
+      if !isCancelled, Self.bytes(before, of: task) != Self.bytes(after, of: task) {
+        DelegateCalls.make(Self.progressCall(of: task, from: before, to: after), for: task, of: session, core)
+      }
       for event in record.events {
         switch event {
         case .resumed: break
@@ -296,6 +311,20 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       }, for: task, of: session, core)
   }
 
+  /// The metrics of a task that may have been carried out by several processes: its interval, and its redirections.
+  private static func deliverMetrics(
+    of task: URLSessionTask, _ record: TransferRecord, _ session: URLSession, _ core: SessionCore
+  ) {
+    let metrics = URLSessionTaskMetrics(
+      transactions: [], start: Date(timeIntervalSince1970: record.createdSeconds), end: Date(),
+      redirectCount: record.redirects.count)
+    DelegateCalls.make(
+      { session, delegate in
+        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+        return true
+      }, for: task, of: session, core)
+  }
+
   private static func complete(
     _ task: URLSessionTask, _ record: TransferRecord, _ path: String, isCancelled: Bool, _ session: URLSession,
     _ core: SessionCore
@@ -308,6 +337,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         record.kind == .upload ? NSURLSessionUploadTaskResumeData : URLSessionDownloadTaskResumeData
       if let resumeData { failure = error.adding(resumeData: resumeData, for: key) }
     }
+    deliverMetrics(of: task, record, session, core)
     task.resumeDataCall(resumeData)?()
     let isDelivered = !isCancelled && failure == nil && record.events.contains(.downloaded)
     let end = task.complete(failure, isDelivered: isDelivered)

@@ -20,9 +20,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     return URLSessionConfiguration(storage: storage)
   }
 
-  /// A configuration for background transfers, with an identifier. In this version the transfers end with the process:
-  /// a transfer that has to survive the process is resumed from its resume data. As on Darwin, nothing is cached,
-  /// redirections are followed without asking the delegate, and tasks wait for a network.
+  /// A configuration for background transfers, with an identifier: downloads, and uploads of files, that outlive the
+  /// process. A session that is made again with the identifier has the tasks of the earlier process, and gives the
+  /// delegate what was not delivered (<doc:BackgroundTransfers>). As on Darwin, nothing is cached, redirections are followed
+  /// without asking the delegate, tasks wait for a network, and completion handlers are refused.
   open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     var storage = Storage()
     storage.identifier = identifier

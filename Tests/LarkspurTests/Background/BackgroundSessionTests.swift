@@ -44,6 +44,41 @@ import Testing
     #expect(fixture.journal().isEmpty)
   }
 
+  /// The last bytes come soon after others, and with them the end.
+  @Test func theProgressComesToTheTotal() async throws {
+    let wrote = TestServer.Signal()
+    server.route(
+      "GET", "/file",
+      script: [
+        .send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), .sendContent(0..<400), .wait(wrote),
+        .sendContent(400..<1000),
+      ])
+    let recorder = DownloadRecorder(whenWritten: { _, _ in wrote.fire() })
+    let session = fixture.session(recorder)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.resume()
+    await recorder.waitForEnd()
+    let steps = recorder.events.compactMap { if case .wrote(let step, _, _) = $0 { step } else { nil } }
+    #expect(steps.reduce(0, +) == 1000)
+    #expect(recorder.events.suffix(3) == [.wrote(600, total: 1000, of: 1000), .finished, .completed(nil)])
+    #expect(task.progress.fractionCompleted == 1)
+    session.invalidateAndCancel()
+  }
+
+  @Test func theMetricsHaveTheIntervalAndTheRedirections() async throws {
+    server.route("GET", "/first") { _ in TestServer.Response(status: 302, fields: ["Location": "/second"]) }
+    server.route("GET", "/second") { _ in .text("here") }
+    let recorder = SessionRecorder()
+    let session = fixture.session(recorder)
+    let begin = Date()
+    session.downloadTask(with: try fixture.url("/first")).resume()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    let metrics = recorder.metrics
+    #expect(metrics.count == 1 && metrics[0].redirectCount == 1 && metrics[0].transactionMetrics.isEmpty)
+    #expect(metrics[0].taskInterval.start >= begin - 1 && metrics[0].taskInterval.end <= Date())
+  }
+
   @Test func anUploadOfAFileEnds() async throws {
     server.route("PUT", "/file") { request in .text("received \(request.body.count)") }
     let content = Mutex(Data())
