@@ -34,6 +34,9 @@ extension BackgroundSession {
       record.resumePoint = data.point
       record.hasContentFile = true
     }
+    if core.handlesCookies(of: request, isRedirected: false), let storage = core.cookieStorage {
+      record.cookies = TransferCookies.bytes(for: request, of: storage)
+    }
     if case .success(let data)? = (task as? ResumedUploadTask)?.resumeData { record.uploadPoint = data.encoded() }
     return record
   }

@@ -4,8 +4,6 @@ extension SessionSettings.Cookies {
   init(_ storage: HTTPCookieStorage, _ leftBehind: inout [String]) {
     if type(of: storage) != HTTPCookieStorage.self {
       leftBehind.append("the program's own class of httpCookieStorage")
-    } else if storage.disk == nil {
-      leftBehind.append("the cookies in memory of httpCookieStorage")
     }
     path = storage.disk?.path
     acceptPolicy = storage.cookieAcceptPolicy.rawValue

@@ -95,7 +95,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     let over = content.records.filter { $0.state == .completed && $0.events.isEmpty }
     queue.async { [self] in
       for record in over { remove(record.task) }
-      for record in records { attempts[record.task] = TransferAttempt(record, traffic) }
+      for record in records { attempts[record.task] = makeAttempt(of: record) }
     }
   }
 
@@ -167,7 +167,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       record.resumePoint = nil
       record.hasContentFile = false
     }
-    let attempt = TransferAttempt(record, traffic)
+    let attempt = makeAttempt(of: record)
     attempt.tellsResumption = record.resumePoint != nil
     attempts[record.task] = attempt
     do throws(TransferJournalError) {
@@ -179,6 +179,13 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       return end(attempt, URLError.make(.cannotWriteToFile, "the task cannot be written to the journal: \(error)"))
     }
     begin(record.task)
+  }
+
+  private func makeAttempt(of record: TransferRecord) -> TransferAttempt {
+    if let cookies = record.cookies, let storage = session.core.cookieStorage {
+      TransferCookies.restore(cookies, to: storage)
+    }
+    return TransferAttempt(record, traffic)
   }
 
   private func resume(_ task: Int) {

@@ -185,6 +185,11 @@ public struct CookieJar: Sendable {
     return put(cookie, now: now)
   }
 
+  /// Whether the jar has a cookie of this one's identity.
+  public func has(_ cookie: Cookie, at now: CookieTime) -> Bool {
+    buckets[cookie.domain]?.contains { $0.hasIdentity(of: cookie) && !$0.hasExpired(at: now) } ?? false
+  }
+
   // MARK: Changing
 
   /// Stores a cookie, whichever party sets it, and replaces the cookie of its identity. A cookie that has expired only

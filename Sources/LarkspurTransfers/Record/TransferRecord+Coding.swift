@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// A record as the bytes of a file: a `TransferEnvelope` with the parts of the record in a fixed order.
 extension TransferRecord {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
-  public static let formatVersion: UInt32 = 2
+  public static let formatVersion: UInt32 = 3
   /// Maximum size of a record's file in bytes. A larger file, which no journal writes, would fill the memory.
   public static let bytesMax = 1 << 20
 
@@ -41,6 +41,7 @@ extension TransferRecord {
     originalRequest.write(to: &writer)
     writer.present(currentRequest) { $0.write(to: &$1) }
     writer.list(redirects) { $1.text($0) }
+    writer.present(cookies) { $1.data($0) }
     writer.present(uploadFile) { file, writer in
       writer.text(file.path)
       writer.signed(Int64(file.identity.size))
@@ -84,6 +85,7 @@ extension TransferRecord {
     originalRequest = try TransferRequest(from: &input)
     if try input.flag() { currentRequest = try TransferRequest(from: &input) }
     for _ in 0..<(try input.count(max: Self.redirectsMax)) { redirects.append(try input.text()) }
+    if try input.flag() { cookies = try input.data() }
     if try input.flag() {
       let path = try input.text()
       let identity = UploadFileIdentity(

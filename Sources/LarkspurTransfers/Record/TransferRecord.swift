@@ -82,6 +82,8 @@ public struct TransferRecord: Hashable, Sendable {
   public var currentRequest: TransferRequest?
   /// The URLs of the redirects so far, in their order.
   public var redirects: [String] = []
+  /// The cookies that the executor does not find in a file, in the form of `CookieFile`, or `nil` if there are none.
+  public var cookies: [UInt8]?
   /// The file to upload, or `nil` for a download.
   public var uploadFile: UploadFile?
   /// Whether the journal's directory has a file with received bytes: `TransferFileName.content(of:)`.

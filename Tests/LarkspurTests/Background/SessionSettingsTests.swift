@@ -195,7 +195,6 @@ import Testing
   @Test func whatStaysBehind() throws {
     let changes: [(String, (URLSessionConfiguration) -> Void)] = [
       ("the classes of protocolClasses", { $0.protocolClasses = [OwnProtocol.self] }),
-      ("the cookies in memory of httpCookieStorage", { $0.httpCookieStorage = HTTPCookieStorage() }),
       ("the program's own class of httpCookieStorage", { $0.httpCookieStorage = OwnCookies() }),
       ("the program's own class of urlCredentialStorage", { $0.urlCredentialStorage = OwnCredentials() }),
       ("the cache of urlCache", { $0.urlCache = .shared }),

@@ -32,6 +32,7 @@ enum Fixture {
     record.taskDescription = "a description\nof two lines \u{1F600}"
     record.currentRequest = TransferRequest(url: "https://cdn.example.com/b")
     record.redirects = ["https://example.com/1", "https://cdn.example.com/b"]
+    record.cookies = [4, 0, 255]
     record.hasContentFile = true
     record.resumePoint = ResumePoint(validator: "\"v1\"", offset: 12, total: 34, coding: "gzip")
     record.counts.sent = 3

@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [(1, "an earlier"), (3, "a later"), (.max, "a later")] as [(UInt32, String)])
+  @Test(arguments: [(1, "an earlier"), (TransferRecord.formatVersion + 1, "a later"), (.max, "a later")])
   func otherVersions(version: UInt32, age: String) {
     let file = TransferEnvelope.wrapped(Array("what this version does not know".utf8), version: version)
     #expect(Self.error(file) == .otherVersion(version))

@@ -174,11 +174,11 @@ import Testing
     try service.start()
     let open = try TransferMessage.open(service.session()).encoded()
     var later = open
-    later[TransferFrame.headCount + TransferMessage.name.count] = 3
+    later[TransferFrame.headCount + TransferMessage.name.count] = UInt8(TransferMessage.version + 1)
     let nonsense: [([UInt8], String)] = [
       (Array("GET / HTTP/1.1\r\n\r\n".utf8), "bytes, and may have"),
       ([1, 0, 0, 0, 200, 0], "no message has the kind 200"),
-      (later, "version 3"), (try TransferMessage.opened.encoded(), "asks for nothing"),
+      (later, "version \(TransferMessage.version + 1)"), (try TransferMessage.opened.encoded(), "asks for nothing"),
       (try TransferMessage.command(.resume(task: 1)).encoded(), "asks for nothing"),
       ([4, 0, 0, 0, 1, 76, 75, 84, 83], "the version is missing"),
     ]
