@@ -218,7 +218,7 @@ let package = Package(
       name: "LarkspurCommandTests",
       dependencies: [
         "LarkspurCommand", "CLarkspurOpenSSL", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport",
+        "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(

@@ -35,7 +35,7 @@ struct TransferList {
 
   private static func word(_ record: TransferRecord) -> String {
     switch record.state {
-    case .running: record.nextAttemptSeconds == nil ? "running" : "waiting"
+    case .running: record.nextAttemptSeconds == nil && record.earliestBeginSeconds == nil ? "running" : "waiting"
     case .suspended: "paused"
     case .canceling: "cancelling"
     case .completed: record.failure.map { "failed (\($0.code))" } ?? "complete"

@@ -1,6 +1,7 @@
 import AFNetworking
 import Dispatch
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// The examples of the catalogue. Examples that load from `api.example.com`, which does not exist, are compiled only;

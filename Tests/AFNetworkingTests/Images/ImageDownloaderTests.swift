@@ -1,5 +1,6 @@
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @testable import AFNetworking

@@ -1,6 +1,7 @@
 import AFNetworking
 import Dispatch
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the async functions of a manager.

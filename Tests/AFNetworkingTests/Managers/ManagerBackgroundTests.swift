@@ -11,9 +11,8 @@ import Testing
   /// A manager finds the download of a program that was killed, and calls its blocks for it.
   @Test(.ownThread) func aManagerFindsTheTasksOfItsSession() async throws {
     let server = try TestServer()
-    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-manager-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
     let (signal, asked) = (TestServer.Signal(), TestServer.Signal())
     server.enqueue([.expectRequest, .fire(asked), .wait(signal), .close])
     server.route("GET", "/file") { _ in .text("content") }

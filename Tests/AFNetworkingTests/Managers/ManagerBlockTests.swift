@@ -1,5 +1,6 @@
 import AFNetworking
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the blocks that replace delegate methods.

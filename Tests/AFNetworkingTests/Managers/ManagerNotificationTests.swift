@@ -1,6 +1,7 @@
 import AFNetworking
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @testable import AFNetworking

@@ -1,6 +1,7 @@
 import AFNetworking
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Tests the progress of tasks, and the control of tasks by their progress.

@@ -142,14 +142,3 @@ final class Notified: @unchecked Sendable {
 
   deinit { NotificationCenter.default.removeObserver(token) }
 }
-
-/// A temporary directory for one test. Deinitialization removes it.
-final class TemporaryDirectory: Sendable {
-  let url = FileManager.default.temporaryDirectory.appendingPathComponent("af-managers-" + UUID().uuidString)
-
-  init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-
-  func file(_ name: String) -> URL { url.appendingPathComponent(name) }
-}

@@ -1,4 +1,5 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// A failure has the same exit status whether or not redirections are followed. The numbers are the exit statuses of
@@ -210,8 +211,8 @@ import Testing
     proxy.server.defaultScript = [.serveRoutes]
     let arguments = ["http://a.invalid/anything", "-x", "https://" + proxy.server.authority]
     try await check(arguments, 60)
-    try await check(arguments + ["--cacert", proxy.directory.file("missing")], 77)
-    try await check(arguments + ["--cert", proxy.directory.file("missing")] + proxy.trust, 58)
+    try await check(arguments + ["--cacert", proxy.directory.path("missing")], 77)
+    try await check(arguments + ["--cert", proxy.directory.path("missing")] + proxy.trust, 58)
     try await check(arguments + ["--insecure"], 0)
     for way in Self.ways {
       let result = try await Command(["get"] + arguments + ["--insecure"] + way).end()
@@ -242,9 +243,9 @@ import Testing
   @Test func tls() async throws {
     let server = try TLSServer()
     let url = server.server.url("/bytes/9")
-    let missing = server.directory.file("missing")
+    let missing = server.directory.path("missing")
     try server.directory.write("nonsense", to: "nonsense")
-    let nonsense = server.directory.file("nonsense")
+    let nonsense = server.directory.path("nonsense")
     try await check([url] + server.trust, 0)
     try await check([url], 60)
     try await check([url, "--cacert", missing], 77)
@@ -281,7 +282,7 @@ import Testing
 
   @Test func others() async throws {
     let directory = try TemporaryDirectory()
-    let missing = directory.file("missing")
+    let missing = directory.path("missing")
     try await check(["ftp://a.invalid/"], 1)
     try await check(["http://a.invalid/", "--nonsense"], 2)
     try await check([server.url(), "-H", "A: b\u{1}"], 2)

@@ -1,5 +1,6 @@
 import Glibc
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the failures of `larkspur get`: the exit status, and a message with the cause and the address.
@@ -158,7 +159,7 @@ import Testing
     let directory = try TemporaryDirectory()
     try directory.write("old", to: "file")
     server.enqueue([.expectRequest, .hang])
-    let command = try Command(["get", server.url(), "-o", directory.file("file")])
+    let command = try Command(["get", server.url(), "-o", directory.path("file")])
     try await server.waitForRequests(1)
     #expect(directory.names.count == 2)
     command.send(signal: signal)
@@ -177,7 +178,7 @@ import Testing
       .send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n"), .sendContent(0..<20_000_000),
       .fire(bodyUnderWay), .hang,
     ])
-    let command = try Command(["get", server.url(), "-o", directory.file("file")], errors: .terminal)
+    let command = try Command(["get", server.url(), "-o", directory.path("file")], errors: .terminal)
     try await bodyUnderWay.wait()
     command.send(signal: SIGINT)
     let result = try await command.end()

@@ -1,6 +1,7 @@
 import Glibc
 import LarkspurIO
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the output of `larkspur get` for a response.
@@ -57,7 +58,7 @@ import Testing
   @Test func fail() async throws {
     try directory.write("old", to: "file")
     for status in [400, 404, 503] {
-      let result = try await get("/status/\(status)", "--fail", "-i", "-o", directory.file("file"))
+      let result = try await get("/status/\(status)", "--fail", "-i", "-o", directory.path("file"))
       #expect(result.status == 22)
       #expect(result.text == "")
       #expect(result.errors.hasPrefix("larkspur: \(server.authority): the server answered with \(status) "))
@@ -75,7 +76,7 @@ import Testing
   // MARK: - Files
 
   @Test func newFile() async throws {
-    let result = try await get("/bytes/100000", "-o", directory.file("new"))
+    let result = try await get("/bytes/100000", "-o", directory.path("new"))
     #expect(result.status == 0)
     #expect(result.output.isEmpty)
     #expect(result.errors == "")
@@ -84,47 +85,47 @@ import Testing
   }
 
   @Test func fileWithHead() async throws {
-    #expect(try await get("/bytes/3", "-io" + directory.file("new")).status == 0)
+    #expect(try await get("/bytes/3", "-io" + directory.path("new")).status == 0)
     #expect(try directory.text(of: "new").hasPrefix("HTTP/1.1 200 OK\r\n"))
     #expect(try directory.bytes(of: "new").suffix(3) == TestServer.content(count: 3)[...])
   }
 
   @Test func emptyFile() async throws {
-    #expect(try await get("/bytes/0", "-o", directory.file("new")).status == 0)
+    #expect(try await get("/bytes/0", "-o", directory.path("new")).status == 0)
     #expect(try directory.text(of: "new") == "")
   }
 
   @Test func replacedFile() async throws {
     try directory.write(String(repeating: "old", count: 1000), to: "file")
-    chmod(directory.file("file"), 0o640)
-    #expect(try await get("/bytes/10", "-o", directory.file("file")).status == 0)
+    chmod(directory.path("file"), 0o640)
+    #expect(try await get("/bytes/10", "-o", directory.path("file")).status == 0)
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 10))
-    #expect(try FilePaths.kind(of: directory.file("file")) == .regularFile(0o640))
+    #expect(try FilePaths.kind(of: directory.path("file")) == .regularFile(0o640))
     #expect(directory.names == ["file"])
   }
 
   @Test func linkStaysALink() async throws {
     try directory.write("old", to: "file")
-    symlink("file", directory.file("link"))
-    #expect(try await get("/bytes/10", "-o", directory.file("link")).status == 0)
+    symlink("file", directory.path("link"))
+    #expect(try await get("/bytes/10", "-o", directory.path("link")).status == 0)
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 10))
-    #expect(try FilePaths.resolved(directory.file("link")) == FilePaths.resolved(directory.file("file")))
+    #expect(try FilePaths.resolved(directory.path("link")) == FilePaths.resolved(directory.path("file")))
   }
 
   /// A link to a file that does not exist, also through another link, stays a link, and the file is created.
   @Test func linkToNothingStaysALink() async throws {
-    symlink("new", directory.file("link"))
-    symlink(directory.file("link"), directory.file("other"))
-    #expect(try await get("/bytes/10", "-o", directory.file("other")).status == 0)
+    symlink("new", directory.path("link"))
+    symlink(directory.path("link"), directory.path("other"))
+    #expect(try await get("/bytes/10", "-o", directory.path("other")).status == 0)
     #expect(try directory.bytes(of: "new") == TestServer.content(count: 10))
     #expect(directory.names.sorted() == ["link", "new", "other"])
-    symlink("round", directory.file("round"))
-    #expect(try await get("/bytes/10", "-o", directory.file("round")).status == 23)
+    symlink("round", directory.path("round"))
+    #expect(try await get("/bytes/10", "-o", directory.path("round")).status == 23)
   }
 
   @Test(arguments: [200, 245, 255]) func longNames(count: Int) async throws {
     let name = String(repeating: "n", count: count)
-    #expect(try await get("/bytes/10", "-o", directory.file(name)).status == 0)
+    #expect(try await get("/bytes/10", "-o", directory.path(name)).status == 0)
     #expect(directory.names == [name])
   }
 
@@ -142,25 +143,25 @@ import Testing
   func failureKeepsTheOldFile(path: String) async throws {
     server.route("GET", "/nonsense", script: [.send("nonsense\r\n\r\n"), .close])
     try directory.write("old", to: "file")
-    #expect(try await get(path, "-o", directory.file("file")).status != 0)
-    #expect(try await get(path, "-o", directory.file("new")).status != 0)
+    #expect(try await get(path, "-o", directory.path("file")).status != 0)
+    #expect(try await get(path, "-o", directory.path("new")).status != 0)
     #expect(try directory.text(of: "file") == "old")
     #expect(directory.names == ["file"])
   }
 
   @Test func failureBeforeTheConnection() async throws {
-    let result = try await Command.run("get", "http://127.0.0.1:1/", "-o", directory.file("new"))
+    let result = try await Command.run("get", "http://127.0.0.1:1/", "-o", directory.path("new"))
     #expect(result.status == 7)
     #expect(directory.names.isEmpty)
   }
 
   /// An output file that cannot be written is an error before the command connects.
   @Test func fileThatCannotBe() async throws {
-    let missing = try await get("/get", "-o", directory.file("missing/file"))
+    let missing = try await get("/get", "-o", directory.path("missing/file"))
     #expect(missing.status == 23)
     #expect(
       missing.errors
-        == "larkspur: could not create \(directory.file("missing/file")): No such file or directory (ENOENT)\n")
+        == "larkspur: could not create \(directory.path("missing/file")): No such file or directory (ENOENT)\n")
     let isDirectory = try await get("/get", "-o", directory.path)
     #expect(isDirectory.status == 23)
     #expect(isDirectory.errors == "larkspur: could not create \(directory.path): Is a directory (EISDIR)\n")
@@ -184,7 +185,7 @@ import Testing
 
   @Test func progressOfAKnownLength() async throws {
     let result = try await Command.run(
-      "get", server.url("/bytes/100000"), "-o", directory.file("new"), errors: .terminal)
+      "get", server.url("/bytes/100000"), "-o", directory.path("new"), errors: .terminal)
     #expect(result.status == 0)
     #expect(result.errors.hasPrefix("\r"))
     #expect(result.errors.contains("100% [========================]  97.7 KiB of 97.7 KiB"))
@@ -193,7 +194,7 @@ import Testing
 
   @Test func progressOfAnUnknownLength() async throws {
     let result = try await Command.run(
-      "get", server.url("/chunked/100000"), "-o", directory.file("new"), errors: .terminal)
+      "get", server.url("/chunked/100000"), "-o", directory.path("new"), errors: .terminal)
     #expect(result.status == 0)
     #expect(result.errors.contains("\r97.7 KiB  "))
     #expect(!result.errors.contains("%"))
@@ -202,7 +203,7 @@ import Testing
   @Test func noProgressBesideABodyOrAVerboseLog() async throws {
     #expect(try await Command.run("get", server.url("/bytes/9"), errors: .terminal).errors == "")
     let result = try await Command.run(
-      "get", "-v", server.url("/bytes/9"), "-o", directory.file("new"), errors: .terminal)
+      "get", "-v", server.url("/bytes/9"), "-o", directory.path("new"), errors: .terminal)
     #expect(!result.errors.contains("%"))
   }
 }

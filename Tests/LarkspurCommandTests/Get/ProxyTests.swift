@@ -1,5 +1,6 @@
 import LarkspurCommand
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests `larkspur get` through proxies. The test server plays the proxy and the server behind it.
@@ -99,7 +100,7 @@ import Testing
     let url = "\(isSecure ? "https" : "http")://me:secret@\(server.server.authority)"
     let result = try await Command(
       ["get", "https://localhost/bytes/9", "-v"],
-      environment: ["https_proxy": url, "SSL_CERT_FILE": server.directory.file("root.pem")]
+      environment: ["https_proxy": url, "SSL_CERT_FILE": server.directory.path("root.pem")]
     ).end()
     #expect(result.status == 0, "\(result.errors)")
     #expect(result.output == TestServer.content(count: 9))

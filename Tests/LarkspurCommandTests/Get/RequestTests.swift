@@ -1,4 +1,5 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the requests that `larkspur get` sends.
@@ -80,7 +81,7 @@ import Testing
   @Test func dataOfAFile() async throws {
     let text = String(repeating: "line\r\n\0", count: 1_000_000)
     try directory.write(text, to: "data")
-    let request = try await request("-d", "@" + directory.file("data"))
+    let request = try await request("-d", "@" + directory.path("data"))
     #expect(request.bodyCount == text.utf8.count)
     #expect(request.bodyChecksum == TestServer.Checksum(Array(text.utf8)))
   }
@@ -91,10 +92,10 @@ import Testing
   }
 
   @Test func dataThatCannotBeRead() async throws {
-    let result = try await Command.run("get", server.url(), "-d", "@" + directory.file("missing"))
+    let result = try await Command.run("get", server.url(), "-d", "@" + directory.path("missing"))
     #expect(result.status == 26)
     #expect(
-      result.errors == "larkspur: could not read \(directory.file("missing")): No such file or directory (ENOENT)\n")
+      result.errors == "larkspur: could not read \(directory.path("missing")): No such file or directory (ENOENT)\n")
     #expect(server.connectionsAccepted == 0)
   }
 

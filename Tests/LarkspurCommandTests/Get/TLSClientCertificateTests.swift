@@ -1,4 +1,5 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the client certificates that `larkspur get` uses.
@@ -36,22 +37,22 @@ import Testing
   }
 
   @Test func pairOfFiles() async throws {
-    expectIdentified(try await get("--cert", directory.file("client.pem"), "--key", directory.file("key.pem")))
+    expectIdentified(try await get("--cert", directory.path("client.pem"), "--key", directory.path("key.pem")))
     try directory.write(identity.certificateDER, to: "client.der")
     try directory.write(identity.privateKeyDER, to: "key.der")
-    expectIdentified(try await get("--cert", directory.file("client.der"), "--key", directory.file("key.der")))
+    expectIdentified(try await get("--cert", directory.path("client.der"), "--key", directory.path("key.der")))
   }
 
   @Test(arguments: [false, true]) func oneFile(keyIsFirst: Bool) async throws {
     let parts = [identity.chainPEM, identity.privateKeyPEM]
     try directory.write((keyIsFirst ? parts.reversed() : parts).joined(), to: "both.pem")
-    expectIdentified(try await get("--cert", directory.file("both.pem")))
+    expectIdentified(try await get("--cert", directory.path("both.pem")))
   }
 
   @Test(arguments: [TestCertificate.KeyEncryption.pkcs8, .traditional])
   func encryptedKey(format: TestCertificate.KeyEncryption) async throws {
     try directory.write(try identity.encryptedPrivateKeyPEM(passphrase: "secret", format), to: "locked.pem")
-    let (certificate, key) = (directory.file("client.pem"), directory.file("locked.pem"))
+    let (certificate, key) = (directory.path("client.pem"), directory.path("locked.pem"))
     for wrong in [[], ["--pass", "wrong"], ["--pass="]] {
       expectUnusable(
         try await server.get(server.trust + ["--cert", certificate, "--key", key] + wrong),
@@ -62,7 +63,7 @@ import Testing
 
   @Test(arguments: ["secret", "", "pässwörd"]) func archive(password: String) async throws {
     try directory.write(try identity.pkcs12(password: password), to: "client.p12")
-    let file = directory.file("client.p12")
+    let file = directory.path("client.p12")
     for wrong in password.isEmpty ? [["--pass", "wrong"]] : [[], ["--pass", "wrong"]] {
       expectUnusable(
         try await server.get(server.trust + ["--cert", file] + wrong),
@@ -73,8 +74,8 @@ import Testing
   }
 
   @Test func unusableFiles() async throws {
-    let (certificate, key) = (directory.file("client.pem"), directory.file("key.pem"))
-    let missing = directory.file("none")
+    let (certificate, key) = (directory.path("client.pem"), directory.path("key.pem"))
+    let missing = directory.path("none")
     let message = "could not read \(missing): No such file or directory (ENOENT)"
     expectUnusable(try await get("--cert", missing, "--key", key), message)
     expectUnusable(try await get("--cert", certificate, "--key", missing), message)
@@ -82,14 +83,14 @@ import Testing
     expectUnusable(
       try await get("--cert", certificate), "\(certificate): the client certificate or its key cannot be read")
     try directory.write("nonsense", to: "nonsense")
-    let nonsense = directory.file("nonsense")
+    let nonsense = directory.path("nonsense")
     expectUnusable(try await get("--cert", nonsense), "\(nonsense): the client certificate or its key cannot be read")
     expectUnusable(
       try await get("--cert", certificate, "--key", nonsense),
       "\(certificate): the client certificate or its key cannot be read")
     try directory.write(try TestCA().certificate.privateKeyPEM, to: "other.pem")
     expectUnusable(
-      try await get("--cert", certificate, "--key", directory.file("other.pem")),
+      try await get("--cert", certificate, "--key", directory.path("other.pem")),
       "\(certificate): the key is not the client certificate's")
   }
 
@@ -114,7 +115,7 @@ import Testing
       $0.versions = version...version
     }
     let result = try await server.get(
-      server.trust + ["--cert", directory.file("client.pem"), "--key", directory.file("key.pem")])
+      server.trust + ["--cert", directory.path("client.pem"), "--key", directory.path("key.pem")])
     #expect(result.status == 58)
     #expect(
       result.errors.hasPrefix("larkspur: \(server.server.authority): TLS: the server refused the client certificate"))

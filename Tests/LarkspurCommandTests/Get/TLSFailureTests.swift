@@ -1,4 +1,5 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the TLS failures of `larkspur get` other than untrusted certificates.
@@ -77,7 +78,7 @@ import Testing
   @Test func bodyThatMayBeCut() async throws {
     let server = try TLSServer()
     server.server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .closeWithoutNotify])
-    let file = server.directory.file("body")
+    let file = server.directory.path("body")
     let result = try await server.get(server.trust + ["-o", file])
     #expect(result.status == 18)
     #expect(

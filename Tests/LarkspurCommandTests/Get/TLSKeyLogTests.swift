@@ -1,5 +1,6 @@
 import Glibc
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests `--dangerously-log-keys` and `SSLKEYLOGFILE`.
@@ -18,7 +19,7 @@ import Testing
       as [(TestServer.TLS.Version, String)])
   func logged(version: TestServer.TLS.Version, label: String) async throws {
     let server = try TLSServer { $0.versions = version...version }
-    let file = server.directory.file("keys")
+    let file = server.directory.path("keys")
     let environment = ["SSLKEYLOGFILE": file]
     let arguments = server.trust + ["--dangerously-log-keys"]
     let first = try await server.get(arguments, environment: environment)
@@ -45,7 +46,7 @@ import Testing
     let plain = try TestServer()
     let target = server.server.url("/bytes/9")
     plain.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": target]) }
-    let file = server.directory.file("keys")
+    let file = server.directory.path("keys")
     let result = try await Command(
       ["get", plain.url("/moved"), "-L", "--dangerously-log-keys"] + server.trust, environment: ["SSLKEYLOGFILE": file]
     ).end()
@@ -56,7 +57,7 @@ import Testing
 
   @Test func notAskedFor() async throws {
     let server = try TLSServer()
-    let environment = ["SSLKEYLOGFILE": server.directory.file("keys")]
+    let environment = ["SSLKEYLOGFILE": server.directory.path("keys")]
     server.expectSuccess(try await server.get(server.trust, environment: environment))
     let pins = try await server.pins(server.trust, environment: environment)
     #expect(pins.status == 0)
@@ -78,21 +79,21 @@ import Testing
     let server = try TLSServer()
     let directory = server.directory
     try directory.write("old\n", to: "own")
-    #expect(chmod(directory.file("own"), 0o600) == 0)
+    #expect(chmod(directory.path("own"), 0o600) == 0)
     for (mode, name) in [(0o640, "group"), (0o604, "others"), (0o622, "writable")] as [(mode_t, String)] {
       try directory.write("old\n", to: name)
-      #expect(chmod(directory.file(name), mode) == 0)
+      #expect(chmod(directory.path(name), mode) == 0)
     }
-    #expect(symlink(directory.file("own"), directory.file("link")) == 0)
-    #expect(mkfifo(directory.file("pipe"), 0o600) == 0)
-    let reader = open(directory.file("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    #expect(symlink(directory.path("own"), directory.path("link")) == 0)
+    #expect(mkfifo(directory.path("pipe"), 0o600) == 0)
+    let reader = open(directory.path("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     defer { close(reader) }
     for (name, message) in [
       ("group", "others have access to it"), ("others", "others have access to it"),
       ("writable", "others have access to it"), ("link", "it is a symbolic link"), ("pipe", "it is no regular file"),
       ("none/keys", "No such file or directory"),
     ] {
-      let file = directory.file(name)
+      let file = directory.path(name)
       let result = try await server.get(
         server.trust + ["--dangerously-log-keys"], environment: ["SSLKEYLOGFILE": file])
       #expect(result.status == 23)
@@ -107,18 +108,18 @@ import Testing
   /// A named pipe without a reader is an error and does not block the command.
   @Test func pipeWithoutAReader() async throws {
     let server = try TLSServer()
-    #expect(mkfifo(server.directory.file("pipe"), 0o600) == 0)
+    #expect(mkfifo(server.directory.path("pipe"), 0o600) == 0)
     let result = try await server.get(
-      server.trust + ["--dangerously-log-keys"], environment: ["SSLKEYLOGFILE": server.directory.file("pipe")])
+      server.trust + ["--dangerously-log-keys"], environment: ["SSLKEYLOGFILE": server.directory.path("pipe")])
     #expect(result.status == 23)
   }
 
   @Test func fileThatIsThereAlready() async throws {
     let server = try TLSServer()
     try server.directory.write("old\n", to: "own")
-    #expect(chmod(server.directory.file("own"), 0o600) == 0)
+    #expect(chmod(server.directory.path("own"), 0o600) == 0)
     let result = try await server.get(
-      server.trust + ["--dangerously-log-keys"], environment: ["SSLKEYLOGFILE": server.directory.file("own")])
+      server.trust + ["--dangerously-log-keys"], environment: ["SSLKEYLOGFILE": server.directory.path("own")])
     #expect(result.status == 0)
     let lines = try server.directory.text(of: "own").split(separator: "\n")
     #expect(lines.first == "old" && lines.count > 1)

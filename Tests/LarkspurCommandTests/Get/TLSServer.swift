@@ -2,6 +2,7 @@ import CLarkspurOpenSSL
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// A server with TLS, and the files that a command needs to connect to it.
@@ -27,7 +28,7 @@ final class TLSServer {
   }
 
   /// The arguments that make the command trust `ca` only.
-  var trust: [String] { ["--cacert", directory.file("root.pem")] }
+  var trust: [String] { ["--cacert", directory.path("root.pem")] }
 
   /// Runs `larkspur get` for `/bytes/9`. The command trusts only the system's roots unless `arguments` name others.
   func get(_ arguments: [String], environment: [String: String] = [:]) async throws -> Command.Result {

@@ -1,4 +1,5 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests which servers `larkspur get` trusts.
@@ -9,24 +10,24 @@ import Testing
     let server = try TLSServer()
     server.expectSuccess(try await server.get(server.trust))
     try server.directory.write(server.ca.rootCertificateDER, to: "root.der")
-    server.expectSuccess(try await server.get(["--cacert", server.directory.file("root.der")]))
+    server.expectSuccess(try await server.get(["--cacert", server.directory.path("root.der")]))
     // The file has several roots with comments around them.
     let roots = "# theirs\n" + (try TestCA().rootCertificatePEM) + "# ours\n" + server.ca.rootCertificatePEM
     try server.directory.write(roots, to: "roots.pem")
-    server.expectSuccess(try await server.get(["--cacert=" + server.directory.file("roots.pem")]))
+    server.expectSuccess(try await server.get(["--cacert=" + server.directory.path("roots.pem")]))
     #expect(server.server.requests.last?.fields["Host"] == server.server.authority)
   }
 
   @Test func rootsOfTheEnvironment() async throws {
     let server = try TLSServer()
-    let file = server.directory.file("root.pem")
+    let file = server.directory.path("root.pem")
     server.expectSuccess(try await server.get([], environment: ["SSL_CERT_FILE": file]))
     let hashed = try TemporaryDirectory()
     try hashed.write(server.ca.rootCertificatePEM, to: try server.ca.certificate.hashedName())
     server.expectSuccess(try await server.get([], environment: ["SSL_CERT_DIR": hashed.path]))
     // A missing file is no error if there is a directory.
     server.expectSuccess(
-      try await server.get([], environment: ["SSL_CERT_DIR": hashed.path, "SSL_CERT_FILE": hashed.file("none")]))
+      try await server.get([], environment: ["SSL_CERT_DIR": hashed.path, "SSL_CERT_FILE": hashed.path("none")]))
   }
 
   /// `--cacert` replaces the roots of the environment.
@@ -34,15 +35,15 @@ import Testing
     let server = try TLSServer()
     try server.directory.write(try TestCA().rootCertificatePEM, to: "other.pem")
     let result = try await server.get(
-      ["--cacert", server.directory.file("other.pem")],
-      environment: ["SSL_CERT_FILE": server.directory.file("root.pem")])
+      ["--cacert", server.directory.path("other.pem")],
+      environment: ["SSL_CERT_FILE": server.directory.path("root.pem")])
     #expect(result.status == 60)
     #expect(server.server.requestsReceived == 0)
   }
 
   @Test func rootsThatCannotBeRead() async throws {
     let server = try TLSServer()
-    let missing = server.directory.file("none")
+    let missing = server.directory.path("none")
     for arguments in [["get", server.server.url()], ["pins", server.server.url()]] {
       let result = try await Command(arguments + ["--cacert", missing]).end()
       #expect(result.status == 77)
@@ -50,7 +51,7 @@ import Testing
     }
     for (name, content) in [("empty", ""), ("words", "no certificate\n"), ("broken", brokenPEM)] {
       try server.directory.write(content, to: name)
-      let file = server.directory.file(name)
+      let file = server.directory.path(name)
       let result = try await server.get(["--cacert", file])
       #expect(result.status == 77)
       #expect(result.errors == "larkspur: \(file) holds no certificate that could be read\n")

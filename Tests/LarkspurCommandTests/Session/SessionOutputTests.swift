@@ -1,5 +1,6 @@
 import Glibc
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the output of `larkspur get` for a response that a session loads.
@@ -31,7 +32,7 @@ import Testing
     #expect(result.text.contains("\r\nContent-Length: 5\r\n"))
     #expect(result.output.suffix(9) == [13, 10, 13, 10] + TestServer.content(count: 5))
     try directory.write("old", to: "file")
-    let failed = try await get("/status/404", "-Lfo", directory.file("file"))
+    let failed = try await get("/status/404", "-Lfo", directory.path("file"))
     #expect(failed.status == 22)
     #expect(failed.errors.contains("the server answered with 404 Not Found"))
     #expect(try directory.text(of: "file") == "old")
@@ -61,7 +62,7 @@ import Testing
     server.route("GET", "/broken") { _ in
       TestServer.Response(fields: ["Content-Encoding": "gzip"], body: .text("this is no gzip"))
     }
-    let result = try await get("/broken", "--compressed", "-o", directory.file("file"))
+    let result = try await get("/broken", "--compressed", "-o", directory.path("file"))
     #expect(result.status == 61, "\(result.errors)")
     #expect(directory.names == [])
   }
@@ -76,7 +77,7 @@ import Testing
     ]
     for (script, status) in cases {
       server.defaultScript = script
-      let result = try await get("/", "-L", "-o", directory.file("file"))
+      let result = try await get("/", "-L", "-o", directory.path("file"))
       #expect(result.status == status, "\(result.errors)")
       #expect(result.errors.hasPrefix("larkspur: \(server.authority): "))
       #expect(directory.names == [])
@@ -109,7 +110,7 @@ import Testing
     server.route("GET", "/other") { _ in
       TestServer.Response(status: status, fields: ["Location": "/"], body: .text(status == 204 ? "" : "moved"))
     }
-    let result = try await get("/other", "-C", "-o", directory.file("file"))
+    let result = try await get("/other", "-C", "-o", directory.path("file"))
     #expect(result.status == 33, "\(result.errors)")
     #expect(try directory.text(of: "file") == "PART")
   }
@@ -117,7 +118,7 @@ import Testing
   /// If the cookies cannot be written, the command reports an error and keeps the loaded file.
   @Test func aJarThatCannotBeWritten() async throws {
     let result = try await get(
-      "/bytes/5", "--cookie-jar", directory.file("nowhere/jar"), "-o", directory.file("file"))
+      "/bytes/5", "--cookie-jar", directory.path("nowhere/jar"), "-o", directory.path("file"))
     #expect(result.status == 23 && result.errors.contains("nowhere/jar"))
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 5))
   }
@@ -130,19 +131,19 @@ import Testing
   @Test func resume() async throws {
     let (count, cut) = (100_000, 30_000)
     try directory.write(TestServer.content(count: cut), to: "file")
-    let result = try await get("/range/\(count)", "--resume", "-o", directory.file("file"))
+    let result = try await get("/range/\(count)", "--resume", "-o", directory.path("file"))
     #expect(result.status == 0, "\(result.errors)")
     #expect(server.requests.last?.fields["Range"] == "bytes=\(cut)-")
     #expect(try directory.bytes(of: "file") == TestServer.content(count: count))
 
-    let complete = try await get("/range/\(count)", "-C", "-o", directory.file("file"))
+    let complete = try await get("/range/\(count)", "-C", "-o", directory.path("file"))
     #expect(complete.status == 0, "\(complete.errors)")
     #expect(try directory.bytes(of: "file") == TestServer.content(count: count))
     #expect(directory.names == ["file"])
   }
 
   @Test func resumeFromNothing() async throws {
-    let result = try await get("/range/1000", "--resume", "-o", directory.file("file"))
+    let result = try await get("/range/1000", "--resume", "-o", directory.path("file"))
     #expect(result.status == 0, "\(result.errors)")
     #expect(server.requests.last?.fields["Range"] == nil)
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 1000))
@@ -150,10 +151,10 @@ import Testing
 
   /// Received bytes stay in the file, so that the next command can resume from them.
   @Test func resumeAgain() async throws {
-    let result = try await get("/lie/900?bytes=100", "--resume", "-o", directory.file("file"))
+    let result = try await get("/lie/900?bytes=100", "--resume", "-o", directory.path("file"))
     #expect(result.status == 18, "\(result.errors)")
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 100))
-    #expect(try await get("/range/1000", "--resume", "-o", directory.file("file")).status == 0)
+    #expect(try await get("/range/1000", "--resume", "-o", directory.path("file")).status == 0)
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 1000))
   }
 
@@ -166,7 +167,7 @@ import Testing
       TestServer.Response(status: 206, fields: ["Content-Range": "bytes 0-9/10"], body: .content(0..<10))
     }
     try directory.write("twenty bytes of mine", to: "file")
-    let result = try await get(path, "--resume", "-o", directory.file("file"))
+    let result = try await get(path, "--resume", "-o", directory.path("file"))
     #expect(result.status == status)
     #expect(result.errors.contains(message), "\(result.errors)")
     #expect(try directory.text(of: "file") == "twenty bytes of mine")
@@ -186,7 +187,7 @@ import Testing
       .expectRequest, .send("HTTP/1.1 206 Partial Content\r\nContent-Range: \(range)\r\n\(fields)\r\n\(body)"), .close,
     ]
     try directory.write("twenty bytes of mine", to: "file")
-    let result = try await get("/", "--resume", "-o", directory.file("file"))
+    let result = try await get("/", "--resume", "-o", directory.path("file"))
     #expect(result.status == status, "\(result.errors)")
     let text = try directory.text(of: "file")
     #expect(text == "twenty bytes of mine" + (status == 18 ? "0123456789" : ""))
@@ -197,7 +198,7 @@ import Testing
       .expectRequest,
       .send("HTTP/1.1 200 OK\r\nContent-Range: bytes 10-19/20\r\nContent-Length: 10\r\n\r\n0123456789"), .close,
     ]
-    let result = try await get("/", "--resume", "-o", directory.file("file"))
+    let result = try await get("/", "--resume", "-o", directory.path("file"))
     #expect(result.status == 36, "\(result.errors)")
     #expect(try directory.text(of: "file") == "")
   }

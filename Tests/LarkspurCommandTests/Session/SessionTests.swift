@@ -1,4 +1,5 @@
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the requests that `larkspur get` makes with a session.
@@ -19,7 +20,7 @@ import Testing
 
   @Test func json() async throws {
     try directory.write(",2]", to: "data")
-    let result = try await get("/anything", "--json", "[1", "--json", "@" + directory.file("data"))
+    let result = try await get("/anything", "--json", "[1", "--json", "@" + directory.path("data"))
     #expect(result.status == 0, "\(result.errors)")
     let request = try #require(server.requests.last)
     #expect(request.method == "POST")
@@ -62,7 +63,7 @@ import Testing
     let text = String(repeating: "line\r\n\0", count: 500_000)
     try directory.write(text, to: "data")
     let result = try await get(
-      "/anything", "-F", "a\"b=c\nd", "-F", "file=@\(directory.file("data"));type=text/plain", "-F", "in=@-",
+      "/anything", "-F", "a\"b=c\nd", "-F", "file=@\(directory.path("data"));type=text/plain", "-F", "in=@-",
       input: Array("stdin".utf8))
     #expect(result.status == 0, "\(result.errors)")
     let request = try #require(server.requests.last)
@@ -118,7 +119,7 @@ import Testing
   @Test func formThatIsSentTwice() async throws {
     try directory.write("content", to: "data")
     let result = try await get(
-      "/redirect-to?url=/anything&status=307", "-L", "-F", "file=@" + directory.file("data"))
+      "/redirect-to?url=/anything&status=307", "-L", "-F", "file=@" + directory.path("data"))
     #expect(result.status == 0, "\(result.errors)")
     let requests = server.requests
     #expect(requests.map(\.method) == ["POST", "POST"])
@@ -128,10 +129,10 @@ import Testing
   }
 
   @Test func formOfAFileThatCannotBeRead() async throws {
-    let result = try await get("/anything", "-F", "a=@" + directory.file("missing"))
+    let result = try await get("/anything", "-F", "a=@" + directory.path("missing"))
     #expect(result.status == 26)
     #expect(
-      result.errors == "larkspur: could not read \(directory.file("missing")): No such file or directory (ENOENT)\n")
+      result.errors == "larkspur: could not read \(directory.path("missing")): No such file or directory (ENOENT)\n")
     #expect(server.connectionsAccepted == 0)
   }
 
@@ -257,7 +258,7 @@ import Testing
       response.fields.add("Set-Cookie", "passing=2")
       return response
     }
-    let jar = directory.file("jar")
+    let jar = directory.path("jar")
     try directory.write(
       "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\told\tyes\nnonsense\n"
         + "other.example\tFALSE\t/\tFALSE\t0\telsewhere\tx\n", to: "jar")
@@ -287,7 +288,7 @@ import Testing
       }
       return response
     }
-    let jar = directory.file("jar")
+    let jar = directory.path("jar")
     #expect(try await get("/set", "--cookie-jar", jar).status == 0)
     let text = try directory.text(of: "jar")
     #expect(text.utf8.split(separator: UInt8(ascii: "\n")).dropFirst().allSatisfy { $0.count { $0 == 9 } == 6 })
@@ -310,7 +311,7 @@ import Testing
       "127.0.0.1\tFALSE\t/\tFALSE\t-5\tpast\t1",
     ]
     try directory.write(lines.joined(separator: "\n") + "\r\n", to: "jar")
-    #expect(try await get("/anything", "--cookie-jar", directory.file("jar")).status == 0)
+    #expect(try await get("/anything", "--cookie-jar", directory.path("jar")).status == 0)
     #expect(server.requests.last?.fields["Cookie"] == "good=1; empty=")
     let names = try directory.text(of: "jar").split(separator: "\n").dropFirst().map { line in
       String(line.split(separator: "\t", omittingEmptySubsequences: false)[5])
@@ -319,7 +320,7 @@ import Testing
   }
 
   @Test func cookiesOfAFileThatIsNotThere() async throws {
-    let result = try await get("/anything", "--cookie-jar", directory.file("jar"))
+    let result = try await get("/anything", "--cookie-jar", directory.path("jar"))
     #expect(result.status == 0, "\(result.errors)")
     #expect(server.requests.last?.fields["Cookie"] == nil)
     #expect(try directory.text(of: "jar") == "# Netscape HTTP Cookie File\n")
@@ -328,7 +329,7 @@ import Testing
   @Test func cookiesThatCannotBeKept() async throws {
     let result = try await get("/anything", "--cookie-jar", directory.path)
     #expect(result.status == 26)
-    let unwritable = try await get("/anything", "--cookie-jar", directory.file("no/jar"))
+    let unwritable = try await get("/anything", "--cookie-jar", directory.path("no/jar"))
     #expect(unwritable.status == 23)
   }
 }

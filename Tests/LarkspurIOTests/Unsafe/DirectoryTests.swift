@@ -1,13 +1,14 @@
 import Foundation
 import Glibc
 import LarkspurIO
+import TestKit
 import Testing
 
 @Suite struct DirectoryTests {
   /// A process that another thread is starting has copies of all descriptors for a moment.
   @Test func aCopyOfTheDescriptorDoesNotHoldTheLock() throws {
-    let url = FileManager.default.temporaryDirectory.appending(path: "larkspur-lock-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: url) }
+    let temporary = try TemporaryDirectory()
+    let url = temporary.url
     let directory = try Directory.ofOwner(at: url.path)
     var lock = try directory.lock("lock")
     let second = try directory.lock("lock")

@@ -10,11 +10,11 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(3)), .ownThread, .ownProcess)
 struct BackgroundNetworkTests {
   let hosts: TwoHosts
-  private let folder: Folder
+  private let folder: TemporaryDirectory
 
   init() throws {
     hosts = try TwoHosts()
-    folder = try Folder()
+    folder = try TemporaryDirectory()
   }
 
   private static let size = 300_000
@@ -53,11 +53,12 @@ struct BackgroundNetworkTests {
     var environment: [String] = []
     if isServed {
       environment = [
-        "XDG_STATE_HOME=\(folder.path)", "XDG_RUNTIME_DIR=\(folder.path)",
+        "XDG_STATE_HOME=\(folder.url.path)", "XDG_RUNTIME_DIR=\(folder.url.path)",
         "LARKSPUR_TRANSFER_SERVICE=\(try SiblingProcess.program("larkspur").path)",
       ]
     }
-    let words = environment + [program, "background-session", isServed ? "-" : folder.path, folder.path] + arguments
+    let words =
+      environment + [program, "background-session", isServed ? "-" : folder.url.path, folder.url.path] + arguments
     return try hosts.client.run { try ServerProcess("/usr/bin/env", words, readyText: "wrote download") }
   }
 
@@ -65,7 +66,7 @@ struct BackgroundNetworkTests {
   @Test(arguments: Outage.allCases, [false, true])
   func theNetworkComesBack(outage: Outage, isServed: Bool) async throws {
     defer {
-      if let service = TransferServiceProcess.find(runtimeDirectory: folder.path) { kill(service, SIGKILL) }
+      if let service = TransferServiceProcess.find(runtimeDirectory: folder.url.path) { kill(service, SIGKILL) }
     }
     let (server, signal) = (try hosts.start(), TestServer.Signal())
     server.enqueue([.expectRequest, .send(Self.head), .sendContent(0..<100_000), .wait(signal), .close])
@@ -85,7 +86,7 @@ struct BackgroundNetworkTests {
     while record().map({ $0.failedAttempts == 0 }) ?? true { await Task.yield() }
     try end(outage)
     probe.wait()
-    #expect((TransferServiceProcess.find(runtimeDirectory: folder.path) != nil) == isServed)
+    #expect((TransferServiceProcess.find(runtimeDirectory: folder.url.path) != nil) == isServed)
     signal.fire()
     let content = try Data(contentsOf: URL(filePath: folder.path("download")))
     #expect(content == Data(TestServer.content(count: Self.size)))
@@ -93,15 +94,4 @@ struct BackgroundNetworkTests {
     let ranges = server.requests.compactMap { $0.fields["range"] }
     #expect(ranges.count == 1 && ranges[0] != "bytes=0-")
   }
-}
-
-/// A folder, which goes with the last reference.
-private final class Folder: Sendable {
-  let path = FileManager.default.temporaryDirectory.appending(path: "larkspur-network-\(UUID().uuidString)").path
-
-  init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func path(_ name: String) -> String { "\(path)/\(name)" }
 }

@@ -32,9 +32,9 @@ struct FullDiskTests {
   /// The task ends once: with the right file, or with an error that names the disk. With room on the disk the next start
   /// of the program finds nothing that is not true.
   @Test(arguments: 1...9) func aDiskOfPages(count: Int) throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-disk-\(UUID().uuidString)")
+    let temporary = try TemporaryDirectory()
+    let folder = temporary.url
     try FileManager.default.createDirectory(at: folder.appending(path: "disk"), withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
     try Data().write(to: folder.appending(path: "ends"))
     let disk = folder.appending(path: "disk").path
     try machine.mountDisk(at: disk, pages: count)

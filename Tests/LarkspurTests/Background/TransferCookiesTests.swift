@@ -2,6 +2,7 @@ import Foundation
 import LarkspurHTTP
 import LarkspurTestServer
 import LarkspurTransfers
+import TestKit
 import Testing
 
 @testable import Larkspur

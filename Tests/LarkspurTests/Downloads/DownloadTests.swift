@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Tests downloads that are not interrupted.

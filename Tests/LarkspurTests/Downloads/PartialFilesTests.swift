@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurHTTP
 import LarkspurTLS
+import TestKit
 import Testing
 
 @testable import Larkspur

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
+import TestKit
 import Testing
 
 @Suite struct AsyncLinesTests {

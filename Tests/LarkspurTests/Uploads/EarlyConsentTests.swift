@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// A server that answers completely before it has read the request's body gets the whole body, and the connection is

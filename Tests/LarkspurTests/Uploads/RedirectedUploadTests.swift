@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Tests whether a redirected request keeps its body (RFC 9110 15.4).

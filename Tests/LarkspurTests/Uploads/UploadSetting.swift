@@ -3,6 +3,7 @@ import Larkspur
 import LarkspurHTTP
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// A server of resumable uploads at `/files`, a file, and sessions that do not wait long between their tries.

@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Tests the sending of bodies from data, files and streams.
