@@ -30,7 +30,8 @@ final class TransferSubscriber: Sendable {
           return (nil, state.flushed.map { .flushed($0) } ?? state.outbox.next().map { .notice($0) })
         }
         if let frame { return frame }
-        guard let message else { return nil }
+        guard var message else { return nil }
+        if case .notice(.changed(var record)) = message, record.leaveOutParts() { message = .notice(.changed(record)) }
         do throws(TransferMessageError) {
           return try message.encoded()
         } catch {

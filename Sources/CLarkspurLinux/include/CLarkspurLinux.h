@@ -309,8 +309,16 @@ static inline int larkspur_open_regular(const char *path, int flags) {
 
 static inline int larkspur_open_regular_for_reading(const char *path) { return larkspur_open_regular(path, O_RDONLY); }
 
+// Opens a regular file to change it. Fails with EPERM if the file has another name: it may be another program's.
 static inline int larkspur_open_regular_for_updating(const char *path) {
-  return larkspur_open_regular(path, O_RDWR | O_NOFOLLOW);
+  int file = larkspur_open_regular(path, O_RDWR | O_NOFOLLOW);
+  if (file < 0) return -1;
+  struct stat facts;
+  int error = fstat(file, &facts) != 0 ? errno : facts.st_nlink == 1 ? 0 : EPERM;
+  if (error == 0) return file;
+  close(file);
+  errno = error;
+  return -1;
 }
 
 static inline int larkspur_open_for_writing(const char *path) {

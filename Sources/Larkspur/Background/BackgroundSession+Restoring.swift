@@ -10,6 +10,8 @@ extension BackgroundSession {
     of task: URLSessionTask, in core: SessionCore, contentPath: (Int) -> String
   ) throws(URLError) -> TransferRecord {
     let configuration = core.configuration.storage
+    if case .refused(let refusal)? = (task as? URLSessionDownloadTask)?.decodedResumeData { throw URLError(refusal) }
+    if case .failure(let refusal)? = (task as? ResumedUploadTask)?.resumeData { throw URLError(refusal) }
     guard let identifier = configuration.identifier, let request = task.originalRequest else {
       throw URLError.make(.badURL, "the task has no request")
     }
@@ -27,9 +29,10 @@ extension BackgroundSession {
     record.state = .running
     record.isDiscretionary = configuration.isDiscretionary
     record.take(TransferProperties(task))
+    if let file { record.counts.expectedToSend = Int64(file.identity.size) }
     record.earliestBeginSeconds = task.earliestBeginDate?.timeIntervalSince1970
     if case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData,
-      moveOut(data, to: contentPath(record.task))
+      hasMovedOut(data, to: contentPath(record.task)) || moveOut(data, to: contentPath(record.task))
     {
       record.resumePoint = data.point
       record.hasContentFile = true
@@ -38,7 +41,17 @@ extension BackgroundSession {
       record.cookies = TransferCookies.bytes(for: request, of: storage)
     }
     if case .success(let data)? = (task as? ResumedUploadTask)?.resumeData { record.uploadPoint = data.encoded() }
+    guard record.fits(TransferRecord.newBytesMax) else {
+      throw URLError.make(
+        .dataLengthExceedsMaximum, "the request of a background task may have \(TransferRecord.newBytesMax) bytes",
+        url: request.url)
+    }
     return record
+  }
+
+  /// Whether the file of resume data has been moved for a service that was lost before it had the task.
+  private static func hasMovedOut(_ data: ResumeData, to path: String) -> Bool {
+    (try? OpenFile(readingRegular: path).byteCount()) == data.point.offset
   }
 
   /// Moves the file of resume data.
@@ -117,7 +130,8 @@ extension TransferProperties {
       ($0.description, $0.priority, $0.clientExpectsToSend, $0.clientExpectsToReceive)
     }
     self.init(
-      description: description, priority: Double(priority), clientExpectsToSend: max(toSend, -1),
+      description: description.map { TransferRecord.cut($0, toBytes: TransferRecord.descriptionBytesMax) },
+      priority: Double(priority), clientExpectsToSend: max(toSend, -1),
       clientExpectsToReceive: max(toReceive, -1))
   }
 }

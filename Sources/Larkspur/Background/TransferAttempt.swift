@@ -17,6 +17,8 @@ final class TransferAttempt {
   /// Whether a discretionary transfer pauses in favor of others.
   var isPaused = false
   var place: DownloadPlace?
+  /// The bytes that the present attempt's download had at its start.
+  var startOffset = 0
   /// The content of an upload's response.
   var content = Data()
   /// The request behind the redirects of the present attempt. Another attempt begins at the first one.

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
 
@@ -112,7 +113,10 @@ extension TransferExecutor {
 
   func redirected(_ inner: URLSessionTask, to request: URLRequest) {
     guard let attempt = attempt(of: inner), let url = request.url?.absoluteString else { return }
-    if attempt.record.redirects.count < TransferRecord.redirectsMax { attempt.record.redirects.append(url) }
+    let bytes = attempt.record.redirects.reduce(url.utf8.count) { $0 + $1.utf8.count }
+    if attempt.record.redirects.count < TransferRecord.redirectsMax, bytes <= TransferRecord.redirectsBytesMax {
+      attempt.record.redirects.append(url)
+    }
   }
 
   func completed(_ inner: URLSessionTask, _ failure: (any Error)?) {
@@ -182,12 +186,16 @@ extension TransferExecutor {
 
   private func retry(_ attempt: TransferAttempt, in delay: Double?) {
     attempt.record.redirects = []
+    let advance = (attempt.record.resumePoint?.offset ?? 0) - attempt.startOffset
+    if advance >= TransferRetry.advanceMin { attempt.record.failedAttempts = 0 }
     if attempt.record.failedAttempts < .max { attempt.record.failedAttempts += 1 }
-    let wait =
-      delay
-      ?? TransferRetry.delay(failures: Int(attempt.record.failedAttempts), fraction: Double.random(in: 0...1))
+    // A server that always asks to come back at once is asked less and less often.
+    let wait = max(
+      delay ?? 0,
+      TransferRetry.delay(failures: Int(attempt.record.failedAttempts), fraction: Double.random(in: 0...1)))
     attempt.record.nextAttemptSeconds = Date().timeIntervalSince1970 + wait
     write(attempt)
+    tell(.changed(attempt.record))
     begin(attempt.record.task)
     beginNextDiscretionary()
   }

@@ -251,7 +251,16 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// finds an earlier state, which is as true.
   func write(_ attempt: TransferAttempt) {
     do throws(TransferJournalError) {
-      try journal.write(attempt.record)
+      do throws(TransferJournalError) {
+        try journal.write(attempt.record)
+      } catch .record {
+        // A response or a redirect has parts that no record can hold.
+        attempt.record.leaveOutParts()
+        try journal.write(attempt.record)
+      } catch .full {
+        attempt.record.leaveOutParts(until: 0)
+        try journal.write(attempt.record)
+      }
     } catch {
       log("task \(attempt.record.task): the record cannot be written: \(error)")
     }
@@ -320,6 +329,10 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       // The bytes of an earlier download belong to its own URL.
       if request.url != attempt.record.originalRequest.url { attempt.record.resumePoint = nil }
       attempt.record.currentRequest = request
+      guard attempt.record.fits(TransferRecord.newBytesMax) else {
+        attempt.record.currentRequest = nil
+        return end(attempt, URLError.make(.dataLengthExceedsMaximum, "the new request is too large for the journal"))
+      }
     case .continueLoading, .challenge: break
     }
     write(attempt)
@@ -351,8 +364,16 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private func load(_ attempt: TransferAttempt) {
     let record = attempt.record
     attempt.lastRequest = nil
-    guard let request = URLRequest(record.currentRequest ?? record.originalRequest) else {
-      return end(attempt, URLError.make(.badURL, "the record's URL is none"))
+    attempt.startOffset = record.resumePoint?.offset ?? 0
+    if record.nextAttemptSeconds != nil {
+      attempt.record.nextAttemptSeconds = nil
+      tell(.changed(attempt.record))
+    }
+    // The journal and other programs of the user can name any URL.
+    guard let request = URLRequest(record.currentRequest ?? record.originalRequest),
+      request.url.map(Redirection.isOfHTTP) ?? false
+    else {
+      return end(attempt, URLError.make(.unsupportedURL, "background sessions load http and https only"))
     }
     let inner: URLSessionTask
     switch record.kind {
@@ -368,7 +389,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       }
       guard present == file else {
         return end(
-          attempt, URLError.make(.requestBodyStreamExhausted, "the file to upload has changed", url: request.url))
+          attempt, URLError.make(.cannotOpenFile, "the file to upload has changed", url: request.url))
       }
       attempt.content = Data()
       inner = upload(attempt, request, file)

@@ -73,7 +73,8 @@ extension TransferResponse {
 extension TransferRecord.Failure {
   init(_ error: any Error) {
     let error = error as NSError
-    self.init(domain: error.domain, code: Int64(error.code), message: error.localizedDescription)
+    let message = TransferRecord.cut(error.localizedDescription, toBytes: TransferRecord.messageBytesMax)
+    self.init(domain: error.domain, code: Int64(error.code), message: message)
   }
 }
 

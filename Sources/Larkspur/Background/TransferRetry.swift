@@ -13,6 +13,9 @@ enum TransferRetry {
   /// Maximum wait between two retries, in seconds, unless the server asks for a longer one.
   static let backOffMax = 300.0
 
+  /// The number of bytes after which a broken download counts as an advance: the wait before the next try is short again.
+  static let advanceMin = 64 << 10
+
   /// Returns the wait before the next try, in seconds, half of which is random: the tasks of many programs must not come
   /// back all at once.
   ///

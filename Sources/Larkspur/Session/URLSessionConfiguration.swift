@@ -122,7 +122,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// How long a task may take in all, in seconds. Fractions and `.infinity` are valid; 0 stands for one week. The time
-  /// during which a task is suspended does not count.
+  /// during which a task is suspended does not count, but in a background session, whose tasks outlive the process.
   open var timeoutIntervalForResource: TimeInterval {
     get { storage.timeoutIntervalForResource }
     set { storage.timeoutIntervalForResource = newValue }

@@ -13,8 +13,10 @@ import Synchronization
 public final class TransferJournal: Sendable {
   /// Maximum number of records. The limit stops a program that creates tasks in a loop from filling the disk.
   public static let tasksMax = 10_000
-  /// Maximum size of all records together, in bytes. A reader has all records in memory.
+  /// Maximum size of all records together, in bytes, when a task is added. A reader has all records in memory.
   public static let bytesMax = 64 << 20
+  /// Maximum size of all records together, in bytes, when the record of a task grows: its end must have room.
+  public static let grownBytesMax = 2 * bytesMax
   /// Maximum number of damaged records that are kept. Those of the earliest tasks are removed first.
   public static let damagedMax = 32
 
@@ -48,10 +50,10 @@ public final class TransferJournal: Sendable {
     /// The tasks whose records this journal has read or written. Other records must not be replaced.
     var readable: Set<Int> = []
 
-    /// Sets the size of a task's record file, or removes it. A larger size than that of all records together counts as one
-    /// byte more, so that a sum cannot overflow.
+    /// Sets the size of a task's record file, or removes it. A file that is too large for a record counts as one byte more:
+    /// the file concerns its task only.
     mutating func setSize(_ size: Int?, of task: Int) {
-      let size = size.map { min($0, TransferJournal.bytesMax + 1) }
+      let size = size.map { min($0, TransferRecord.bytesMax + 1) }
       byteCount += (size ?? 0) - (sizes[task] ?? 0)
       sizes[task] = size
     }
@@ -220,7 +222,7 @@ public final class TransferJournal: Sendable {
       names.append(name)
       if name.kind == .record { state.setSize(facts.size, of: name.task) }
     }
-    guard state.sizes.count <= Self.tasksMax, state.byteCount <= Self.bytesMax else { throw .full }
+    guard state.sizes.count <= Self.tasksMax, state.byteCount <= Self.grownBytesMax else { throw .full }
     return names
   }
 
@@ -243,7 +245,7 @@ public final class TransferJournal: Sendable {
       guard !state.hasUnreadableRecord(record.task) else { throw .unreadableRecord(task: record.task) }
       let earlier = state.sizes[record.task]
       guard earlier != nil || state.sizes.count < Self.tasksMax,
-        bytes.count <= Self.bytesMax - (state.byteCount - (earlier ?? 0))
+        bytes.count <= (earlier == nil ? Self.bytesMax : Self.grownBytesMax) - (state.byteCount - (earlier ?? 0))
       else { throw .full }
       try put(bytes, task: record.task)
       state.setSize(bytes.count, of: record.task)

@@ -78,6 +78,7 @@ extension TransferCommand {
 extension TransferProperties {
   fileprivate var invalidPart: String? {
     if !(0...1 ~= priority) { return "the priority" }
+    if (description?.utf8.count ?? 0) > TransferRecord.descriptionBytesMax { return "the description" }
     return clientExpectsToSend >= -1 && clientExpectsToReceive >= -1 ? nil : "the counts"
   }
 }

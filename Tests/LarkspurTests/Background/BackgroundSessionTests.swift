@@ -140,6 +140,29 @@ import Testing
     session.invalidateAndCancel()
   }
 
+  @Test func requestsThatNoRecordHoldsAreRefused() async throws {
+    let session = fixture.session(nil)
+    var request = URLRequest(url: try fixture.url("/file"))
+    request.httpMethod = "POST"
+    request.httpBody = Data(count: TransferRecord.newBytesMax)
+    let large = session.downloadTask(with: request)
+    large.resume()
+    let none = session.downloadTask(withResumeData: Data("none".utf8))
+    none.resume()
+    await eventually { large.state == .completed && none.state == .completed }
+    #expect((large.error as? URLError)?.code == .dataLengthExceedsMaximum)
+    #expect((none.error as? URLError)?.code == .unsupportedURL)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.taskDescription = String(repeating: "ä", count: 1 << 20)
+    task.earliestBeginDate = .distantFuture
+    task.resume()
+    await session.flush()
+    let path = fixture.folder.appending(path: "larkspur/groups/tests/transfers/transfers/\(task.taskIdentifier).task")
+    let record = try TransferRecord(file: Array(Data(contentsOf: path)))
+    #expect(record.taskDescription?.utf8.count == TransferRecord.descriptionBytesMax)
+    session.invalidateAndCancel()
+  }
+
   @Test func handlersAreRefused() async throws {
     let session = fixture.session(nil)
     let url = try fixture.url("/get")

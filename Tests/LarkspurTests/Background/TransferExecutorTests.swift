@@ -111,6 +111,81 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: discretionary.contentPath(of: 1))).count == count)
   }
 
+  /// Carries a task out, and returns the record of its end.
+  private func end(of record: TransferRecord, _ configuration: URLSessionConfiguration? = nil) async throws
+    -> TransferRecord
+  {
+    let executor = try TransferExecutor(session, configuration ?? fixture.configuration()) { _ in }
+    let last = Mutex<TransferRecord?>(nil)
+    let isOver = TestServer.Signal()
+    executor.start { notice in
+      guard case .changed(let record) = notice, record.state == .completed else { return }
+      last.withLock { $0 = record }
+      isOver.fire()
+    }
+    executor.send(.create(record))
+    try await isOver.wait()
+    await withCheckedContinuation { continuation in executor.close { continuation.resume() } }
+    let ended = try #require(last.withLock { $0 })
+    // The end is in the journal as it was told, and can be sent.
+    #expect(try TransferJournal(path: session.directory, session: "transfers") { _ in }.content().records == [ended])
+    #expect(ended.fits(TransferRecord.bytesMax))
+    return ended
+  }
+
+  /// The body stands in the original request, and behind the redirect once more.
+  @Test func aBodyBehindARedirectFillsNoRecord() async throws {
+    fixture.server.route("POST", "/first") { _ in TestServer.Response(status: 307, fields: ["Location": "/second"]) }
+    fixture.server.route("POST", "/second") { request in .text("\(request.body.count)") }
+    var record = try record("/first")
+    record.originalRequest.method = "POST"
+    record.originalRequest.body = Array(repeating: 0, count: 700_000)
+    let ended = try await end(of: record)
+    #expect(
+      ended.failure == nil && ended.response?.status == 200 && ended.currentRequest?.url.hasSuffix("/second") == true)
+    #expect(ended.originalRequest.body?.count == 700_000 && ended.currentRequest?.body == nil)
+  }
+
+  @Test func longRedirectsFillNoRecord() async throws {
+    let long = String(repeating: "x", count: 30_000)
+    for step in 0..<10 {
+      fixture.server.route("GET", "/\(step)/\(step == 0 ? "" : long)") { _ in
+        TestServer.Response(status: 302, fields: ["Location": "/\(step + 1)/\(long)"])
+      }
+    }
+    fixture.server.route("GET", "/10/\(long)") { _ in .text("here") }
+    let ended = try await end(of: try record("/0/"))
+    #expect(ended.failure == nil && ended.redirects.count == 2)
+  }
+
+  /// The journal names a URL of a file of the user.
+  @Test func onlyHTTPIsLoaded() async throws {
+    let file = try fixture.file("secret", "secret")
+    var record = try record("/")
+    record.originalRequest = TransferRequest(url: file.absoluteString)
+    let ended = try await end(of: record)
+    #expect(ended.failure?.code == Int64(URLError.Code.unsupportedURL.rawValue) && !ended.hasContentFile)
+  }
+
+  /// While a task waits for another try its record says so, and no longer when it is loaded.
+  @Test func theTimeOfTheNextTryIsTold() async throws {
+    fixture.server.enqueue([
+      .expectRequest, .respond(TestServer.Response(status: 503, fields: ["Retry-After": "0"])), .expectRequest,
+      .respond(.text("here")), .hang,
+    ])
+    let executor = try executor()
+    let waits = Mutex<[Bool]>([])
+    let isOver = TestServer.Signal()
+    executor.start { notice in
+      guard case .changed(let record) = notice else { return }
+      waits.withLock { $0.append(record.nextAttemptSeconds != nil) }
+      if record.state == .completed { isOver.fire() }
+    }
+    executor.send(.create(try record("/file")))
+    try await isOver.wait()
+    #expect(waits.withLock { $0 } == [true, false, false])
+  }
+
   /// The journal is another owner's only when nothing is written any more.
   @Test func closingWaitsForTheTasks() async throws {
     let signal = TestServer.Signal()

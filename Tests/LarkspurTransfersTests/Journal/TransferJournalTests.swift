@@ -197,6 +197,15 @@ import Testing
     #expect(throws: TransferJournalError.full) { try journal.content() }
   }
 
+  /// A file that is too large for a record concerns its task only.
+  @Test func aHugeFileIsDamaged() throws {
+    let disk = ScriptedDisk()
+    disk.put("1.task", try Fixture.plain(task: 1).encoded())
+    disk.put("2.task", [UInt8](repeating: 0, count: TransferJournal.grownBytesMax + 1))
+    let content = try TransferJournal(disk).content()
+    #expect(content.records.map(\.task) == [1] && content.problems.map(\.task) == [2])
+  }
+
   @Test func bytesAreLimited() throws {
     let disk = ScriptedDisk()
     let journal = try TransferJournal(disk)
@@ -214,8 +223,10 @@ import Testing
       record.task += 1
     }
     #expect(written == TransferJournal.bytesMax / TransferRecord.bytesMax)
-    // A record that is replaced counts once.
+    // A record that is replaced counts once, and may grow although no task can be added.
     record.task = 1
+    try journal.write(record)
+    record.originalRequest.body = [UInt8](repeating: 1, count: TransferRecord.bytesMax - 512)
     try journal.write(record)
     record.task = written + 1
     #expect(throws: TransferJournalError.full) { try journal.write(record) }

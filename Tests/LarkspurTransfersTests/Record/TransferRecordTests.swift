@@ -220,4 +220,33 @@ import Testing
     #expect(throws: TransferRecordError.tooLarge(TransferRecord.bytesMax + 1)) { try record.encoded() }
     #expect(Self.error(bytes + [0]) == .tooLarge(TransferRecord.bytesMax + 1))
   }
+
+  // MARK: - Size
+
+  @Test func partsAreLeftOutUntilTheRecordFits() throws {
+    var record = Fixture.fullDownload()
+    record.currentRequest?.body = [UInt8](repeating: 0, count: TransferRecord.bytesMax)
+    #expect(!record.fits(TransferRecord.bytesMax))
+    record.leaveOutParts()
+    #expect(record.fits(TransferRecord.bytesMax))
+    #expect(record.currentRequest?.body == nil && record.response?.fields.isEmpty == false && !record.redirects.isEmpty)
+    record.response?.fields = [TransferField(name: "A", value: String(repeating: "x", count: TransferRecord.bytesMax))]
+    record.leaveOutParts()
+    #expect(record.response?.fields == [] && !record.redirects.isEmpty && record.fits(TransferRecord.bytesMax))
+    // What the task is stays.
+    record.leaveOutParts(until: 0)
+    var plain = Fixture.fullDownload()
+    (plain.currentRequest, plain.response, plain.redirects) = (nil, nil, [])
+    (plain.cookies, plain.uploadPoint, plain.resumePoint) = (nil, nil, nil)
+    #expect(record == plain)
+    record.originalRequest.body = [UInt8](repeating: 0, count: TransferRecord.bytesMax)
+    let isEnough = record.leaveOutParts()
+    #expect(!isEnough)
+  }
+
+  @Test func textsAreCutBetweenCharacters() {
+    #expect(TransferRecord.cut("abc", toBytes: 3) == "abc" && TransferRecord.cut("abc", toBytes: 2) == "ab")
+    #expect(TransferRecord.cut("aäb", toBytes: 2) == "a" && TransferRecord.cut("aäb", toBytes: 3) == "aä")
+    #expect(TransferRecord.cut("\u{1F600}", toBytes: 3) == "" && TransferRecord.cut("", toBytes: 0) == "")
+  }
 }
