@@ -165,7 +165,7 @@ final class ServedSession: Sendable {
     _ subscriber: TransferSubscriber, _ session: TransferSession
   ) throws(TransferLinkError) {
     try gate.withLock { (_) throws(TransferLinkError) in
-      guard !isAttached else { throw .inUse }
+      try waitForEnd()
       let before = self.session
       let old = state.withLock { state -> Ending? in
         let isOther = state.session.settings != session.settings
@@ -203,6 +203,20 @@ final class ServedSession: Sendable {
         return nil
       }
       if let failure { throw .unavailable(reason: "\(failure)") }
+    }
+  }
+
+  /// The time that the connection of a program that was killed may take to end.
+  private static let endPatience = Duration.seconds(1)
+
+  /// Waits for the end of a program that has gone, so that it can be started again at once.
+  private func waitForEnd() throws(TransferLinkError) {
+    let deadline = LinuxKernel.shared.now().advanced(by: Self.endPatience)
+    while let subscriber = state.withLock({ $0.subscriber }) {
+      let now = LinuxKernel.shared.now()
+      guard now < deadline, subscriber.hasGone(until: now) else { throw .inUse }
+      // Its connection's thread reads the end, and detaches it.
+      WakeUp().wait(until: now.advanced(by: .milliseconds(1)))
     }
   }
 
@@ -276,11 +290,11 @@ final class ServedSession: Sendable {
     }
   }
 
-  /// Tells the program once all commands so far are on the disk.
-  func flush(_ number: UInt64, for subscriber: TransferSubscriber) {
+  /// Calls a function once all commands so far are on the disk.
+  func flush(_ completion: @escaping @Sendable () -> Void) {
     commands.withLock { _ in
-      guard let link = state.withLock({ $0.link }) else { return subscriber.sendFlushed(number) }
-      link.flush { subscriber.sendFlushed(number) }
+      guard let link = state.withLock({ $0.link }) else { return completion() }
+      link.flush { _ in completion() }
     }
   }
 

@@ -45,6 +45,13 @@ public final class TransferServer: Sendable {
 
   /// Maximum number of connections at a time.
   static let connectionsMax = 256
+  /// Maximum number of connections that list the tasks at a time: each has a copy of them.
+  static let listingsMax = 8
+  /// The time in which a connection has to say what it is for, and in which a list has to be taken.
+  static let patience = Duration.seconds(10)
+  /// The number of commands after which the executor has to catch up before more are read. What is read and not carried
+  /// out is in memory.
+  static let commandsMax = 64
 
   private struct Entry {
     var session: ServedSession
@@ -56,6 +63,8 @@ public final class TransferServer: Sendable {
     var entries: [String: Entry] = [:]
     var sockets: [Int: BlockingSocket] = [:]
     var lastSocket = 0
+    /// The number of connections that list the tasks.
+    var listings = 0
     var idleSince: Deadline
     /// The reason to end, before the server is idle.
     var end: End?
@@ -295,7 +304,10 @@ public final class TransferServer: Sendable {
       state.sockets[state.lastSocket] = socket
       return state.lastSocket
     }
-    guard let number else { return log("a connection was refused: there are \(Self.connectionsMax)") }
+    guard let number else {
+      log("a connection was refused: there are \(Self.connectionsMax), or the service ends")
+      return refuse(socket, .unavailable(reason: "the transfer service has \(Self.connectionsMax) connections"))
+    }
     do throws(Errno) {
       try SystemThread(name: "transfers-read") { [self] in
         serve(socket)
@@ -309,9 +321,11 @@ public final class TransferServer: Sendable {
   }
 
   private func serve(_ socket: BlockingSocket) {
-    var reader = TransferReader(socket)
+    var reader = TransferReader(socket, until: LinuxKernel.shared.now().advanced(by: Self.patience))
     do throws(TransferChannelError) {
-      switch try reader.next() {
+      let first = try reader.next()
+      reader.deadline = .never
+      switch first {
       case .open(let session): try serve(session, socket, &reader)
       case .administer(let request): try administer(request, socket)
       case nil: break
@@ -354,13 +368,21 @@ public final class TransferServer: Sendable {
       return subscriber.close()
     }
     defer { served.detach(subscriber) }
+    var waiting = 0
     while let message = try reader.next() {
+      waiting += 1
+      if waiting > Self.commandsMax {
+        waiting = 0
+        let isDone = Latch()
+        served.flush { isDone.open() }
+        isDone.wait()
+      }
       switch message {
       case .command(let command):
         guard served.carryOut(command) else {
           throw .message(.damaged("a session has at most \(TransferSession.tasksMax) tasks"))
         }
-      case .flush(let number): served.flush(number, for: subscriber)
+      case .flush(let number): served.flush { subscriber.sendFlushed(number) }
       default: throw .message(.damaged("a program sends commands"))
       }
     }
@@ -374,30 +396,38 @@ public final class TransferServer: Sendable {
       case .list: try list(to: socket)
       case .change(let change, let directory, let tasks):
         let answer = try self.change(change, directory, tasks)
-        try send([try answer.encoded()], to: socket)
+        let deadline = LinuxKernel.shared.now().advanced(by: Self.patience)
+        _ = send([try answer.encoded()], to: socket, until: deadline)
       }
     } catch {
       throw .message(error)
     }
   }
 
-  private func send(_ frames: [[UInt8]], to socket: BlockingSocket) throws(TransferMessageError) {
-    for frame in frames {
-      // The connection's own thread, which no task waits for, may wait for a program that does not read.
-      guard (try? socket.send(frame)) != nil else { return }
-    }
+  /// - Returns: `false` if the program does not take the frames in time.
+  private func send(_ frames: [[UInt8]], to socket: BlockingSocket, until deadline: Deadline) -> Bool {
+    frames.allSatisfy { (try? socket.send($0.span, until: deadline)) != nil }
   }
 
   private func list(to socket: BlockingSocket) throws(TransferMessageError) {
-    let sessions = state.withLock { $0.entries.sorted { $0.key < $1.key }.map(\.value.session) }
+    let listed = state.withLock { state -> [ServedSession]? in
+      guard state.listings < Self.listingsMax else { return nil }
+      state.listings += 1
+      return state.entries.sorted { $0.key < $1.key }.map(\.value.session)
+    }
+    guard let sessions = listed else {
+      return refuse(socket, .unavailable(reason: "\(Self.listingsMax) programs list the tasks already"))
+    }
+    defer { state.withLock { $0.listings -= 1 } }
+    let deadline = LinuxKernel.shared.now().advanced(by: Self.patience)
     for served in sessions where served.isOpen {
       let session = served.session
       let word = TransferServedSession(
         identifier: session.identifier, directory: session.directory, isAttached: served.isAttached)
-      try send([try TransferMessage.serves(word).encoded()], to: socket)
-      try send(try TransferMessage.frames(of: served.records), to: socket)
+      let frames = [try TransferMessage.serves(word).encoded()] + (try TransferMessage.frames(of: served.records))
+      guard send(frames, to: socket, until: deadline) else { return }
     }
-    try send([try TransferMessage.done(count: sessions.count).encoded()], to: socket)
+    _ = send([try TransferMessage.done(count: sessions.count).encoded()], to: socket, until: deadline)
   }
 
   private func change(

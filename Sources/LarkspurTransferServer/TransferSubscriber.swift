@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurIO
 import LarkspurTransfers
 import Synchronization
@@ -8,8 +9,30 @@ final class TransferSubscriber: Sendable {
     /// Frames that go before all notices.
     var frames: [[UInt8]] = []
     var outbox = TransferOutbox()
-    /// The largest number of an answered `flush` that has not been sent.
-    var flushed: UInt64?
+    /// The number of notices that have been taken from the outbox.
+    var taken = 0
+    /// The numbers of answered `flush` messages that have not been sent, each with the number of notices that go before it.
+    var flushes: [(number: UInt64, after: Int)] = []
+
+    mutating func next() -> TransferMessage? {
+      if let first = flushes.first, first.after <= taken {
+        flushes.removeFirst()
+        return .flushed(first.number)
+      }
+      guard let notice = outbox.next() else { return nil }
+      taken += 1
+      return .notice(notice)
+    }
+
+    /// A program that does not read gets one answer for all that it has asked for meanwhile.
+    mutating func add(flush number: UInt64) {
+      let after = taken + outbox.count
+      if let last = flushes.last, last.after >= after {
+        flushes[flushes.count - 1].number = max(last.number, number)
+      } else {
+        flushes.append((number, after))
+      }
+    }
   }
 
   private let socket: BlockingSocket
@@ -26,8 +49,7 @@ final class TransferSubscriber: Sendable {
       while true {
         let (frame, message) = state.withLock { state -> ([UInt8]?, TransferMessage?) in
           if !state.frames.isEmpty { return (state.frames.removeFirst(), nil) }
-          defer { state.flushed = nil }
-          return (nil, state.flushed.map { .flushed($0) } ?? state.outbox.next().map { .notice($0) })
+          return (nil, state.next())
         }
         if let frame { return frame }
         guard var message else { return nil }
@@ -65,11 +87,14 @@ final class TransferSubscriber: Sendable {
     return isTaken
   }
 
-  /// Answers a `flush`, and all before it.
+  /// Answers a `flush`, and all before it, behind the notices so far.
   func sendFlushed(_ number: UInt64) {
-    state.state.withLock { $0.flushed = max($0.flushed ?? 0, number) }
+    state.state.withLock { $0.add(flush: number) }
     writer.signal()
   }
+
+  /// Whether the program has gone, although its end has not been read. Waits for that for a moment.
+  func hasGone(until deadline: Deadline) -> Bool { socket.waitForPeerEnd(until: deadline) }
 
   /// Ends the connection. Does not wait for a program that does not read.
   func close() {

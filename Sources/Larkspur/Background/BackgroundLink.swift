@@ -5,6 +5,20 @@ import LarkspurTransfers
 /// The way from a configuration to the executor of its background session: the transfer service of the user, or an object
 /// of this process if there is no service.
 enum BackgroundLink {
+  /// Connects a session, or returns an `AbsentLink` if an earlier session of this process is about to give the identifier
+  /// up.
+  static func openSoon(_ configuration: URLSessionConfiguration) throws(URLError) -> any TransferLink {
+    let storage = configuration.storage
+    let directory = directory(storage, storage.identifier ?? "")
+    let mayWait = directory.map(EndingSessions.contains) ?? false
+    do throws(URLError) {
+      return try open(configuration)
+    } catch {
+      guard mayWait, let directory, error.code == .backgroundSessionInUseByAnotherProcess else { throw error }
+      return AbsentLink(directory: directory)
+    }
+  }
+
   /// - Throws: The error of all tasks of the session.
   static func open(_ configuration: URLSessionConfiguration) throws(URLError) -> any TransferLink {
     let storage = configuration.storage
@@ -16,13 +30,14 @@ enum BackgroundLink {
     }
     var session = TransferSession(identifier: identifier, directory: directory, settings: [])
     session.launchCommand = storage.sessionSendsLaunchEvents ? launchCommand(storage) : []
+    var refusal: String?
     do throws(TransferLinkError) {
-      if storage.transferStateHome == nil, let client = try service(&session, configuration) { return client }
+      if storage.transferStateHome == nil, let client = try service(&session, configuration, &refusal) { return client }
       let executor = try TransferExecutor(session, configuration, log: log)
       if !session.settings.isEmpty { keep(session) }
       return executor
     } catch {
-      throw failure(error, identifier)
+      throw failure(error, identifier, refusal)
     }
   }
 
@@ -38,10 +53,11 @@ enum BackgroundLink {
 
   /// Connects with the service, and starts it if it does not run.
   ///
+  /// - Parameter refusal: Gets the reason why there is no service.
   /// - Returns: `nil` if the tasks have to be carried out in this process.
   /// - Throws: `inUse`.
   private static func service(
-    _ session: inout TransferSession, _ configuration: URLSessionConfiguration
+    _ session: inout TransferSession, _ configuration: URLSessionConfiguration, _ refusal: inout String?
   ) throws(TransferLinkError) -> TransferClient? {
     do throws(TransferLinkError) {
       session.settings = try TransferService.settings(of: configuration, log: log)
@@ -49,6 +65,7 @@ enum BackgroundLink {
     } catch .inUse {
       throw .inUse
     } catch {
+      refusal = "\(error)"
       log("background session \"\(session.identifier)\" is carried out in this process: \(error)")
       return nil
     }
@@ -63,8 +80,16 @@ enum BackgroundLink {
     }
   }
 
-  private static func failure(_ error: TransferLinkError, _ identifier: String) -> URLError {
+  /// - Parameter refusal: The reason why the service does not carry the session out. A service that does not answer, or of
+  ///   another version, has the journals of its sessions.
+  private static func failure(_ error: TransferLinkError, _ identifier: String, _ refusal: String?) -> URLError {
     switch error {
+    case .inUse where refusal != nil:
+      .make(
+        .backgroundSessionWasDisconnected,
+        """
+        the transfers of background session \"\(identifier)\" belong to a process that cannot be asked: \(refusal ?? "")
+        """)
     case .inUse:
       .make(
         .backgroundSessionInUseByAnotherProcess,

@@ -12,8 +12,12 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   private struct State {
     var link: any TransferLink
     var tasks: [Int: URLSessionTask] = [:]
-    /// How often the service has been lost.
+    /// How often the service has been lost, or was not found again.
     var losses = 0
+    /// Whether the session has been invalidated.
+    var isEnding = false
+    /// The functions of `flush` that a lost executor has not confirmed.
+    var flushes: [@Sendable () -> Void] = []
     /// The tasks whose last calls wait for their turn.
     var ending: Set<Int> = []
     /// The tasks whose progress waits for its delegate call.
@@ -62,7 +66,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         core.delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
       }
     }
-    listen(to: link)
+    if link is AbsentLink { reconnect() } else { listen(to: link) }
     ExitHook.register(self)
   }
 
@@ -75,15 +79,51 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     link.start { [weak self] in self?.receive($0) }
   }
 
-  func flush(_ completion: @escaping @Sendable () -> Void) { link.flush(completion) }
+  /// Calls a function when the journal has all tasks that have been resumed. If the executor is lost before that, the next
+  /// one is asked.
+  func flush(_ completion: @escaping @Sendable () -> Void) {
+    let link = link
+    link.flush { [weak self] isConfirmed in
+      guard let self, !isConfirmed else { return completion() }
+      let isReplaced = state.withLock { state in
+        if state.link === link { state.flushes.append(completion) }
+        return state.link !== link
+      }
+      if isReplaced { flush(completion) }
+    }
+  }
 
-  func close(_ completion: @escaping @Sendable () -> Void) { link.close(completion) }
+  /// Makes a session with the same identifier wait for the end of this one.
+  func willEnd() {
+    let isFirst = state.withLock { state in
+      defer { state.isEnding = true }
+      return !state.isEnding
+    }
+    if isFirst { EndingSessions.add(directory) }
+  }
+
+  /// The directory of the journal.
+  private var directory: String { (link.contentPath(of: 1) as NSString).deletingLastPathComponent }
+
+  func close(_ completion: @escaping @Sendable () -> Void) {
+    willEnd()
+    let (link, flushes) = state.withLock { state in
+      defer { state.flushes = [] }
+      return (state.link, state.flushes)
+    }
+    for flush in flushes { flush() }
+    let directory = directory
+    link.close {
+      EndingSessions.remove(directory)
+      completion()
+    }
+  }
 
   /// Waits until the journal has what the program has been given, and at most `exitSeconds`: after that the next process
   /// delivers the events once more.
   func finishAtExit() {
     let isDone = DispatchSemaphore(value: 0)
-    link.flush { isDone.signal() }
+    link.flush { _ in isDone.signal() }
     _ = isDone.wait(timeout: .now() + Self.exitSeconds)
   }
 
@@ -350,21 +390,27 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   // MARK: - A lost service
 
-  /// Connects with another executor in place of one that has gone: a service that was stopped or killed.
+  /// Connects with another executor in place of one that has gone: a service that was stopped or killed. Tries until there
+  /// is one: the tasks are in the journal, and their ends are told once.
   private func lost(_ reason: String) {
     BackgroundLink.log(reason)
+    reconnect()
+  }
+
+  private func reconnect() {
     let losses = state.withLock { state in
       state.losses += 1
       return state.losses
     }
     // A service that ends again and again is not started again and again.
-    let pause = losses < 2 ? 0 : min(0.1 * pow(2, Double(min(losses, 20))), Self.pauseMax)
+    let pause = losses < 2 ? 0 : min(0.01 * pow(2, Double(min(losses, 20))), Self.pauseMax)
     DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak self] in
       guard let self else { return }
       do throws(URLError) {
         resume(with: try BackgroundLink.open(core.configuration))
       } catch {
-        refuseAll(error)
+        BackgroundLink.log("background session \"\(core.configuration.identifier ?? "")\": \(error.localizedDescription)")
+        reconnect()
       }
     }
   }
@@ -384,6 +430,11 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
     listen(to: new)
     for (task, error) in refused { TaskCompletion.refuse(task, error, core) }
+    let flushes = state.withLock { state in
+      defer { state.flushes = [] }
+      return state.flushes
+    }
+    for completion in flushes { flush(completion) }
   }
 
   /// - Returns: The tasks that cannot be continued.
@@ -410,15 +461,6 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       }
     }
     return refused
-  }
-
-  private func refuseAll(_ error: URLError) {
-    let tasks = state.withLock { state in
-      let refused = state.tasks.filter { !state.ending.contains($0.key) }
-      for identifier in refused.keys { state.tasks[identifier] = nil }
-      return refused.values.sorted { $0.taskIdentifier < $1.taskIdentifier }
-    }
-    for task in tasks { TaskCompletion.refuse(task, error, core) }
   }
 }
 

@@ -128,7 +128,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   package func send(_ command: TransferCommand) { queue.async { [self] in carryOut(command) } }
 
-  package func flush(_ completion: @escaping @Sendable () -> Void) { queue.async(execute: completion) }
+  package func flush(_ completion: @escaping @Sendable (Bool) -> Void) { queue.async { completion(true) } }
 
   package func close(_ completion: @escaping @Sendable () -> Void) {
     queue.async { [self] in

@@ -259,7 +259,7 @@ final class SessionCore: @unchecked Sendable {
   func openBackground(_ session: URLSession) {
     let result: Result<BackgroundSession, URLError>
     do throws(URLError) {
-      let link = try BackgroundLink.open(configuration)
+      let link = try BackgroundLink.openSoon(configuration)
       reserve(BackgroundLink.lastTask(of: link))
       result = .success(BackgroundSession(self, link))
     } catch {
@@ -466,6 +466,7 @@ final class SessionCore: @unchecked Sendable {
       if cancelsTasks { state.cancelsTasks = true }
       return cancelsTasks ? (state.tasks.members, state.transfers.members) : ([], [])
     }
+    background?.willEnd()
     for task in tasks { task.cancel() }
     for transfer in transfers { cancel(transfer) }
     closeIfOver()

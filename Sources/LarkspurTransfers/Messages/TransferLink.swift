@@ -11,8 +11,9 @@ public protocol TransferLink: AnyObject, Sendable {
   /// Passes all later notices, one after another, to a function that does not block. Called once. Notices that came
   /// before are passed first.
   func start(_ notify: @escaping @Sendable (TransferNotice) -> Void)
-  /// Calls a function when all commands so far have been carried out and are on the disk, or the executor is gone.
-  func flush(_ completion: @escaping @Sendable () -> Void)
+  /// Calls a function when all commands so far have been carried out and are on the disk, and their notices have been
+  /// passed on. Calls it with `false` if the executor is gone before that.
+  func flush(_ completion: @escaping @Sendable (_ isConfirmed: Bool) -> Void)
   /// Gives the session up after all commands so far, and calls a function when another link can have it. No other function
   /// may be called afterwards.
   func close(_ completion: @escaping @Sendable () -> Void)

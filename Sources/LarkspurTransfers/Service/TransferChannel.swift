@@ -25,7 +25,8 @@ package struct TransferReader {
   private static let pieceBytes = 64 << 10
 
   let socket: BlockingSocket
-  private let deadline: Deadline
+  /// The time until which `next` waits.
+  package var deadline: Deadline
   private var parser = TransferFrameParser()
 
   package init(_ socket: BlockingSocket, until deadline: Deadline = .never) {

@@ -108,7 +108,7 @@ public final class TransferClient: TransferLink {
 
   public func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) { core.start(notify) }
 
-  public func flush(_ completion: @escaping @Sendable () -> Void) { core.flush(completion) }
+  public func flush(_ completion: @escaping @Sendable (Bool) -> Void) { core.flush(completion) }
 
   public func close(_ completion: @escaping @Sendable () -> Void) { core.close(completion) }
 
@@ -131,7 +131,7 @@ public final class TransferClient: TransferLink {
       var result: Result<[TransferRecord], Failure>?
       var notify: (@Sendable (TransferNotice) -> Void)?
       /// The functions of `flush` that have not been called, by their numbers.
-      var flushes: [UInt64: @Sendable () -> Void] = [:]
+      var flushes: [UInt64: @Sendable (Bool) -> Void] = [:]
       var lastFlush: UInt64 = 0
       /// The functions of `close` that have not been called.
       var closings: [@Sendable () -> Void] = []
@@ -216,7 +216,7 @@ public final class TransferClient: TransferLink {
     }
 
     /// Asks the service for an answer once all commands so far are on the disk.
-    func flush(_ completion: @escaping @Sendable () -> Void) {
+    func flush(_ completion: @escaping @Sendable (Bool) -> Void) {
       let number = state.withLock { state -> UInt64? in
         guard !state.isAtEnd, !state.isOver, !state.isClosed else { return nil }
         state.lastFlush += 1
@@ -224,7 +224,7 @@ public final class TransferClient: TransferLink {
         return state.lastFlush
       }
       // A frame of eight bytes is never too large.
-      guard let number, let frame = try? TransferMessage.flush(number).encoded() else { return completion() }
+      guard let number, let frame = try? TransferMessage.flush(number).encoded() else { return completion(false) }
       send(frame)
     }
 
@@ -234,7 +234,7 @@ public final class TransferClient: TransferLink {
         for number in due.keys { state.flushes[number] = nil }
         return due.sorted { $0.key < $1.key }.map(\.value)
       }
-      for completion in completions { completion() }
+      for completion in completions { completion(true) }
     }
 
     /// Ends the sending side of the connection after the frames that wait. The service lets the session go, and then ends
@@ -313,19 +313,20 @@ public final class TransferClient: TransferLink {
       isOpened.open()
       guard case .success = result else { return }
       let reason = readNotices(&reader)
-      let (notify, lost, completions) = state.withLock { state in
+      let (notify, lost, flushes, closings) = state.withLock { state in
         state.isOver = true
         state.isAtEnd = true
         state.frames = []
-        let completions = state.flushes.sorted { $0.key < $1.key }.map(\.value) + state.closings
+        let (flushes, closings) = (state.flushes.sorted { $0.key < $1.key }.map(\.value), state.closings)
         (state.flushes, state.closings) = ([:], [])
         let lost = state.reason ?? reason
         if !state.isStarted { state.lost = lost }
-        return (state.isClosed ? nil : state.notify, lost, completions)
+        return (state.isClosed ? nil : state.notify, lost, flushes, closings)
       }
       stopWriting()
       notify?(.lost(reason: lost))
-      for completion in completions { completion() }
+      for completion in flushes { completion(false) }
+      for completion in closings { completion() }
     }
 
     private func readRecords(_ reader: inout TransferReader) throws(Failure) -> [TransferRecord] {

@@ -26,7 +26,7 @@ package struct TransferOutbox: Sendable {
 
   var isEmpty: Bool { start == order.count }
   /// The number of entries.
-  var count: Int { order.count - start }
+  package var count: Int { order.count - start }
 
   /// Adds a notice.
   ///

@@ -101,7 +101,7 @@ import Testing
     #expect(list.text.contains("downloads  (program attached)\n"))
     #expect(list.text.contains("1  complete  97.7 KiB"))
     client.send(.acknowledge(task: 1, count: 2))
-    await withCheckedContinuation { continuation in client.flush { continuation.resume() } }
+    await withCheckedContinuation { continuation in client.flush { _ in continuation.resume() } }
     #expect(access(client.contentPath(of: 1), F_OK) == -1)
     service.send(signal: SIGKILL)
     _ = try await service.end()
@@ -118,7 +118,7 @@ import Testing
     var client: TransferClient? = try await place.client()
     let url = server.url("/bytes/10") + "?token=secret#fragment"
     client?.send(.create(Self.record(url.replacing("http://", with: "http://me:password@"), state: .suspended)))
-    await withCheckedContinuation { continuation in client?.flush { continuation.resume() } }
+    await withCheckedContinuation { continuation in client?.flush { _ in continuation.resume() } }
     await withCheckedContinuation { continuation in client?.close { continuation.resume() } }
     client = nil
     service.send(signal: SIGKILL)

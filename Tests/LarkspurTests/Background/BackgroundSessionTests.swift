@@ -191,6 +191,25 @@ import Testing
     first.invalidateAndCancel()
   }
 
+  /// A program that makes its session anew at once gets it, however long the tasks of the earlier one take to end.
+  @Test func aSessionIsMadeAgainAtOnce() async throws {
+    fixture.server.route("GET", "/file") { _ in .text("content") }
+    fixture.server.route("GET", "/slow", script: [.hang])
+    for _ in 0..<20 {
+      let first = fixture.session(nil)
+      first.downloadTask(with: try fixture.url("/slow")).resume()
+      first.invalidateAndCancel()
+      let recorder = DownloadRecorder()
+      let second = fixture.session(recorder)
+      second.downloadTask(with: try fixture.url("/file")).resume()
+      await second.flush()
+      await recorder.waitForEnd()
+      #expect(recorder.error == nil && recorder.content == Data("content".utf8))
+      second.invalidateAndCancel()
+      await recorder.waitForInvalidation()
+    }
+  }
+
   @Test func cancelledTasksLeaveNothing() async throws {
     let signal = TestServer.Signal()
     server.route(

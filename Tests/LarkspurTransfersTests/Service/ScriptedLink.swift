@@ -78,7 +78,7 @@ final class ScriptedLink: TransferLink {
     }
   }
 
-  func flush(_ completion: @escaping @Sendable () -> Void) { complete(completion) }
+  func flush(_ completion: @escaping @Sendable (Bool) -> Void) { complete { completion(true) } }
   func close(_ completion: @escaping @Sendable () -> Void) { complete(completion) }
 
   private func complete(_ completion: @escaping @Sendable () -> Void) {

@@ -1,0 +1,36 @@
+import LarkspurTransfers
+import Synchronization
+
+/// The background sessions of this process that have been invalidated and have not given their identifiers up.
+///
+/// A program may make a session again at once. The new session then waits for the earlier one, whose delegate calls may
+/// come on the thread that makes the new one.
+enum EndingSessions {
+  private static let directories = Mutex<[String: Int]>([:])
+
+  static func add(_ directory: String) { directories.withLock { $0[directory, default: 0] += 1 } }
+
+  static func remove(_ directory: String) {
+    directories.withLock { directories in
+      let count = (directories[directory] ?? 1) - 1
+      directories[directory] = count > 0 ? count : nil
+    }
+  }
+
+  static func contains(_ directory: String) -> Bool { directories.withLock { $0[directory] != nil } }
+}
+
+/// The link of a session that has no executor yet. Tasks that are begun meanwhile are sent to the executor that comes.
+final class AbsentLink: TransferLink {
+  private let directory: String
+
+  init(directory: String) { self.directory = directory }
+
+  let records: [TransferRecord] = []
+
+  func send(_ command: TransferCommand) {}
+  func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) {}
+  func flush(_ completion: @escaping @Sendable (Bool) -> Void) { completion(false) }
+  func close(_ completion: @escaping @Sendable () -> Void) { completion() }
+  func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
+}
