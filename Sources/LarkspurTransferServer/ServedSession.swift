@@ -18,11 +18,17 @@ final class ServedSession: Sendable {
     var subscriber: TransferSubscriber?
     /// The questions that no program has answered, with their tasks.
     var questions: [UInt64: (task: Int, question: TransferQuestion)] = [:]
-    /// Whether a task has ended since a program was attached last, or before the service was started. A program that dies
-    /// seems attached until the end of its connection is read.
-    var hasEnded = false
+    /// Whether the program is to be launched: a task has ended that no program knows of, or waits for a program's answer. A
+    /// program that dies seems attached until the end of its connection is read.
+    var hasNews = false
     /// Whether the service ends.
     var isClosed = false
+
+    /// Whether all tasks that are to be carried out wait for a program's answers.
+    var isWaitingForProgram: Bool {
+      let waiting = Set(questions.values.filter { $0.question.waitsForProgram }.map(\.task))
+      return !waiting.isEmpty && table.working.isSubset(of: waiting)
+    }
 
     /// Removes the oldest question of a task about a handshake if there are more than `handshakesMax`.
     mutating func removeOldestHandshake(of task: Int) -> UInt64? {
@@ -82,7 +88,7 @@ final class ServedSession: Sendable {
     try gate.withLock { (_) throws(TransferLinkError) in
       let start = try makeLocked()
       state.withLock { state in
-        if state.subscriber == nil { state.hasEnded = state.table.hasEnd }
+        if state.subscriber == nil { state.hasNews = state.table.hasEnd }
       }
       start?()
     }
@@ -138,12 +144,19 @@ final class ServedSession: Sendable {
         isEnd = record.state == .completed && state.table[record.task].map { $0.state != .completed } ?? false
       }
       state.table.apply(notice)
-      if isEnd { state.hasEnded = true }
+      if isEnd { state.hasNews = true }
+      if case .changed(let record) = notice, record.state == .completed {
+        state.questions = state.questions.filter { $0.value.task != record.task }
+      }
       let isTaken = state.subscriber?.send(notice) ?? false
       if case .question(let number, let task, let question) = notice {
         if !isTaken, !question.waitsForProgram { return (.answer(link, number, question.byDefault), false) }
         state.questions[number] = (task, question)
         if let oldest = state.removeOldestHandshake(of: task) { return (.answer(link, oldest, .cancel), false) }
+        if !isTaken {
+          state.hasNews = true
+          return (.nothing, true)
+        }
       }
       return (.nothing, isEnd)
     }
@@ -196,7 +209,6 @@ final class ServedSession: Sendable {
           return error
         }
         state.subscriber = subscriber
-        state.hasEnded = false
         for (number, open) in state.questions.sorted(by: { $0.key < $1.key }) {
           _ = subscriber.send(.question(number, task: open.task, open.question))
         }
@@ -231,6 +243,8 @@ final class ServedSession: Sendable {
     let (link, questions) = state.withLock { state -> ((any TransferLink)?, [UInt64: TransferQuestion]) in
       guard state.subscriber === subscriber else { return (nil, [:]) }
       state.subscriber = nil
+      // A program that has taken its events is not launched for them.
+      state.hasNews = state.table.hasEnd || state.isWaitingForProgram
       let answered = state.questions.filter { !$0.value.question.waitsForProgram }
       for number in answered.keys { state.questions[number] = nil }
       return (state.link, answered.mapValues(\.question))
@@ -328,12 +342,19 @@ final class ServedSession: Sendable {
 
   /// Lets the executor go if no task needs it and no program is attached. Called while no connection uses the session.
   ///
-  /// - Returns: The executor, for `end`, and the session if its program is to be launched for its events.
+  /// - Returns: The executor, for `end`, and the session if its program is to be launched: for its events, or because all
+  ///   tasks that are left wait for its answers.
   func letGo() -> (ending: Ending?, launching: TransferSession?) {
     state.withLock { state in
-      guard state.subscriber == nil, !state.table.isWorking, let ending = Self.take(&state) else { return (nil, nil) }
-      let isLaunching = state.hasEnded && state.table.hasEnd && !state.session.launchCommand.isEmpty
-      return (ending, isLaunching ? state.session : nil)
+      guard state.subscriber == nil else { return (nil, nil) }
+      let isWaiting = state.isWaitingForProgram
+      let ending = state.table.isWorking ? nil : Self.take(&state)
+      guard ending != nil || isWaiting && state.link != nil else { return (nil, nil) }
+      guard state.hasNews, isWaiting || state.table.hasEnd, !state.session.launchCommand.isEmpty else {
+        return (ending, nil)
+      }
+      state.hasNews = false
+      return (ending, state.session)
     }
   }
 

@@ -52,6 +52,8 @@ public final class TransferServer: Sendable {
   /// The number of commands after which the executor has to catch up before more are read. What is read and not carried
   /// out is in memory.
   static let commandsMax = 64
+  /// Maximum number of launches of a program that takes no events and answers no questions.
+  static let launchesMax = 3
 
   private struct Entry {
     var session: ServedSession
@@ -63,6 +65,8 @@ public final class TransferServer: Sendable {
     var entries: [String: Entry] = [:]
     var sockets: [Int: BlockingSocket] = [:]
     var lastSocket = 0
+    /// How often the program of a session has been launched since it last did anything, by the session's directory.
+    var launches: [String: Int] = [:]
     /// The number of connections that list the tasks.
     var listings = 0
     var idleSince: Deadline
@@ -210,7 +214,9 @@ public final class TransferServer: Sendable {
       for entry in state.entries.values where entry.users == 0 {
         let (ending, session) = entry.session.letGo()
         if let ending { endings.append((entry.session, ending)) }
-        if let session { launching.append(session) }
+        guard let session, state.launches[session.directory, default: 0] < Self.launchesMax else { continue }
+        state.launches[session.directory, default: 0] += 1
+        launching.append(session)
       }
       return (endings, launching)
     }
@@ -379,6 +385,7 @@ public final class TransferServer: Sendable {
       }
       switch message {
       case .command(let command):
+        state.withLock { _ = $0.launches.removeValue(forKey: session.directory) }
         guard served.carryOut(command) else {
           throw .message(.damaged("a session has at most \(TransferSession.tasksMax) tasks"))
         }

@@ -39,8 +39,15 @@ struct TransferTable: Sendable {
 
   /// Whether a task is to be carried out, or is being cancelled. Suspended tasks need no executor until a program
   /// resumes them.
-  var isWorking: Bool {
-    entries.values.contains { $0.record.state == .running || $0.record.state == .canceling }
+  var isWorking: Bool { entries.values.contains { Self.isWorking($0.record) } }
+
+  /// The tasks that are to be carried out, or are being cancelled.
+  var working: Set<Int> {
+    Set(entries.values.filter { Self.isWorking($0.record) }.map(\.record.task))
+  }
+
+  private static func isWorking(_ record: TransferRecord) -> Bool {
+    record.state == .running || record.state == .canceling
   }
 
   /// Whether a task has ended with events that no program has taken.

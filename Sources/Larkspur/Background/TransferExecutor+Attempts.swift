@@ -14,7 +14,7 @@ extension TransferExecutor {
     _ question: TransferQuestion, _ task: Int, _ answer: @escaping @Sendable (TransferAnswer) -> Void
   ) {
     lastQuestion += 1
-    questions[lastQuestion] = answer
+    questions[lastQuestion] = (task, answer)
     tell(.question(lastQuestion, task: task, question))
   }
 

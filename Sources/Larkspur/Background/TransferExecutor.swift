@@ -41,7 +41,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   var tasks: [Int: Int] = [:]
   private var notify: (@Sendable (TransferNotice) -> Void)?
   private var noticesBefore: [TransferNotice] = []
-  var questions: [UInt64: @Sendable (TransferAnswer) -> Void] = [:]
+  var questions: [UInt64: (task: Int, answer: @Sendable (TransferAnswer) -> Void)] = [:]
   var lastQuestion: UInt64 = 0
   /// Answers the challenges of a task, by the delegate of a program in this process.
   var challengeHandler: ChallengeHandler?
@@ -155,7 +155,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     case .cancel(let task, let isKeepingContent): cancel(task, isKeepingContent: isKeepingContent)
     case .update(let task, let properties): update(task, properties)
     case .acknowledge(let task, let count): acknowledge(task, count)
-    case .answer(let question, let answer): questions.removeValue(forKey: question)?(answer)
+    case .answer(let question, let answer): questions.removeValue(forKey: question)?.answer(answer)
     }
   }
 
@@ -474,6 +474,8 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   func end(_ attempt: TransferAttempt, _ failure: (any Error)?) {
     attempt.timer?.cancel()
     attempt.timer = nil
+    // What the program answers now has no effect any more.
+    questions = questions.filter { $0.value.task != attempt.record.task }
     attempt.record.state = .completed
     attempt.record.nextAttemptSeconds = nil
     if let last = attempt.lastRequest { attempt.record.currentRequest = last }

@@ -127,14 +127,49 @@ import Testing
     client = nil
     #expect(try service.launched.wait(for: 1) == [session])
     try service.ended.wait(for: 1)
-    // A program that has been launched and dies again is not launched for the same events.
+    // A program that has been launched and dies again is launched again, and not for ever.
     service.plan { $0.records = [Self.end] }
-    client = try TransferClient(session, directory: service.directory)
+    for round in 2...TransferServer.launchesMax + 2 {
+      client = try TransferClient(session, directory: service.directory)
+      withExtendedLifetime(client) {}
+      client = nil
+      try service.ended.wait(for: round)
+    }
+    try service.stop()
+    #expect(service.launched.all.count == TransferServer.launchesMax)
+  }
+
+  /// A task waits for a password, and no program is attached: Apple's systems launch it for that, too.
+  @Test func aTaskThatWaitsForItsProgram() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running), Fixture.plain(.running, task: 2)] }
+    try service.start()
+    let session = Self.session(service)
+    var client: TransferClient? = try TransferClient(session, directory: service.directory)
     withExtendedLifetime(client) {}
     client = nil
-    try service.ended.wait(for: 2)
-    try service.stop()
+    let challenge = TransferQuestion.challenge(Fixture.challenge)
+    let administrator = TransferAdministrator(directory: service.directory)
+    while try administrator.sessions()?.contains(where: \.session.isAttached) ?? true {}
+    service.withLink(of: session) { $0.tell(.question(1, task: 1, challenge)) }
+    // The other task goes on.
+    _ = try service.nextClient("b")
+    #expect(service.launched.all.isEmpty)
+    service.withLink(of: session) { $0.tell(.changed(Fixture.plain(.completed, task: 2, events: [.completed]))) }
+    #expect(try service.launched.wait(for: 1) == [session])
+    // The launched program is asked.
+    client = try TransferClient(session, directory: service.directory)
+    let notices = client?.collected()
+    try notices?.wait { $0.contains(.question(1, task: 1, challenge)) }
+    // A task that has ended asks nothing.
+    client?.send(.acknowledge(task: 2, count: 1))
+    service.withLink(of: session) { $0.tell(.changed(Fixture.plain(.completed, events: [.completed]))) }
+    try notices?.wait { $0.contains(.changed(Fixture.plain(.completed, events: [.completed]))) }
+    client?.send(.acknowledge(task: 1, count: 1))
+    client = nil
+    try service.ended.wait { $0.count { $0 == session.directory } == 1 }
     #expect(service.launched.all.count == 1)
+    try service.stop()
   }
 
   /// A program that takes its events is not launched.

@@ -135,6 +135,81 @@ import Testing
     _ = try service.client()
   }
 
+  /// The end of a task that could not be made comes before the word that all commands have been carried out.
+  @Test func noticesGoBeforeTheAnswer() throws {
+    let service = try TestService()
+    service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
+    try service.start()
+    let client = try service.client()
+    let notices = client.collected()
+    let link = try #require(service.link)
+    let before = Happenings<Int>()
+    for number in 1...50 {
+      client.flush { _ in before.add(notices.all.count) }
+      let answer = try #require(try link.completions.wait(for: number).last)
+      link.tell(.question(UInt64(number), task: 1, .challenge(Fixture.challenge)))
+      answer()
+      #expect(try before.wait(for: number).last == number)
+    }
+  }
+
+  /// A program that sends faster than the disk writes waits: what has been read and not been carried out is in memory.
+  @Test func commandsWaitForTheExecutor() throws {
+    let service = try TestService()
+    service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
+    try service.start()
+    let client = try service.client()
+    let link = try #require(service.link)
+    for _ in 0..<TransferServer.commandsMax * 3 { client.send(.suspend(task: 1)) }
+    for round in 1...2 {
+      let answer = try #require(try link.completions.wait(for: round).last)
+      // No other command has come since the executor was asked.
+      #expect(link.commands.all.count == round * TransferServer.commandsMax + round - 1)
+      answer()
+    }
+    try link.commands.wait(for: TransferServer.commandsMax * 3)
+  }
+
+  @Test func connectionsAreLimited() throws {
+    let service = try TestService()
+    try service.start()
+    var sockets = try (0..<TransferServer.connectionsMax).map { _ in try service.socket() }
+    do throws(TransferLinkError) {
+      while true { _ = try TransferClient(service.session(), directory: service.directory) }
+    } catch {
+      #expect("\(error)".contains("has \(TransferServer.connectionsMax) connections"), "\(error)")
+    }
+    sockets = []
+    #expect(sockets.isEmpty)
+    while true {
+      let result = Result { try service.client() }
+      // The ends of the other connections are being read.
+      if case .failure(TransferLinkError.unavailable) = result { continue }
+      _ = try result.get()
+      break
+    }
+  }
+
+  /// A program that was killed is started again at once. The end of its connection may not have been read yet.
+  @Test func aProgramThatComesBackAtOnce() throws {
+    let service = try TestService()
+    service.plan { $0.records = [Fixture.plain(.running)] }
+    try service.start()
+    for round in 0..<50 {
+      let open = try TransferMessage.open(service.session("\(round)")).encoded()
+      var socket: BlockingSocket? = try service.socket()
+      try socket?.send(open)
+      if let open = socket {
+        var reader = TransferReader(open)
+        while let message = try reader.next(), message != .opened {}
+      }
+      // A process that another test is starting has a copy of the socket for a moment.
+      socket?.shutDown()
+      socket = nil
+      _ = try service.client("\(round)")
+    }
+  }
+
   @Test func flushing() throws {
     let service = try TestService()
     service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
