@@ -409,7 +409,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       do throws(URLError) {
         resume(with: try BackgroundLink.open(core.configuration))
       } catch {
-        BackgroundLink.log("background session \"\(core.configuration.identifier ?? "")\": \(error.localizedDescription)")
+        let identifier = core.configuration.identifier ?? ""
+        BackgroundLink.log("background session \"\(identifier)\": \(error.localizedDescription)")
         reconnect()
       }
     }

@@ -2,12 +2,16 @@ import Dispatch
 import Foundation
 import Larkspur
 import LarkspurIO
+import LarkspurTransfers
 import Synchronization
 
 /// The downloads of `larkspur get --background`: one background session of this user. The description of a task is the
 /// path of its file.
 struct BackgroundDownloads {
   private static let identifier = "larkspur-get"
+  /// The time in which the journal has to have a download, and another command has to give the session up, in seconds.
+  private static let patience = 10.0
+  private static let pause = 0.05
 
   /// Adds a download. Returns when the journal has it, or, without a service, when all are complete.
   func add(_ options: GetOptions) -> ExitStatus {
@@ -19,23 +23,49 @@ struct BackgroundDownloads {
       if let message = error.message { Console.complain(message) }
       return error.status
     }
-    let (session, files) = open()
-    let task = session.downloadTask(with: request)
-    task.taskDescription = URL(fileURLWithPath: output).standardizedFileURL.path
-    task.resume()
+    let (session, files, task) = begin(request, URL(fileURLWithPath: output).standardizedFileURL.path)
     let isWritten = DispatchSemaphore(value: 0)
-    session.flush { isWritten.signal() }
-    isWritten.wait()
-    if let error = task.error {
-      Console.complain(error.localizedDescription)
+    session.flush {
+      // Behind the calls for a task that could not be written.
+      session.delegateQueue.addOperation { isWritten.signal() }
+    }
+    guard isWritten.wait(timeout: .now() + Self.patience) == .success else {
+      Console.complain("the transfer service does not confirm the download")
       return .transfersFailed
     }
+    if let error = task.error {
+      // What the delegate was told has been printed.
+      if !files.hasFailed { Console.complain(error.localizedDescription) }
+      return .transfersFailed
+    }
+    // A small file may be there already.
+    if files.hasFailed { return .transfersFailed }
     guard session.isServed else {
       Console.complain("no transfer service: this command carries the download out itself")
       return end(session, files)
     }
     Console.print("in the background: task \(task.taskIdentifier) of \(Self.identifier)\n")
     return .success
+  }
+
+  /// Begins the download. Another command that has the session is waited for.
+  private func begin(_ request: URLRequest, _ path: String) -> (URLSession, FileMover, URLSessionDownloadTask) {
+    let end = DispatchTime.now() + Self.patience
+    while true {
+      let (session, files) = open()
+      let task = session.downloadTask(with: request)
+      task.taskDescription = path
+      // A task of a session that another command has ends at once, on the delegate's queue.
+      let isLast = DispatchTime.now() >= end
+      files.toleratesUse = !isLast
+      task.resume()
+      session.delegateQueue.waitUntilAllOperationsAreFinished()
+      let isInUse = (task.error as? URLError)?.code == .backgroundSessionInUseByAnotherProcess
+      if !isInUse || isLast { return (session, files, task) }
+      session.invalidateAndCancel()
+      files.isOver.wait()
+      _ = DispatchSemaphore(value: 0).wait(timeout: .now() + Self.pause)
+    }
   }
 
   private func request(_ options: GetOptions) throws(CommandFailure) -> URLRequest {
@@ -77,39 +107,71 @@ struct BackgroundDownloads {
 }
 
 /// The delegate that moves each file to the path in its task's description.
+///
+/// A program that the service has started has no terminal: what goes wrong is in the service's log, too.
 private final class FileMover: NSObject, URLSessionDownloadDelegate, Sendable {
   let isOver = DispatchSemaphore(value: 0)
   private let failed = Mutex<Set<Int>>([])
+  private let tolerance = Atomic(false)
+  private let log: ServiceLog?
+
+  override init() {
+    let isLaunched = EnvironmentVariable.value(of: ServiceLauncher.sessionVariable) != nil
+    log = isLaunched ? TransferLocation.stateHome().flatMap { try? ServiceLog(directory: $0 + "/larkspur") } : nil
+  }
+
+  /// Whether the session may be another command's.
+  var toleratesUse: Bool {
+    get { tolerance.load(ordering: .relaxed) }
+    set { tolerance.store(newValue, ordering: .relaxed) }
+  }
 
   var hasFailed: Bool { failed.withLock { !$0.isEmpty } }
 
   private func complain(_ task: URLSessionTask, _ message: String) {
     failed.withLock { _ = $0.insert(task.taskIdentifier) }
-    Console.complain("\(task.taskDescription ?? "task \(task.taskIdentifier)"): \(message)")
+    let line = "\(task.taskDescription ?? "task \(task.taskIdentifier)"): \(message)"
+    Console.complain(line)
+    log?.add("larkspur get: \(line)")
+  }
+
+  /// Keeps a file that cannot be moved to its place: its download is over.
+  ///
+  /// - Returns: Where the file is.
+  private func keep(_ file: URL) throws -> String {
+    guard let home = TransferLocation.stateHome() else { throw CocoaError(.fileNoSuchFile) }
+    let folder = URL(fileURLWithPath: home + "/larkspur/undelivered")
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let place = folder.appending(path: UUID().uuidString)
+    try FileManager.default.moveItem(at: file, to: place)
+    return place.path
   }
 
   func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
     guard let path = downloadTask.taskDescription else { return complain(downloadTask, "the file has no place") }
     let status = (downloadTask.response as? HTTPURLResponse)?.statusCode ?? 0
     guard (200..<300).contains(status) else { return complain(downloadTask, "the server answers \(status)") }
+    // The directory may be on another file system. What is at the path stays until all bytes are there.
+    let part = URL(fileURLWithPath: path + ".\(UUID().uuidString).part")
     do {
-      // The directory may be on another file system. What is at the path stays until all bytes are there.
-      let part = URL(fileURLWithPath: path + ".\(UUID().uuidString).part")
       try FileManager.default.moveItem(at: location, to: part)
-      do {
-        try FilePaths.rename(part.path, to: path)
-      } catch {
-        try? FileManager.default.removeItem(at: part)
-        throw error
-      }
+      try FilePaths.rename(part.path, to: path)
       Console.print("\(path)\n")
     } catch {
-      complain(downloadTask, "\(error)")
+      // A move to another file system that fails leaves the file where it was, and perhaps a part.
+      let isMoved = !FileManager.default.fileExists(atPath: location.path)
+      let place = Result { try keep(isMoved ? part : location) }
+      try? FileManager.default.removeItem(at: part)
+      let words = (try? place.get()).map { "the content is in \($0)" } ?? "the content is lost"
+      complain(downloadTask, "cannot be written (\(error)): \(words)")
     }
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    if let error { complain(task, error.localizedDescription) }
+    guard let error else { return }
+    if toleratesUse, (error as? URLError)?.code == .backgroundSessionInUseByAnotherProcess { return }
+    complain(task, error.localizedDescription)
   }
 
   func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { isOver.signal() }

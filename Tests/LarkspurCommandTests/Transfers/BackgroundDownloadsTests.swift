@@ -45,6 +45,55 @@ import Testing
     #expect(nothing.status == 0 && nothing.output.isEmpty)
   }
 
+  /// The content of a download that is over has no other copy.
+  @Test func aFileWithoutItsPlace() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    server.route("GET", "/file") { _ in .text("content") }
+    try FileManager.default.createDirectory(at: folder.appending(path: "file/x"), withIntermediateDirectories: true)
+    let result = try await get("/file")
+    #expect(result.status == 113 && result.errors.contains("cannot be written"), "\(result.errors)")
+    let kept = folder.appending(path: "larkspur/undelivered")
+    let names = try FileManager.default.contentsOfDirectory(atPath: kept.path)
+    #expect(names.count == 1)
+    let file = kept.appending(path: try #require(names.first))
+    #expect(try String(contentsOf: file, encoding: .utf8) == "content" && result.errors.contains(file.path))
+    // Nothing is left beside the place.
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["file", "larkspur"])
+  }
+
+  /// Commands at the same time have the session one after another.
+  @Test func commandsAtOnce() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    server.route("GET", "/file") { _ in .text("content") }
+    let service = try Command.path()
+    defer { stopService() }
+    let url = server.url("/file")
+    let statuses = try await withThrowingTaskGroup(of: Int32?.self) { group in
+      for number in 0..<4 {
+        let path = folder.appending(path: "file\(number)").path
+        group.addTask {
+          try await larkspur(["get", "--background", "-o", path, url], service: service).status
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(statuses == [0, 0, 0, 0])
+    for number in 0..<4 {
+      let path = folder.appending(path: "file\(number)").path
+      while !FileManager.default.fileExists(atPath: path) { await Task.yield() }
+    }
+  }
+
+  private func stopService() {
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+      guard let process = pid_t(name),
+        let words = FileManager.default.contents(atPath: "/proc/\(name)/environ"),
+        words.range(of: Data("XDG_RUNTIME_DIR=\(folder.path)".utf8)) != nil
+      else { continue }
+      kill(process, SIGKILL)
+    }
+  }
+
   /// With a service the command ends at once. The service has the file moved to its place.
   @Test func withTheService() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -59,13 +108,16 @@ import Testing
     let path = folder.appending(path: "file").path
     while !FileManager.default.fileExists(atPath: path) { await Task.yield() }
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "content")
-    for name in try FileManager.default.contentsOfDirectory(atPath: "/proc") {
-      guard let process = pid_t(name),
-        let words = FileManager.default.contents(atPath: "/proc/\(name)/environ"),
-        words.range(of: Data("XDG_RUNTIME_DIR=\(folder.path)".utf8)) != nil
-      else { continue }
-      kill(process, SIGKILL)
+    // What the service's program cannot do is in the log.
+    try FileManager.default.removeItem(atPath: path)
+    let gone = TestServer.Signal()
+    server.route("GET", "/gone", script: [.wait(gone), .respond(TestServer.Response(status: 404)), .hang])
+    #expect(try await get("/gone", service: service).status == 0)
+    gone.fire()
+    while !(try await larkspur(["transfers", "log"], service: service).text.contains("the server answers 404")) {
+      await Task.yield()
     }
+    stopService()
   }
 
   @Test(arguments: [
