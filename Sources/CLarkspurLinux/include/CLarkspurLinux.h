@@ -28,6 +28,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -658,6 +659,16 @@ int larkspur_is_privileged(void);
 //
 // Returns 0 once the program runs, or an error number.
 int larkspur_start_detached(const char *path, char *const *arguments, char *const *environment, int *life);
+
+// Raises the number of descriptors that the process may have to `count`, or to the most that the system grants.
+static inline int larkspur_raise_descriptor_limit(uint64_t count) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  rlim_t wanted = limit.rlim_max < count ? limit.rlim_max : (rlim_t)count;
+  if (wanted <= limit.rlim_cur) return 0;
+  limit.rlim_cur = wanted;
+  return setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 static inline int larkspur_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 

@@ -14,7 +14,9 @@ enum BackgroundLink {
     do throws(URLError) {
       return try open(configuration)
     } catch {
-      guard mayWait, let directory, error.code == .backgroundSessionInUseByAnotherProcess else { throw error }
+      // Without a service, or beside one that does not answer, the journal's lock is all that shows the earlier session.
+      let codes = [URLError.Code.backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected]
+      guard mayWait, let directory, codes.contains(error.code) else { throw error }
       return AbsentLink(directory: directory)
     }
   }

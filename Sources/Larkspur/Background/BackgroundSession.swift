@@ -16,6 +16,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     var losses = 0
     /// Whether the session has been invalidated.
     var isEnding = false
+    /// Whether `close` has been called: the session gets no other executor.
+    var isClosed = false
     /// The functions of `flush` that a lost executor has not confirmed.
     var flushes: [@Sendable () -> Void] = []
     /// The tasks whose last calls wait for their turn.
@@ -47,8 +49,15 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   /// Restores the tasks of earlier processes, and begins to listen to the executor.
   func start(_ session: URLSession) {
+    restore(link.records, to: session)
+    if link is AbsentLink { reconnect() } else { listen(to: link) }
+    ExitHook.register(self)
+  }
+
+  private func restore(_ records: [TransferRecord], to session: URLSession) {
+    let link = link
     var hasEvents = false
-    for record in link.records {
+    for record in records {
       guard let task = Self.task(of: record, core) else {
         // A URL that this version cannot parse: the task can be neither shown nor loaded.
         link.send(.cancel(task: record.task, isKeepingContent: false))
@@ -66,8 +75,6 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         core.delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
       }
     }
-    if link is AbsentLink { reconnect() } else { listen(to: link) }
-    ExitHook.register(self)
   }
 
   private func listen(to link: any TransferLink) {
@@ -85,11 +92,11 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     let link = link
     link.flush { [weak self] isConfirmed in
       guard let self, !isConfirmed else { return completion() }
-      let isReplaced = state.withLock { state in
-        if state.link === link { state.flushes.append(completion) }
-        return state.link !== link
+      let (isReplaced, isClosed) = state.withLock { state in
+        if state.link === link, !state.isClosed { state.flushes.append(completion) }
+        return (state.link !== link, state.isClosed)
       }
-      if isReplaced { flush(completion) }
+      if isClosed { completion() } else if isReplaced { flush(completion) }
     }
   }
 
@@ -108,6 +115,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   func close(_ completion: @escaping @Sendable () -> Void) {
     willEnd()
     let (link, flushes) = state.withLock { state in
+      state.isClosed = true
       defer { state.flushes = [] }
       return (state.link, state.flushes)
     }
@@ -405,7 +413,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     // A service that ends again and again is not started again and again.
     let pause = losses < 2 ? 0 : min(0.01 * pow(2, Double(min(losses, 20))), Self.pauseMax)
     DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak self] in
-      guard let self else { return }
+      guard let self, !state.withLock({ $0.isClosed }) else { return }
       do throws(URLError) {
         resume(with: try BackgroundLink.open(core.configuration))
       } catch {
@@ -422,13 +430,21 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Continues with the tasks where the journal has them. Commands that the lost executor had not carried out are sent
   /// again.
   private func resume(with new: any TransferLink) {
-    let refused = order.withLock { _ in
-      let (tasks, ending) = state.withLock { state in
-        state.link = new
-        return (state.tasks, state.ending)
+    let refused = order.withLock { _ -> [(URLSessionTask, URLError)]? in
+      let (tasks, ending, old, isClosed) = state.withLock { state in
+        let old = state.link
+        if !state.isClosed { state.link = new }
+        return (state.tasks, state.ending, old, state.isClosed)
+      }
+      guard !isClosed else { return nil }
+      if old is AbsentLink, let session = core.keptSession {
+        // The session has been given none of these. Its own tasks have numbers that no record has.
+        restore(new.records.filter { tasks[$0.task] == nil }, to: session)
+        return resume(tasks, with: new, known: Set(tasks.keys).union(new.records.map(\.task)))
       }
       return resume(tasks.filter { !ending.contains($0.key) }, with: new, known: Set(tasks.keys))
     }
+    guard let refused else { return new.close {} }
     listen(to: new)
     for (task, error) in refused { TaskCompletion.refuse(task, error, core) }
     let flushes = state.withLock { state in

@@ -185,6 +185,10 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     if let cookies = record.cookies, let storage = session.core.cookieStorage {
       TransferCookies.restore(cookies, to: storage)
     }
+    var record = record
+    // The clock may have been set back since the record was written.
+    let latest = Date().timeIntervalSince1970 + TransferRetry.secondsMax
+    if let next = record.nextAttemptSeconds, next > latest { record.nextAttemptSeconds = latest }
     return TransferAttempt(record, traffic)
   }
 

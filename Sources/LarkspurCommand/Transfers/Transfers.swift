@@ -46,10 +46,17 @@ struct Transfers {
 
   // MARK: - The service
 
+  /// The number of descriptors that the service may have. The programs that it launches may have as many.
+  private static let descriptors = 65_536
+
   private func serve() throws(CommandFailure) {
     let home = try stateHome()
     let log = makeLog(home)
     let directory = try serviceDirectory()
+    // Each task has a connection and a file, and the usual limit is 1,024.
+    do throws(Errno) { try DescriptorLimit.raise(to: Self.descriptors) } catch {
+      log("the number of descriptors stays small: \(error)")
+    }
     var options = TransferServer.Options()
     options.idleTime = self.options.idleTime
     options.log = log
