@@ -133,6 +133,12 @@ extension URLSessionConfiguration {
     storage.waitsForConnectivity = true
     storage.protocolClasses = []
     storage.timeoutIntervalForResource = .infinity
+    // The session of the attempts is none of background transfers itself.
+    if storage.uploadRetry == nil {
+      var retry = UploadRetry()
+      retry.failuresMax = nil
+      storage.uploadRetry = retry
+    }
     if storage.isDiscretionary { storage.networkServiceType = .background }
     return URLSessionConfiguration(storage: storage)
   }

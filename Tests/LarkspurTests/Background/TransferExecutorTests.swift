@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTestServer
 import LarkspurTransfers
 import Synchronization
@@ -165,6 +166,17 @@ import Testing
     record.originalRequest = TransferRequest(url: file.absoluteString)
     let ended = try await end(of: record)
     #expect(ended.failure?.code == Int64(URLError.Code.unsupportedURL.rawValue) && !ended.hasContentFile)
+  }
+
+  /// A server whose upload resource is away for a time: each attempt's session goes on until the time for the task is over.
+  @Test func uploadsAreContinuedWithoutLimit() {
+    let configuration = fixture.configuration()
+    let retry = configuration.ofAttempts.uploadRetry
+    #expect(retry != nil && retry?.failuresMax == nil)
+    var own = UploadRetry()
+    own.failuresMax = 7
+    configuration.uploadRetry = own
+    #expect(configuration.ofAttempts.uploadRetry?.failuresMax == 7)
   }
 
   /// While a task waits for another try its record says so, and no longer when it is loaded.
