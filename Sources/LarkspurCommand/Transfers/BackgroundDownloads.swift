@@ -152,20 +152,25 @@ private final class FileMover: NSObject, URLSessionDownloadDelegate, Sendable {
     guard let path = downloadTask.taskDescription else { return complain(downloadTask, "the file has no place") }
     let status = (downloadTask.response as? HTTPURLResponse)?.statusCode ?? 0
     guard (200..<300).contains(status) else { return complain(downloadTask, "the server answers \(status)") }
-    // The directory may be on another file system. What is at the path stays until all bytes are there.
-    let part = URL(fileURLWithPath: path + ".\(UUID().uuidString).part")
     do {
-      try FileManager.default.moveItem(at: location, to: part)
-      try FilePaths.rename(part.path, to: path)
+      try move(location.path, to: path)
       Console.print("\(path)\n")
     } catch {
-      // A move to another file system that fails leaves the file where it was, and perhaps a part.
-      let isMoved = !FileManager.default.fileExists(atPath: location.path)
-      let place = Result { try keep(isMoved ? part : location) }
-      try? FileManager.default.removeItem(at: part)
-      let words = (try? place.get()).map { "the content is in \($0)" } ?? "the content is lost"
+      let words = (try? keep(location)).map { "the content is in \($0)" } ?? "the content is lost"
       complain(downloadTask, "cannot be written (\(error)): \(words)")
     }
+  }
+
+  /// Moves a file in one step, so that a process that is killed at any moment leaves it at one of both places.
+  private func move(_ file: String, to path: String) throws {
+    do throws(Errno) { return try FilePaths.rename(file, to: path) } catch {}
+    // The directory may be on another file system. What is at the path stays until all bytes are there, and the file until
+    // the session has been told. A killed process may have left a part.
+    let part = path + ".larkspur-part"
+    defer { try? FilePaths.remove(part) }
+    try? FilePaths.remove(part)
+    try FileManager.default.copyItem(atPath: file, toPath: part)
+    try FilePaths.rename(part, to: path)
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

@@ -61,6 +61,22 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["file", "larkspur"])
   }
 
+  /// The place is on another file system, and an earlier process was killed while it copied.
+  @Test(.enabled(if: FileManager.default.isWritableFile(atPath: "/dev/shm"))) func anotherFileSystem() async throws {
+    let place = URL(filePath: "/dev/shm/\(folder.lastPathComponent)")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    defer { for url in [folder, place] { try? FileManager.default.removeItem(at: url) } }
+    let file = place.appending(path: "file")
+    try Data("old".utf8).write(to: file)
+    try Data("half a file".utf8).write(to: place.appending(path: "file.larkspur-part"))
+    server.route("GET", "/file") { _ in .text("content") }
+    let result = try await larkspur(["get", "--background", "-o", file.path, server.url("/file")], service: "")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(try String(contentsOf: file, encoding: .utf8) == "content")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.path) == ["file"])
+    #expect(FileManager.default.enumerator(atPath: folder.path)?.contains { "\($0)".hasSuffix(".part") } == false)
+  }
+
   /// Commands at the same time have the session one after another.
   @Test func commandsAtOnce() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
