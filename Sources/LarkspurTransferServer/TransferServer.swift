@@ -209,16 +209,24 @@ public final class TransferServer: Sendable {
   ///
   /// - Returns: The sessions whose programs are to be launched.
   private func letGo() -> [TransferSession] {
-    let (endings, launching) = state.withLock { state in
-      var (endings, launching): ([(ServedSession, ServedSession.Ending)], [TransferSession]) = ([], [])
+    let (endings, launching, idle) = state.withLock { state in
+      var endings: [(ServedSession, ServedSession.Ending)] = []
+      var (launching, idle): ([TransferSession], [TransferSession]) = ([], [])
       for entry in state.entries.values where entry.users == 0 {
         let (ending, session) = entry.session.letGo()
         if let ending { endings.append((entry.session, ending)) }
-        guard let session, state.launches[session.directory, default: 0] < Self.launchesMax else { continue }
+        guard let session else { continue }
+        guard state.launches[session.directory, default: 0] < Self.launchesMax else {
+          idle.append(session)
+          continue
+        }
         state.launches[session.directory, default: 0] += 1
         launching.append(session)
       }
-      return (endings, launching)
+      return (endings, launching, idle)
+    }
+    for session in idle {
+      log("the program of session \"\(session.identifier)\" is not started again: it takes no events")
     }
     for (session, ending) in endings {
       log("session \"\(session.session.identifier)\" has no more tasks to carry out")

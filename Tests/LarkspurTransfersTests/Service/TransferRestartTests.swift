@@ -137,6 +137,7 @@ import Testing
     }
     try service.stop()
     #expect(service.launched.all.count == TransferServer.launchesMax)
+    #expect(service.lines.all.contains { $0.contains("is not started again") })
   }
 
   /// A task waits for a password, and no program is attached: Apple's systems launch it for that, too.
