@@ -3,9 +3,11 @@
 //   TestHelper background-session STATE FOLDER [KIND URL FILE]...
 //
 // Makes the session "transfers" with the directory STATE ("-": with the transfer service), and the tasks of the
-// arguments if the session has none: downloads (KIND is "get"; "impatient" for one whose attempts end when no bytes have
+// arguments that the session has not had: downloads (KIND is "get"; "impatient" for one whose attempts end when no bytes have
 // come for a second), and uploads of FILE (KIND is "put"). A download comes to the file FILE in FOLDER. Each end adds a
-// line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code.
+// line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code. FOLDER/history has a line "begun" for each
+// process, and further ones for each task, behind the event: "moved FILE", "ended FILE", and "confirmed FILE" when the
+// journal has the acknowledgement. Only files that exist get lines.
 // Prints a line for each call of the delegate, and exits when the session has no tasks.
 //
 // Servers whose certificates lead to the root in FOLDER/root are trusted, and others are refused. A server that asks gets
@@ -22,10 +24,17 @@ func runBackgroundSession(_ arguments: [String]) async throws {
   // Otherwise the environment decides, and the transfer service carries the tasks out.
   if arguments[0] != "-" { configuration.transferStateHome = arguments[0] }
   configuration.sharedContainerIdentifier = "tests"
-  let delegate = BackgroundProgram(folder)
+  let (confirmations, confirm) = AsyncStream<Void>.makeStream()
+  let delegate = BackgroundProgram(folder, confirm)
+  delegate.add("begun", to: "history")
   let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
-  if await session.allTasks.isEmpty, !FileManager.default.fileExists(atPath: folder.appending(path: "begun").path) {
+  if !FileManager.default.fileExists(atPath: folder.appending(path: "begun").path) {
+    // An earlier process may have been killed between two tasks.
+    let earlier = await session.allTasks.map(\.taskDescription)
+    let ends = ((try? String(contentsOf: folder.appending(path: "ends"), encoding: .utf8)) ?? "").split(separator: "\n")
     for index in stride(from: 2, to: arguments.count, by: 3) {
+      let name = arguments[index + 2]
+      if earlier.contains(name) || ends.contains(where: { $0.hasPrefix("\(name) ") }) { continue }
       guard let url = URL(string: arguments[index + 1]) else { throw Failure.wrongArguments }
       let task: URLSessionTask
       var request = URLRequest(url: url)
@@ -34,9 +43,9 @@ func runBackgroundSession(_ arguments: [String]) async throws {
         task = session.downloadTask(with: request)
       } else {
         request.httpMethod = "PUT"
-        task = session.uploadTask(with: request, fromFile: folder.appending(path: arguments[index + 2]))
+        task = session.uploadTask(with: request, fromFile: folder.appending(path: name))
       }
-      task.taskDescription = arguments[index + 2]
+      task.taskDescription = name
       task.resume()
     }
     // Until the tasks are in the journal the program may begin anew.
@@ -44,6 +53,11 @@ func runBackgroundSession(_ arguments: [String]) async throws {
     try Data().write(to: folder.appending(path: "begun"))
   }
   say("begun")
+  // A session that has been invalidated ends with its last task, and confirms nothing.
+  func isOver() async -> Bool { await session.allTasks.isEmpty && delegate.isConfirmed }
+  if await !isOver() {
+    for await _ in confirmations where await isOver() { break }
+  }
   session.finishTasksAndInvalidate()
   try await delegate.over.wait()
 }
@@ -51,14 +65,30 @@ func runBackgroundSession(_ arguments: [String]) async throws {
 private final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
   let over = TestServer.Signal()
   private let folder: URL
+  private let confirm: AsyncStream<Void>.Continuation
+  private let writing = NSLock()
+  private var unconfirmed = 0
 
-  init(_ folder: URL) { self.folder = folder }
+  init(_ folder: URL, _ confirm: AsyncStream<Void>.Continuation) { (self.folder, self.confirm) = (folder, confirm) }
+
+  /// Whether the journal has the acknowledgements of all ends so far.
+  var isConfirmed: Bool { writing.withLock { unconfirmed == 0 } }
+
+  /// Adds a line to a file in the folder, if there is one.
+  func add(_ line: String, to name: String) {
+    writing.withLock {
+      guard let file = FileHandle(forWritingAtPath: folder.appending(path: name).path) else { return }
+      _ = try? file.seekToEnd()
+      try? file.write(contentsOf: Data("\(line)\n".utf8))
+    }
+  }
 
   func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
     say("finished \(downloadTask.taskDescription ?? "")")
     let target = folder.appending(path: downloadTask.taskDescription ?? "")
     try? FileManager.default.removeItem(at: target)
-    do { try FileManager.default.moveItem(at: location, to: target) } catch { say("\(error)") }
+    do { try FileManager.default.moveItem(at: location, to: target) } catch { return say("\(error)") }
+    add("moved \(downloadTask.taskDescription ?? "")", to: "history")
   }
 
   private func file(_ name: String) -> Data? { try? Data(contentsOf: folder.appending(path: name)) }
@@ -95,12 +125,19 @@ private final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @un
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let code = (error as? URLError)?.code.rawValue ?? 0
-    let ends = folder.appending(path: "ends")
-    if let file = FileHandle(forWritingAtPath: ends.path) {
-      _ = try? file.seekToEnd()
-      try? file.write(contentsOf: Data("\(task.taskDescription ?? "") \(code)\n".utf8))
+    let name = task.taskDescription ?? ""
+    add("\(name) \(code)", to: "ends")
+    add("ended \(name)", to: "history")
+    say("completed \(name) \(code)")
+    writing.withLock { unconfirmed += 1 }
+    // The end is acknowledged after this call.
+    session.delegateQueue.addOperation { [self] in
+      session.flush { [self] in
+        add("confirmed \(name)", to: "history")
+        writing.withLock { unconfirmed -= 1 }
+        confirm.yield()
+      }
     }
-    say("completed \(task.taskDescription ?? "") \(code)")
   }
 
   func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { say("events") }

@@ -12,10 +12,13 @@ final class BackgroundFixture: Sendable {
   init(tls: TestServer.TLS? = nil) throws {
     server = try TestServer(tls: tls)
     folder = FileManager.default.temporaryDirectory.appending(path: "larkspur-background-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
   }
 
   deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// The directory for temporary files of the programs and of the service.
+  private var temporary: URL { folder.appending(path: "tmp") }
 
   func configuration(_ identifier: String = "transfers") -> URLSessionConfiguration {
     let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
@@ -60,7 +63,7 @@ final class BackgroundFixture: Sendable {
     let arguments = try tasks.flatMap { [$0.kind, try url($0.path).absoluteString, $0.name] }
     return try SiblingProcess(
       "background-session", [environment == nil ? folder.path : "-", folder.path] + arguments,
-      environment: environment ?? [:])
+      environment: (environment ?? [:]).merging(["TMPDIR": temporary.path]) { $1 })
   }
 
   /// The environment of programs whose tasks a transfer service carries out. Each fixture has its own service.
@@ -79,8 +82,28 @@ final class BackgroundFixture: Sendable {
   }
 
   /// The ends of the programs' tasks, in their order.
-  func ends() throws -> [String] {
-    try String(contentsOf: folder.appending(path: "ends"), encoding: .utf8).split(separator: "\n").map(String.init)
+  func ends() throws -> [String] { try lines("ends") }
+
+  /// The events of the programs' tasks, in their order.
+  func history() throws -> [String] { try lines("history") }
+
+  private func lines(_ name: String) throws -> [String] {
+    try String(contentsOf: folder.appending(path: name), encoding: .utf8).split(separator: "\n").map(String.init)
+  }
+
+  /// The paths of the files of sessions, the sockets and the temporary files that are left. The log of the service, and
+  /// the file whose lock it holds, stay.
+  func leftovers() -> [String] {
+    let all = ["larkspur", "larkspur-transfers", "tmp"].flatMap { name in
+      FileManager.default.enumerator(atPath: folder.appending(path: name).path)?
+        .compactMap { "\(name)/\($0 as? String ?? "")" } ?? []
+    }
+    return all.filter { path in
+      var isDirectory: ObjCBool = false
+      let exists = FileManager.default.fileExists(atPath: folder.appending(path: path).path, isDirectory: &isDirectory)
+      return exists && !isDirectory.boolValue
+        && !["larkspur/service.log", "larkspur-transfers/lock"].contains(path)
+    }
   }
 
   /// Whether the record of a task says that the task has ended with a response.
