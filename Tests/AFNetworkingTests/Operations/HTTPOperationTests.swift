@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-@Suite struct HTTPOperationTests {
+@Suite(.timeLimit(.minutes(2))) struct HTTPOperationTests {
   let server: TestServer
 
   init() throws { server = try TestServer() }
