@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests `larkspur get --background` and `larkspur transfers deliver`.
@@ -101,13 +102,7 @@ import Testing
   }
 
   private func stopService() {
-    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
-      guard let process = pid_t(name),
-        let words = FileManager.default.contents(atPath: "/proc/\(name)/environ"),
-        words.range(of: Data("XDG_RUNTIME_DIR=\(folder.path)".utf8)) != nil
-      else { continue }
-      kill(process, SIGKILL)
-    }
+    for process in TransferServiceProcess.all(runtimeDirectory: folder.path) { kill(process, SIGKILL) }
   }
 
   /// With a service the command ends at once. The service has the file moved to its place.
