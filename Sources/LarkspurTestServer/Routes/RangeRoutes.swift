@@ -2,6 +2,8 @@
 //
 //   /range/N     N bytes with ETag and Last-Modified; answers Range with 206 or 416, honours If-Range and
 //                If-None-Match. A request for several ranges gets the whole content, as the RFC allows.
+//                `no-store`: the date would make the content fresh for a long time, and another server may get the
+//                port.
 
 let rangeRoutes: [Router.Route] = [
   .get("/range/{count}") { try range($0) }
@@ -31,6 +33,7 @@ private func range(_ request: TestServer.Request) throws -> TestServer.Response 
   response.fields["Accept-Ranges"] = "bytes"
   response.fields["ETag"] = tag
   response.fields["Last-Modified"] = lastModified
+  response.fields["Cache-Control"] = "no-store"
   return response
 }
 
