@@ -240,7 +240,10 @@ final class CountingKernel: Kernel {
   func pendingError(_ descriptor: Int32) -> Int32 { other { kernel.pendingError(descriptor) } }
   func setNoDelay(_ descriptor: Int32) { other { kernel.setNoDelay(descriptor) } }
   func close(_ descriptor: Int32) { other { kernel.close(descriptor) } }
-  func fileSize(_ file: Int32) -> Int { other { kernel.fileSize(file) } }
+  func fileStatus(_ file: Int32, _ status: inout FileStatus) -> Int {
+    counts.value.others += 1
+    return kernel.fileStatus(file, &status)
+  }
   func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {
     other { kernel.sendFile(file, at: offset, count: count, to: descriptor) }
   }

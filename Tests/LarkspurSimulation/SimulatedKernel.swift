@@ -180,14 +180,15 @@ final class SimulatedKernel: Kernel, @unchecked Sendable {
   }
 
   // These worlds have no files.
-  func fileSize(_ file: Int32) -> Int { -Int(Errno.badDescriptor.rawValue) }
-  func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int { fileSize(file) }
-  func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int { fileSize(file) }
-  func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int { fileSize(file) }
+  private var noFiles: Int { -Int(Errno.badDescriptor.rawValue) }
+  func fileStatus(_ file: Int32, _ status: inout FileStatus) -> Int { noFiles }
+  func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int { noFiles }
+  func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int { noFiles }
+  func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int { noFiles }
   func openPipe() -> (reading: Int32, writing: Int32) {
     (-Errno.tooManyDescriptors.rawValue, -Errno.tooManyDescriptors.rawValue)
   }
-  func splice(from source: Int32, to target: Int32, count: Int) -> Int { fileSize(source) }
+  func splice(from source: Int32, to target: Int32, count: Int) -> Int { noFiles }
 
   private func send(_ descriptor: Int32, offered: [UInt8]) -> Int {
     guard let link = link(descriptor, "send") else { return -Int(Errno.badDescriptor.rawValue) }

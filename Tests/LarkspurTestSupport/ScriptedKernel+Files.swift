@@ -12,11 +12,16 @@ extension ScriptedKernel {
     var faults: [Errno] = []
     /// Contents that replace the present ones after `calls` more calls that access the file.
     var change: (calls: Int, contents: [UInt8])?
+    /// The number of such changes: the time of the last modification.
+    var changeCount: Int64 = 0
 
     mutating func look() -> Errno? {
       if let change {
         self.change = change.calls > 0 ? (change.calls - 1, change.contents) : nil
-        if change.calls == 0 { contents = change.contents }
+        if change.calls == 0 {
+          contents = change.contents
+          changeCount += 1
+        }
       }
       return faults.isEmpty ? nil : faults.removeFirst()
     }
@@ -40,9 +45,17 @@ extension ScriptedKernel {
 
   // MARK: - Kernel
 
-  package func fileSize(_ file: Int32) -> Int {
+  package func fileStatus(_ file: Int32, _ status: inout FileStatus) -> Int {
     called()
-    return with { state in state.withFile(file, "fileSize") { $0.contents.count } }
+    var present = FileStatus()
+    defer { status = present }
+    return with { state in
+      state.withFile(file, "fileStatus") { file in
+        present.size = file.contents.count
+        present.modificationSeconds = file.changeCount
+        return 0
+      }
+    }
   }
 
   package func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {

@@ -463,11 +463,6 @@ static inline int larkspur_status_of_descriptor(int descriptor, struct larkspur_
   return 0;
 }
 
-static inline int64_t larkspur_size_of_descriptor(int descriptor) {
-  struct stat status;
-  return fstat(descriptor, &status) == 0 ? (int64_t)status.st_size : -1;
-}
-
 enum {
   LARKSPUR_MODE_TYPE = S_IFMT,
   LARKSPUR_MODE_REGULAR = S_IFREG,

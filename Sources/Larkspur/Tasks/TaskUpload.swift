@@ -102,9 +102,11 @@ final class TaskUpload {
       case .other: return body(readFrom: url)
       case .regularFile:
         let file = try OpenFile(readingRegular: url.path)
-        let length = try file.size(by: transfer.engine.loop.kernel)
-        if length > 0 {
-          return UploadBody(content: .file(file, offset: 0, length: length), length: .length(UInt(length)))
+        let status = try file.status(by: transfer.engine.loop.kernel)
+        if status.size > 0 {
+          return UploadBody(
+            content: .file(file, offset: 0, length: status.size, unchangedSince: status),
+            length: .length(UInt(status.size)))
         }
         // Files that the kernel makes up as they are read (`/proc`) have a reported size of 0.
         if try !file.read(atMost: 1).isEmpty { return body(readFrom: url) }

@@ -56,7 +56,7 @@ extension Transfer {
       case .regularFile: break
       }
       let file = try OpenFile(readingRegular: path)
-      return .success((file, try file.size(by: LinuxKernel.shared)))
+      return .success((file, try file.byteCount()))
     } catch {
       return .failure(
         .make(

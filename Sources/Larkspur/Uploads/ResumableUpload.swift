@@ -133,9 +133,7 @@ final class ResumableUpload {
   func body(of load: NetworkLoad) throws(URLError) -> UploadBody? {
     guard resourceRequest == nil, current == nil || isPrepared else { return body(of: load, current) }
     let whole = try transfer.upload.knownBody(of: load.request)
-    guard case .file(let file, _, let length)? = whole?.content, let url = transfer.request.url,
-      let status = try? file.status(), status.size == length
-    else {
+    guard case .file(let file, _, let length, let status?)? = whole?.content, let url = transfer.request.url else {
       // The request does not send a regular file.
       transfer.resumable = nil
       return whole
@@ -163,7 +161,11 @@ final class ResumableUpload {
     case .creation, .append:
       let (content, count) = (request.content, request.content.count)
       var body = UploadBody(content: .none, length: .length(UInt(count)))
-      if let file, count > 0 { body.content = .file(file, offset: content.lowerBound, length: count) }
+      if let file, let identity, count > 0 {
+        // A change since the upload's start, however long ago, makes the exchange fail before its last byte.
+        body.content = .file(
+          file, offset: content.lowerBound, length: count, unchangedSince: FileStatus(identity))
+      }
       body.part = UploadBody.Part(offset: Int64(content.lowerBound), whole: Int64(machine?.length ?? count))
       return body
     }
@@ -358,6 +360,14 @@ extension UploadFileIdentity {
     self.init(
       size: status.size, modificationSeconds: status.modificationSeconds,
       modificationNanoseconds: status.modificationNanoseconds, inode: status.inode)
+  }
+}
+
+extension FileStatus {
+  fileprivate init(_ identity: UploadFileIdentity) {
+    self.init(
+      size: identity.size, modificationSeconds: identity.modificationSeconds,
+      modificationNanoseconds: identity.modificationNanoseconds, inode: identity.inode)
   }
 }
 

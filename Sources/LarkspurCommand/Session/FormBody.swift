@@ -81,7 +81,7 @@ struct FormBody: Sendable {
         guard case .regularFile = try FilePaths.kind(of: path) else {
           throw try FilePaths.kind(of: path) == nil ? .noSuchFile : .invalidArgument
         }
-        return .file(path, count: try OpenFile(reading: path).size(by: LinuxKernel.shared))
+        return .file(path, count: try OpenFile(reading: path).byteCount())
       } catch {
         throw CommandFailure(.readFailed, "could not read \(path): \(error)")
       }

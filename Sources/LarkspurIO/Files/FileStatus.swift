@@ -8,6 +8,8 @@ public struct FileStatus: Hashable, Sendable {
   public var modificationNanoseconds: UInt32
   public var inode: UInt64
 
+  public init() { self.init(size: 0, modificationSeconds: 0, modificationNanoseconds: 0, inode: 0) }
+
   public init(size: Int, modificationSeconds: Int64, modificationNanoseconds: UInt32, inode: UInt64) {
     self.size = size
     self.modificationSeconds = modificationSeconds

@@ -83,10 +83,11 @@ extension OpenFile {
     }
   }
 
-  public func size(by kernel: any Kernel) throws(Errno) -> Int {
-    let size = kernel.fileSize(number)
-    guard size >= 0 else { throw Errno(rawValue: Int32(truncatingIfNeeded: -size)) }
-    return size
+  public func status(by kernel: any Kernel) throws(Errno) -> FileStatus {
+    var status = FileStatus()
+    let result = kernel.fileStatus(number, &status)
+    guard result >= 0 else { throw Errno(rawValue: Int32(truncatingIfNeeded: -result)) }
+    return status
   }
 
   /// Reads once into the chunk's spare room.

@@ -51,9 +51,5 @@ extension OpenFile {
   }
 
   /// Returns the current size of the file in bytes.
-  public func byteCount() throws(Errno) -> Int {
-    let size = larkspur_size_of_descriptor(number)
-    guard size >= 0 else { throw .current }
-    return Int(size)
-  }
+  public func byteCount() throws(Errno) -> Int { try status().size }
 }

@@ -41,8 +41,8 @@ public protocol Kernel: AnyObject, Sendable {
   func shutDownSending(_ descriptor: Int32)
   func close(_ descriptor: Int32)
 
-  /// Returns the size of a file in bytes.
-  func fileSize(_ file: Int32) -> Int
+  /// Gets the status of a file.
+  func fileStatus(_ file: Int32, _ status: inout FileStatus) -> Int
   /// Sends from a file to a socket. Does not move the file's position. Returns 0 at the end of the file.
   func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int
   /// Reads from a file, or, if `offset` is `nil`, from a pipe, into `buffer` behind what it holds. Returns 0 at the

@@ -160,7 +160,15 @@ public final class LinuxKernel: Kernel {
 // MARK: - Files
 
 extension LinuxKernel {
-  public func fileSize(_ file: Int32) -> Int { result(Int(larkspur_size_of_descriptor(file))) }
+  public func fileStatus(_ file: Int32, _ status: inout FileStatus) -> Int {
+    var facts = larkspur_file_status()
+    // Safe: the call writes the structure, which lives until the call returns.
+    let outcome = result(Int(unsafe larkspur_status_of_descriptor(file, &facts)))
+    status = FileStatus(
+      size: Int(facts.size), modificationSeconds: facts.modification_seconds,
+      modificationNanoseconds: facts.modification_nanoseconds, inode: facts.inode)
+    return outcome
+  }
 
   public func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {
     result(larkspur_sendfile(descriptor, file, Int64(offset), max(count, 0)))

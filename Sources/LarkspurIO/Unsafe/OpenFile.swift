@@ -148,14 +148,7 @@ public final class OpenFile: Sendable {
   }
 
   /// The present size, inode and time of modification.
-  public func status() throws(Errno) -> FileStatus {
-    var facts = larkspur_file_status()
-    // Safe: the call writes the structure, which lives until the call returns.
-    guard unsafe larkspur_status_of_descriptor(number, &facts) == 0 else { throw .current }
-    return FileStatus(
-      size: Int(facts.size), modificationSeconds: facts.modification_seconds,
-      modificationNanoseconds: facts.modification_nanoseconds, inode: facts.inode)
-  }
+  public func status() throws(Errno) -> FileStatus { try status(by: LinuxKernel.shared) }
 
   public var isTerminal: Bool { isatty(number) == 1 }
 

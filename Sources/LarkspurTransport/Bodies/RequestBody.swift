@@ -4,10 +4,11 @@ import LarkspurIO
 public enum RequestBody: Sendable {
   case none
   case bytes([UInt8])
-  /// A part of a regular file: `length` bytes from `offset` on. The bytes go from the file to the socket by `sendfile`
-  /// without passing through user memory, except with TLS. If the size of the file changes before they have been sent,
-  /// the exchange fails. Reading blocks the loop.
-  indirect case file(OpenFile, offset: Int, length: Int)
+  /// A part of a regular file: `length` bytes from `offset` on. All but the last few go from the file to the socket by
+  /// `sendfile`, without passing through user memory, except with TLS. If the size of the file or the time of its modification
+  /// changes before they have been sent, the exchange fails: changes since `unchangedSince`, or else since the start of
+  /// sending. Reading blocks the loop.
+  indirect case file(OpenFile, offset: Int, length: Int, unchangedSince: FileStatus? = nil)
   /// The bytes that the closure writes until it returns. Without a length the request's head has to announce the
   /// chunked coding. The closure runs on the loop's thread and must not block it. Its task is cancelled when the
   /// exchange needs no more of the body.
@@ -19,7 +20,7 @@ public enum RequestBody: Sendable {
 
 /// An error of a request's or a response's body.
 public enum BodyFailure: Error, Hashable, Sendable {
-  /// The file's size has changed, or the file is smaller than announced.
+  /// The file has changed, or is smaller than announced.
   case fileChanged
   case fileUnreadable(Errno)
   /// The file for the response's body cannot be written, for example because the disk is full.
@@ -39,7 +40,7 @@ public enum BodyFailure: Error, Hashable, Sendable {
 extension BodyFailure: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .fileChanged: "the file does not have the size that it had, or should have"
+    case .fileChanged: "the file has changed, or is smaller than it should be"
     case .fileUnreadable(let error): "the file cannot be read: \(error)"
     case .fileUnwritable(let error): "the file cannot be written: \(error)"
     case .tooShort(let missing): "the producer ended \(missing) bytes too early"

@@ -34,30 +34,29 @@ final class FileUpload {
   var remaining: Int
   /// Whether the kernel can send from the file. Otherwise the file is read.
   var isSendable = true
-  private let size: Int
+  private let status: FileStatus
 
-  init(_ file: OpenFile, offset: Int, length: Int, by kernel: any Kernel) throws(BodyFailure) {
-    do throws(Errno) {
-      size = try file.size(by: kernel)
-    } catch {
-      throw .fileUnreadable(error)
-    }
-    guard offset >= 0, length >= 0, offset <= size, length <= size - offset else { throw .fileChanged }
+  /// - Parameter earlier: The status that the file has to have, or `nil` for its present one.
+  init(
+    _ file: OpenFile, offset: Int, length: Int, unchangedSince earlier: FileStatus?, by kernel: any Kernel
+  ) throws(BodyFailure) {
     self.file = file
     self.offset = offset
     remaining = length
+    if let earlier { status = earlier } else { status = try Self.status(of: file, by: kernel) }
+    let size = status.size
+    guard offset >= 0, length >= 0, offset <= size, length <= size - offset else { throw .fileChanged }
   }
 
-  /// Throws if the size of the file has changed. Called before each piece, so that the server does not take a file that
-  /// changes during the upload for complete.
+  /// Throws if the file has changed. Called before the kernel sends a piece, and after a piece has been read, so that the
+  /// server does not take a mixture of two files for complete. The file system's clock sets the limit: two changes within
+  /// one of its ticks (a few milliseconds) look like one.
   func check(by kernel: any Kernel) throws(BodyFailure) {
-    let present: Int
-    do throws(Errno) {
-      present = try file.size(by: kernel)
-    } catch {
-      throw .fileUnreadable(error)
-    }
-    guard present == size else { throw .fileChanged }
+    guard try Self.status(of: file, by: kernel) == status else { throw .fileChanged }
+  }
+
+  private static func status(of file: OpenFile, by kernel: any Kernel) throws(BodyFailure) -> FileStatus {
+    do throws(Errno) { return try file.status(by: kernel) } catch { throw .fileUnreadable(error) }
   }
 
   func advance(by count: Int) {

@@ -12,6 +12,8 @@ extension ConnectionCore {
   private static let smallBodyBytesMax = 64 * 1024
   /// The number of bytes that are read from a file at once.
   private static let fileBytesMax = 64 * 1024
+  /// Maximum number of bytes at the end of a file that are read, even if the kernel could send them without a copy.
+  private static let lastBytesMax = 4096
 
   // MARK: - Starting
 
@@ -116,9 +118,10 @@ extension ConnectionCore {
       return .bytes(
         (bytes.isEmpty ? [] : [ChunkedEncoder.start(ofChunk: bytes.count), bytes, ChunkedEncoder.endOfChunk])
           + [end ?? []])
-    case .file(let file, let offset, let length):
+    case .file(let file, let offset, let length, let earlier):
       guard length >= 0, !request.isChunked, request.allows(bodyBytes: length) else { return nil }
-      return .file(try FileUpload(file, offset: offset, length: length, by: loop.kernel))
+      return .file(
+        try FileUpload(file, offset: offset, length: length, unchangedSince: earlier, by: loop.kernel))
     case .produced(let length, _):
       if let length {
         guard length >= 0, request.allows(bodyBytes: length) else { return nil }
@@ -260,14 +263,16 @@ extension ConnectionCore {
         upload = .none
         break
       }
-      try file.check(by: loop.kernel)
-      guard file.isSendable, layers.isPlain else {
+      // The last bytes are read: those that the kernel sends may change between the check and the call.
+      guard file.isSendable, layers.isPlain, file.remaining > Self.lastBytesMax else {
         try read(file)
         break
       }
+      try file.check(by: loop.kernel)
       let count: Int?
       do throws(Errno) {
-        count = try channel.sendFile(file.file, at: file.offset, count: min(allowance, file.remaining))
+        count = try channel.sendFile(
+          file.file, at: file.offset, count: min(allowance, file.remaining - Self.lastBytesMax))
       } catch {
         // The kernel's error does not distinguish the file from the socket. Reading and sending separately does.
         file.isSendable = false
@@ -305,6 +310,7 @@ extension ConnectionCore {
     switch result {
     case .success(0): throw .fileChanged
     case .success:
+      try file.check(by: loop.kernel)
       file.advance(by: piece.count)
       output.append(piece)
     case .failure(let error): throw .fileUnreadable(error)
