@@ -223,7 +223,7 @@ struct SessionSettings: Codable {
       URLSessionConfiguration.MultipathServiceType(rawValue: multipathServiceType), "multipath service type")
     storage.usesClassicLoadingMode = usesClassicLoadingMode
     storage.enablesEarlyData = enablesEarlyData
-    let drafts: [URLSessionConfiguration.ResumableUploadDraft] = [.none, .draft01, .draft12]
+    let drafts: [URLSessionConfiguration.ResumableUploadDraft] = [.none, .draft01, .draft11, .draft12, .draft13]
     storage.resumableUploadDraft = try Self.known(
       drafts.first { $0.version?.rawValue == resumableUploadVersion }, "version of resumable uploads")
     storage.cookieStorage = try cookies?.storage()

@@ -23,8 +23,6 @@ final class TransferAttempt {
   var content = Data()
   /// The request behind the redirects of the present attempt. Another attempt begins at the first one.
   var lastRequest: TransferRequest?
-  /// Whether the present attempt continues the upload of an earlier one.
-  var isContinuingUpload = false
   /// Whether the program is being asked about the task's start.
   var isAsking = false
   /// Whether the program is told that the download continues an earlier task's.

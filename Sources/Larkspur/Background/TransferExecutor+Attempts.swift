@@ -135,8 +135,8 @@ extension TransferExecutor {
       checkpoint(attempt)
     }
     let error = failure as? URLError ?? URLError(.unknown)
-    // The server no longer has the part of an upload that it had: the upload starts over.
-    let startsOver = attempt.isContinuingUpload && attempt.record.uploadPoint == nil
+    // With a point, the server had all of the upload, and only its response is lost.
+    let startsOver = error.isOfLostUpload && attempt.record.uploadPoint == nil
     guard startsOver || TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }
     retry(attempt, in: error.userInfo[AttemptHandler.delayKey] as? Double)
   }

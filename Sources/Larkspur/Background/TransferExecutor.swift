@@ -410,7 +410,6 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     _ attempt: TransferAttempt, _ request: URLRequest, _ file: TransferRecord.UploadFile
   ) -> URLSessionUploadTask {
     let point = attempt.record.uploadPoint.flatMap { try? UploadResumeData.decoded($0) }
-    attempt.isContinuingUpload = point != nil
     let inner =
       point.map { session.uploadTask(resuming: $0) }
       ?? session.uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path))

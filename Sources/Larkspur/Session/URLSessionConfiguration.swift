@@ -74,7 +74,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Returns the state of the machine for discretionary transfers, or `nil` for the real one.
     var transferConditions: (@Sendable () -> TransferConditions)?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
-    var resumableUploadDraft = ResumableUploadDraft.draft12
+    var resumableUploadDraft = ResumableUploadDraft.draft11
     /// The times and the number of tries of resumable uploads, or `nil` for the session's own.
     var uploadRetry: UploadRetry?
     /// The loop of the session, or `nil` for one of the shared loops. For tests, whose loop has a scripted kernel.

@@ -1,6 +1,15 @@
 import Foundation
 import LarkspurHTTP
 
+extension UploadFailure {
+  fileprivate var isLoss: Bool {
+    switch self {
+    case .resourceGone, .expired: true
+    default: false
+    }
+  }
+}
+
 extension URLError {
   /// Creates the error of a resumable upload that ends without a response.
   init(_ failure: UploadFailure, url: URL?) {
@@ -13,8 +22,14 @@ extension URLError {
         .lengthMismatch, .completedTooEarly, .neverCompleted, .noLocation, .locationChanged, .redirection, .expired:
         .badServerResponse
       }
-    self = .make(code, Self.message(of: failure), url: url)
+    self = .make(code, Self.message(of: failure), url: url, more: failure.isLoss ? [Self.lossKey: true] : [:])
   }
+
+  /// Marks the error of an upload that can only start over.
+  private static let lossKey = "LarkspurUploadIsLost"
+
+  /// Whether the server no longer has the part of an upload that it had.
+  var isOfLostUpload: Bool { userInfo[Self.lossKey] != nil }
 
   private static func message(of failure: UploadFailure) -> String {
     switch failure {

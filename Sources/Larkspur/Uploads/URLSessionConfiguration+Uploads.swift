@@ -8,11 +8,15 @@ extension URLSessionConfiguration {
     case none
     /// Draft 01 (`Upload-Draft-Interop-Version: 3`), which Darwin speaks in iOS 17 and macOS 14.
     case draft01
-    /// Drafts 09 to 12 (`Upload-Draft-Interop-Version: 8`), the latest.
+    /// Drafts 09 to 11 (`Upload-Draft-Interop-Version: 8`).
+    case draft11
+    /// Draft 12 (`Upload-Draft-Interop-Version: 9`).
     case draft12
+    /// Draft 13 (`Upload-Draft-Interop-Version: 10`), the latest as of October 2026.
+    case draft13
   }
 
-  /// The version that upload tasks from files offer to the server. The default is `draft12`.
+  /// The version that upload tasks from files offer to the server. The default is `draft11`.
   ///
   /// Client and server cannot negotiate the version: a server of another version takes the upload as any other, and the
   /// upload cannot be resumed. Upload tasks from data or a stream offer no version. See <doc:Resuming>.
@@ -27,7 +31,9 @@ extension URLSessionConfiguration.ResumableUploadDraft {
     switch self {
     case .none: nil
     case .draft01: .interop3
-    case .draft12: .interop8
+    case .draft11: .interop8
+    case .draft12: .interop9
+    case .draft13: .interop10
     }
   }
 }

@@ -18,7 +18,7 @@ extension ResumableUploadMachine {
   }
 
   /// The content of the creation. Without knowledge of the server, all bytes: another server would take a part for the
-  /// whole (draft 01, section 4.1; draft 12, section 12.1).
+  /// whole (draft 01, section 4.1; draft 10, section 12.1).
   private var firstContent: Range<Int>? {
     settings.knownLimits == nil && reductionCount == 0
       ? 0..<length : limits.nextContent(from: 0, length: length, most: settings.contentMax)
@@ -96,7 +96,12 @@ extension ResumableUploadMachine {
   mutating func learn(_ response: UploadResponse, _ now: Double) {
     guard let new = response.limits else { return }
     limits = new
-    if let age = new.maxAge { expiry = now + Double(age) }
+    if version.isOfDraft12 {
+      // Draft 13, section 4.1.4: a smaller representation may be accepted all the same, and so may a later request.
+      limits.minSize = nil
+    } else if let age = new.maxAge {
+      expiry = now + Double(age)
+    }
   }
 
   var limitFailure: UploadFailure? { limits.allow(length: length) ? nil : .limits(limits) }
@@ -128,7 +133,7 @@ extension ResumableUploadMachine {
   /// - Parameter last: The action in place of a wait if there were too many failures. The point remains.
   mutating func wait(_ retryAfter: Double?, _ now: Double, _ fraction: Double, orElse last: Action) -> Action {
     failureCount += 1
-    if settings.retry.isOver(failureCount) { return last == .deliver ? deliver() : close(last) }
+    if settings.retry.isOver(failureCount) { return last == .deliver ? deliverRefusal() : close(last) }
     let delay = settings.retry.delay(failureCount, retryAfter: retryAfter, fraction: fraction)
     if let expiry, now + delay.inSeconds >= expiry { return end(.expired) }
     state = .waiting
@@ -148,7 +153,15 @@ extension ResumableUploadMachine {
     return close(.fail(failure))
   }
 
-  mutating func deliver() -> Action {
+  mutating func deliver(_ response: UploadResponse) -> Action {
+    guard response.isSuccess, isFinal, resource != nil else { return deliverRefusal() }
+    // If the connection is lost in the response's content, the upload resource can tell that the upload is complete.
+    advance(to: length)
+    return close(.deliver)
+  }
+
+  /// Delivers a response after which the upload cannot continue.
+  mutating func deliverRefusal() -> Action {
     resource = nil
     return close(.deliver)
   }

@@ -5,23 +5,25 @@ extension ResumableUploadMachine {
 
   /// Decides on the response to the creation (section 4.2.1).
   mutating func created(_ response: UploadResponse, _ now: Double, _ fraction: Double) -> Action {
-    guard isExpressible else { return deliver() }
+    guard isExpressible else { return deliver(response) }
     if response.isSuccess {
       return isFinal ? createdWhole(response, now, fraction) : createdPart(response, now)
     }
-    if response.isComplete == true { return deliver() }
+    if response.isComplete == true { return deliver(response) }
     if response.status == 413, let action = reducedCreation(response, now) { return action }
-    guard resource != nil, settings.retry.continues(after: response.status) else { return deliver() }
+    guard resource != nil, settings.retry.continues(after: response.status) || isConflict(response) else {
+      return deliver(response)
+    }
     return wait(response.retryAfter, now, fraction, orElse: .deliver)
   }
 
   /// Decides on a success after all bytes have been sent in the creation.
   private mutating func createdWhole(_ response: UploadResponse, _ now: Double, _ fraction: Double) -> Action {
-    if response.isComplete == true, version == .interop8 { return deliver() }
+    if response.isComplete == true, version.hasLimits { return deliver(response) }
     guard response.isComplete == false else {
       // Draft 01, section 4: a success whose offset is not the end is a failure.
       if let offset = response.offset, offset != length { return stop(.offsetMismatch(offset)) }
-      return deliver()
+      return deliver(response)
     }
     // The server contradicts itself: a success, and not complete. Its offset shows what it has.
     if resource == nil, let location = response.location, mayUse(location, from: response.url) { resource = location }
@@ -31,7 +33,7 @@ extension ResumableUploadMachine {
 
   /// Decides on a success after the first part has been sent in the creation.
   private mutating func createdPart(_ response: UploadResponse, _ now: Double) -> Action {
-    if response.isComplete == true { return end(.completedTooEarly) }
+    if response.isComplete == true { return completedEarly(response) }
     if let location = response.location {
       if let resource, resource != location { return stop(.locationChanged) }
       guard mayUse(location, from: response.url) else { return end(.noLocation) }
@@ -40,6 +42,17 @@ extension ResumableUploadMachine {
     guard resource != nil else { return close(.fail(.noLocation)) }
     target = resource
     return appendedPart(response, now)
+  }
+
+  /// Decides on a response that completes the upload before its last byte has been sent. Draft 13, section 4.1.2: the
+  /// server may know enough.
+  private mutating func completedEarly(_ response: UploadResponse) -> Action {
+    version.isOfDraft12 ? deliver(response) : end(.completedTooEarly)
+  }
+
+  /// Whether the response to a creation asks the client to continue (draft 13, section 4.7).
+  private func isConflict(_ response: UploadResponse) -> Bool {
+    version.isOfDraft12 && response.status == 409 && response.isComplete == false
   }
 
   /// Decides on a 413 to the creation: another creation with less content, if the server names a limit that a smaller
@@ -80,7 +93,10 @@ extension ResumableUploadMachine {
       if let failure = limitFailure { return stop(failure) }
       return append(from: offset)
     case 307, 308: return redirected(response)
-    case 404, 410: return end(.resourceGone(status: response.status))
+    case 404, 410:
+      let failure = UploadFailure.resourceGone(status: response.status)
+      // A server that has completed the upload need not keep the resource: only the response is lost.
+      return acknowledged == length ? close(.fail(failure)) : end(failure)
     default: return retried(response, now, fraction)
     }
   }
@@ -92,13 +108,21 @@ extension ResumableUploadMachine {
     // Section 4.4.1: whatever the status, the response comes from the resource of the program's request.
     if response.isComplete == true {
       if isFinal, version.hasLimits || response.isSuccess { return appendedWhole(response, now, fraction) }
-      if !isFinal { return end(.completedTooEarly) }
+      if !isFinal { return completedEarly(response) }
     }
     switch response.status {
-    case 200..<300: return isFinal ? appendedWhole(response, now, fraction) : appendedPart(response, now)
+    case 200..<300:
+      if isFinal { return appendedWhole(response, now, fraction) }
+      // Draft 13, section 4.1.1: only a false `Upload-Complete` acknowledges the bytes.
+      if version.isOfDraft12, response.isComplete == nil {
+        return wait(nil, now, fraction, orElse: .fail(.status(response.status)))
+      }
+      return appendedPart(response, now)
     case 307, 308: return redirected(response)
     case 404, 410: return end(.resourceGone(status: response.status))
     case 409:
+      // Draft 13, section 4.7: the conflict is not about the offset.
+      if version.isOfDraft12, response.isComplete != false { return close(.fail(.status(409))) }
       if let offset = response.offset, let fault = fault(of: offset) { return stop(fault) }
       return wait(response.retryAfter, now, fraction, orElse: .fail(.status(409)))
     case 413:
@@ -117,10 +141,10 @@ extension ResumableUploadMachine {
       // Draft 01, section 6: a success without a true `Upload-Incomplete` completes the upload.
       if response.isComplete == false { break }
       if let offset = response.offset, offset != length { return stop(.offsetMismatch(offset)) }
-      return deliver()
-    case .interop8:
+      return deliver(response)
+    case .interop8, .interop9, .interop10:
       // A success without `Upload-Complete: ?1` does not complete the upload.
-      if response.isComplete == true { return deliver() }
+      if response.isComplete == true { return deliver(response) }
     }
     return wait(response.retryAfter, now, fraction, orElse: .fail(.neverCompleted))
   }
@@ -152,7 +176,7 @@ extension ResumableUploadMachine {
     let failure = Action.fail(.status(response.status))
     guard settings.retry.continues(after: response.status) else {
       // Draft 01 does not state whose response this is: after the last byte it may be the program's.
-      return version == .interop3 && state == .appending && isFinal ? deliver() : close(failure)
+      return version == .interop3 && state == .appending && isFinal ? deliverRefusal() : close(failure)
     }
     return wait(response.retryAfter, now, fraction, orElse: failure)
   }

@@ -1,5 +1,5 @@
 /// Decides on the requests of a resumable upload (draft-ietf-httpbis-resumable-upload; section numbers are those of
-/// draft 12 unless another one is named).
+/// draft 10 unless another one is named).
 ///
 /// Theory of operation. The owner reports facts; each fact has one action as its answer, which the owner carries out
 /// and reports the outcome of. The upload starts as the program's own request with a few fields more (section 12.1.1,

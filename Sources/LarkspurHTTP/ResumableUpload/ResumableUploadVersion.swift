@@ -1,25 +1,33 @@
 /// A version of the protocol of resumable uploads (draft-ietf-httpbis-resumable-upload, "the draft").
 ///
 /// Versions cannot be negotiated: a request names one version in `Upload-Draft-Interop-Version`, and both sides ignore
-/// a message of another version (draft 01, section 4.2; draft 12, appendix "Draft Version Identification"). A server
+/// a message of another version (draft 01, section 4.2; draft 13, appendix "Draft Version Identification"). A server
 /// of another version therefore counts as a server without resumable uploads.
 package enum ResumableUploadVersion: Int, Hashable, Sendable, CaseIterable {
   /// Draft 01, which URLSession speaks since iOS 17 and macOS 14. `Upload-Incomplete` states the completeness.
   case interop3 = 3
-  /// Drafts 09 to 12, the latest. `Upload-Complete` states the completeness, appended bytes have the media type
+  /// Drafts 09 to 11. `Upload-Complete` states the completeness, appended bytes have the media type
   /// `application/partial-upload`, and servers announce limits.
   case interop8 = 8
+  /// Draft 12. A response may complete the upload before all bytes have been sent, 409 says by `Upload-Complete` whether
+  /// the upload goes on, and two of the limits have become advice.
+  case interop9 = 9
+  /// Draft 13, which asks for less in responses to HEAD.
+  case interop10 = 10
 
-  /// The media type of the content of an append (draft 12, section 6).
+  /// The media type of the content of an append (draft 10, section 6).
   package static let partialUploadType = "application/partial-upload"
 
   /// Whether the version has `Upload-Complete`, `Upload-Length`, `Upload-Limit`, progress in interim responses, and a
   /// media type for appends.
-  var hasLimits: Bool { self == .interop8 }
+  var hasLimits: Bool { self != .interop3 }
 
-  /// Whether the server's offset may be greater than the number of bytes that the client has sent. Draft 12, section
+  /// Whether the rules of draft 12 hold.
+  var isOfDraft12: Bool { rawValue >= Self.interop9.rawValue }
+
+  /// Whether the server's offset may be greater than the number of bytes that the client has sent. Draft 10, section
   /// 4.3.1: the upload resource may have got the bytes in another way. Draft 01, section 5: the client may reject it.
-  var allowsUnsentOffsets: Bool { self == .interop8 }
+  var allowsUnsentOffsets: Bool { self != .interop3 }
 
   /// The name of the field that states the completeness.
   package var completenessField: String { self == .interop3 ? "Upload-Incomplete" : "Upload-Complete" }

@@ -1,4 +1,4 @@
-/// The limits of an upload that a server announces in `Upload-Limit` (draft 12, section 4.1.4). `nil` is no limit.
+/// The limits of an upload that a server announces in `Upload-Limit` (draft 10, section 4.1.4). `nil` is no limit.
 package struct UploadLimits: Hashable, Sendable {
   /// Maximum size of the whole representation in bytes.
   package var maxSize: Int?

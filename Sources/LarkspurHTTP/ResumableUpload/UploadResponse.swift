@@ -1,7 +1,7 @@
 /// The facts of a response that decide on a resumable upload.
 ///
 /// A field that cannot be read counts as missing, as the draft demands ("Other values MUST cause the entire header
-/// field to be ignored", draft 12, section 4.1).
+/// field to be ignored", draft 10, section 4.1).
 package struct UploadResponse: Hashable, Sendable {
   package var status: Int
   /// The URL of the request that was answered, behind redirections.

@@ -18,7 +18,7 @@ package struct UploadRetry: Hashable, Sendable {
   package init() {}
 
   /// Whether the upload continues after this status. The drafts allow 5xx, and 4xx whose meaning recommends another try
-  /// (draft 12, sections 4.2.1 to 4.4.1).
+  /// (draft 10, sections 4.2.1 to 4.4.1).
   package func continues(after status: Int) -> Bool { status == 408 || status == 429 || 500...599 ~= status }
 
   /// Whether the failure of this number, counted from 1, is the last one.

@@ -15,8 +15,14 @@ extension TestServer {
     public enum Version: Int, Hashable, Sendable, CaseIterable {
       /// Draft 01, with `Upload-Incomplete`.
       case interop3 = 3
-      /// Drafts 09 to 12, with `Upload-Complete`, `Upload-Length` and `Upload-Limit`.
+      /// Drafts 09 to 11, with `Upload-Complete`, `Upload-Length` and `Upload-Limit`.
       case interop8 = 8
+      /// Draft 12.
+      case interop9 = 9
+      /// Draft 13. Responses to HEAD have `Upload-Offset` and `Upload-Limit` only.
+      case interop10 = 10
+
+      var hasLimits: Bool { self != .interop3 }
     }
 
     /// The members of `Upload-Limit`. `nil` is no limit.

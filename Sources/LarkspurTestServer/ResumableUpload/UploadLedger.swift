@@ -1,7 +1,7 @@
 /// The server's side of resumable uploads, without connections: the uploads, and the decisions on requests.
 ///
 /// A request is opened by its head, gets its content piece by piece, and is finished. Section numbers are those of
-/// draft 12 unless another one is named.
+/// draft 10 unless another one is named.
 package struct UploadLedger: Sendable {
   /// The head of a request.
   package struct Head: Sendable {
@@ -122,7 +122,7 @@ package struct UploadLedger: Sendable {
     }
     guard head.fields["Upload-Offset"] == nil else { throw Refusal(400, "a creation has no Upload-Offset") }
     upload.length = try announcedLength(head, version, offset: 0, isFinal: isFinal)
-    if version == .interop8, options.enforcesLimits {
+    if version.hasLimits, options.enforcesLimits {
       try check(upload.length, limits)
       try check(content: contentLength, isFinal: isFinal, limits)
     }
@@ -131,7 +131,7 @@ package struct UploadLedger: Sendable {
       var announcement = TestServer.Interim(status: 104, fields: ["Location": location(upload.number)])
       announcement.fields.add(
         "Upload-Draft-Interop-Version", String(options.announcedVersion ?? version.rawValue))
-      if version == .interop8, let text = limits.text { announcement.fields.add("Upload-Limit", text) }
+      if version.hasLimits, let text = limits.text { announcement.fields.add("Upload-Limit", text) }
       if case .field(let name, let value) = fault { announcement.fields[name] = value }
       interim.append(announcement)
     }
@@ -200,7 +200,7 @@ package struct UploadLedger: Sendable {
   private mutating func append(
     _ head: Head, _ index: Int, _ version: TestServer.ResumableUpload.Version, _ fault: TestServer.ResumableUpload.Fault
   ) throws(Refusal) -> Opening {
-    if version == .interop8, head.fields["Content-Type"] != "application/partial-upload" {
+    if version.hasLimits, head.fields["Content-Type"] != "application/partial-upload" {
       throw Refusal(415, "an append has the type application/partial-upload")
     }
     guard let offset = Self.number(head.fields["Upload-Offset"]) else {
@@ -208,7 +208,15 @@ package struct UploadLedger: Sendable {
     }
     let isComplete = try completeness(head, version)
     guard isComplete != nil || version == .interop3 else { throw Refusal(400, "an append has an Upload-Complete") }
-    if uploads[index].isComplete { throw Refusal(400, "the upload is complete") }
+    if uploads[index].isComplete {
+      guard version == .interop10, isComplete == true, offset == uploads[index].length else {
+        throw Refusal(400, "the upload is complete")
+      }
+      // Draft 13, section 4.4.2: the final response is sent again.
+      var response = result(index)
+      response.fields.add("Upload-Complete", "?1")
+      return .respond(response)
+    }
     guard offset == uploads[index].bytes.count else { return .respond(state(index, 409, fault)) }
     let isFinal = isComplete ?? true
     let length = try announcedLength(head, version, offset: offset, isFinal: isFinal)
@@ -216,7 +224,7 @@ package struct UploadLedger: Sendable {
       throw Refusal(400, "the length is \(known), not \(length)")
     }
     uploads[index].length = uploads[index].length ?? length
-    if version == .interop8, options.enforcesLimits {
+    if version.hasLimits, options.enforcesLimits {
       try check(content: Self.number(head.fields["Content-Length"]), isFinal: isFinal, limits[index])
     }
     let exchange = Exchange(
@@ -243,7 +251,7 @@ package struct UploadLedger: Sendable {
     }
     let before = exchange.received
     exchange.received += taken.count
-    if uploads[index].version == .interop8 {
+    if uploads[index].version?.hasLimits == true {
       if let most = limits[index].maxAppendSize, options.enforcesLimits, exchange.received > most {
         return .refuse(tooLarge(limits[index]))
       }
@@ -254,10 +262,11 @@ package struct UploadLedger: Sendable {
     }
     uploads[index].bytes += taken
     if let ending { return .end(ending) }
-    guard let step = options.progressBytes, step > 0, uploads[index].version == .interop8,
+    guard let step = options.progressBytes, step > 0, uploads[index].version?.hasLimits == true,
       before / step < exchange.received / step
     else { return .proceed([]) }
-    var fields: TestServer.Fields = ["Upload-Draft-Interop-Version": "8"]
+    var fields = TestServer.Fields()
+    fields.add("Upload-Draft-Interop-Version", String(uploads[index].version?.rawValue ?? 0))
     fields.add("Upload-Offset", String(uploads[index].bytes.count))
     if case .offset(let lie) = exchange.fault { fields["Upload-Offset"] = String(lie) }
     return .proceed([TestServer.Interim(status: 104, fields: fields)])
@@ -284,15 +293,15 @@ package struct UploadLedger: Sendable {
     }
     guard let version = uploads[index].version else { return .respond(result(index)) }
     var response = exchange.isFinal ? result(index) : TestServer.Response(status: 201)
-    if !exchange.isFinal, !exchange.isCreation, version == .interop8 { response.status = 204 }
-    if version == .interop8 { response.fields.add("Upload-Complete", exchange.isFinal ? "?1" : "?0") }
+    if !exchange.isFinal, !exchange.isCreation, version.hasLimits { response.status = 204 }
+    if version.hasLimits { response.fields.add("Upload-Complete", exchange.isFinal ? "?1" : "?0") }
     if version == .interop3 {
       if !exchange.isFinal { response.fields.add("Upload-Incomplete", "?1") }
       response.fields.add("Upload-Offset", String(uploads[index].bytes.count))
     }
     if exchange.isCreation {
       response.fields.add("Location", location(index + 1))
-      if version == .interop8, let text = limits[index].text { response.fields.add("Upload-Limit", text) }
+      if version.hasLimits, let text = limits[index].text { response.fields.add("Upload-Limit", text) }
     }
     return .respond(distorted(response, exchange.fault, version))
   }
@@ -310,13 +319,14 @@ package struct UploadLedger: Sendable {
     let upload = uploads[index]
     var response = TestServer.Response(status: status, fields: ["Cache-Control": "no-store"])
     response.fields.add("Upload-Offset", String(upload.bytes.count))
-    switch upload.version {
-    case .interop3: response.fields.add("Upload-Incomplete", upload.isComplete ? "?0" : "?1")
-    case .interop8:
-      response.fields.add("Upload-Complete", upload.isComplete ? "?1" : "?0")
-      if let length = upload.length { response.fields.add("Upload-Length", String(length)) }
+    if upload.version == .interop3 { response.fields.add("Upload-Incomplete", upload.isComplete ? "?0" : "?1") }
+    if upload.version?.hasLimits == true {
+      // Draft 13, section 4.3.2, asks for neither the completeness nor the length.
+      if upload.version != .interop10 || status == 409 {
+        response.fields.add("Upload-Complete", upload.isComplete ? "?1" : "?0")
+        if let length = upload.length { response.fields.add("Upload-Length", String(length)) }
+      }
       if let text = limits[index].text { response.fields.add("Upload-Limit", text) }
-    case nil: break
     }
     return distorted(response, fault, upload.version)
   }
@@ -371,7 +381,7 @@ package struct UploadLedger: Sendable {
     _ head: Head, _ version: TestServer.ResumableUpload.Version, offset: Int, isFinal: Bool
   ) throws(Refusal) -> Int? {
     let counted = isFinal ? Self.number(head.fields["Content-Length"]).map { $0 + offset } : nil
-    guard version == .interop8, let text = head.fields["Upload-Length"] else { return counted }
+    guard version.hasLimits, let text = head.fields["Upload-Length"] else { return counted }
     guard let length = Self.number(text) else { throw Refusal(400, "Upload-Length is no number") }
     guard counted == nil || counted == length else { throw Refusal(400, "two lengths that differ") }
     return length

@@ -162,6 +162,80 @@ import Testing
     }
   }
 
+  // MARK: - Draft 12 and later
+
+  @Test(arguments: [ResumableUploadVersion.interop8, .interop9, .interop10])
+  func conflicts(version: ResumableUploadVersion) {
+    let isRecent = version != .interop8
+    func appending() -> Machine {
+      var machine = Self.retrieving(Self.point(version))
+      _ = Self.respond(&machine, Table.state(204, 50, isComplete: false))
+      return machine
+    }
+    var machine = appending()
+    #expect(Self.respond(&machine, Table.state(409, 50, isComplete: false)) == .wait(.seconds(0.5)))
+    machine = appending()
+    #expect(Self.respond(&machine, Table.response(409)) == (isRecent ? .fail(.status(409)) : .wait(.seconds(0.5))))
+    machine = Machine(settings: Self.settings(version), url: "http://h/post", length: 100)
+    _ = machine.start(now: 0)
+    _ = machine.informed(Table.interim(version: version.rawValue, location: Table.resource), now: 0)
+    let conflict = Self.respond(&machine, Table.state(409, 50, isComplete: false))
+    #expect(conflict == (isRecent ? .wait(.seconds(0.5)) : .deliver))
+  }
+
+  @Test(arguments: [ResumableUploadVersion.interop8, .interop9, .interop10])
+  func advice(version: ResumableUploadVersion) {
+    let isRecent = version != .interop8
+    var limits = UploadLimits(minSize: 101, maxAge: 10)
+    var machine = Self.retrieving(Self.point(version))
+    let small = Self.respond(&machine, Table.state(204, 50, limits))
+    #expect(small == (isRecent ? .patch(Table.resource, 50..<100) : .delete(Table.resource)))
+    limits.minSize = nil
+    machine = Self.retrieving(Self.point(version))
+    _ = Self.respond(&machine, Table.state(204, 50, limits))
+    _ = machine.failed(isFutile: false, now: 0, fraction: 0)
+    #expect(Summary(machine.waited(now: 11)) == (isRecent ? .head(Table.resource) : .fail(.expired)))
+  }
+
+  @Test(arguments: [ResumableUploadVersion.interop8, .interop9, .interop10])
+  func partsThatAreNotAcknowledged(version: ResumableUploadVersion) {
+    var settings = Self.settings(version)
+    settings.contentMax = 40
+    func appending() -> Machine {
+      var machine = Self.retrieving(Self.point(version), settings)
+      _ = Self.respond(&machine, Table.state(204, 0, isComplete: false))
+      return machine
+    }
+    var machine = appending()
+    let next = Self.respond(&machine, Table.response(204))
+    #expect(next == (version == .interop8 ? .patch(Table.resource, 40..<80) : .wait(.seconds(0.5))))
+    machine = appending()
+    let early = Self.respond(&machine, Table.state(400, nil, isComplete: true))
+    #expect(early == (version == .interop8 ? .fail(.completedTooEarly) : .deliver))
+    #expect(machine.point == nil)
+  }
+
+  static func settings(_ version: ResumableUploadVersion) -> Machine.Settings {
+    var settings = Machine.Settings()
+    settings.version = version
+    return settings
+  }
+
+  // MARK: - A response that breaks off
+
+  /// The point of a completed upload stays, so that a lost response does not cost a second upload.
+  @Test(arguments: ResumableUploadVersion.allCases) func theUploadIsComplete(version: ResumableUploadVersion) {
+    var machine = Self.retrieving(Self.point(version, sent: 100))
+    _ = Self.respond(&machine, Table.state(204, 50, isComplete: false))
+    #expect(Self.respond(&machine, Table.state(200, nil, isComplete: true)) == .deliver)
+    let point = Self.point(version, acknowledged: 100, sent: 100)
+    #expect(machine.point == point)
+    // The resource may go with the upload.
+    var next = Self.retrieving(point)
+    #expect(Self.respond(&next, Table.response(404)) == .fail(.resourceGone(status: 404)))
+    #expect(next.point == point)
+  }
+
   // MARK: - Parts and limits
 
   @Test func parts() {

@@ -96,6 +96,13 @@ import Testing
     }
   }
 
+  static func state(_ status: Int, _ offset: Int, _ limits: UploadLimits) -> UploadResponse {
+    response(status) { response in
+      response.offset = offset
+      response.limits = limits
+    }
+  }
+
   static func apply(_ fact: Fact, to machine: inout Machine, fraction: Double = 0) -> Machine.Action? {
     func informed(_ response: UploadResponse) -> Machine.Action { machine.informed(response, now: 0) }
     func responded(_ response: UploadResponse) -> Machine.Action {
@@ -270,5 +277,5 @@ import Testing
 }
 
 extension ResumableUploadVersion {
-  static func random(in random: inout SeededGenerator) -> Self { Bool.random(using: &random) ? .interop3 : .interop8 }
+  static func random(in random: inout SeededGenerator) -> Self { allCases.randomElement(using: &random) ?? .interop8 }
 }

@@ -55,7 +55,7 @@ import Testing
   }
 
   private static func settings(_ random: inout SeededGenerator) -> Settings {
-    var settings = Self.settings(Bool.random(using: &random) ? .interop3 : .interop8)
+    var settings = Self.settings(ResumableUploadVersion.allCases.randomElement(using: &random) ?? .interop8)
     if Bool.random(using: &random) { settings.contentMax = .random(in: 10...100, using: &random) }
     return settings
   }

@@ -85,15 +85,23 @@ import Testing
     #expect((task.response as? HTTPURLResponse)?.statusCode == status && fixture.server.requestsReceived == 1)
   }
 
-  /// A background upload that breaks off goes on where the server is, in both versions of the protocol.
-  @Test(arguments: [URLSessionConfiguration.ResumableUploadDraft.draft01, .draft12], [1, 50_000, 99_999])
-  func anUploadBreaksOff(draft: URLSessionConfiguration.ResumableUploadDraft, count: Int) async throws {
+  // MARK: - Uploads
+
+  typealias Draft = URLSessionConfiguration.ResumableUploadDraft
+
+  private static let content = TestServer.content(count: 100_000)
+
+  /// Uploads 100,000 bytes in the background.
+  ///
+  /// - Returns: The uploads that the server has, and the error.
+  private func upload(
+    _ draft: Draft, _ faults: [TestServer.ResumableUpload.Fault]
+  ) async throws -> (uploads: [TestServer.Upload], error: URLError?) {
     var options = TestServer.ResumableUpload()
-    options.faults = [.cut(afterBytes: count)]
+    options.faults = faults
     let uploads = fixture.server.resumableUploads("/files", options)
-    let content = TestServer.content(count: 100_000)
     let file = fixture.folder.appending(path: "upload")
-    try Data(content).write(to: file)
+    try Data(Self.content).write(to: file)
     let recorder = SessionRecorder()
     let configuration = fixture.configuration()
     configuration.resumableUploadDraft = draft
@@ -104,9 +112,34 @@ import Testing
     task.resume()
     session.finishTasksAndInvalidate()
     await recorder.waitForInvalidation()
-    #expect(recorder.events.contains(.completed(task.taskIdentifier, nil)))
-    #expect(uploads.all.map(\.bytes) == [content])
-    #expect(fixture.server.requests.map(\.method) == ["POST", "HEAD", "PATCH"])
     #expect(fixture.journal().allSatisfy { $0 == "session" || $0 == "lock" })
+    return (uploads.all, task.error as? URLError)
+  }
+
+  /// A background upload that breaks off goes on where the server is, in all versions of the protocol.
+  @Test(arguments: [Draft.draft01, .draft11, .draft13], [1, 50_000, 99_999])
+  func anUploadBreaksOff(draft: Draft, count: Int) async throws {
+    let (uploads, error) = try await upload(draft, [.cut(afterBytes: count)])
+    #expect(error == nil && uploads.map(\.bytes) == [Self.content])
+    #expect(fixture.server.requests.map(\.method) == ["POST", "HEAD", "PATCH"])
+  }
+
+  /// A server that loses the part that it had: the upload starts over, in the attempt in which it began as well.
+  @Test func aLostPartStartsOver() async throws {
+    let (uploads, error) = try await upload(.draft11, [.cut(afterBytes: 50_000), .forget(status: 404)])
+    #expect(error == nil && uploads.map(\.bytes.count) == [50_000, 100_000])
+    #expect(fixture.server.requests.map(\.method) == ["POST", "HEAD", "POST"])
+  }
+
+  /// A response that breaks off behind the last byte: the file is not sent again, whatever becomes of the resource.
+  @Test(arguments: [true, false]) func aCompleteUploadIsNotRepeated(isForgotten: Bool) async throws {
+    var faults: [TestServer.ResumableUpload.Fault] = [
+      .cut(afterBytes: 50_000), .none, .field("Content-Length", "1000000"),
+    ]
+    if isForgotten { faults.append(.forget(status: 410)) }
+    let (uploads, error) = try await upload(.draft11, faults)
+    #expect(error?.code == (isForgotten ? .badServerResponse : nil))
+    #expect(uploads.map(\.bytes) == [Self.content])
+    #expect(fixture.server.requests.map(\.method) == ["POST", "HEAD", "PATCH", "HEAD"])
   }
 }

@@ -27,7 +27,7 @@ final class UploadSetting: Sendable {
   }
 
   func configuration(
-    _ draft: URLSessionConfiguration.ResumableUploadDraft = .draft12, failuresMax: Int? = 4
+    _ draft: URLSessionConfiguration.ResumableUploadDraft = .draft11, failuresMax: Int? = 4
   ) -> URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.resumableUploadDraft = draft
@@ -40,7 +40,7 @@ final class UploadSetting: Sendable {
   }
 
   func session(
-    _ draft: URLSessionConfiguration.ResumableUploadDraft = .draft12, failuresMax: Int? = 4,
+    _ draft: URLSessionConfiguration.ResumableUploadDraft = .draft11, failuresMax: Int? = 4,
     delegate: (any URLSessionDelegate)? = nil
   ) -> URLSession {
     URLSession(
@@ -75,7 +75,7 @@ final class UploadSetting: Sendable {
   ///
   /// - Returns: The error.
   func broken(
-    _ draft: URLSessionConfiguration.ResumableUploadDraft = .draft12, _ request: URLRequest? = nil
+    _ draft: URLSessionConfiguration.ResumableUploadDraft = .draft11, _ request: URLRequest? = nil
   ) async throws -> URLError {
     let session = session(draft, failuresMax: 1)
     defer { session.invalidateAndCancel() }
