@@ -28,6 +28,7 @@ func runBackgroundSession(_ arguments: [String]) async throws {
   let delegate = BackgroundProgram(folder, confirm)
   delegate.add("begun", to: "history")
   let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+  say("made")
   if !FileManager.default.fileExists(atPath: folder.appending(path: "begun").path) {
     // An earlier process may have been killed between two tasks.
     let earlier = await session.allTasks.map(\.taskDescription)

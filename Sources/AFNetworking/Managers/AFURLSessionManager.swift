@@ -48,10 +48,13 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   private func makeBackgroundSession() {
     // The tasks of an earlier process get records, as if this manager had created them.
-    session.getAllTasks { [weak self] tasks in
-      self?.state.withLock { state in
-        for task in tasks where task.state != .completed { _ = state.noted(task) }
-      }
+    session.getAllTasks { [weak self] tasks in self?.note(tasks) }
+  }
+
+  /// Makes records of tasks that the manager has not created.
+  private func note(_ tasks: [URLSessionTask]) {
+    state.withLock { state in
+      for task in tasks where task.state != .completed { _ = state.noted(task) }
     }
   }
 
@@ -112,8 +115,12 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     set { state.withLock { $0.attemptsToRecreateUploadTasks = newValue } }
   }
 
-  /// The tasks that are not over.
-  open var tasks: [URLSessionTask] { state.withLock { $0.tasks } }
+  /// The tasks that are not over. For a background session this includes those of an earlier process, and creates the
+  /// session.
+  open var tasks: [URLSessionTask] {
+    if state.withLock({ $0.configuration.identifier != nil }) { note(session.presentTasks) }
+    return state.withLock { $0.tasks }
+  }
 
   /// The data tasks that are not over, without upload tasks.
   open var dataTasks: [URLSessionDataTask] {

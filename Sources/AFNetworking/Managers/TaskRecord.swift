@@ -75,6 +75,12 @@ final class TaskRecord: Sendable {
   private func progress(_ path: WritableKeyPath<Content, Progress?>) -> Progress {
     if let progress = content.withLock({ UncheckedSendable($0[keyPath: path]) }).value { return progress }
     let new = UncheckedSendable(Self.progress(of: task))
+    // A task of an earlier process has counts already.
+    let (count, total) =
+      path == \.uploadProgress
+      ? (task.countOfBytesSent, task.countOfBytesExpectedToSend)
+      : (task.countOfBytesReceived, task.countOfBytesExpectedToReceive)
+    if count > 0 { ProgressCounts.set(new.value) { (count, total) } }
     return content.withLock { content in
       if content[keyPath: path] == nil { content[keyPath: path] = new.value }
       return UncheckedSendable(content[keyPath: path])

@@ -5,19 +5,22 @@ import LarkspurTransfers
 /// The way from a configuration to the executor of its background session: the transfer service of the user, or an object
 /// of this process if there is no service.
 enum BackgroundLink {
-  /// Connects a session, or returns an `AbsentLink` if an earlier session of this process is about to give the identifier
-  /// up.
-  static func openSoon(_ configuration: URLSessionConfiguration) throws(URLError) -> any TransferLink {
-    let storage = configuration.storage
-    let directory = directory(storage, storage.identifier ?? "")
-    let mayWait = directory.map(EndingSessions.contains) ?? false
-    do throws(URLError) {
-      return try open(configuration)
-    } catch {
-      // Without a service, or beside one that does not answer, the journal's lock is all that shows the earlier session.
-      let codes = [URLError.Code.backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected]
-      guard mayWait, let directory, codes.contains(error.code) else { throw error }
-      return AbsentLink(directory: directory)
+  /// Connects a session. The outcome is an `AbsentLink` if an earlier session of this process is about to give the
+  /// identifier up.
+  ///
+  /// - Parameter directory: The directory of the session's journal.
+  static func openSoon(_ configuration: URLSessionConfiguration, in directory: String) -> LinkOpening {
+    let mayWait = EndingSessions.contains(directory)
+    return LinkOpening {
+      do throws(URLError) {
+        return .success(try open(configuration))
+      } catch {
+        // Without a service, or beside one that does not answer, the journal's lock is all that shows the earlier
+        // session.
+        let codes = [URLError.Code.backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected]
+        guard mayWait, codes.contains(error.code) else { return .failure(error) }
+        return .success(AbsentLink(directory: directory))
+      }
     }
   }
 
@@ -25,11 +28,7 @@ enum BackgroundLink {
   static func open(_ configuration: URLSessionConfiguration) throws(URLError) -> any TransferLink {
     let storage = configuration.storage
     let identifier = storage.identifier ?? ""
-    guard let directory = directory(storage, identifier) else {
-      throw URLError.make(
-        .backgroundSessionWasDisconnected,
-        "background sessions need a directory for their state: neither XDG_STATE_HOME nor HOME is an absolute path")
-    }
+    let directory = try directory(storage)
     var session = TransferSession(identifier: identifier, directory: directory, settings: [])
     session.launchCommand = storage.sessionSendsLaunchEvents ? launchCommand(storage) : []
     var refusal: String?
@@ -100,8 +99,14 @@ enum BackgroundLink {
     }
   }
 
-  private static func directory(_ storage: URLSessionConfiguration.Storage, _ identifier: String) -> String? {
-    guard let stateHome = storage.transferStateHome ?? TransferLocation.stateHome() else { return nil }
+  /// The directory of a session's journal.
+  static func directory(_ storage: URLSessionConfiguration.Storage) throws(URLError) -> String {
+    guard let stateHome = storage.transferStateHome ?? TransferLocation.stateHome() else {
+      throw URLError.make(
+        .backgroundSessionWasDisconnected,
+        "background sessions need a directory for their state: neither XDG_STATE_HOME nor HOME is an absolute path")
+    }
+    let identifier = storage.identifier ?? ""
     if let container = storage.sharedContainerIdentifier {
       return TransferLocation.directory(stateHome: stateHome, container: container, session: identifier)
     }

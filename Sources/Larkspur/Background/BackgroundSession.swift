@@ -9,7 +9,7 @@ import Synchronization
 /// A task is journaled when it is resumed for the first time. From then on it outlives the process. A session that is made
 /// with the same identifier finds it, shows its present state, and delivers what has not been delivered.
 final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
-  private struct State {
+  struct State {
     var link: any TransferLink
     var tasks: [Int: URLSessionTask] = [:]
     /// How often the service has been lost, or was not found again.
@@ -18,6 +18,10 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     var isEnding = false
     /// Whether `close` has been called: the session gets no other executor.
     var isClosed = false
+    /// The functions that wait for the first executor, or `nil` after it has come or has been given up.
+    var openings: [@Sendable () -> Void]? = []
+    /// Why the session has no executor and gets none.
+    var refusal: URLError?
     /// The functions of `flush` that a lost executor has not confirmed.
     var flushes: [@Sendable () -> Void] = []
     /// The tasks whose last calls wait for their turn.
@@ -33,9 +37,9 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   let calls: BackgroundCalls
   /// The roots for challenges about servers to which the service connects.
   let tls: TLSProvider
-  private let state: Mutex<State>
+  let state: Mutex<State>
   /// Held while the state of a task is read and sent, so that commands have the order of the program's changes.
-  private let order = Mutex(())
+  let order = Mutex(())
 
   init(_ core: SessionCore, _ link: any TransferLink) {
     self.core = core
@@ -48,13 +52,41 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   var link: any TransferLink { state.withLock { $0.link } }
 
   /// Restores the tasks of earlier processes, and begins to listen to the executor.
-  func start(_ session: URLSession) {
-    restore(link.records, to: session)
-    if link is AbsentLink { reconnect() } else { listen(to: link) }
+  ///
+  /// - Parameter late: The search for the executor, if it takes long.
+  func start(_ session: URLSession, _ late: LinkOpening?) {
     ExitHook.register(self)
+    if let late {
+      late.whenOver { [weak self] outcome in
+        if let self { opened(outcome) } else if case .success(let link) = outcome { link.close {} }
+      }
+    } else if link is AbsentLink {
+      waitForEarlierSession()
+    } else {
+      restore(link.records, to: session)
+      listen(to: link)
+      isOpened()
+    }
   }
 
-  private func restore(_ records: [TransferRecord], to session: URLSession) {
+  /// Calls a function when the tasks of earlier processes have been restored, or it is clear that they cannot be.
+  func whenOpened(_ body: @escaping @Sendable () -> Void) {
+    let isOver = state.withLock { state in
+      state.openings?.append(body)
+      return state.openings == nil
+    }
+    if isOver { body() }
+  }
+
+  func isOpened() {
+    let openings = state.withLock { state in
+      defer { state.openings = nil }
+      return state.openings ?? []
+    }
+    for opening in openings { opening() }
+  }
+
+  func restore(_ records: [TransferRecord], to session: URLSession) {
     let link = link
     var hasEvents = false
     for record in records {
@@ -77,7 +109,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
   }
 
-  private func listen(to link: any TransferLink) {
+  func listen(to link: any TransferLink) {
     // A challenge that stays in the process keeps all that it has.
     (link as? TransferExecutor)?.answerChallenges { [weak self] number, challenge, answer in
       guard let self, let task = task(number) else { return answer(.performDefaultHandling, nil) }
@@ -86,17 +118,18 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     link.start { [weak self] in self?.receive($0) }
   }
 
-  /// Calls a function when the journal has all tasks that have been resumed. If the executor is lost before that, the next
-  /// one is asked.
+  /// Calls a function when the journal has all tasks that have been resumed, or there will be no executor. If the executor
+  /// is lost before that, the next one is asked.
   func flush(_ completion: @escaping @Sendable () -> Void) {
     let link = link
     link.flush { [weak self] isConfirmed in
       guard let self, !isConfirmed else { return completion() }
-      let (isReplaced, isClosed) = state.withLock { state in
-        if state.link === link, !state.isClosed { state.flushes.append(completion) }
-        return (state.link !== link, state.isClosed)
+      let (isReplaced, isOver) = state.withLock { state in
+        let isOver = state.isClosed || state.refusal != nil
+        if state.link === link, !isOver { state.flushes.append(completion) }
+        return (state.link !== link, isOver)
       }
-      if isClosed { completion() } else if isReplaced { flush(completion) }
+      if isOver { completion() } else if isReplaced { flush(completion) }
     }
   }
 
@@ -120,6 +153,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       return (state.link, state.flushes)
     }
     for flush in flushes { flush() }
+    isOpened()
     let directory = directory
     link.close {
       EndingSessions.remove(directory)
@@ -131,7 +165,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// delivers the events once more.
   func finishAtExit() {
     let isDone = DispatchSemaphore(value: 0)
-    link.flush { _ in isDone.signal() }
+    flush { isDone.signal() }
     _ = isDone.wait(timeout: .now() + Self.exitSeconds)
   }
 
@@ -149,21 +183,26 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     // A task that was cancelled before it was resumed.
     if task.state == .canceling { throw URLError.make(.cancelled, "cancelled") }
     let record = try Self.record(of: task, in: core, contentPath: link.contentPath)
-    order.withLock { _ in
-      state.withLock { $0.tasks[record.task] = task }
-      create(task, record, by: link)
+    let refusal = order.withLock { _ -> URLError? in
+      let refusal = state.withLock { state in
+        if state.refusal == nil { state.tasks[record.task] = task }
+        return state.refusal
+      }
+      if refusal == nil { create(task, record, by: link) }
+      return refusal
     }
+    if let refusal { throw refusal }
     return true
   }
 
   /// Sends a task with all that another thread may have changed meanwhile. Called with `order` held.
-  private func create(_ task: URLSessionTask, _ record: TransferRecord, by link: any TransferLink) {
+  func create(_ task: URLSessionTask, _ record: TransferRecord, by link: any TransferLink) {
     link.send(.create(record))
     sendState(of: task, by: link)
   }
 
   /// Sends what the program has made of a task so far. Called with `order` held.
-  private func sendState(of task: URLSessionTask, by link: any TransferLink) {
+  func sendState(of task: URLSessionTask, by link: any TransferLink) {
     let identifier = task.taskIdentifier
     link.send(.update(task: identifier, TransferProperties(task)))
     link.send(task.isSuspended ? .suspend(task: identifier) : .resume(task: identifier))
@@ -280,13 +319,13 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
   }
 
-  /// The growth of a count, which begins anew with a try that starts over.
-  private static func growth(_ before: Int64, _ now: Int64) -> Int64 { now >= before ? now - before : now }
+  /// The growth of a count. A count falls with a try that starts over, and with a service that has been killed.
+  private static func growth(_ before: Int64, _ now: Int64) -> Int64 { max(now - before, 0) }
 
   // MARK: - The end of a task
 
   /// Makes the calls for the events of a task, and acknowledges them after the last one.
-  private func deliver(_ record: TransferRecord, to task: URLSessionTask) {
+  func deliver(_ record: TransferRecord, to task: URLSessionTask) {
     let core = core
     for case .resumed(let offset, let expected) in record.events
     where state.withLock({ $0.resumed.insert(record.task).inserted }) {
@@ -394,90 +433,6 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
         delegate.urlSession(session, task: task, didCompleteWithError: end)
         return true
       }, for: task, of: session, core)
-  }
-
-  // MARK: - A lost service
-
-  /// Connects with another executor in place of one that has gone: a service that was stopped or killed. Tries until there
-  /// is one: the tasks are in the journal, and their ends are told once.
-  private func lost(_ reason: String) {
-    BackgroundLink.log(reason)
-    reconnect()
-  }
-
-  private func reconnect() {
-    let losses = state.withLock { state in
-      state.losses += 1
-      return state.losses
-    }
-    // A service that ends again and again is not started again and again.
-    let pause = losses < 2 ? 0 : min(0.01 * pow(2, Double(min(losses, 20))), Self.pauseMax)
-    DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak self] in
-      guard let self, !state.withLock({ $0.isClosed }) else { return }
-      do throws(URLError) {
-        resume(with: try BackgroundLink.open(core.configuration))
-      } catch {
-        let identifier = core.configuration.identifier ?? ""
-        BackgroundLink.log("background session \"\(identifier)\": \(error.localizedDescription)")
-        reconnect()
-      }
-    }
-  }
-
-  /// Maximum pause before a lost service is replaced, in seconds.
-  private static let pauseMax = 30.0
-
-  /// Continues with the tasks where the journal has them. Commands that the lost executor had not carried out are sent
-  /// again.
-  private func resume(with new: any TransferLink) {
-    let refused = order.withLock { _ -> [(URLSessionTask, URLError)]? in
-      let (tasks, ending, old, isClosed) = state.withLock { state in
-        let old = state.link
-        if !state.isClosed { state.link = new }
-        return (state.tasks, state.ending, old, state.isClosed)
-      }
-      guard !isClosed else { return nil }
-      if old is AbsentLink, let session = core.keptSession {
-        // The session has been given none of these. Its own tasks have numbers that no record has.
-        restore(new.records.filter { tasks[$0.task] == nil }, to: session)
-        return resume(tasks, with: new, known: Set(tasks.keys).union(new.records.map(\.task)))
-      }
-      return resume(tasks.filter { !ending.contains($0.key) }, with: new, known: Set(tasks.keys))
-    }
-    guard let refused else { return new.close {} }
-    listen(to: new)
-    for (task, error) in refused { TaskCompletion.refuse(task, error, core) }
-    let flushes = state.withLock { state in
-      defer { state.flushes = [] }
-      return state.flushes
-    }
-    for completion in flushes { flush(completion) }
-  }
-
-  /// - Returns: The tasks that cannot be continued.
-  private func resume(
-    _ tasks: [Int: URLSessionTask], with new: any TransferLink, known: Set<Int>
-  ) -> [(URLSessionTask, URLError)] {
-    let records = Dictionary(new.records.map { ($0.task, $0) }) { $1 }
-    for record in records.values where !known.contains(record.task) {
-      // The program has been given all events of this task.
-      new.send(.acknowledge(task: record.task, count: record.events.count))
-    }
-    var refused: [(URLSessionTask, URLError)] = []
-    for (identifier, task) in tasks.sorted(by: { $0.key < $1.key }) {
-      if let record = records[identifier] {
-        deliver(record, to: task)
-        sendState(of: task, by: new)
-        continue
-      }
-      do throws(URLError) {
-        create(task, try Self.record(of: task, in: core, contentPath: new.contentPath), by: new)
-      } catch {
-        state.withLock { _ = $0.tasks.removeValue(forKey: identifier) }
-        refused.append((task, error))
-      }
-    }
-    return refused
   }
 }
 

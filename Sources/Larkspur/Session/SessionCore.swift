@@ -2,6 +2,7 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTransfers
 import LarkspurTransport
 import Synchronization
 
@@ -255,20 +256,43 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// Connects a background session with the executor of its tasks.
+  /// Connects a background session with the executor of its tasks. Blocks for `openingMax` at most: after that the tasks
+  /// wait for the executor.
   func openBackground(_ session: URLSession) {
     let result: Result<BackgroundSession, URLError>
+    var late: LinkOpening?
     do throws(URLError) {
-      let link = try BackgroundLink.openSoon(configuration)
-      reserve(BackgroundLink.lastTask(of: link))
-      result = .success(BackgroundSession(self, link))
+      let directory = try BackgroundLink.directory(configuration.storage)
+      let isKnown = FileManager.default.fileExists(atPath: directory)
+      let opening = BackgroundLink.openSoon(configuration, in: directory)
+      if let outcome = opening.wait(Self.openingMax) {
+        let link = try outcome.get()
+        reserve(BackgroundLink.lastTask(of: link))
+        result = .success(BackgroundSession(self, link))
+      } else {
+        let link = AbsentLink(directory: directory)
+        // A service that hangs may not have read all tasks of an earlier process.
+        if isKnown { reserve(BackgroundLink.lastTask(of: link) + TransferJournal.tasksMax) }
+        result = .success(BackgroundSession(self, link))
+        late = opening
+      }
     } catch {
       BackgroundLink.log(error.localizedDescription)
       result = .failure(error)
     }
     state.withLock { $0.background = result }
-    if case .success(let background) = result { background.start(session) }
+    if case .success(let background) = result { background.start(session, late) }
   }
+
+  /// Calls a function when a background session has the tasks of earlier processes, and for any other session at once.
+  func whenOpened(_ body: @escaping @Sendable () -> Void) {
+    if isBackground, let background { background.whenOpened(body) } else { body() }
+  }
+
+  /// The tasks that have been resumed and are not over.
+  var knownTasks: [URLSessionTask] { tasks.filter(\.isKnown) }
+
+  private static let openingMax = DispatchTimeInterval.milliseconds(80)
 
   /// Reserves a request for a refresh by the cache. The program does not see the task of the refresh. The reservation
   /// ends with the task.

@@ -152,8 +152,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
       ) -> Void
   ) {
-    core.delegateQueue.insist { [core] in
-      let tasks = core.tasks.filter(\.isKnown)
+    getAllTasks { tasks in
       completionHandler(
         tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask },
         tasks.compactMap { $0 as? URLSessionUploadTask }, tasks.compactMap { $0 as? URLSessionDownloadTask })
@@ -162,7 +161,9 @@ open class URLSession: NSObject, @unchecked Sendable {
 
   /// Passes the tasks that have been resumed and are not over to a handler on the delegate queue.
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-    core.delegateQueue.insist { [core] in completionHandler(core.tasks.filter(\.isKnown)) }
+    core.whenOpened { [core] in
+      core.delegateQueue.insist { completionHandler(core.knownTasks) }
+    }
   }
 
   // MARK: - Makers of tasks. A new task is suspended and starts with its first `resume()`. The tasks of an invalidated

@@ -59,7 +59,9 @@ struct BackgroundDownloads {
       let isLast = DispatchTime.now() >= end
       files.toleratesUse = !isLast
       task.resume()
-      session.delegateQueue.waitUntilAllOperationsAreFinished()
+      let isOpen = DispatchSemaphore(value: 0)
+      session.getAllTasks { _ in isOpen.signal() }
+      isOpen.wait()
       let isInUse = (task.error as? URLError)?.code == .backgroundSessionInUseByAnotherProcess
       if !isInUse || isLast { return (session, files, task) }
       session.invalidateAndCancel()

@@ -37,6 +37,10 @@ import Testing
       lines.withLock { $0.append("completed \(error == nil)") }
       isOver.fire()
     }
+    // The task is there at once, and its progress is that of the session.
+    let found = manager.downloadTasks
+    #expect(found.map(\.taskDescription) == ["mine"] && found == manager.tasks)
+    #expect(found.first.flatMap { manager.downloadProgress(for: $0) }?.totalUnitCount == -1)
     #expect(manager.session.configuration.identifier == "transfers")
     try await isOver.wait()
     #expect(lines.withLock { $0 } == ["finished mine", "completed true"])

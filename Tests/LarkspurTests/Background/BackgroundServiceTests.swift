@@ -36,4 +36,61 @@ import Testing
     #expect(try fixture.ends() == ["download 0"])
     #expect(fixture.server.requestsReceived == 1)
   }
+
+  /// A service that does not answer does not hold up the thread that makes a session. The tasks of earlier processes, and
+  /// new ones, go on when it answers.
+  @Test(.ownThread) func aStoppedServiceIsWaitedFor() throws {
+    defer { fixture.stopService() }
+    _ = try fixture.file("ends", "")
+    let signal = try hangingService()
+    let tasks = [(kind: "get", path: "/file", name: "download"), (kind: "get", path: "/other", name: "other")]
+    fixture.server.route("GET", "/other") { _ in .text("other") }
+    try FileManager.default.removeItem(at: fixture.folder.appending(path: "begun"))
+    let second = try fixture.program(tasks, environment: fixture.serviceEnvironment())
+    #expect(second.wait(for: "made"))
+    signalService(SIGCONT)
+    signal.fire()
+    _ = try second.text()
+    #expect(try Set(fixture.ends()) == ["download 0", "other 0"])
+    #expect(try String(contentsOf: fixture.folder.appending(path: "other"), encoding: .utf8) == "other")
+    #expect(Set(fixture.server.requests.map(\.target)) == ["/file", "/other"])
+    #expect(fixture.server.requestsReceived == 2)
+  }
+
+  /// A service that never answers: the tasks of the session end with an error that says why.
+  @Test(.ownThread) func aServiceThatNeverAnswers() throws {
+    defer { fixture.stopService() }
+    _ = try fixture.file("ends", "")
+    _ = try hangingService()
+    try FileManager.default.removeItem(at: fixture.folder.appending(path: "begun"))
+    let second = try fixture.program(
+      [(kind: "get", path: "/file", name: "again")], environment: fixture.serviceEnvironment())
+    _ = try second.text()
+    #expect(try fixture.ends() == ["again \(URLError.Code.backgroundSessionWasDisconnected.rawValue)"])
+  }
+
+  /// Begins a download whose program is killed, and stops the service.
+  ///
+  /// - Returns: The signal for the response.
+  private func hangingService() throws -> TestServer.Signal {
+    let (asked, signal) = (TestServer.Signal(), TestServer.Signal())
+    fixture.server.enqueue([
+      .expectRequest, .fire(asked), .wait(signal), .respond(TestServer.Response(body: .content(0..<Self.size))),
+      .serveRoutes,
+    ])
+    let first = try fixture.program(
+      [(kind: "get", path: "/file", name: "download")], environment: fixture.serviceEnvironment())
+    #expect(first.wait(for: "begun"))
+    first.kill()
+    signalService(SIGSTOP)
+    return signal
+  }
+
+  private func signalService(_ signal: Int32) {
+    guard let service = TransferServiceProcess.find(runtimeDirectory: fixture.folder.path) else {
+      Issue.record("there is no service")
+      return
+    }
+    kill(service, signal)
+  }
 }
