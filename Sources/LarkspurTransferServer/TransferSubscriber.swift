@@ -52,8 +52,7 @@ final class TransferSubscriber: Sendable {
           return (nil, state.next())
         }
         if let frame { return frame }
-        guard var message else { return nil }
-        if case .notice(.changed(var record)) = message, record.leaveOutParts() { message = .notice(.changed(record)) }
+        guard let message else { return nil }
         do throws(TransferMessageError) {
           return try message.encoded()
         } catch {

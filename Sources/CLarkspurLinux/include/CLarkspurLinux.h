@@ -54,6 +54,13 @@ struct larkspur_event {
   uint32_t registration;
 };
 
+// Closes a descriptor that is not to be used because of `error`. Returns -1 with that error.
+static inline int larkspur_close_failed(int descriptor, int error) {
+  close(descriptor);
+  errno = error;
+  return -1;
+}
+
 static inline int larkspur_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
 static inline int larkspur_epoll_add(int poller, int descriptor, uint32_t events, uint32_t slot,
@@ -295,31 +302,25 @@ static inline void larkspur_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN)
 
 static inline int larkspur_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
-// Opens a regular file. Fails with EINVAL for any other kind of file. O_NONBLOCK, because opening a pipe
-// would otherwise wait for a writer.
-static inline int larkspur_open_regular(const char *path, int flags) {
+// Opens a regular file. Fails with EINVAL for any other kind of file, and, if `links_max` is not 0, with EPERM for a file
+// with more names than that. O_NONBLOCK, because opening a pipe would otherwise wait for a writer.
+static inline int larkspur_open_regular(const char *path, int flags, nlink_t links_max) {
   int file = open(path, flags | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return -1;
   struct stat facts;
-  int error = fstat(file, &facts) != 0 ? errno : S_ISREG(facts.st_mode) ? 0 : EINVAL;
-  if (error == 0) return file;
-  close(file);
-  errno = error;
-  return -1;
+  if (fstat(file, &facts) != 0) return larkspur_close_failed(file, errno);
+  if (!S_ISREG(facts.st_mode)) return larkspur_close_failed(file, EINVAL);
+  if (links_max != 0 && facts.st_nlink > links_max) return larkspur_close_failed(file, EPERM);
+  return file;
 }
 
-static inline int larkspur_open_regular_for_reading(const char *path) { return larkspur_open_regular(path, O_RDONLY); }
+static inline int larkspur_open_regular_for_reading(const char *path) {
+  return larkspur_open_regular(path, O_RDONLY, 0);
+}
 
 // Opens a regular file to change it. Fails with EPERM if the file has another name: it may be another program's.
 static inline int larkspur_open_regular_for_updating(const char *path) {
-  int file = larkspur_open_regular(path, O_RDWR | O_NOFOLLOW);
-  if (file < 0) return -1;
-  struct stat facts;
-  int error = fstat(file, &facts) != 0 ? errno : facts.st_nlink == 1 ? 0 : EPERM;
-  if (error == 0) return file;
-  close(file);
-  errno = error;
-  return -1;
+  return larkspur_open_regular(path, O_RDWR | O_NOFOLLOW, 1);
 }
 
 static inline int larkspur_open_for_writing(const char *path) {
@@ -339,14 +340,10 @@ static inline int larkspur_open_private_folder(const char *path, int create) {
   int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return -1;
   struct stat facts;
-  int error = 0;
-  if (fstat(folder, &facts) != 0) error = errno;
-  else if (facts.st_uid != geteuid()) error = EPERM;
-  else if ((facts.st_mode & 077) != 0 && fchmod(folder, 0700) != 0) error = errno;
-  if (error == 0) return folder;
-  close(folder);
-  errno = error;
-  return -1;
+  if (fstat(folder, &facts) != 0) return larkspur_close_failed(folder, errno);
+  if (facts.st_uid != geteuid()) return larkspur_close_failed(folder, EPERM);
+  if ((facts.st_mode & 077) != 0 && fchmod(folder, 0700) != 0) return larkspur_close_failed(folder, errno);
+  return folder;
 }
 
 static inline int larkspur_open_in_folder(int folder, const char *name) {
@@ -397,11 +394,7 @@ static inline DIR *larkspur_list_folder(int folder) {
   int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return NULL;
   DIR *list = fdopendir(own);
-  if (!list) {
-    int error = errno;
-    close(own);
-    errno = error;
-  }
+  if (!list) larkspur_close_failed(own, errno);
   return list;
 }
 
@@ -485,10 +478,7 @@ static inline int larkspur_open_netlink(uint32_t groups, int is_blocking) {
   struct timeval patience = {.tv_sec = 2};
   if (bind(descriptor, (struct sockaddr *)&address, sizeof address) != 0 ||
       setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
-    int error = errno;
-    close(descriptor);
-    errno = error;
-    return -1;
+    return larkspur_close_failed(descriptor, errno);
   }
   return descriptor;
 }
@@ -508,36 +498,25 @@ static inline ssize_t larkspur_receive_netlink(int descriptor, void *buffer, siz
   return message.msg_namelen == sizeof sender && sender.nl_pid == 0 ? length : 0;
 }
 
-// Opens a file to append to it. Fails with EPERM unless it is a regular file of the current user with exactly one name
-// and that size.
-static inline int larkspur_open_part_in_folder(int folder, const char *name, int64_t size) {
-  int file = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+// Opens a file for writing, and creates it with mode 0600 if `flags` say so. Fails with EPERM for anything but a regular
+// file of the current user with one name, of that size unless `size` is negative.
+static inline int larkspur_open_own_in_folder(int folder, const char *name, int flags, int64_t size) {
+  int file = openat(folder, name, flags | O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
   if (file < 0) return -1;
   struct stat facts;
-  int error = 0;
-  if (fstat(file, &facts) != 0) error = errno;
-  else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || facts.st_nlink != 1 || facts.st_size != size)
-    error = EPERM;
-  if (error == 0) return file;
-  close(file);
-  errno = error;
-  return -1;
+  if (fstat(file, &facts) != 0) return larkspur_close_failed(file, errno);
+  int is_own = S_ISREG(facts.st_mode) && facts.st_uid == geteuid() && facts.st_nlink == 1;
+  return is_own && (size < 0 || facts.st_size == size) ? file : larkspur_close_failed(file, EPERM);
 }
 
-// Opens a file for writing behind its end, wherever that is at each write, and creates it with mode 0600 if there is
-// none. Fails with EPERM for anything but a regular file of the user with one name.
+// Opens a file of this size to append to it.
+static inline int larkspur_open_part_in_folder(int folder, const char *name, int64_t size) {
+  return larkspur_open_own_in_folder(folder, name, 0, size);
+}
+
+// Opens a file for writing behind its end, wherever that is at each write, and creates it if there is none.
 static inline int larkspur_open_appending_in_folder(int folder, const char *name) {
-  int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  int file = openat(folder, name, flags, 0600);
-  if (file < 0) return -1;
-  struct stat facts;
-  int error = 0;
-  if (fstat(file, &facts) != 0) error = errno;
-  else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || facts.st_nlink != 1) error = EPERM;
-  if (error == 0) return file;
-  close(file);
-  errno = error;
-  return -1;
+  return larkspur_open_own_in_folder(folder, name, O_APPEND | O_CREAT, -1);
 }
 
 static inline int larkspur_cut_file(int descriptor, int64_t size) {

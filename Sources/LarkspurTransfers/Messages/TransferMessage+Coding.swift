@@ -84,7 +84,7 @@ extension TransferMessage {
       return .refused
     case .records(let records):
       writer.number(UInt32(clamping: records.count))
-      for record in records { writer.data(try record.encoded()) }
+      for record in records { writer.data(try record.encodedWithRoom()) }
       return .records
     case .flush(let number):
       writer.number(number)
@@ -155,7 +155,7 @@ extension TransferMessage {
     for record in records {
       let bytes: [UInt8]
       do throws(TransferRecordError) {
-        bytes = try encoded(record)
+        bytes = try record.encodedWithRoom()
       } catch {
         throw TransferMessageError(error)
       }
@@ -169,17 +169,6 @@ extension TransferMessage {
     }
     if count > 0 { frames.append(try frame(of: piece, count)) }
     return frames
-  }
-
-  /// One record that cannot be sent as it is does not keep the others from their program.
-  private static func encoded(_ record: TransferRecord) throws(TransferRecordError) -> [UInt8] {
-    do throws(TransferRecordError) {
-      return try record.encoded()
-    } catch {
-      var record = record
-      record.leaveOutParts()
-      return try record.encoded()
-    }
   }
 
   private static let pieceBytesMax = 1 << 20

@@ -6,7 +6,7 @@ extension TransferNotice {
     switch self {
     case .changed(let record):
       writer.number(UInt8(0))
-      writer.data(try record.encoded())
+      writer.data(try record.encodedWithRoom())
     case .progress(let task, let counts):
       writer.number(UInt8(1))
       writer.number(UInt32(clamping: task))

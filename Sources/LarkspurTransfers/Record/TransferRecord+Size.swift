@@ -29,6 +29,18 @@ extension TransferRecord {
     return fits(count)
   }
 
+  /// Returns the file's bytes. Without parts that do not fit, if there are any: one record that cannot be sent as it is
+  /// keeps neither itself nor others from their program.
+  func encodedWithRoom() throws(TransferRecordError) -> [UInt8] {
+    do throws(TransferRecordError) {
+      return try encoded()
+    } catch {
+      var record = self
+      record.leaveOutParts()
+      return try record.encoded()
+    }
+  }
+
   /// Returns the beginning of a text, of at most `count` bytes.
   public static func cut(_ text: String, toBytes count: Int) -> String {
     guard text.utf8.count > count else { return text }

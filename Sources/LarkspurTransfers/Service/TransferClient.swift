@@ -27,13 +27,16 @@ public final class TransferClient: TransferLink {
 
   /// Connects, and asks for the session. Blocks for a few milliseconds, and at most for `timeout`.
   ///
-  /// - Parameter path: The directory of the service's socket: see `TransferLocation.service`.
+  /// - Parameters:
+  ///   - path: The directory of the service's socket: see `TransferLocation.service`.
+  ///   - timeout: The time that the service has for its answer, and later for `close`.
   /// - Throws: `inUse` and `unavailable`.
   public convenience init(
     _ session: TransferSession, directory path: String, timeout: Duration = .seconds(5)
   ) throws(TransferLinkError) {
     do throws(Failure) {
-      try self.init(session, in: path, until: LinuxKernel.shared.now().advanced(by: timeout))
+      try self.init(
+        session, in: path, until: LinuxKernel.shared.now().advanced(by: timeout), closingTimeMax: timeout)
     } catch {
       switch error {
       case .notRunning: throw .unavailable(reason: "no transfer service runs")
@@ -43,7 +46,10 @@ public final class TransferClient: TransferLink {
     }
   }
 
-  init(_ session: TransferSession, in path: String, until deadline: Deadline) throws(Failure) {
+  /// - Parameter closingTimeMax: The time that the service has for `close`: after that the connection is cut.
+  init(
+    _ session: TransferSession, in path: String, until deadline: Deadline, closingTimeMax: Duration = .seconds(5)
+  ) throws(Failure) {
     let frame: [UInt8]
     do throws(TransferMessageError) {
       frame = try TransferMessage.open(session).encoded()
@@ -52,7 +58,7 @@ public final class TransferClient: TransferLink {
     }
     let socket = try Self.connect(in: path, until: deadline)
     directory = session.directory
-    core = Core(socket, session.identifier)
+    core = Core(socket, session.identifier, closingTimeMax)
     do throws(Errno) { try core.start() } catch {
       throw .refused(.unavailable(reason: "the program has no thread left: \(error)"))
     }
@@ -147,13 +153,15 @@ public final class TransferClient: TransferLink {
 
     private let socket: BlockingSocket
     private let identifier: String
+    private let closingTimeMax: Duration
     private let state = Mutex(State())
     private let isOpened = Latch()
     private let writer = Mutex<TransferWriter?>(nil)
 
-    init(_ socket: BlockingSocket, _ identifier: String) {
+    init(_ socket: BlockingSocket, _ identifier: String, _ closingTimeMax: Duration) {
       self.socket = socket
       self.identifier = identifier
+      self.closingTimeMax = closingTimeMax
     }
 
     /// Starts both threads.
@@ -247,7 +255,13 @@ public final class TransferClient: TransferLink {
         return state.isAtEnd
       }
       stopWriting { $0.finish() }
-      if isAtEnd { completion?() }
+      guard let completion else { return }
+      if isAtEnd { return completion() }
+      let end = LinuxKernel.shared.now().advanced(by: closingTimeMax)
+      // Without a thread left, a service that hangs is waited for.
+      try? SystemThread(name: "transfers-close") { [self] in
+        if !socket.waitForPeerEnd(until: end) { socket.shutDown() }
+      }.detach()
     }
 
     /// Ends the connection at once.

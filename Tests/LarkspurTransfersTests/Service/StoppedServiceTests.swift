@@ -45,6 +45,27 @@ import Testing
     withExtendedLifetime((listener, sockets)) {}
   }
 
+  /// A session that ends gets its identifier back, even if the service takes none of its commands any more.
+  @Test func aSessionEnds() throws {
+    let (listener, ended) = (listener, Happenings<Bool>())
+    try SystemThread(name: "stopping-service") {
+      if let socket = try? listener.accept() {
+        _ = try? socket.send((try? TransferMessage.opened.encoded()) ?? [])
+        _ = socket.waitForPeerEnd()
+      }
+      ended.add(true)
+    }.detach()
+    let client = try TransferClient(service.session(), directory: service.directory, timeout: .seconds(1))
+    let description = String(repeating: "x", count: 1000)
+    for task in 1...2000 {
+      client.send(.update(task: task, TransferProperties(description: description, priority: 0.5)))
+    }
+    let closed = Happenings<Bool>()
+    client.close { closed.add(true) }
+    try closed.wait(for: 1)
+    try ended.wait(for: 1)
+  }
+
   /// An answer that does not end is cut off as a whole, and not for each of its parts.
   @Test func anAnswerWithoutEnd() throws {
     let (listener, ended) = (listener, Happenings<Bool>())

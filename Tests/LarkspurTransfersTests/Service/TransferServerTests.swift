@@ -135,12 +135,17 @@ import Testing
     _ = try service.client()
   }
 
-  /// The end of a task that could not be made comes before the word that all commands have been carried out.
-  @Test func noticesGoBeforeTheAnswer() throws {
+  /// A program whose executor does not answer until the test does so.
+  private func heldBack() throws -> (TestService, TransferClient) {
     let service = try TestService()
     service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
     try service.start()
-    let client = try service.client()
+    return (service, try service.client())
+  }
+
+  /// The end of a task that could not be made comes before the word that all commands have been carried out.
+  @Test func noticesGoBeforeTheAnswer() throws {
+    let (service, client) = try heldBack()
     let notices = client.collected()
     let link = try #require(service.link)
     let before = Happenings<Int>()
@@ -155,10 +160,7 @@ import Testing
 
   /// A program that sends faster than the disk writes waits: what has been read and not been carried out is in memory.
   @Test func commandsWaitForTheExecutor() throws {
-    let service = try TestService()
-    service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
-    try service.start()
-    let client = try service.client()
+    let (service, client) = try heldBack()
     let link = try #require(service.link)
     for _ in 0..<TransferServer.commandsMax * 3 { client.send(.suspend(task: 1)) }
     for round in 1...2 {
@@ -211,10 +213,7 @@ import Testing
   }
 
   @Test func flushing() throws {
-    let service = try TestService()
-    service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
-    try service.start()
-    let client = try service.client()
+    let (service, client) = try heldBack()
     let notices = client.collected()
     let link = try #require(service.link)
     let flushed = Happenings<Int>()
