@@ -290,7 +290,7 @@ final class ResumableUpload {
       throw URLError.make(.badServerResponse, "the URL of the upload resource cannot be used")
     }
     var request = transfer.machine.request
-    request.url = url
+    request.url = leavesOrigin(upload) ? url : url.withCredential(of: request.url)
     Redirection.dropBody(of: &request)
     for name in Self.leftOut where request.own.fields?.value(of: name) != nil {
       request.setValue(nil, forHTTPHeaderField: name)
@@ -360,6 +360,18 @@ extension UploadFileIdentity {
     self.init(
       size: status.size, modificationSeconds: status.modificationSeconds,
       modificationNanoseconds: status.modificationNanoseconds, inode: status.inode)
+  }
+}
+
+extension URL {
+  /// The URL with another one's user and password, if it has no user.
+  fileprivate func withCredential(of other: URL?) -> URL {
+    guard let user = other?.user(), self.user() == nil,
+      var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
+    else { return self }
+    parts.percentEncodedUser = user
+    parts.percentEncodedPassword = other?.password()
+    return parts.url ?? self
   }
 }
 

@@ -328,13 +328,13 @@ import Testing
     #expect(data == Data("ok".utf8) && setting.methods == ["POST", "POST"])
   }
 
-  /// A challenge of the upload resource is answered, and the append is sent again.
-  @Test func aChallengeOnTheAppend() async throws {
+  /// A challenge of the upload resource is answered with the program's credential, and the append is sent again.
+  @Test(arguments: [true, false], [true, false])
+  func aChallengeOnTheAppend(isRelative: Bool, isOfURL: Bool) async throws {
     let setting = try UploadSetting(count: 100)
     let state = "Upload-Complete: ?0\r\nUpload-Length: 100\r\n"
-    setting.server.enqueue([
-      .expectHead, .announceUpload(at: "/a/1"), .expectBody, .close,
-    ])
+    let resource = isRelative ? "/a/1" : setting.server.url("/a/1")
+    setting.server.enqueue([.expectHead, .announceUpload(at: resource), .expectBody, .close])
     setting.server.enqueue([
       .expectRequest("HEAD", "/a/1"), .send("HTTP/1.1 204 A\r\nUpload-Offset: 40\r\n\(state)\r\n"),
       .expectRequest("PATCH", "/a/1"),
@@ -342,11 +342,11 @@ import Testing
       .expectRequest("PATCH", "/a/1"),
       .send("HTTP/1.1 200 OK\r\nUpload-Complete: ?1\r\nContent-Length: 2\r\n\r\nok"), .hang,
     ])
-    let url = setting.server.url("/files").replacing("http://", with: "http://user:password@")
+    let credential = isOfURL ? "user:password@" : ""
+    let url = setting.server.url("/files").replacing("http://", with: "http://\(credential)")
     var request = URLRequest(url: try #require(URL(string: url)))
     request.httpMethod = "POST"
-    let watcher = PasswordGiver()
-    let session = setting.session(delegate: watcher)
+    let session = setting.session(delegate: isOfURL ? nil : PasswordGiver())
     defer { session.invalidateAndCancel() }
     let (data, _) = try await session.upload(for: request, fromFile: setting.file)
     #expect(data == Data("ok".utf8))
