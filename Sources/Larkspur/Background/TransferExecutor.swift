@@ -195,8 +195,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private func resume(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .suspended else { return }
     attempt.record.state = .running
+    if let start = attempt.record.suspendedSeconds.take() {
+      attempt.record.pausedSeconds += max(Date().timeIntervalSince1970 - start, 0)
+    }
     write(attempt)
     guard let inner = attempt.inner else { return begin(task) }
+    wake(attempt, at: end(of: attempt))
     attempt.isPaused = false
     inner.resume()
   }
@@ -204,6 +208,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private func suspend(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running else { return }
     attempt.record.state = .suspended
+    attempt.record.suspendedSeconds = Date().timeIntervalSince1970
     write(attempt)
     attempt.inner?.suspend()
     beginNextDiscretionary()
@@ -276,7 +281,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   func begin(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running, attempt.inner == nil else { return }
     let now = Date().timeIntervalSince1970
-    let end = attempt.record.createdSeconds + secondsForResource
+    let end = end(of: attempt)
     guard now < end else {
       return self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
     }
@@ -343,6 +348,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     begin(task)
   }
 
+  /// The time at which the time for the resource is over, in seconds since 1970. It stands still while the task is
+  /// suspended.
+  private func end(of attempt: TransferAttempt) -> Double {
+    attempt.record.createdSeconds + attempt.record.pausedSeconds + secondsForResource
+  }
+
   /// Returns to a task at a time, in seconds since 1970: to begin an attempt, or to end one whose time is over.
   private func wake(_ attempt: TransferAttempt, at seconds: Double) {
     attempt.timer?.cancel()
@@ -357,9 +368,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private static let waitMax = 86_400.0
 
   private func timeHasCome(_ task: Int) {
-    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
+    guard let attempt = attempts[task], attempt.record.state == .running else { return }
     guard attempt.inner != nil else { return begin(task) }
-    let end = attempt.record.createdSeconds + secondsForResource
+    let end = end(of: attempt)
     guard Date().timeIntervalSince1970 >= end else { return wake(attempt, at: end) }
     stop(attempt)
     self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))

@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// A record as the bytes of a file: a `TransferEnvelope` with the parts of the record in a fixed order.
 extension TransferRecord {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
-  public static let formatVersion: UInt32 = 3
+  public static let formatVersion: UInt32 = 4
   /// Maximum size of a record's file in bytes. A larger file, which no journal writes, would fill the memory.
   public static let bytesMax = 1 << 20
 
@@ -68,6 +68,8 @@ extension TransferRecord {
     writer.present(failure) { $0.write(to: &$1) }
     writer.present(underlyingFailure) { $0.write(to: &$1) }
     writer.double(createdSeconds)
+    writer.present(suspendedSeconds) { $1.double($0) }
+    writer.double(pausedSeconds)
     writer.present(earliestBeginSeconds) { $1.double($0) }
     writer.present(nextAttemptSeconds) { $1.double($0) }
     writer.number(failedAttempts)
@@ -111,6 +113,8 @@ extension TransferRecord {
     if try input.flag() { failure = try Failure(from: &input) }
     if try input.flag() { underlyingFailure = try Failure(from: &input) }
     createdSeconds = try input.double()
+    if try input.flag() { suspendedSeconds = try input.double() }
+    pausedSeconds = try input.double()
     if try input.flag() { earliestBeginSeconds = try input.double() }
     if try input.flag() { nextAttemptSeconds = try input.double() }
     failedAttempts = try input.uint32()

@@ -39,8 +39,8 @@ extension TransferRecord {
     if counts.all.contains(where: { $0 < -1 }) { return "the counts" }
     if let response, !response.isValid { return "the response" }
     if failure == nil, underlyingFailure != nil { return "the underlying error" }
-    let times = [createdSeconds, earliestBeginSeconds, nextAttemptSeconds, priority].compactMap { $0 }
-    if !times.allSatisfy(\.isFinite) { return "the times" }
+    let times = [createdSeconds, suspendedSeconds, pausedSeconds, earliestBeginSeconds, nextAttemptSeconds, priority]
+    if !times.allSatisfy({ $0?.isFinite ?? true }) || pausedSeconds < 0 { return "the times" }
     if !(0...1 ~= priority) { return "the priority" }
     if events.count > Self.eventsMax { return "the list of events" }
     if events.contains(.completed), state != .completed { return "the state" }

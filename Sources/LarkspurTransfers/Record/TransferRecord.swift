@@ -99,8 +99,13 @@ public struct TransferRecord: Hashable, Sendable {
   public var failure: Failure?
   /// The cause of `failure` in a lower layer.
   public var underlyingFailure: Failure?
-  /// The time at which the task was created, in seconds since 1970. The limit for the whole task counts from here.
+  /// The time at which the task was created, in seconds since 1970. The limit for the whole task counts from here, without
+  /// the time for which the task was suspended.
   public var createdSeconds: Double
+  /// The time at which the task was suspended, in seconds since 1970. `nil` if the task is not suspended.
+  public var suspendedSeconds: Double?
+  /// The time for which the task was suspended before that, in seconds.
+  public var pausedSeconds = 0.0
   /// The time before which the task does not start, in seconds since 1970.
   public var earliestBeginSeconds: Double?
   /// The time of the next attempt, in seconds since 1970, while the task waits after a failed attempt.

@@ -28,6 +28,28 @@ import Testing
     return record
   }
 
+  /// The time for the resource stands still while a task is suspended, also over the ends of processes.
+  @Test(arguments: [true, false]) func aSuspensionCostsNoTime(wasSuspended: Bool) async throws {
+    let executor = try executor()
+    let last = Mutex<TransferRecord?>(nil)
+    let isOver = TestServer.Signal()
+    executor.start { notice in
+      guard case .changed(let record) = notice, record.state == .completed else { return }
+      last.withLock { $0 = record }
+      isOver.fire()
+    }
+    var record = try record("/bytes/10")
+    record.state = .suspended
+    record.createdSeconds -= 30 * 86_400
+    if wasSuspended { record.suspendedSeconds = record.createdSeconds + 10 }
+    executor.send(.create(record))
+    executor.send(.resume(task: 1))
+    try await isOver.wait()
+    let ended = try #require(last.withLock { $0 })
+    #expect(ended.failure?.code == (wasSuspended ? nil : Int64(URLError.Code.timedOut.rawValue)))
+    #expect((ended.response?.status == 200) == wasSuspended && ended.suspendedSeconds == nil)
+  }
+
   /// A program in another process answers challenges as questions.
   @Test func challengesBecomeQuestions() async throws {
     fixture.server.route("GET", "/secret") { request in

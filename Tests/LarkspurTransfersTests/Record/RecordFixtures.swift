@@ -48,6 +48,8 @@ enum Fixture {
     record.underlyingFailure = TransferRecord.Failure(domain: "NSPOSIXErrorDomain", code: 104, message: "reset")
     record.earliestBeginSeconds = 1_700_000_100
     record.nextAttemptSeconds = 1_700_000_200.5
+    record.suspendedSeconds = 1_700_000_050
+    record.pausedSeconds = 12.5
     record.failedAttempts = 3
     record.isDiscretionary = true
     record.priority = 1
