@@ -14,6 +14,8 @@ public enum TransferJournalError: Error, Hashable, Sendable {
   case unreadableRecord(task: Int)
   /// The journal would have more than `TransferJournal.tasksMax` records or `TransferJournal.bytesMax` bytes.
   case full
+  /// The state home has more than this number of directories: the sessions in the others are passed over.
+  case crowded(directoriesMax: Int)
   /// The disk failed, or is full. The earlier state stays.
   case unwritten(Errno)
   /// The new state is in place, but a loss of power may still undo it.
@@ -33,6 +35,7 @@ extension TransferJournalError: CustomStringConvertible {
       a session has at most \(TransferJournal.tasksMax) transfers, and records of \(TransferJournal.bytesMax) bytes \
       together
       """
+    case .crowded(let most): "there are more than \(most) directories, and the sessions in the others are passed over"
     case .unwritten(let error): "the change cannot be written: \(error)"
     case .unsynced(let error): "the change may not survive a loss of power: \(error)"
     }

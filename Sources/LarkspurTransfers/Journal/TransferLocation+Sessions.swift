@@ -9,13 +9,15 @@ extension TransferLocation {
   }
 
   /// Maximum number of directories that are looked at. The limit stops a tree that another program fills.
-  static let directoriesMax = 10_000
+  public static let directoriesMax = 10_000
 
   /// Returns the sessions of all programs and shared containers, in the order of their directories. Names are untrusted:
   /// symbolic links are not followed, and directories without a session's file are passed over.
   ///
   /// - Throws: The error of listing `<state home>/larkspur`. A directory that does not exist has no sessions.
-  public static func sessions(stateHome: String) throws(Errno) -> Sessions {
+  public static func sessions(
+    stateHome: String, directoriesMax: Int = directoriesMax
+  ) throws(Errno) -> Sessions {
     var found = Sessions()
     let root = "\(stateHome)/larkspur"
     let top: OpenDirectory
@@ -40,6 +42,7 @@ extension TransferLocation {
         found.problems.append((directory, error))
       }
     }
+    if left < 0 { found.problems.append((root, .crowded(directoriesMax: directoriesMax))) }
     return found
   }
 
@@ -61,9 +64,9 @@ extension TransferLocation {
   /// The names of the directories in a directory, without links.
   private static func names(in directory: OpenDirectory, _ left: inout Int) -> [String] {
     var names: [String] = []
-    for name in ((try? directory.names()) ?? []).sorted() where left > 0 {
+    for name in ((try? directory.names()) ?? []).sorted() where left >= 0 {
       left -= 1
-      if (try? directory.kind(name)) == .directory { names.append(name) }
+      if left >= 0, (try? directory.kind(name)) == .directory { names.append(name) }
     }
     return names
   }

@@ -50,6 +50,52 @@ import Testing
     #expect((ended.response?.status == 200) == wasSuspended && ended.suspendedSeconds == nil)
   }
 
+  /// The wait before the next try is short again behind a try that has brought enough bytes, and grows otherwise.
+  @Test(arguments: [TransferRetry.advanceMin, TransferRetry.advanceMin - 1])
+  func theBackOffAfterAnAdvance(count: Int) async throws {
+    fixture.server.enqueue([
+      .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"a\"\r\n\r\n"),
+      .sendContent(0..<count), .close,
+    ])
+    let executor = try executor()
+    let failures = Mutex<UInt32>(0)
+    let isOver = TestServer.Signal()
+    executor.start { notice in
+      guard case .changed(let record) = notice, record.nextAttemptSeconds != nil else { return }
+      failures.withLock { $0 = record.failedAttempts }
+      isOver.fire()
+    }
+    var record = try record("/file")
+    record.failedAttempts = 5
+    executor.send(.create(record))
+    try await isOver.wait()
+    #expect(failures.withLock { $0 } == (count < TransferRetry.advanceMin ? 6 : 1))
+  }
+
+  /// A new request that no record can hold ends the task with an error.
+  @Test func aNewRequestIsTooLarge() async throws {
+    let executor = try executor()
+    let last = Mutex<TransferRecord?>(nil)
+    let isOver = TestServer.Signal()
+    let large = TransferRequest(url: "http://localhost/" + String(repeating: "x", count: TransferRecord.newBytesMax))
+    executor.start { [weak executor] notice in
+      switch notice {
+      case .question(let number, task: 1, .beginDelayed):
+        executor?.send(.answer(question: number, .useNewRequest(large)))
+      case .changed(let record) where record.state == .completed:
+        last.withLock { $0 = record }
+        isOver.fire()
+      default: break
+      }
+    }
+    var record = try record("/file")
+    record.earliestBeginSeconds = record.createdSeconds - 1
+    executor.send(.create(record))
+    try await isOver.wait()
+    #expect(last.withLock { $0?.failure?.code } == Int64(URLError.Code.dataLengthExceedsMaximum.rawValue))
+    #expect(fixture.server.requestsReceived == 0)
+  }
+
   /// A program in another process answers challenges as questions.
   @Test func challengesBecomeQuestions() async throws {
     fixture.server.route("GET", "/secret") { request in

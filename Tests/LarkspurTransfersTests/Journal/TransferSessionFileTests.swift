@@ -140,6 +140,10 @@ import Testing
     #expect(found.problems.map(\.directory) == [damaged, empty])
     #expect(found.problems.first?.reason == .record(.damaged("the head is incomplete")))
     #expect(found.problems.last?.reason == .unavailable(.tooManyLinks))
+    // Below the limit all is found, and beyond it the user is told.
+    #expect(try TransferLocation.sessions(stateHome: place.path, directoriesMax: 14).problems.count == 2)
+    let part = try TransferLocation.sessions(stateHome: place.path, directoriesMax: 7)
+    #expect(part.problems.last?.reason == .crowded(directoriesMax: 7) && part.sessions.count < found.sessions.count)
   }
 
   @Test(
