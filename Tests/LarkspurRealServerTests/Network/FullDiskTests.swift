@@ -49,7 +49,7 @@ struct FullDiskTests {
     if count > 7 { #expect(completed == ["completed download 0"], "\(lines)") }
     try check(folder, after: completed)
     try machine.mountDisk(at: disk, pages: 100, again: true)
-    #expect(try run(arguments) == ["begun"])
+    #expect(try run(arguments) == ["made", "begun"])
     try check(folder, after: completed)
   }
 
