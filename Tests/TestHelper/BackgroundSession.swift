@@ -4,7 +4,7 @@
 //
 // Makes the session "transfers" with the directory STATE ("-": with the transfer service), and the tasks of the
 // arguments that the session has not had: downloads (KIND is "get"; "impatient" for one whose attempts end when no bytes have
-// come for a second), and uploads of FILE (KIND is "put"). A download comes to the file FILE in FOLDER. Each end adds a
+// come for a second), and uploads of FILE (KIND is "put"). With "finish" it makes no tasks, and waits for those that there are. A download comes to the file FILE in FOLDER. Each end adds a
 // line to FOLDER/ends: "FILE ERROR", where ERROR is 0 or the error's code. FOLDER/history has a line "begun" for each
 // process, and further ones for each task, behind the event: "moved FILE", "ended FILE", and "confirmed FILE" when the
 // journal has the acknowledgement. Only files that exist get lines.
@@ -29,6 +29,10 @@ func runBackgroundSession(_ arguments: [String]) async throws {
   delegate.add("begun", to: "history")
   let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
   say("made")
+  if arguments.dropFirst(2).first == "finish" {
+    session.finishTasksAndInvalidate()
+    return try await delegate.over.wait()
+  }
   if !FileManager.default.fileExists(atPath: folder.appending(path: "begun").path) {
     // An earlier process may have been killed between two tasks.
     let earlier = await session.allTasks.map(\.taskDescription)

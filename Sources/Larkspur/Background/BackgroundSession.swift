@@ -84,6 +84,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       return state.openings ?? []
     }
     for opening in openings { opening() }
+    core.backgroundIsOpen()
   }
 
   func restore(_ records: [TransferRecord], to session: URLSession) {

@@ -75,9 +75,11 @@ final class SessionCore: @unchecked Sendable {
     var isObjectGone = false
     /// The tasks of a background session, or the reason why there can be none. `nil` for other sessions.
     var background: Result<BackgroundSession, URLError>?
+    /// Whether the executor of a background session is still searched for: the session may get tasks of earlier processes.
+    var isOpening = false
 
     /// Whether the session has no tasks and cannot get new ones.
-    var isOver: Bool { count == 0 && (phase == .closing || phase == .open && isObjectGone) }
+    var isOver: Bool { count == 0 && !isOpening && (phase == .closing || phase == .open && isObjectGone) }
 
     private var count: Int { tasks.members.count + transfers.members.count }
 
@@ -280,13 +282,26 @@ final class SessionCore: @unchecked Sendable {
       BackgroundLink.log(error.localizedDescription)
       result = .failure(error)
     }
-    state.withLock { $0.background = result }
+    state.withLock { state in
+      state.background = result
+      state.isOpening = late != nil
+    }
     if case .success(let background) = result { background.start(session, late) }
   }
 
   /// Calls a function when a background session has the tasks of earlier processes, and for any other session at once.
   func whenOpened(_ body: @escaping @Sendable () -> Void) {
     if isBackground, let background { background.whenOpened(body) } else { body() }
+  }
+
+  /// The search for the executor is over. An invalidation that came before counts for the tasks of earlier processes too.
+  func backgroundIsOpen() {
+    let tasks = state.withLock { state in
+      state.isOpening = false
+      return state.cancelsTasks ? state.tasks.members : []
+    }
+    for task in tasks { task.cancel() }
+    closeIfOver()
   }
 
   /// The tasks that have been resumed and are not over.

@@ -57,6 +57,20 @@ import Testing
     #expect(fixture.server.requestsReceived == 2)
   }
 
+  /// A session that is to end with its last task waits for the tasks of earlier processes.
+  @Test(.ownThread) func aStoppedServiceHasTasks() throws {
+    defer { fixture.stopService() }
+    _ = try fixture.file("ends", "")
+    let signal = try hangingService()
+    let second = try fixture.program(
+      [(kind: "finish", path: "/", name: "-")], environment: fixture.serviceEnvironment())
+    #expect(second.wait(for: "made"))
+    signalService(SIGCONT)
+    signal.fire()
+    _ = try second.text()
+    #expect(try fixture.ends() == ["download 0"])
+  }
+
   /// A service that never answers: the tasks of the session end with an error that says why.
   @Test(.ownThread) func aServiceThatNeverAnswers() throws {
     defer { fixture.stopService() }
