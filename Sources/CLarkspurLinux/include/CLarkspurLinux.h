@@ -302,15 +302,15 @@ static inline void larkspur_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN)
 
 static inline int larkspur_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
-// Opens a regular file. Fails with EINVAL for any other kind of file, and, if `links_max` is not 0, with EPERM for a file
-// with more names than that. O_NONBLOCK, because opening a pipe would otherwise wait for a writer.
-static inline int larkspur_open_regular(const char *path, int flags, nlink_t links_max) {
+// Opens a regular file. Fails with EINVAL for any other kind of file, and, if `names` is not 0, with EPERM for a file with
+// another number of names. O_NONBLOCK, because opening a pipe would otherwise wait for a writer.
+static inline int larkspur_open_regular(const char *path, int flags, nlink_t names) {
   int file = open(path, flags | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return -1;
   struct stat facts;
   if (fstat(file, &facts) != 0) return larkspur_close_failed(file, errno);
   if (!S_ISREG(facts.st_mode)) return larkspur_close_failed(file, EINVAL);
-  if (links_max != 0 && facts.st_nlink > links_max) return larkspur_close_failed(file, EPERM);
+  if (names != 0 && facts.st_nlink != names) return larkspur_close_failed(file, EPERM);
   return file;
 }
 

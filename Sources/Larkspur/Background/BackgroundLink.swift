@@ -116,11 +116,10 @@ enum BackgroundLink {
 
   /// The largest identifier of a task that has left any file in the session's directory. A record that cannot be read must
   /// not be replaced by another task's.
-  static func lastTask(of link: any TransferLink) -> Int {
-    let directory = (link.contentPath(of: 1) as NSString).deletingLastPathComponent
+  static func lastTask(in directory: String, _ records: [TransferRecord]) -> Int {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     let last = names.compactMap { TransferFileName($0)?.task }.max() ?? 0
-    return max(last, link.records.map(\.task).max() ?? 0)
+    return max(last, records.map(\.task).max() ?? 0)
   }
 
   /// Writes a line to the standard error stream.

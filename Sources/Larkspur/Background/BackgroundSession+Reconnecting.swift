@@ -30,9 +30,17 @@ extension BackgroundSession {
         return (state.tasks, state.flushes)
       }
     }
-    for task in tasks.values { TaskCompletion.refuse(task, error, core) }
+    refuse(tasks.sorted { $0.key < $1.key }.map { ($1, error) })
     for completion in flushes { completion() }
     isOpened()
+  }
+
+  /// Ends tasks. Those that the program has cancelled meanwhile end as cancelled ones.
+  private func refuse(_ tasks: [(URLSessionTask, URLError)]) {
+    for (task, error) in tasks {
+      let isCancelled = task.state == .canceling
+      TaskCompletion.refuse(task, isCancelled ? .make(.cancelled, "cancelled") : error, core)
+    }
   }
 
   /// Connects with another executor in place of one that has gone: a service that was stopped or killed. Tries until there
@@ -76,7 +84,8 @@ extension BackgroundSession {
       guard !isClosed else { return nil }
       if old is AbsentLink {
         // The session has been given none of these. Its own tasks have numbers that no record has.
-        if let session = core.keptSession { restore(new.records.filter { tasks[$0.task] == nil }, to: session) }
+        let earlier = new.records.filter { tasks[$0.task] == nil }
+        if let session = state.withLock({ $0.session }) { restore(earlier, to: session) }
         return resume(tasks, with: new, known: Set(tasks.keys).union(new.records.map(\.task)))
       }
       return resume(tasks.filter { !ending.contains($0.key) }, with: new, known: Set(tasks.keys))
@@ -84,7 +93,7 @@ extension BackgroundSession {
     guard let refused else { return new.close {} }
     listen(to: new)
     isOpened()
-    for (task, error) in refused { TaskCompletion.refuse(task, error, core) }
+    refuse(refused)
     let flushes = state.withLock { state in
       defer { state.flushes = [] }
       return state.flushes

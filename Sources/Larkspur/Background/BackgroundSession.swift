@@ -11,6 +11,8 @@ import Synchronization
 final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   struct State {
     var link: any TransferLink
+    /// The session, which may be released before its tasks are over.
+    weak var session: URLSession?
     var tasks: [Int: URLSessionTask] = [:]
     /// How often the service has been lost, or was not found again.
     var losses = 0
@@ -35,14 +37,17 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Released with this object when the session is over.
   let core: SessionCore
   let calls: BackgroundCalls
+  private let directory: String
   /// The roots for challenges about servers to which the service connects.
   let tls: TLSProvider
   let state: Mutex<State>
   /// Held while the state of a task is read and sent, so that commands have the order of the program's changes.
   let order = Mutex(())
 
-  init(_ core: SessionCore, _ link: any TransferLink) {
+  /// - Parameter directory: The directory of the journal.
+  init(_ core: SessionCore, _ link: any TransferLink, in directory: String) {
     self.core = core
+    self.directory = directory
     tls = TLSProvider(core.configuration.storage)
     state = Mutex(State(link: link))
     calls = BackgroundCalls(on: core.delegateQueue)
@@ -56,6 +61,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// - Parameter late: The search for the executor, if it takes long.
   func start(_ session: URLSession, _ late: LinkOpening?) {
     ExitHook.register(self)
+    state.withLock { $0.session = session }
     if let late {
       late.whenOver { [weak self] outcome in
         if let self { opened(outcome) } else if case .success(let link) = outcome { link.close {} }
@@ -143,9 +149,6 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     if isFirst { EndingSessions.add(directory) }
   }
 
-  /// The directory of the journal.
-  private var directory: String { (link.contentPath(of: 1) as NSString).deletingLastPathComponent }
-
   func close(_ completion: @escaping @Sendable () -> Void) {
     willEnd()
     let (link, flushes) = state.withLock { state in
@@ -155,8 +158,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
     for flush in flushes { flush() }
     isOpened()
-    let directory = directory
-    link.close {
+    link.close { [directory] in
       EndingSessions.remove(directory)
       completion()
     }
@@ -165,6 +167,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Waits until the journal has what the program has been given, and at most `exitSeconds`: after that the next process
   /// delivers the events once more.
   func finishAtExit() {
+    // Without an executor nothing but tasks can wait for the journal.
+    if state.withLock({ $0.link is AbsentLink && $0.tasks.isEmpty }) { return }
     let isDone = DispatchSemaphore(value: 0)
     flush { isDone.signal() }
     _ = isDone.wait(timeout: .now() + Self.exitSeconds)

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarkspurIO
 import LarkspurTransfers
 import Synchronization
 
@@ -14,11 +15,16 @@ final class LinkOpening: Sendable {
   /// - Parameter open: Finds the executor. May block.
   init(_ open: @escaping @Sendable () -> Outcome) {
     search.enter()
-    DispatchQueue.global(qos: .userInitiated).async { [self] in
-      let result = open()
-      outcome.withLock { $0 = result }
-      search.leave()
+    do throws(Errno) {
+      try SystemThread(name: "transfers-open") { [self] in end(open()) }.detach()
+    } catch {
+      end(.failure(.make(.backgroundSessionWasDisconnected, "the program has no thread left: \(error)")))
     }
+  }
+
+  private func end(_ result: Outcome) {
+    outcome.withLock { $0 = result }
+    search.leave()
   }
 
   /// Waits for the outcome.

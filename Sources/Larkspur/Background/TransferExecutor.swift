@@ -491,6 +491,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     // What the program answers now has no effect any more.
     questions = questions.filter { $0.value.task != attempt.record.task }
     attempt.record.state = .completed
+    attempt.record.suspendedSeconds = nil
     attempt.record.nextAttemptSeconds = nil
     if let last = attempt.lastRequest { attempt.record.currentRequest = last }
     attempt.record.failure = failure.map { TransferRecord.Failure($0) }

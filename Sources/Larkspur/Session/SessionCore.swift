@@ -269,13 +269,12 @@ final class SessionCore: @unchecked Sendable {
       let opening = BackgroundLink.openSoon(configuration, in: directory)
       if let outcome = opening.wait(Self.openingMax) {
         let link = try outcome.get()
-        reserve(BackgroundLink.lastTask(of: link))
-        result = .success(BackgroundSession(self, link))
+        reserve(BackgroundLink.lastTask(in: directory, link.records))
+        result = .success(BackgroundSession(self, link, in: directory))
       } else {
-        let link = AbsentLink(directory: directory)
         // A service that hangs may not have read all tasks of an earlier process.
-        if isKnown { reserve(BackgroundLink.lastTask(of: link) + TransferJournal.tasksMax) }
-        result = .success(BackgroundSession(self, link))
+        if isKnown { reserve(BackgroundLink.lastTask(in: directory, []) + TransferJournal.tasksMax) }
+        result = .success(BackgroundSession(self, AbsentLink(directory: directory), in: directory))
         late = opening
       }
     } catch {

@@ -104,8 +104,10 @@ final class TaskUpload {
         let file = try OpenFile(readingRegular: url.path)
         let status = try file.status(by: transfer.engine.loop.kernel)
         if status.size > 0 {
+          // An upload that goes on later must not mix the bytes of two files.
+          let earlier = transfer.resumable == nil ? nil : status
           return UploadBody(
-            content: .file(file, offset: 0, length: status.size, unchangedSince: status),
+            content: .file(file, offset: 0, length: status.size, unchangedSince: earlier),
             length: .length(UInt(status.size)))
         }
         // Files that the kernel makes up as they are read (`/proc`) have a reported size of 0.

@@ -346,7 +346,8 @@ final class ResumableUpload {
       hasNotedPoint = false
       return handler(nil)
     }
-    let isNew = !hasNotedPoint || isLast || point.acknowledged - notedOffset >= Self.pointBytes
+    let isWhole = point.acknowledged == point.length && notedOffset < point.length
+    let isNew = !hasNotedPoint || isLast || isWhole || point.acknowledged - notedOffset >= Self.pointBytes
     guard isNew, var snapshot else { return }
     if !isLast { snapshot.point.sent = point.length }
     hasNotedPoint = true

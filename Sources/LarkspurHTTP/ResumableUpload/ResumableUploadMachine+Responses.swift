@@ -82,6 +82,11 @@ extension ResumableUploadMachine {
     case 200..<300:
       guard let offset = response.offset else { return stop(.noOffset) }
       if let theirs = response.length, theirs != length { return stop(.lengthMismatch(theirs)) }
+      // Draft 13, section 4.1.2: the server may have completed the upload before its last byte.
+      if response.isComplete == true, version.isOfDraft12, offset <= length {
+        resource = nil
+        return close(.deliverRetrieval)
+      }
       if let fault = fault(of: offset) { return stop(fault) }
       advance(to: offset)
       if response.isComplete == true {
@@ -93,10 +98,7 @@ extension ResumableUploadMachine {
       if let failure = limitFailure { return stop(failure) }
       return append(from: offset)
     case 307, 308: return redirected(response)
-    case 404, 410:
-      let failure = UploadFailure.resourceGone(status: response.status)
-      // A server that has completed the upload need not keep the resource: only the response is lost.
-      return acknowledged == length ? close(.fail(failure)) : end(failure)
+    case 404, 410: return gone(response)
     default: return retried(response, now, fraction)
     }
   }
@@ -119,7 +121,7 @@ extension ResumableUploadMachine {
       }
       return appendedPart(response, now)
     case 307, 308: return redirected(response)
-    case 404, 410: return end(.resourceGone(status: response.status))
+    case 404, 410: return gone(response)
     case 409:
       // Draft 13, section 4.7: the conflict is not about the offset.
       if version.isOfDraft12, response.isComplete != false { return close(.fail(.status(409))) }
@@ -159,6 +161,13 @@ extension ResumableUploadMachine {
   }
 
   // MARK: - Both
+
+  /// Decides on a response of an upload resource that does not exist (any more). If the server has had all bytes it may
+  /// have completed the upload, so that only the response is lost: the point stays, and the upload does not start over.
+  private mutating func gone(_ response: UploadResponse) -> Action {
+    let failure = UploadFailure.resourceGone(status: response.status)
+    return acknowledged == length ? close(.fail(failure)) : end(failure)
+  }
 
   /// Follows a redirection of the upload resource, with the method and the content kept (sections 4.3.1 and 4.4.1).
   /// Only a permanent one is stored (draft 01, section 10).

@@ -4,10 +4,10 @@ import LarkspurIO
 public enum RequestBody: Sendable {
   case none
   case bytes([UInt8])
-  /// A part of a regular file: `length` bytes from `offset` on. All but the last few go from the file to the socket by
-  /// `sendfile`, without passing through user memory, except with TLS. If the size of the file or the time of its modification
-  /// changes before they have been sent, the exchange fails: changes since `unchangedSince`, or else since the start of
-  /// sending. Reading blocks the loop.
+  /// A part of a regular file: `length` bytes from `offset` on. Without `unchangedSince` the bytes go from the file to the
+  /// socket by `sendfile`, without passing through user memory, except with TLS. With it they are read: a packet then has
+  /// the bytes of that time, whatever happens to the file before it leaves. If the size of the file or the time of its
+  /// modification changes before all bytes have been sent, the exchange fails. Reading blocks the loop.
   indirect case file(OpenFile, offset: Int, length: Int, unchangedSince: FileStatus? = nil)
   /// The bytes that the closure writes until it returns. Without a length the request's head has to announce the
   /// chunked coding. The closure runs on the loop's thread and must not block it. Its task is cancelled when the

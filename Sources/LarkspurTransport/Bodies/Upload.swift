@@ -33,24 +33,26 @@ final class FileUpload {
   var offset: Int
   var remaining: Int
   /// Whether the kernel can send from the file. Otherwise the file is read.
-  var isSendable = true
+  var isSendable: Bool
   private let status: FileStatus
 
-  /// - Parameter earlier: The status that the file has to have, or `nil` for its present one.
+  /// - Parameter earlier: The status that the file has to have, or `nil` for its present one. With a status the file is
+  ///   read: the kernel sends what the file has when a packet leaves, which is later than any check.
   init(
     _ file: OpenFile, offset: Int, length: Int, unchangedSince earlier: FileStatus?, by kernel: any Kernel
   ) throws(BodyFailure) {
     self.file = file
     self.offset = offset
     remaining = length
+    isSendable = earlier == nil
     if let earlier { status = earlier } else { status = try Self.status(of: file, by: kernel) }
     let size = status.size
     guard offset >= 0, length >= 0, offset <= size, length <= size - offset else { throw .fileChanged }
   }
 
-  /// Throws if the file has changed. Called before the kernel sends a piece, and after a piece has been read, so that the
-  /// server does not take a mixture of two files for complete. The file system's clock sets the limit: two changes within
-  /// one of its ticks (a few milliseconds) look like one.
+  /// Throws if the file has changed. Called before the kernel sends a piece, and after a piece has been read. The server
+  /// never takes a mixture of two files that are read for complete. The file system's clock sets the limit: two changes
+  /// within one of its ticks (a few milliseconds) look like one.
   func check(by kernel: any Kernel) throws(BodyFailure) {
     guard try Self.status(of: file, by: kernel) == status else { throw .fileChanged }
   }

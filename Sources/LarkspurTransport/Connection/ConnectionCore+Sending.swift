@@ -12,8 +12,6 @@ extension ConnectionCore {
   private static let smallBodyBytesMax = 64 * 1024
   /// The number of bytes that are read from a file at once.
   private static let fileBytesMax = 64 * 1024
-  /// Maximum number of bytes at the end of a file that are read, even if the kernel could send them without a copy.
-  private static let lastBytesMax = 4096
 
   // MARK: - Starting
 
@@ -263,16 +261,14 @@ extension ConnectionCore {
         upload = .none
         break
       }
-      // The last bytes are read: those that the kernel sends may change between the check and the call.
-      guard file.isSendable, layers.isPlain, file.remaining > Self.lastBytesMax else {
+      guard file.isSendable, layers.isPlain else {
         try read(file)
         break
       }
       try file.check(by: loop.kernel)
       let count: Int?
       do throws(Errno) {
-        count = try channel.sendFile(
-          file.file, at: file.offset, count: min(allowance, file.remaining - Self.lastBytesMax))
+        count = try channel.sendFile(file.file, at: file.offset, count: min(allowance, file.remaining))
       } catch {
         // The kernel's error does not distinguish the file from the socket. Reading and sending separately does.
         file.isSendable = false

@@ -234,6 +234,17 @@ import Testing
     var next = Self.retrieving(point)
     #expect(Self.respond(&next, Table.response(404)) == .fail(.resourceGone(status: 404)))
     #expect(next.point == point)
+    next = Self.retrieving(point)
+    _ = Self.respond(&next, Table.state(204, 100, isComplete: nil))
+    #expect(Self.respond(&next, Table.response(404)) == .fail(.resourceGone(status: 404)) && next.point == point)
+  }
+
+  /// The response is lost by which the server has completed the upload before its last byte.
+  @Test(arguments: [ResumableUploadVersion.interop8, .interop9, .interop10])
+  func anEarlyCompletionIsLost(version: ResumableUploadVersion) {
+    var machine = Self.retrieving(Self.point(version, acknowledged: 30))
+    let action = Self.respond(&machine, Table.state(204, 20, isComplete: true))
+    #expect(action == (version == .interop8 ? .delete(Table.resource) : .deliverRetrieval))
   }
 
   // MARK: - Parts and limits

@@ -39,8 +39,7 @@ extension ScriptedWorld {
     world = try ScriptedWorld()
   }
 
-  /// The kernel sends from the file to the socket without a copy, except for the last bytes; where the kernel refuses, all
-  /// bytes are copied.
+  /// The kernel sends from the file to the socket without a copy; where the kernel refuses, the bytes are copied.
   @Test(arguments: [true, false], [0, 1, 300_000]) func aPartOfAFile(isSendable: Bool, offset: Int) {
     let file = kernel.makeFile(Self.contents)
     if !isSendable { file.refuseSplices() }
@@ -50,7 +49,7 @@ extension ScriptedWorld {
     let running = world.exchange(head, .file(file.openFile, offset: offset, length: length))
     world.settle()
     #expect(peer.received == head.bytes + Self.contents[offset..<offset + length])
-    #expect((kernel.counts.fileCopies == 1) == isSendable)
+    #expect((kernel.counts.fileCopies == 0) == isSendable)
     peer.send(helloResponse)
     world.settle()
     #expect(running.value == Outcome(status: 200, body: "hello"))
@@ -168,7 +167,7 @@ extension ScriptedWorld {
   }
 
   /// Bytes that change while the size stays: the server gets no request that is complete and has bytes of both.
-  @Test(arguments: [true, false], [true, false]) func aFileWithOtherBytes(isSendable: Bool, isContinued: Bool) throws {
+  @Test func aFileWithOtherBytes() throws {
     let (old, new) = ([UInt8](repeating: 1, count: 300_000), [UInt8](repeating: 2, count: 300_000))
     var failures = 0
     var successes = 0
@@ -176,9 +175,8 @@ extension ScriptedWorld {
       let world = try ScriptedWorld()
       let peer = world.kernel.peer()
       let file = world.kernel.makeFile(old)
-      if !isSendable { file.refuseSplices() }
       peer.setSendBytesMax(40_000)
-      let earlier = isContinued ? try file.openFile.status(by: world.kernel) : nil
+      let earlier = try file.openFile.status(by: world.kernel)
       file.willBecome(new, after: calls)
       let head = request("PUT", body: 300_000)
       let running = world.exchange(
@@ -193,11 +191,10 @@ extension ScriptedWorld {
         peer.send(helloResponse)
         world.settle()
         #expect(running.value?.status == 200)
-        let content = Array(peer.received.dropFirst(head.bytes.count))
-        #expect(content == old || content == new && !isContinued)
+        #expect(Array(peer.received.dropFirst(head.bytes.count)) == old)
       }
     }
-    #expect(failures > 0 && successes > 0)
+    #expect(failures > 5 && successes > 5)
   }
 
   @Test func aFileThatCannotBeRead() {
