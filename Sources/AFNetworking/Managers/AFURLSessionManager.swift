@@ -115,8 +115,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     set { state.withLock { $0.attemptsToRecreateUploadTasks = newValue } }
   }
 
-  /// The tasks that are not over. For a background session this includes those of an earlier process, and creates the
-  /// session.
+  /// The tasks that are not over. For a background session this includes those of an earlier process: the session is
+  /// created, and a transfer service that does not answer is waited for, 5 s at most.
   open var tasks: [URLSessionTask] {
     if state.withLock({ $0.configuration.identifier != nil }) { note(session.presentTasks) }
     return state.withLock { $0.tasks }

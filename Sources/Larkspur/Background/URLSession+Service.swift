@@ -1,3 +1,4 @@
+import Dispatch
 import LarkspurTransfers
 
 extension URLSession {
@@ -6,6 +7,12 @@ extension URLSession {
   /// False until the session has found the service: see `getAllTasks`.
   package var isServed: Bool { core.background?.link is TransferClient }
 
-  /// The tasks that have been resumed and are not over, without a wait for the delegate queue.
-  package var presentTasks: [URLSessionTask] { core.knownTasks }
+  /// The tasks that have been resumed and are not over. Unlike `getAllTasks` it needs no turn of the delegate queue, and
+  /// blocks while the executor of a background session is searched for: 5 s at most.
+  package var presentTasks: [URLSessionTask] {
+    let isOpen = DispatchSemaphore(value: 0)
+    core.whenOpened { isOpen.signal() }
+    isOpen.wait()
+    return core.knownTasks
+  }
 }

@@ -182,6 +182,7 @@ import Testing
 
   @Test func anIdentifierHasOneSession() async throws {
     let first = fixture.session(nil)
+    _ = await first.allTasks
     let recorder = DownloadRecorder()
     let second = fixture.session(recorder)
     second.downloadTask(with: try fixture.url("/get")).resume()
@@ -309,7 +310,7 @@ import Testing
     let recorder = DownloadRecorder()
     let session = fixture.session(recorder)
     let task = session.downloadTask(with: try fixture.url("/file"))
-    #expect(task.taskIdentifier == 4)
+    #expect(task.taskIdentifier >= 4)
     task.resume()
     await recorder.waitForEnd()
     #expect(recorder.error == nil)
