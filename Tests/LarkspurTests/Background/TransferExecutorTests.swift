@@ -30,22 +30,11 @@ import Testing
 
   /// The time for the resource stands still while a task is suspended, also over the ends of processes.
   @Test(arguments: [true, false]) func aSuspensionCostsNoTime(wasSuspended: Bool) async throws {
-    let executor = try executor()
-    let last = Mutex<TransferRecord?>(nil)
-    let isOver = TestServer.Signal()
-    executor.start { notice in
-      guard case .changed(let record) = notice, record.state == .completed else { return }
-      last.withLock { $0 = record }
-      isOver.fire()
-    }
     var record = try record("/bytes/10")
     record.state = .suspended
     record.createdSeconds -= 30 * 86_400
     if wasSuspended { record.suspendedSeconds = record.createdSeconds + 10 }
-    executor.send(.create(record))
-    executor.send(.resume(task: 1))
-    try await isOver.wait()
-    let ended = try #require(last.withLock { $0 })
+    let ended = try await end(of: record, behind: .resume(task: 1))
     #expect(ended.failure?.code == (wasSuspended ? nil : Int64(URLError.Code.timedOut.rawValue)))
     #expect((ended.response?.status == 200) == wasSuspended && ended.suspendedSeconds == nil)
   }
@@ -181,9 +170,9 @@ import Testing
   }
 
   /// Carries a task out, and returns the record of its end.
-  private func end(of record: TransferRecord, _ configuration: URLSessionConfiguration? = nil) async throws
-    -> TransferRecord
-  {
+  private func end(
+    of record: TransferRecord, _ configuration: URLSessionConfiguration? = nil, behind command: TransferCommand? = nil
+  ) async throws -> TransferRecord {
     let executor = try TransferExecutor(session, configuration ?? fixture.configuration()) { _ in }
     let last = Mutex<TransferRecord?>(nil)
     let isOver = TestServer.Signal()
@@ -193,6 +182,7 @@ import Testing
       isOver.fire()
     }
     executor.send(.create(record))
+    if let command { executor.send(command) }
     try await isOver.wait()
     await withCheckedContinuation { continuation in executor.close { continuation.resume() } }
     let ended = try #require(last.withLock { $0 })
