@@ -103,7 +103,7 @@ final class InstantKernel: Kernel, @unchecked Sendable {
   func interfaceIndex(of name: String) -> Int32 { Self.unsupported }
   func pendingError(_ descriptor: Int32) -> Int32 { 0 }
   func setNoDelay(_ descriptor: Int32) {}
-  func fileSize(_ file: Int32) -> Int { Int(Self.unsupported) }
+  func fileStatus(_ file: Int32, _ status: inout FileStatus) -> Int { Int(Self.unsupported) }
   func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int { Int(Self.unsupported) }
   func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int { Int(Self.unsupported) }
   func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int { Int(Self.unsupported) }

@@ -20,6 +20,9 @@ final class BackgroundFixture: Sendable {
   /// The directory for temporary files of the programs and of the service.
   private var temporary: URL { folder.appending(path: "tmp") }
 
+  /// The directory of the service's socket.
+  var runtimeDirectory: URL { folder.appending(path: "larkspur-transfers") }
+
   func configuration(_ identifier: String = "transfers") -> URLSessionConfiguration {
     let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
     configuration.transferStateHome = folder.path

@@ -16,6 +16,8 @@ import Testing
 
   private enum Victim: CaseIterable {
     case program, service, both
+    /// All processes, and the directory for runtime files, which a start of the machine empties.
+    case machine
   }
 
   @Test(.ownThread) func programsAreKilled() async throws {
@@ -60,7 +62,13 @@ import Testing
       let program = try fixture.program(tasks, environment: environment)
       await wait(for: program, lines: 0...8)
       let victim = hasService ? Victim.allCases.randomElement(using: &generator) : .program
+      if victim == .machine { program.kill() }
       if victim != .program, fixture.stopService() { kills += 1 }
+      if victim == .machine {
+        // The program may have started another service.
+        while fixture.stopService() { await Task.yield() }
+        try? FileManager.default.removeItem(at: fixture.runtimeDirectory)
+      }
       // The program connects with a new service.
       if victim == .service { await wait(for: program, lines: 0...4) }
       program.kill()
