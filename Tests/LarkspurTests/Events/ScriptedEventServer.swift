@@ -173,7 +173,7 @@ final class ScriptedEventServer {
     )
     self.stream = stream
     // Without the field, a client gets the events that come from now on.
-    next = Int(id).map { $0 + 1 } ?? (log.keys.max() ?? 0) + 1
+    next = Int(id).map { $0 + 1 } ?? max(next, (log.keys.max() ?? 0) + 1)
     let type = random.pick(["text/event-stream", "text/event-stream;charset=utf-8", "Text/Event-Stream"])
     var head = "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\n"
     if framing == .length {
