@@ -16,7 +16,7 @@ extension BackgroundSession {
 
   /// The earlier session may have the identifier for days, if its tasks are to end first.
   func waitForEarlierSession() {
-    isOpened()
+    finishOpening()
     reconnect()
   }
 
@@ -32,7 +32,7 @@ extension BackgroundSession {
     }
     refuse(tasks.sorted { $0.key < $1.key }.map { ($1, error) })
     for completion in flushes { completion() }
-    isOpened()
+    finishOpening()
   }
 
   /// Ends tasks. Those that the program has cancelled meanwhile end as cancelled ones.
@@ -92,7 +92,7 @@ extension BackgroundSession {
     }
     guard let refused else { return new.close {} }
     listen(to: new)
-    isOpened()
+    finishOpening()
     refuse(refused)
     let flushes = state.withLock { state in
       defer { state.flushes = [] }

@@ -71,7 +71,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     } else {
       restore(link.records, to: session)
       listen(to: link)
-      isOpened()
+      finishOpening()
     }
   }
 
@@ -84,13 +84,14 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     if isOver { body() }
   }
 
-  func isOpened() {
+  /// Calls the functions that wait for the first executor: it has come, or is not waited for any more.
+  func finishOpening() {
     let openings = state.withLock { state in
       defer { state.openings = nil }
       return state.openings ?? []
     }
     for opening in openings { opening() }
-    core.backgroundIsOpen()
+    core.finishOpening()
   }
 
   func restore(_ records: [TransferRecord], to session: URLSession) {
@@ -157,7 +158,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       return (state.link, state.flushes)
     }
     for flush in flushes { flush() }
-    isOpened()
+    finishOpening()
     link.close { [directory] in
       EndingSessions.remove(directory)
       completion()

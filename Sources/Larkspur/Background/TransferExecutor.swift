@@ -200,7 +200,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     write(attempt)
     guard let inner = attempt.inner else { return begin(task) }
-    wake(attempt, at: end(of: attempt))
+    wake(attempt, at: resourceEnd(of: attempt))
     attempt.isPaused = false
     inner.resume()
   }
@@ -281,7 +281,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   func begin(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running, attempt.inner == nil else { return }
     let now = Date().timeIntervalSince1970
-    let end = end(of: attempt)
+    let end = resourceEnd(of: attempt)
     guard now < end else {
       return self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
     }
@@ -350,7 +350,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   /// The time at which the time for the resource is over, in seconds since 1970. It stands still while the task is
   /// suspended.
-  private func end(of attempt: TransferAttempt) -> Double {
+  private func resourceEnd(of attempt: TransferAttempt) -> Double {
     attempt.record.createdSeconds + attempt.record.pausedSeconds + secondsForResource
   }
 
@@ -370,7 +370,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private func timeHasCome(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running else { return }
     guard attempt.inner != nil else { return begin(task) }
-    let end = end(of: attempt)
+    let end = resourceEnd(of: attempt)
     guard Date().timeIntervalSince1970 >= end else { return wake(attempt, at: end) }
     stop(attempt)
     self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))

@@ -258,6 +258,9 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
+  /// The time for which a new background session waits for its executor.
+  private static let openingMax = DispatchTimeInterval.milliseconds(80)
+
   /// Connects a background session with the executor of its tasks. Blocks for `openingMax` at most: after that the tasks
   /// wait for the executor.
   func openBackground(_ session: URLSession) {
@@ -294,7 +297,7 @@ final class SessionCore: @unchecked Sendable {
   }
 
   /// The search for the executor is over. An invalidation that came before counts for the tasks of earlier processes too.
-  func backgroundIsOpen() {
+  func finishOpening() {
     let tasks = state.withLock { state in
       state.isOpening = false
       return state.cancelsTasks ? state.tasks.members : []
@@ -305,8 +308,6 @@ final class SessionCore: @unchecked Sendable {
 
   /// The tasks that have been resumed and are not over.
   var knownTasks: [URLSessionTask] { tasks.filter(\.isKnown) }
-
-  private static let openingMax = DispatchTimeInterval.milliseconds(80)
 
   /// Reserves a request for a refresh by the cache. The program does not see the task of the refresh. The reservation
   /// ends with the task.

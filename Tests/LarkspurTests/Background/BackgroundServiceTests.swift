@@ -41,11 +41,9 @@ import Testing
   /// new ones, go on when it answers.
   @Test(.ownThread) func aStoppedServiceIsWaitedFor() throws {
     defer { fixture.stopService() }
-    _ = try fixture.file("ends", "")
     let signal = try hangingService()
     let tasks = [(kind: "get", path: "/file", name: "download"), (kind: "get", path: "/other", name: "other")]
     fixture.server.route("GET", "/other") { _ in .text("other") }
-    try FileManager.default.removeItem(at: fixture.folder.appending(path: "begun"))
     let second = try fixture.program(tasks, environment: fixture.serviceEnvironment())
     #expect(second.wait(for: "made"))
     signalService(SIGCONT)
@@ -60,7 +58,6 @@ import Testing
   /// A session that is to end with its last task waits for the tasks of earlier processes.
   @Test(.ownThread) func aStoppedServiceHasTasks() throws {
     defer { fixture.stopService() }
-    _ = try fixture.file("ends", "")
     let signal = try hangingService()
     let second = try fixture.program(
       [(kind: "finish", path: "/", name: "-")], environment: fixture.serviceEnvironment())
@@ -74,9 +71,7 @@ import Testing
   /// A service that never answers: the tasks of the session end with an error that says why.
   @Test(.ownThread) func aServiceThatNeverAnswers() throws {
     defer { fixture.stopService() }
-    _ = try fixture.file("ends", "")
     _ = try hangingService()
-    try FileManager.default.removeItem(at: fixture.folder.appending(path: "begun"))
     let second = try fixture.program(
       [(kind: "get", path: "/file", name: "again")], environment: fixture.serviceEnvironment())
     _ = try second.text()
@@ -87,16 +82,18 @@ import Testing
   ///
   /// - Returns: The signal for the response.
   private func hangingService() throws -> TestServer.Signal {
-    let (asked, signal) = (TestServer.Signal(), TestServer.Signal())
+    _ = try fixture.file("ends", "")
+    let signal = TestServer.Signal()
     fixture.server.enqueue([
-      .expectRequest, .fire(asked), .wait(signal), .respond(TestServer.Response(body: .content(0..<Self.size))),
-      .serveRoutes,
+      .expectRequest, .wait(signal), .respond(TestServer.Response(body: .content(0..<Self.size))), .serveRoutes,
     ])
     let first = try fixture.program(
       [(kind: "get", path: "/file", name: "download")], environment: fixture.serviceEnvironment())
     #expect(first.wait(for: "begun"))
     first.kill()
     signalService(SIGSTOP)
+    // Another program makes tasks again.
+    try FileManager.default.removeItem(at: fixture.folder.appending(path: "begun"))
     return signal
   }
 
