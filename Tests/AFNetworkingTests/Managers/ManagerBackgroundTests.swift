@@ -13,9 +13,9 @@ import Testing
     let server = try TestServer()
     let directory = try TemporaryDirectory()
     let folder = directory.url
-    let (signal, asked) = (TestServer.Signal(), TestServer.Signal())
+    let (signal, asked, examined) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     server.enqueue([.expectRequest, .fire(asked), .wait(signal), .close])
-    server.route("GET", "/file") { _ in .text("content") }
+    server.enqueue([.expectRequest, .wait(examined), .respond(.text("content"))])
     let program = try SiblingProcess(
       "background-session", [folder.path, folder.path, "get", server.url("/file"), "mine"])
     try await asked.wait()
@@ -42,6 +42,7 @@ import Testing
     #expect(found.map(\.taskDescription) == ["mine"] && found == manager.tasks)
     #expect(found.first.flatMap { manager.downloadProgress(for: $0) }?.totalUnitCount == -1)
     #expect(manager.session.configuration.identifier == "transfers")
+    examined.fire()
     try await isOver.wait()
     #expect(lines.withLock { $0 } == ["finished mine", "completed true"])
     #expect(try String(contentsOf: target, encoding: .utf8) == "content")

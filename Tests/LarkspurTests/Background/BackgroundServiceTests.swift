@@ -39,9 +39,9 @@ import Testing
 
   /// A service that does not answer does not hold up the thread that makes a session. The tasks of earlier processes, and
   /// new ones, go on when it answers.
-  @Test(.ownThread) func aStoppedServiceIsWaitedFor() throws {
+  @Test(.ownThread) func aStoppedServiceIsWaitedFor() async throws {
     defer { fixture.stopService() }
-    let signal = try hangingService()
+    let signal = try await hangingService()
     let tasks = [(kind: "get", path: "/file", name: "download"), (kind: "get", path: "/other", name: "other")]
     fixture.server.route("GET", "/other") { _ in .text("other") }
     let second = try fixture.program(tasks, environment: fixture.serviceEnvironment())
@@ -56,9 +56,9 @@ import Testing
   }
 
   /// A session that is to end with its last task waits for the tasks of earlier processes.
-  @Test(.ownThread) func aStoppedServiceHasTasks() throws {
+  @Test(.ownThread) func aStoppedServiceHasTasks() async throws {
     defer { fixture.stopService() }
-    let signal = try hangingService()
+    let signal = try await hangingService()
     let second = try fixture.program(
       [(kind: "finish", path: "/", name: "-")], environment: fixture.serviceEnvironment())
     #expect(second.wait(for: "made"))
@@ -69,27 +69,29 @@ import Testing
   }
 
   /// A service that never answers: the tasks of the session end with an error that says why.
-  @Test(.ownThread) func aServiceThatNeverAnswers() throws {
+  @Test(.ownThread) func aServiceThatNeverAnswers() async throws {
     defer { fixture.stopService() }
-    _ = try hangingService()
+    _ = try await hangingService()
     let second = try fixture.program(
       [(kind: "get", path: "/file", name: "again")], environment: fixture.serviceEnvironment())
     _ = try second.text()
     #expect(try fixture.ends() == ["again \(URLError.Code.backgroundSessionWasDisconnected.rawValue)"])
   }
 
-  /// Begins a download whose program is killed, and stops the service.
+  /// Begins a download whose program is killed, and stops the service while it waits for the response.
   ///
   /// - Returns: The signal for the response.
-  private func hangingService() throws -> TestServer.Signal {
+  private func hangingService() async throws -> TestServer.Signal {
     _ = try fixture.file("ends", "")
-    let signal = TestServer.Signal()
+    let (asked, signal) = (TestServer.Signal(), TestServer.Signal())
     fixture.server.enqueue([
-      .expectRequest, .wait(signal), .respond(TestServer.Response(body: .content(0..<Self.size))), .serveRoutes,
+      .expectRequest, .fire(asked), .wait(signal), .respond(TestServer.Response(body: .content(0..<Self.size))),
+      .serveRoutes,
     ])
     let first = try fixture.program(
       [(kind: "get", path: "/file", name: "download")], environment: fixture.serviceEnvironment())
     #expect(first.wait(for: "begun"))
+    try await asked.wait()
     first.kill()
     signalService(SIGSTOP)
     // Another program makes tasks again.
