@@ -2,19 +2,11 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
-import LarkspurTransfers
 import LarkspurTransport
 import Synchronization
 
 /// The state that a session's tasks share: the configuration, the delegate and its queue, the list of tasks, and the
 /// engine, which is made when the first task starts. For any thread.
-///
-/// The phases of a session:
-///
-/// ```
-///   open --invalidate--> closing --last task ends--> closed: the delegate is notified and released
-///     '--session object gone, no tasks--> closed
-/// ```
 final class SessionCore: @unchecked Sendable {
   let configuration: URLSessionConfiguration
   let delegateQueue: DelegateQueue
@@ -47,74 +39,10 @@ final class SessionCore: @unchecked Sendable {
   /// How long a task that was cancelled before its first `resume` waits for one before it ends. Tests change the value
   /// while there are no tasks.
   var unbegunEndDelay = Duration.milliseconds(10)
-  private let isShared: Bool
+  let isShared: Bool
 
-  private enum Phase {
-    case open
-    case closing
-    case closed
-  }
-
-  private struct State {
-    var phase = Phase.open
-    var cancelsTasks = false
-    var delegate: (any URLSessionDelegate)?
-    // Performance: the delegate as each protocol that it conforms to. A cast takes longer than a call.
-    var taskDelegate: (any URLSessionTaskDelegate)?
-    var dataDelegate: (any URLSessionDataDelegate)?
-    var selective: (any URLSessionSelectiveDelegate)?
-    var tasks = IndexedSet<URLSessionTask>()
-    /// The awaited loads that have no task.
-    var transfers = IndexedSet<Transfer>()
-    /// The requests that the cache is refreshing.
-    var refreshes: Set<URLRequest> = []
-    var engine: SessionEngine?
-    /// The session, which stays alive until its delegate has been called for the session's end. `nil` without a
-    /// delegate.
-    var kept: URLSession?
-    var isObjectGone = false
-    /// The tasks of a background session, or the reason why there can be none. `nil` for other sessions.
-    var background: Result<BackgroundSession, URLError>?
-    /// Whether the executor of a background session is still searched for: the session may get tasks of earlier processes.
-    var isOpening = false
-
-    /// Whether the session has no tasks and cannot get new ones.
-    var isOver: Bool { count == 0 && !isOpening && (phase == .closing || phase == .open && isObjectGone) }
-
-    private var count: Int { tasks.members.count + transfers.members.count }
-
-    /// Returns the engine, and makes it if there is none.
-    ///
-    /// - Parameter task: The task that needs the engine, or `nil` if the task does not exist yet. A task that existed
-    ///   before the session was invalidated may still run.
-    /// - Returns: The engine, or `nil` if the session takes no new tasks.
-    mutating func engine(
-      for task: URLSessionTask?, _ configuration: URLSessionConfiguration
-    ) throws(URLError) -> SessionEngine? {
-      guard phase == .open || task?.indexInSet != nil else { return nil }
-      if let engine { return engine }
-      do throws(Errno) {
-        let engine = try SessionEngine(configuration)
-        self.engine = engine
-        return engine
-      } catch {
-        throw URLError.make(.resourceUnavailable, "no resources for a session: \(error)")
-      }
-    }
-
-    /// Returns the task of a transfer that is not over, and makes the task if there is none.
-    mutating func task(of transfer: Transfer) -> URLSessionTask {
-      if let task = transfer.shownTask { return task }
-      let task = URLSessionDataTask(of: transfer)
-      transfer.shownTask = task
-      transfers.remove(transfer)
-      tasks.insert(task)
-      return task
-    }
-  }
-
-  private let state: Mutex<State>
-  private let lastIdentifier = Atomic(0)
+  let state: Mutex<State>
+  let lastIdentifier = Atomic(0)
   private let hasDecidedStoring = Atomic(true)
   /// Whether an awaited load has given up waiting for its metrics call, which had not started within 1 s
   /// (`Transfer.callMax`): the delegate queue is suspended, or blocked by code that waits for the load.
@@ -231,79 +159,9 @@ final class SessionCore: @unchecked Sendable {
     delegate?.urlSession(session, didCreateTask: task)
   }
 
-  /// Adds a task of an earlier process to the list. Its delegate has been notified of it then.
-  func adopt(_ task: URLSessionTask, _ session: URLSession) {
-    task.read { $0.session = session }
-    state.withLock { $0.tasks.insert(task) }
-  }
-
   /// Whether a task may still run, although the session may have been invalidated.
   private func takes(_ task: URLSessionTask) -> Bool {
     state.withLock { $0.phase == .open || task.indexInSet != nil }
-  }
-
-  /// Reserves the identifiers up to one that an earlier process has used.
-  func reserve(_ identifier: Int) { lastIdentifier.max(identifier, ordering: .relaxed) }
-
-  /// The background part of the session, or `nil` if the session is none of background transfers or is over.
-  var background: BackgroundSession? { try? openedBackground }
-
-  private var openedBackground: BackgroundSession? {
-    get throws(URLError) {
-      switch state.withLock({ $0.background }) {
-      case .success(let background): background
-      case .failure(let error): throw error
-      case nil: nil
-      }
-    }
-  }
-
-  /// The time for which a new background session waits for its executor.
-  private static let openingMax = DispatchTimeInterval.milliseconds(80)
-
-  /// Connects a background session with the executor of its tasks. Blocks for `openingMax` at most: after that the tasks
-  /// wait for the executor.
-  func openBackground(_ session: URLSession) {
-    let result: Result<BackgroundSession, URLError>
-    var late: LinkOpening?
-    do throws(URLError) {
-      let directory = try BackgroundLink.directory(configuration.storage)
-      let isKnown = FileManager.default.fileExists(atPath: directory)
-      let opening = BackgroundLink.openSoon(configuration, in: directory)
-      if let outcome = opening.wait(Self.openingMax) {
-        let link = try outcome.get()
-        reserve(BackgroundLink.lastTask(in: directory, link.records))
-        result = .success(BackgroundSession(self, link, in: directory))
-      } else {
-        // A service that hangs may not have read all tasks of an earlier process.
-        if isKnown { reserve(BackgroundLink.lastTask(in: directory, []) + TransferJournal.tasksMax) }
-        result = .success(BackgroundSession(self, AbsentLink(directory: directory), in: directory))
-        late = opening
-      }
-    } catch {
-      BackgroundLink.log(error.localizedDescription)
-      result = .failure(error)
-    }
-    state.withLock { state in
-      state.background = result
-      state.isOpening = late != nil
-    }
-    if case .success(let background) = result { background.start(session, late) }
-  }
-
-  /// Calls a function when a background session has the tasks of earlier processes, and for any other session at once.
-  func whenOpened(_ body: @escaping @Sendable () -> Void) {
-    if isBackground, let background { background.whenOpened(body) } else { body() }
-  }
-
-  /// The search for the executor is over. An invalidation that came before counts for the tasks of earlier processes too.
-  func finishOpening() {
-    let tasks = state.withLock { state in
-      state.isOpening = false
-      return state.cancelsTasks ? state.tasks.members : []
-    }
-    for task in tasks { task.cancel() }
-    closeIfOver()
   }
 
   /// The tasks that have been resumed and are not over.
@@ -327,11 +185,11 @@ final class SessionCore: @unchecked Sendable {
       return try transfer(of: URLSessionDataTask(self, request: request, output: .dataResult), session, delegate)
     }
     guard let transfer = try makeTransfer(of: nil, request, identifier: nextIdentifier(), session, isWatched: false)
-    else { throw Self.isOver.failing(at: request.url) }
+    else { throw Self.invalidated.failing(at: request.url) }
     return transfer
   }
 
-  private static var isOver: URLError { URLError.make(.cancelled, "the session has been invalidated") }
+  private static var invalidated: URLError { URLError.make(.cancelled, "the session has been invalidated") }
 
   /// Makes the awaited load of a task.
   func transfer(
@@ -341,7 +199,7 @@ final class SessionCore: @unchecked Sendable {
     register(task, session, isStarted: true)
     do throws(URLError) {
       if isBackground, takes(task), let background = try openedBackground { _ = try background.begin(task) }
-      guard let transfer = try makeTransfer(of: task, session) else { throw Self.isOver }
+      guard let transfer = try makeTransfer(of: task, session) else { throw Self.invalidated }
       return transfer
     } catch {
       TaskCompletion.refuse(task, error, self)
@@ -389,7 +247,7 @@ final class SessionCore: @unchecked Sendable {
     do {
       if isBackground, takes(task), let background = try openedBackground, try background.begin(task) { return }
       guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
-        return TaskCompletion.refuse(task, Self.isOver, self)
+        return TaskCompletion.refuse(task, Self.invalidated, self)
       }
       // If a delegate observes the task, the task starts on the loop's thread: an operation that the caller adds to the
       // delegate queue right after `resume` usually comes before the delegate's first call. A delegate that chooses its
@@ -494,94 +352,5 @@ final class SessionCore: @unchecked Sendable {
     old.releaseReferences()
     // The new task was not on the list when the session cancelled its tasks.
     if isCancelled { other.cancel() }
-  }
-
-  // MARK: - Invalidation
-
-  func invalidate(cancelsTasks: Bool) {
-    guard !isShared else { return }
-    let (tasks, transfers) = state.withLock { state -> ([URLSessionTask], [Transfer]) in
-      if state.phase == .open { state.phase = .closing }
-      if cancelsTasks { state.cancelsTasks = true }
-      return cancelsTasks ? (state.tasks.members, state.transfers.members) : ([], [])
-    }
-    background?.willEnd()
-    for task in tasks { task.cancel() }
-    for transfer in transfers { cancel(transfer) }
-    closeIfOver()
-  }
-
-  func sessionGone() {
-    state.withLock { $0.isObjectGone = true }
-    closeIfOver()
-  }
-
-  private func closeIfOver() {
-    typealias End = (
-      delegate: (any URLSessionDelegate)?, session: URLSession?, engine: SessionEngine?, background: BackgroundSession?
-    )
-    let end = state.withLock { state -> End? in
-      guard state.isOver else { return nil }
-      state.phase = .closed
-      defer {
-        state.engine = nil
-        state.background = nil
-      }
-      return (state.delegate, state.kept, state.engine, try? state.background?.get())
-    }
-    guard let end else { return }
-    end.engine?.shutDown()
-    cache?.core.writeSoon()
-    cookieStorage?.writeSoon()
-    guard let background = end.background else { return callForEnd(end.delegate, end.session) }
-    // Behind its last call another session can have the identifier.
-    background.close { [self] in callForEnd(end.delegate, end.session) }
-  }
-
-  private func callForEnd(_ delegate: (any URLSessionDelegate)?, _ session: URLSession?) {
-    guard let delegate, let session else { return releaseDelegate() }
-    // The session keeps its delegate until the call has returned.
-    delegateQueue.insist { [self] in
-      delegate.urlSession(session, didBecomeInvalidWithError: nil)
-      releaseDelegate()
-    }
-  }
-
-  private func releaseDelegate() {
-    let last = state.withLock { state in
-      defer {
-        state.delegate = nil
-        state.taskDelegate = nil
-        state.dataDelegate = nil
-        state.selective = nil
-        state.kept = nil
-      }
-      return (state.delegate, state.kept)
-    }
-    // Releasing these references may run code that calls the session: not while the lock is held.
-    withExtendedLifetime(last) {}
-  }
-
-  func reset(_ completion: @escaping @Sendable () -> Void) {
-    configuration.storage.cookieStorage?.removeCookies(since: .distantPast)
-    configuration.storage.cache?.removeAllCachedResponses()
-    configuration.storage.credentialStorage?.removeAll()
-    memory.removeAll()
-    flush(completion)
-  }
-
-  func flush(_ completion: @escaping @Sendable () -> Void) {
-    let engine = state.withLock { $0.engine }
-    let cache = cache
-    let renewConnections: @Sendable () -> Void = {
-      if let engine { engine.renewConnections(completion) } else { completion() }
-    }
-    let writeCache: @Sendable () -> Void = {
-      if let cache { cache.core.flush(renewConnections) } else { renewConnections() }
-    }
-    let writeCookies: @Sendable () -> Void = { [jar = configuration.storage.cookieStorage] in
-      if let jar { jar.flush(writeCache) } else { writeCache() }
-    }
-    if let background { background.flush(writeCookies) } else { writeCookies() }
   }
 }

@@ -1,0 +1,92 @@
+import Foundation
+import Synchronization
+
+/// The end of a session, and what empties it before.
+extension SessionCore {
+  func invalidate(cancelsTasks: Bool) {
+    guard !isShared else { return }
+    let (tasks, transfers) = state.withLock { state -> ([URLSessionTask], [Transfer]) in
+      if state.phase == .open { state.phase = .closing }
+      if cancelsTasks { state.cancelsTasks = true }
+      return cancelsTasks ? (state.tasks.members, state.transfers.members) : ([], [])
+    }
+    background?.willEnd()
+    for task in tasks { task.cancel() }
+    for transfer in transfers { cancel(transfer) }
+    closeIfOver()
+  }
+
+  func sessionGone() {
+    state.withLock { $0.isObjectGone = true }
+    closeIfOver()
+  }
+
+  func closeIfOver() {
+    typealias End = (
+      delegate: (any URLSessionDelegate)?, session: URLSession?, engine: SessionEngine?, background: BackgroundSession?
+    )
+    let end = state.withLock { state -> End? in
+      guard state.isOver else { return nil }
+      state.phase = .closed
+      defer {
+        state.engine = nil
+        state.background = nil
+      }
+      return (state.delegate, state.kept, state.engine, try? state.background?.get())
+    }
+    guard let end else { return }
+    end.engine?.shutDown()
+    cache?.core.writeSoon()
+    cookieStorage?.writeSoon()
+    guard let background = end.background else { return callForEnd(end.delegate, end.session) }
+    // Behind its last call another session can have the identifier.
+    background.close { [self] in callForEnd(end.delegate, end.session) }
+  }
+
+  private func callForEnd(_ delegate: (any URLSessionDelegate)?, _ session: URLSession?) {
+    guard let delegate, let session else { return releaseDelegate() }
+    // The session keeps its delegate until the call has returned.
+    delegateQueue.insist { [self] in
+      delegate.urlSession(session, didBecomeInvalidWithError: nil)
+      releaseDelegate()
+    }
+  }
+
+  private func releaseDelegate() {
+    let last = state.withLock { state in
+      defer {
+        state.delegate = nil
+        state.taskDelegate = nil
+        state.dataDelegate = nil
+        state.selective = nil
+        state.kept = nil
+      }
+      return (state.delegate, state.kept)
+    }
+    // Releasing these references may run code that calls the session: not while the lock is held.
+    withExtendedLifetime(last) {}
+  }
+
+  func reset(_ completion: @escaping @Sendable () -> Void) {
+    configuration.storage.cookieStorage?.removeCookies(since: .distantPast)
+    configuration.storage.cache?.removeAllCachedResponses()
+    configuration.storage.credentialStorage?.removeAll()
+    memory.removeAll()
+    flush(completion)
+  }
+
+  func flush(_ completion: @escaping @Sendable () -> Void) {
+    let engine = state.withLock { $0.engine }
+    let cache = cache
+    let renewConnections: @Sendable () -> Void = {
+      if let engine { engine.renewConnections(completion) } else { completion() }
+    }
+    let writeCache: @Sendable () -> Void = {
+      if let cache { cache.core.flush(renewConnections) } else { renewConnections() }
+    }
+    let writeCookies: @Sendable () -> Void = { [jar = configuration.storage.cookieStorage] in
+      if let jar { jar.flush(writeCache) } else { writeCache() }
+    }
+    if let background { background.flush(writeCookies) } else { writeCookies() }
+  }
+}
