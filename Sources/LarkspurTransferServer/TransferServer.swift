@@ -30,6 +30,8 @@ public final class TransferServer: Sendable {
   public struct Options: Sendable {
     /// The time without programs and tasks after which the server ends.
     public var idleTime = Duration.seconds(60)
+    /// The time in which a connection has to say what it is for, and in which a list has to be taken.
+    public var timeout = Duration.seconds(10)
     public var clock: any TransferClock = MachineClock()
     /// Decides whether a process of a user may connect. By default only the server's own user may.
     public var isAllowed: @Sendable (_ user: UInt32) -> Bool = { $0 == ProcessUser.effective }
@@ -47,8 +49,6 @@ public final class TransferServer: Sendable {
   static let connectionsMax = 256
   /// Maximum number of connections that list the tasks at a time: each has a copy of them.
   static let listingsMax = 8
-  /// The time in which a connection has to say what it is for, and in which a list has to be taken.
-  static let patience = Duration.seconds(10)
   /// The number of commands after which the executor has to catch up before more are read. What is read and not carried
   /// out is in memory.
   static let commandsMax = 64
@@ -335,7 +335,7 @@ public final class TransferServer: Sendable {
   }
 
   private func serve(_ socket: BlockingSocket) {
-    var reader = TransferReader(socket, until: LinuxKernel.shared.now().advanced(by: Self.patience))
+    var reader = TransferReader(socket, until: LinuxKernel.shared.now().advanced(by: options.timeout))
     do throws(TransferChannelError) {
       let first = try reader.next()
       reader.deadline = .never
@@ -411,7 +411,7 @@ public final class TransferServer: Sendable {
       case .list: try list(to: socket)
       case .change(let change, let directory, let tasks):
         let answer = try self.change(change, directory, tasks)
-        let deadline = LinuxKernel.shared.now().advanced(by: Self.patience)
+        let deadline = LinuxKernel.shared.now().advanced(by: options.timeout)
         _ = send([try answer.encoded()], to: socket, until: deadline)
       }
     } catch {
@@ -434,7 +434,7 @@ public final class TransferServer: Sendable {
       return refuse(socket, .unavailable(reason: "\(Self.listingsMax) programs list the tasks already"))
     }
     defer { state.withLock { $0.listings -= 1 } }
-    let deadline = LinuxKernel.shared.now().advanced(by: Self.patience)
+    let deadline = LinuxKernel.shared.now().advanced(by: options.timeout)
     for served in sessions where served.isOpen {
       let session = served.session
       let word = TransferServedSession(

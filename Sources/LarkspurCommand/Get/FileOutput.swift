@@ -45,12 +45,10 @@ final class FileOutput {
     name = path
     isFile = true
     do throws(Errno) {
-      switch try FilePaths.kind(of: path) {
-      // A link stays a link: its target is created or replaced.
-      case nil: try create(for: try FilePaths.destination(of: path), permissions: isPrivate ? 0o600 : nil)
-      case .regularFile(let mode): try create(for: try FilePaths.resolved(path), permissions: mode)
-      case .directory: throw .isDirectory
-      case .other: file = try OpenFile(overwriting: path)
+      if let place = try FilePlace(path) {
+        try create(for: place.path, permissions: place.permissions ?? (isPrivate ? 0o600 : nil))
+      } else {
+        file = try OpenFile(overwriting: path)
       }
     } catch {
       throw CommandFailure(.writeFailed, "could not create \(path): \(error)")

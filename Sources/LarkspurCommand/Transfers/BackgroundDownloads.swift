@@ -23,6 +23,13 @@ struct BackgroundDownloads {
       if let message = error.message { Console.complain(message) }
       return error.status
     }
+    do throws(Errno) {
+      // The file comes when this command has ended: nothing reads it from a pipe then.
+      guard try FilePlace(output) != nil else { throw .invalidArgument }
+    } catch {
+      Console.complain("--background writes regular files only: \(output): \(error)")
+      return .writeFailed
+    }
     let (session, files, task) = begin(request, URL(fileURLWithPath: output).standardizedFileURL.path)
     let isWritten = DispatchSemaphore(value: 0)
     session.flush {
@@ -165,6 +172,10 @@ private final class FileMover: NSObject, URLSessionDownloadDelegate, Sendable {
 
   /// Moves a file in one step, so that a process that is killed at any moment leaves it at one of both places.
   private func move(_ file: String, to path: String) throws {
+    guard let place = try FilePlace(path) else { throw Errno.invalidArgument }
+    let path = place.path
+    // The journal's files are readable by their owner only.
+    try OpenFile(updatingRegular: file).setPermissions(place.permissions ?? FilePaths.creationPermissions())
     do throws(Errno) { return try FilePaths.rename(file, to: path) } catch {}
     // The directory may be on another file system. What is at the path stays until all bytes are there, and the file until
     // the session has been told. A killed process may have left a part.

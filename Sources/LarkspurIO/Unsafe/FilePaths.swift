@@ -26,6 +26,16 @@ public enum FilePaths {
     }
   }
 
+  /// Returns the permissions that the process's umask leaves to a new file.
+  ///
+  /// The umask can only be read by setting another one, so it is 077 for a moment: files that other threads create meanwhile
+  /// are readable by their owner only.
+  public static func creationPermissions() -> UInt32 {
+    let mask = umask(0o077)
+    _ = umask(mask)
+    return 0o666 & ~UInt32(mask)
+  }
+
   /// Whether the file or directory belongs to root or to the effective user, and not every user may write to it.
   public static func isGuarded(_ path: String) -> Bool {
     // Safe: the call reads a NUL-terminated copy of the path.

@@ -46,11 +46,50 @@ import Testing
     #expect(nothing.status == 0 && nothing.output.isEmpty)
   }
 
+  /// The permissions and links of the place are as those of a file that the command loads itself.
+  @Test func permissionsAndLinks() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    server.route("GET", "/file") { _ in .text("content") }
+    let (file, target) = (folder.appending(path: "file"), folder.appending(path: "target"))
+    func permissions(_ url: URL) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
+    }
+    #expect(try await get("/file").status == 0)
+    #expect(try await larkspur(["get", "-o", target.path, server.url("/file")], service: "").status == 0)
+    #expect(try permissions(file) == permissions(target))
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file.path)
+    #expect(try await get("/file").status == 0)
+    #expect(try permissions(file) == 0o640)
+    try FileManager.default.removeItem(at: file)
+    try FileManager.default.removeItem(at: target)
+    try FileManager.default.createSymbolicLink(at: file, withDestinationURL: target)
+    #expect(try await get("/file").status == 0)
+    #expect(try String(contentsOf: target, encoding: .utf8) == "content")
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: file.path) == target.path)
+  }
+
+  /// Neither a directory nor anything else is replaced by a file.
+  @Test func otherThanFiles() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let place = folder.appending(path: "file").path
+    #expect(mkfifo(place, 0o600) == 0)
+    let pipe = try await get("/file")
+    #expect(pipe.status == 23 && pipe.errors.contains("regular files only"), "\(pipe.errors)")
+    let directory = try await larkspur(["get", "--background", "-o", folder.path, server.url("/file")], service: "")
+    #expect(directory.status == 23 && directory.errors.contains("regular files only"), "\(directory.errors)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["file"])
+    #expect(server.requests.isEmpty)
+  }
+
   /// The content of a download that is over has no other copy.
   @Test func aFileWithoutItsPlace() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
-    server.route("GET", "/file") { _ in .text("content") }
-    try FileManager.default.createDirectory(at: folder.appending(path: "file/x"), withIntermediateDirectories: true)
+    // The place is taken while the download is under way.
+    let place = folder.appending(path: "file/x")
+    server.route("GET", "/file") { _ in
+      try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+      return .text("content")
+    }
     let result = try await get("/file")
     #expect(result.status == 113 && result.errors.contains("cannot be written"), "\(result.errors)")
     let kept = folder.appending(path: "larkspur/undelivered")

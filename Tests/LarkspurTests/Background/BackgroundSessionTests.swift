@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTestServer
 import LarkspurTransfers
 import Synchronization
@@ -230,8 +231,9 @@ import Testing
     #expect(fixture.journal().isEmpty)
   }
 
-  @Test func resumeDataLeadsOn() async throws {
-    let (signal, content) = (TestServer.Signal(), Data(TestServer.content(count: 300_000)))
+  /// Cancels a download of 300,000 bytes after 100,000.
+  private func interrupted() async throws -> Data {
+    let signal = TestServer.Signal()
     server.enqueue([
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nETag: \"a\"\r\n\r\n"),
       .sendContent(0..<100_000), .wait(signal), .close,
@@ -249,6 +251,11 @@ import Testing
     #expect(recorder.error?.downloadTaskResumeData == resumeData)
     session.invalidateAndCancel()
     await recorder.waitForInvalidation()
+    return resumeData
+  }
+
+  @Test func resumeDataLeadsOn() async throws {
+    let resumeData = try await interrupted()
     var rest = TestServer.Response(status: 206, fields: ["ETag": "\"a\""], body: .content(100_000..<300_000))
     rest.fields["Content-Range"] = "bytes 100000-299999/300000"
     server.enqueue([.expectRequest, .respond(rest), .hang])
@@ -256,10 +263,27 @@ import Testing
     let other = fixture.session(next)
     other.downloadTask(withResumeData: resumeData).resume()
     await next.waitForEnd()
-    #expect(next.error == nil && next.content == content)
+    #expect(next.error == nil && next.content == Data(TestServer.content(count: 300_000)))
     #expect(server.requests.last?.fields["range"] == "bytes=100000-")
     #expect(next.events.contains(.resumed(at: 100_000, of: 300_000)))
     other.invalidateAndCancel()
+  }
+
+  /// A service that was lost before it had the task: the file of the resume data is where it was moved for that service.
+  @Test func resumeDataIsReadAgain() async throws {
+    let resumeData = try await interrupted()
+    let session = fixture.session(nil)
+    let task = session.downloadTask(withResumeData: resumeData)
+    let path = fixture.folder.appending(path: "moved").path
+    for _ in 0..<2 {
+      let record = try BackgroundSession.record(of: task, in: session.core) { _ in path }
+      #expect(record.resumePoint?.offset == 100_000 && record.hasContentFile)
+    }
+    // A file with other bytes does not continue.
+    try Data("other".utf8).write(to: URL(filePath: path))
+    let record = try BackgroundSession.record(of: task, in: session.core) { _ in path }
+    #expect(record.resumePoint == nil && !record.hasContentFile)
+    session.invalidateAndCancel()
   }
 
   /// A cancellation before the delegate has the file ends the task with an error, and without the file.

@@ -55,7 +55,9 @@ import Testing
       }
       ended.add(true)
     }.detach()
-    let client = try TransferClient(service.session(), directory: service.directory, timeout: .seconds(1))
+    let client = try TransferClient(
+      service.session(), in: service.directory, until: LinuxKernel.shared.now().advanced(by: .seconds(60)),
+      closingTimeMax: .milliseconds(10))
     let description = String(repeating: "x", count: 1000)
     for task in 1...2000 {
       client.send(.update(task: task, TransferProperties(description: description, priority: 0.5)))

@@ -160,6 +160,30 @@ import Testing
     #expect(frames < 50_000)
   }
 
+  /// A connection that says nothing is ended, and so is one that does not take its list.
+  @Test func connectionsThatHang() throws {
+    let service = try TestService { $0.timeout = .milliseconds(100) }
+    // Far more than the socket takes.
+    service.plan { $0.records = (1...10_000).map { Fixture.plain(.running, task: $0) } }
+    let sessions = [service.session()]
+    try service.start { sessions }
+    #expect(try service.socket().waitForPeerEnd())
+    var hasBegun = false
+    // The session may not be open yet.
+    while !hasBegun {
+      let socket = try service.socket()
+      try socket.send(TransferMessage.administer(.list).encoded())
+      #expect(socket.waitForPeerEnd())
+      var reader = TransferReader(socket)
+      var isWhole = false
+      while case .some(.some(let message)) = try? reader.next() {
+        if case .done = message { isWhole = true } else { hasBegun = true }
+      }
+      #expect(!hasBegun || !isWhole)
+    }
+    _ = try service.nextClient("b")
+  }
+
   @Test func aThousandTasks() throws {
     let service = try TestService()
     let records = (1...1_000).map { Fixture.plain(.running, task: $0) }
