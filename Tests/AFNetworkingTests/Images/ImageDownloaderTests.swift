@@ -39,11 +39,14 @@ import Testing
     let request = try fixture.request("/slow")
     var other = request
     other.setValue("image/*", forHTTPHeaderField: "Accept")
-    async let first = downloader.download(request) { _ in }
-    async let second = downloader.download(request) { _ in }
-    async let third = downloader.download(other) { _ in }
+    let count = Atomic(0)
+    let started: @Sendable (AFImageDownloadReceipt?) -> Void = { _ in count.add(1, ordering: .relaxed) }
+    async let first = downloader.download(request, started: started)
+    async let second = downloader.download(request, started: started)
+    async let third = downloader.download(other, started: started)
     _ = try await fixture.server.waitForRequests(2)
-    while downloader.downloadCount < 2 { await Task.yield() }
+    while count.load(ordering: .relaxed) < 3 { await Task.yield() }
+    #expect(downloader.downloadCount == 2)
     signal.fire()
     let results = await [first, second, third]
     #expect(results.allSatisfy { $0.image != nil })

@@ -87,9 +87,10 @@ import Testing
 
   @Test func closeThatIsNotAnswered() async throws {
     let peer = try SocketPeer([.answerClose(false), .awaitEnd])
-    let result = try await peer.run("--max-time", "2.5")
+    let result = try await peer.run("--max-time", "5")
     #expect(result.status == 28)
     #expect(result.errors.hasPrefix("larkspur: \(peer.authority): ") && result.errors.hasSuffix(" (--max-time)\n"))
+    try await peer.waitForEnd()
     #expect(peer.frames == [.close(1000)])
   }
 

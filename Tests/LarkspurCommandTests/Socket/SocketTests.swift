@@ -65,7 +65,7 @@ import Testing
   /// The server sends its Close when it has got a pong and a ping.
   @Test func pings() async throws {
     let peer = try SocketPeer([.ping([1, 2]), .awaitPong(), .expectPing(), .close(1000), .awaitClose()])
-    let command = try Command(["socket", peer.url, "-v", "--ping", "2"])
+    let command = try Command(["socket", peer.url, "-v", "--ping", "4"])
     let result = try await command.end(leavingInputOpen: true)
     #expect(result.status == 0)
     #expect(result.errors.contains(" ms  sending a ping\n"))

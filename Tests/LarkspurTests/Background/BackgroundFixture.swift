@@ -84,6 +84,15 @@ final class BackgroundFixture: Sendable {
     return true
   }
 
+  /// Kills all services and programs, also a process that is not yet the service's program.
+  ///
+  /// - Returns: Whether there was any.
+  func killAll() -> Bool {
+    let all = TransferServiceProcess.all(runtimeDirectory: folder.path)
+    for process in all { kill(process, SIGKILL) }
+    return !all.isEmpty
+  }
+
   /// The ends of the programs' tasks, in their order.
   func ends() throws -> [String] { try lines("ends") }
 

@@ -66,7 +66,7 @@ import Testing
       if victim != .program, fixture.stopService() { kills += 1 }
       if victim == .machine {
         // The program may have started another service.
-        while fixture.stopService() { await Task.yield() }
+        while fixture.killAll() { await Task.yield() }
         try? FileManager.default.removeItem(at: fixture.runtimeDirectory)
       }
       // The program connects with a new service.

@@ -285,9 +285,9 @@ import Testing
   @Test func theTimeoutOfTheRequest() async throws {
     let script = try Script(
       [.expectRequest, .expectClose],
-      [.expectRequest, .send(Script.head), .pause(.seconds(3)), .send("data: x\n\n"), .close], Script.end)
+      [.expectRequest, .send(Script.head), .pause(.seconds(5)), .send("data: x\n\n"), .close], Script.end)
     var request = try script.request()
-    request.timeoutInterval = 2
+    request.timeoutInterval = 4
     let source = URLSessionEventSource(
       request: request, session: script.session, configuration: script.configuration)
     #expect(try await Script.data(of: source) == ["x"])

@@ -81,12 +81,9 @@ import Testing
 
   /// The underlying error is the one of the connection to the proxy.
   @Test func aProxyThatIsNotThere() async throws {
-    let gone = try TestServer()
-    let port = Int(gone.port)
-    gone.stop()
     let configuration = URLSessionConfiguration.ephemeral
     configuration.connectionProxyDictionary = [
-      "HTTPEnable": true, "HTTPProxy": "127.0.0.1", "HTTPPort": port,
+      "HTTPEnable": true, "HTTPProxy": "127.0.0.1", "HTTPPort": 1,
     ]
     let error = await #expect(throws: URLError.self) {
       try await URLSession(configuration: configuration).data(from: url("/get"))
@@ -94,7 +91,7 @@ import Testing
     #expect(error?.code == .cannotConnectToHost)
     let cause = error?.userInfo[NSUnderlyingErrorKey] as? NSError
     #expect(cause?.domain == NSPOSIXErrorDomain && cause?.code == 111)
-    #expect(error?.userInfo["LarkspurPeerAddress"] as? String == "127.0.0.1:\(port)")
+    #expect(error?.userInfo["LarkspurPeerAddress"] as? String == "127.0.0.1:1")
     #expect(error?.userInfo["_kCFStreamErrorCodeKey"] as? Int == 111)
   }
 

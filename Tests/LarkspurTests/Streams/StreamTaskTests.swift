@@ -211,12 +211,7 @@ final class StreamTaskDelegate: NSObject, URLSessionStreamDelegate, URLSessionDa
   }
 
   @Test func nobodyListens() async throws {
-    let port = server.port
-    let closed = try TestServer()
-    let free = closed.port
-    closed.stop()
-    #expect(free != port)
-    let task = session.streamTask(withHostName: "127.0.0.1", port: free)
+    let task = session.streamTask(withHostName: "127.0.0.1", port: 1)
     task.resume()
     await #expect(throws: URLError.self) { _ = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) }
     await delegate.wait()

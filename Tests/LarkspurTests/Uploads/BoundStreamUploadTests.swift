@@ -104,7 +104,9 @@ import Testing
     let server = try TestServer()
     let (arrived, hold) = (TestServer.Signal(), TestServer.Signal())
     defer { hold.fire() }
-    server.enqueue([.expectHead, .fire(arrived), .wait(hold)])
+    // The reader's one byte has come when the task is cancelled.
+    let bytes: [TestServer.Step] = side == .reader ? [.expectBytes("1\r\n\u{1}\r\n")] : []
+    server.enqueue(TestServer.Script([.expectHead] + bytes + [.fire(arrived), .wait(hold)]))
     let pair = try Pair(16, isOpen: false)
     pair.output.open()
     var request = try request(server)

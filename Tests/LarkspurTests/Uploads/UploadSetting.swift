@@ -34,7 +34,6 @@ final class UploadSetting: Sendable {
     var retry = UploadRetry()
     retry.firstDelay = .milliseconds(1)
     retry.failuresMax = failuresMax
-    retry.cancellationTimeMax = .milliseconds(600)
     configuration.uploadRetry = retry
     return configuration
   }

@@ -171,8 +171,9 @@ import Testing
     var hasBegun = false
     // The session may not be open yet.
     while !hasBegun {
+      // The socket may be ended before it has sent anything.
       let socket = try service.socket()
-      try socket.send(TransferMessage.administer(.list).encoded())
+      _ = try? socket.send(TransferMessage.administer(.list).encoded())
       #expect(socket.waitForPeerEnd())
       var reader = TransferReader(socket)
       var isWhole = false
@@ -181,7 +182,6 @@ import Testing
       }
       #expect(!hasBegun || !isWhole)
     }
-    _ = try service.nextClient("b")
   }
 
   @Test func aThousandTasks() throws {
