@@ -218,8 +218,9 @@ final class ServedSession: Sendable {
     }
   }
 
-  /// The time that the connection of a program that was killed may take to end.
-  private static let endPatience = Duration.seconds(1)
+  /// The time that the connection of a program that was killed may take to end: its last commands are carried out. Less
+  /// than the 5 s for which the next program waits.
+  private static let endPatience = Duration.milliseconds(4_500)
 
   /// Waits for the end of a program that has gone, so that it can be started again at once.
   private func waitForEnd() throws(TransferLinkError) {

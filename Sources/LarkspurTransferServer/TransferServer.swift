@@ -312,14 +312,16 @@ public final class TransferServer: Sendable {
   private func admit(_ socket: BlockingSocket) throws(Errno) {
     let user = try socket.peerUser()
     guard options.isAllowed(user) else { return log("a process of user \(user) was refused") }
-    let number = state.withLock { state -> Int? in
-      guard !state.isOver, state.sockets.count < Self.connectionsMax else { return nil }
+    let (number, isOver) = state.withLock { state -> (Int?, Bool) in
+      guard !state.isOver, state.sockets.count < Self.connectionsMax else { return (nil, state.isOver) }
       state.lastSocket += 1
       state.sockets[state.lastSocket] = socket
-      return state.lastSocket
+      return (state.lastSocket, false)
     }
+    // Without an answer the program starts another service.
+    if isOver { return }
     guard let number else {
-      log("a connection was refused: there are \(Self.connectionsMax), or the service ends")
+      log("a connection was refused: there are \(Self.connectionsMax)")
       return refuse(socket, .unavailable(reason: "the transfer service has \(Self.connectionsMax) connections"))
     }
     do throws(Errno) {

@@ -118,8 +118,7 @@ final class Command: Sendable {
     return try await withCheckedThrowingContinuation { continuation in
       do {
         try SystemThread(name: "command") {
-          // A command that does not read its input may exit early, so errors are ignored.
-          bytes.withUnsafeBytes { _ = write(input, $0.baseAddress, $0.count) }
+          Self.writeAll(bytes, to: input)
           if !leavingInputOpen { close(input) }
           var status: Int32 = 0
           waitpid(process, &status, 0)
@@ -131,6 +130,18 @@ final class Command: Sendable {
         }.detach()
       } catch {
         continuation.resume(throwing: error)
+      }
+    }
+  }
+
+  /// Writes all bytes. A command that does not read its input may exit early, so errors are ignored.
+  private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
+    bytes.withUnsafeBytes { bytes in
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        // A process that was stopped by a signal continues with a part of its write.
+        let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return }
       }
     }
   }

@@ -47,6 +47,7 @@ extension BackgroundSession {
   /// is one: the tasks are in the journal, and their ends are told once.
   func lost(_ reason: String) {
     BackgroundLink.log(reason)
+    state.withLock { $0.isLost = true }
     reconnect()
   }
 
@@ -78,7 +79,7 @@ extension BackgroundSession {
     let refused = order.withLock { _ -> [(URLSessionTask, URLError)]? in
       let (tasks, ending, old, isClosed) = state.withLock { state in
         let old = state.link
-        if !state.isClosed { state.link = new }
+        if !state.isClosed { (state.link, state.isLost) = (new, false) }
         return (state.tasks, state.ending, old, state.isClosed)
       }
       guard !isClosed else { return nil }
@@ -118,7 +119,9 @@ extension BackgroundSession {
         continue
       }
       do throws(URLError) {
-        create(task, try Self.record(of: task, in: core, contentPath: new.contentPath), by: new)
+        var record = try Self.record(of: task, in: core)
+        Self.moveContent(of: task, into: &record, new)
+        create(task, record, by: new)
       } catch {
         state.withLock { _ = $0.tasks.removeValue(forKey: identifier) }
         refused.append((task, error))

@@ -4,11 +4,8 @@ import LarkspurIO
 import LarkspurTransfers
 
 extension BackgroundSession {
-  /// Makes the record of a task that has been resumed for the first time. Moves the file of a download that continues an
-  /// earlier one to its place.
-  static func record(
-    of task: URLSessionTask, in core: SessionCore, contentPath: (Int) -> String
-  ) throws(URLError) -> TransferRecord {
+  /// Makes the record of a task that has been resumed for the first time.
+  static func record(of task: URLSessionTask, in core: SessionCore) throws(URLError) -> TransferRecord {
     let configuration = core.configuration.storage
     if case .refused(let refusal)? = (task as? URLSessionDownloadTask)?.decodedResumeData { throw URLError(refusal) }
     if case .failure(let refusal)? = (task as? ResumedUploadTask)?.resumeData { throw URLError(refusal) }
@@ -31,12 +28,6 @@ extension BackgroundSession {
     record.take(TransferProperties(task))
     if let file { record.counts.expectedToSend = Int64(file.identity.size) }
     record.earliestBeginSeconds = task.earliestBeginDate?.timeIntervalSince1970
-    if case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData,
-      hasMovedOut(data, to: contentPath(record.task)) || moveOut(data, to: contentPath(record.task))
-    {
-      record.resumePoint = data.point
-      record.hasContentFile = true
-    }
     if core.handlesCookies(of: request, isRedirected: false), let storage = core.cookieStorage {
       record.cookies = TransferCookies.bytes(for: request, of: storage)
     }
@@ -47,6 +38,16 @@ extension BackgroundSession {
         url: request.url)
     }
     return record
+  }
+
+  /// Moves the file of a download that continues an earlier one to the journal, for an executor that is about to get the
+  /// record. The journal's next owner removes files that have none.
+  static func moveContent(of task: URLSessionTask, into record: inout TransferRecord, _ link: any TransferLink) {
+    guard case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData else { return }
+    let path = link.contentPath(of: record.task)
+    guard hasMovedOut(data, to: path) || moveOut(data, to: path) else { return }
+    record.resumePoint = data.point
+    record.hasContentFile = true
   }
 
   /// Whether the file of resume data has been moved for a service that was lost before it had the task.

@@ -11,6 +11,10 @@ import Synchronization
 final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   struct State {
     var link: any TransferLink
+    /// Whether the executor has been lost, and another one is searched for.
+    var isLost = false
+    /// The executor, or `nil` while there is none.
+    var liveLink: (any TransferLink)? { isLost || link is AbsentLink ? nil : link }
     /// The session, which may be released before its tasks are over.
     weak var session: URLSession?
     var tasks: [Int: URLSessionTask] = [:]
@@ -32,6 +36,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     var progressing: Set<Int> = []
     /// The tasks whose delegate has been told that they continue an earlier download.
     var resumed: Set<Int> = []
+    /// The highest counts of bytes that delegates have been told, by tasks.
+    var told: [Int: Int64] = [:]
   }
 
   /// Released with this object when the session is over.
@@ -188,13 +194,15 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     guard try Self.isTransfer(task) else { return false }
     // A task that was cancelled before it was resumed.
     if task.state == .canceling { throw URLError.make(.cancelled, "cancelled") }
-    let record = try Self.record(of: task, in: core, contentPath: link.contentPath)
+    var record = try Self.record(of: task, in: core)
+    if let link = state.withLock({ $0.liveLink }) { Self.moveContent(of: task, into: &record, link) }
     let refusal = order.withLock { _ -> URLError? in
-      let refusal = state.withLock { state in
+      let (refusal, link) = state.withLock { state in
         if state.refusal == nil { state.tasks[record.task] = task }
-        return state.refusal
+        return (state.refusal, state.liveLink)
       }
-      if refusal == nil { create(task, record, by: link) }
+      // Without an executor the next one gets all tasks.
+      if refusal == nil, let link { create(task, record, by: link) }
       return refusal
     }
     if let refusal { throw refusal }
@@ -284,7 +292,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       state.withLock { _ = $0.progressing.remove(identifier) }
       guard task.state != .canceling, let session = task.read({ $0.session }) else { return }
       let now = task.read { $0.shown }
-      DelegateCalls.make(Self.progressCall(of: task, from: from, to: now), for: task, of: session, core)
+      let new = newBytes(of: task, from: from, to: now)
+      DelegateCalls.make(Self.progressCall(of: task, new: new, now), for: task, of: session, core)
     }
   }
 
@@ -307,38 +316,48 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     task is URLSessionDownloadTask ? shown.bytesReceived : shown.bytesSent
   }
 
+  /// Returns the number of bytes that no delegate has been told. The count of a task falls with a try that starts over, and
+  /// with a service that has been killed.
+  private func newBytes(of task: URLSessionTask, from: URLSessionTask.Shown, to now: URLSessionTask.Shown) -> Int64 {
+    let (before, count) = (Self.bytes(from, of: task), Self.bytes(now, of: task))
+    return state.withLock { state in
+      let told = state.told[task.taskIdentifier] ?? before
+      state.told[task.taskIdentifier] = max(told, count)
+      return max(count - told, 0)
+    }
+  }
+
   private static func progressCall(
-    of task: URLSessionTask, from: URLSessionTask.Shown, to: URLSessionTask.Shown
+    of task: URLSessionTask, new: Int64, _ now: URLSessionTask.Shown
   ) -> DelegateCalls.Call {
     { session, delegate in
       if let download = task as? URLSessionDownloadTask {
         guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
         delegate.urlSession(
-          session, downloadTask: download, didWriteData: growth(from.bytesReceived, to.bytesReceived),
-          totalBytesWritten: to.bytesReceived, totalBytesExpectedToWrite: to.bytesExpectedToReceive)
+          session, downloadTask: download, didWriteData: new, totalBytesWritten: now.bytesReceived,
+          totalBytesExpectedToWrite: now.bytesExpectedToReceive)
       } else {
         delegate.urlSession(
-          session, task: task, didSendBodyData: growth(from.bytesSent, to.bytesSent), totalBytesSent: to.bytesSent,
-          totalBytesExpectedToSend: to.bytesExpectedToSend)
+          session, task: task, didSendBodyData: new, totalBytesSent: now.bytesSent,
+          totalBytesExpectedToSend: now.bytesExpectedToSend)
       }
       return true
     }
   }
-
-  /// The growth of a count. A count falls with a try that starts over, and with a service that has been killed.
-  private static func growth(_ before: Int64, _ now: Int64) -> Int64 { max(now - before, 0) }
 
   // MARK: - The end of a task
 
   /// Makes the calls for the events of a task, and acknowledges them after the last one.
   func deliver(_ record: TransferRecord, to task: URLSessionTask) {
     let core = core
+    // Another executor may have other events.
+    let teller = link
     for case .resumed(let offset, let expected) in record.events
     where state.withLock({ $0.resumed.insert(record.task).inserted }) {
-      calls.add { [self] in
+      calls.add {
         guard let session = task.read({ $0.session }) else { return }
         Self.make(.resumed(offset, expected), task, session, core)
-        link.send(.acknowledge(task: record.task, count: 1))
+        teller.send(.acknowledge(task: record.task, count: 1))
       }
     }
     guard record.state == .completed, state.withLock({ $0.ending.insert(record.task).inserted }) else { return }
@@ -351,7 +370,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       let isCancelled = task.state == .canceling
       // The executor gives no notice of the last bytes but the end.
       if !isCancelled, Self.bytes(before, of: task) != Self.bytes(after, of: task) {
-        DelegateCalls.make(Self.progressCall(of: task, from: before, to: after), for: task, of: session, core)
+        let new = newBytes(of: task, from: before, to: after)
+        DelegateCalls.make(Self.progressCall(of: task, new: new, after), for: task, of: session, core)
       }
       for event in record.events {
         switch event {
@@ -368,6 +388,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       let present = state.withLock { state in
         state.tasks[record.task] = nil
         state.resumed.remove(record.task)
+        state.told[record.task] = nil
         state.ending.remove(record.task)
         return state.link
       }

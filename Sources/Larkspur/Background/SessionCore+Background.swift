@@ -35,7 +35,9 @@ extension SessionCore {
       let opening = BackgroundLink.openSoon(configuration, in: directory)
       if let outcome = opening.wait(Self.openingMax) {
         let link = try outcome.get()
-        reserve(BackgroundLink.lastTask(in: directory, link.records))
+        let last = BackgroundLink.lastTask(in: directory, link.records)
+        // Tasks of the earlier session that have not been resumed may still be.
+        reserve(link is AbsentLink ? last + TransferJournal.tasksMax : last)
         result = .success(BackgroundSession(self, link, in: directory))
       } else {
         // A service that hangs may not have read all tasks of an earlier process.

@@ -27,7 +27,7 @@ final class TransferAttempt {
   var isAsking = false
   /// Whether the program is told that the download continues an earlier task's.
   var tellsResumption = false
-  var timer: DispatchWorkItem?
+  var timer: (any DispatchSourceTimer)?
   /// The time of the next notice of progress, in nanoseconds since the machine's start.
   var nextProgress: UInt64 = 0
   /// Whether a notice of progress comes soon.
@@ -40,8 +40,11 @@ final class TransferAttempt {
     self.traffic = traffic
   }
 
+  /// Whether the task is being loaded, and not suspended.
+  var isLoading: Bool { inner != nil && record.state == .running }
+
   private func updateLoad() {
-    let isLoad = inner != nil && record.state == .running && !record.isDiscretionary
+    let isLoad = isLoading && !record.isDiscretionary
     if isLoad != (load != nil) { load = isLoad ? traffic.add() : nil }
   }
 

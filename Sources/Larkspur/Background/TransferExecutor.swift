@@ -200,8 +200,13 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     write(attempt)
     guard let inner = attempt.inner else { return begin(task) }
+    if attempt.record.isDiscretionary, attempts.values.contains(where: { $0 !== attempt && $0.isLoading }) {
+      // Another task has its turn.
+      stop(attempt)
+      checkpoint(attempt)
+      return begin(task)
+    }
     wake(attempt, at: resourceEnd(of: attempt))
-    attempt.isPaused = false
     inner.resume()
   }
 
@@ -210,7 +215,8 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.record.state = .suspended
     attempt.record.suspendedSeconds = Date().timeIntervalSince1970
     write(attempt)
-    attempt.inner?.suspend()
+    // A pause is a suspension already, which the next `resume` ends in place of the pause's timer.
+    if attempt.isPaused { attempt.isPaused = false } else { attempt.inner?.suspend() }
     beginNextDiscretionary()
   }
 
@@ -299,10 +305,8 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     if attempt.record.isDiscretionary {
       // One discretionary task is loaded at a time, and one looks at the machine.
       guard nextDiscretionary(at: now) === attempt,
-        !attempts.values.contains(where: { $0.inner != nil && $0.record.state == .running })
-      else {
-        return
-      }
+        !attempts.values.contains(where: \.isLoading)
+      else { return }
       guard conditions().isQuiet else { return wake(attempt, at: min(now + TransferConditions.secondsBetween, end)) }
     }
     load(attempt)
@@ -335,8 +339,11 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     switch answer {
     case .cancel: return cancel(task, isKeepingContent: false)
     case .useNewRequest(let request):
-      // The bytes of an earlier download belong to its own URL.
-      if request.url != attempt.record.originalRequest.url { attempt.record.resumePoint = nil }
+      // The bytes of an earlier download, or of an upload's resource, belong to their own URL.
+      let original = attempt.record.originalRequest
+      if request.url != original.url { attempt.record.resumePoint = nil }
+      if (request.url, request.method) != (original.url, original.method) { attempt.record.uploadPoint = nil }
+      attempt.record.uploadPoint = attempt.record.uploadPoint.flatMap { Self.point($0, with: request.fields) }
       attempt.record.currentRequest = request
       guard attempt.record.fits(TransferRecord.newBytesMax) else {
         attempt.record.currentRequest = nil
@@ -348,6 +355,13 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     begin(task)
   }
 
+  /// Returns the point of an upload with other fields for its requests, or `nil` if it is damaged.
+  private static func point(_ bytes: [UInt8], with fields: [TransferField]) -> [UInt8]? {
+    var data = try? UploadResumeData.decoded(bytes)
+    data?.fields = fields.map { UploadRequest.Field($0.name, $0.value) }
+    return data?.encoded()
+  }
+
   /// The time at which the time for the resource is over, in seconds since 1970. It stands still while the task is
   /// suspended.
   private func resourceEnd(of attempt: TransferAttempt) -> Double {
@@ -356,12 +370,18 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   /// Returns to a task at a time, in seconds since 1970: to begin an attempt, or to end one whose time is over.
   private func wake(_ attempt: TransferAttempt, at seconds: Double) {
-    attempt.timer?.cancel()
-    let task = attempt.record.task
-    let timer = DispatchWorkItem { [weak self] in self?.timeHasCome(task) }
-    attempt.timer = timer
     let wait = min(max(seconds - Date().timeIntervalSince1970, 0), Self.waitMax)
-    queue.asyncAfter(wallDeadline: .now() + wait, execute: timer)
+    let timer = attempt.timer ?? makeTimer(of: attempt)
+    timer.schedule(wallDeadline: .now() + wait)
+  }
+
+  /// A source, because a delayed block stays in memory until its time, even if it is cancelled.
+  private func makeTimer(of attempt: TransferAttempt) -> any DispatchSourceTimer {
+    let (task, timer) = (attempt.record.task, DispatchSource.makeTimerSource(queue: queue))
+    timer.setEventHandler { [weak self] in self?.timeHasCome(task) }
+    timer.activate()
+    attempt.timer = timer
+    return timer
   }
 
   /// Maximum wait in seconds. Longer waits are waited for in parts, because a `DispatchTime` cannot hold them all.

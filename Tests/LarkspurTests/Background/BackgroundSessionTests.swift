@@ -66,6 +66,26 @@ import Testing
     session.invalidateAndCancel()
   }
 
+  /// A try that starts over brings bytes that the delegate has been told.
+  @Test func noByteIsToldTwice() async throws {
+    let (first, second) = (TestServer.Signal(), TestServer.Signal())
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    server.enqueue([.expectRequest, .send(head), .sendContent(0..<400), .wait(first), .close])
+    server.enqueue([
+      .expectRequest, .send(head), .sendContent(0..<300), .wait(second), .sendContent(300..<1000), .hang,
+    ])
+    let recorder = DownloadRecorder(whenWritten: { _, total in
+      if total == 400 { first.fire() }
+      if total == 300 { second.fire() }
+    })
+    let session = fixture.session(recorder)
+    session.downloadTask(with: try fixture.url("/file")).resume()
+    await recorder.waitForEnd()
+    let steps = recorder.events.compactMap { if case .wrote(let step, _, _) = $0 { step } else { nil } }
+    #expect(steps.filter { $0 > 0 } == [400, 600] && recorder.error == nil)
+    session.invalidateAndCancel()
+  }
+
   @Test func theMetricsHaveTheIntervalAndTheRedirections() async throws {
     server.route("GET", "/first") { _ in TestServer.Response(status: 302, fields: ["Location": "/second"]) }
     server.route("GET", "/second") { _ in .text("here") }
@@ -212,6 +232,31 @@ import Testing
     }
   }
 
+  /// A session that waits for an earlier one has other numbers than tasks that the earlier one has not begun, and touches
+  /// none of their files.
+  @Test func aTaskThatBeginsLateKeepsItsFile() async throws {
+    let resumeData = try await interrupted()
+    let begun = TestServer.Signal()
+    server.route("GET", "/late", script: [.wait(begun), .respond(.text("late"))])
+    let (early, recorder) = (DownloadRecorder(), DownloadRecorder())
+    let first = fixture.session(early)
+    let late = first.downloadTask(with: try fixture.url("/late"))
+    first.finishTasksAndInvalidate()
+    let second = fixture.session(recorder)
+    let task = second.downloadTask(withResumeData: resumeData)
+    #expect(task.taskIdentifier > late.taskIdentifier)
+    server.route("GET", "/file", script: [.expectHead, .hang])
+    late.resume()
+    task.resume()
+    #expect(fixture.journal().allSatisfy { !$0.hasPrefix("\(task.taskIdentifier).") })
+    begun.fire()
+    await early.waitForEnd()
+    #expect(early.error == nil && early.content == Data("late".utf8))
+    await early.waitForInvalidation()
+    second.invalidateAndCancel()
+    await recorder.waitForEnd()
+  }
+
   @Test func cancelledTasksLeaveNothing() async throws {
     let signal = TestServer.Signal()
     server.route(
@@ -274,14 +319,16 @@ import Testing
     let resumeData = try await interrupted()
     let session = fixture.session(nil)
     let task = session.downloadTask(withResumeData: resumeData)
-    let path = fixture.folder.appending(path: "moved").path
+    let link = AbsentLink(directory: fixture.folder.path)
     for _ in 0..<2 {
-      let record = try BackgroundSession.record(of: task, in: session.core) { _ in path }
+      var record = try BackgroundSession.record(of: task, in: session.core)
+      BackgroundSession.moveContent(of: task, into: &record, link)
       #expect(record.resumePoint?.offset == 100_000 && record.hasContentFile)
     }
     // A file with other bytes does not continue.
-    try Data("other".utf8).write(to: URL(filePath: path))
-    let record = try BackgroundSession.record(of: task, in: session.core) { _ in path }
+    try Data("other".utf8).write(to: URL(filePath: link.contentPath(of: task.taskIdentifier)))
+    var record = try BackgroundSession.record(of: task, in: session.core)
+    BackgroundSession.moveContent(of: task, into: &record, link)
     #expect(record.resumePoint == nil && !record.hasContentFile)
     session.invalidateAndCancel()
   }

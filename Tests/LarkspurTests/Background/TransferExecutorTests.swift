@@ -117,7 +117,9 @@ import Testing
 
   /// A discretionary download does not go on at its full speed while another session of the process has a task that is not
   /// discretionary.
-  @Test func discretionaryTasksYield() async throws {
+  ///
+  /// - Parameter suspension: The length of a suspension by the program, in seconds, while the executor pauses the task.
+  @Test(arguments: [nil, 0, 1.5]) func discretionaryTasksYield(suspension: Double?) async throws {
     let (isPlainOver, hasFirst, hasSecond) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     fixture.server.route(
       "GET", "/held", script: [.wait(isPlainOver), .respond(.text("held")), .close])
@@ -150,8 +152,12 @@ import Testing
         if counts.received >= 1 { hasFirst.fire() }
         guard counts.received >= 11 else { return }
         // The task has been paused before this notice.
+        guard !hasSecond.hasFired else { return }
         hasSecond.fire()
         isPlainOver.fire()
+        guard let suspension else { return }
+        discretionary.send(.suspend(task: 1))
+        DispatchQueue.global().asyncAfter(deadline: .now() + suspension) { discretionary.send(.resume(task: 1)) }
       case .changed(let record) where record.state == .completed:
         ends.withLock { $0.append("discretionary \(record.failure?.message ?? "")") }
         isOver.fire()
@@ -167,6 +173,42 @@ import Testing
     #expect(ends.withLock { $0 } == ["plain", "discretionary "])
     #expect(!traffic.isBusy)
     #expect(try Data(contentsOf: URL(filePath: discretionary.contentPath(of: 1))).count == count)
+  }
+
+  /// A new request before an upload that continues an earlier one: other fields go to the upload's resource, and another
+  /// URL has none.
+  @Test(arguments: ["/file", "/other"]) func aNewRequestForAnUpload(path: String) async throws {
+    let resource = try fixture.url("/uploads/1").absoluteString
+    fixture.server.enqueue([.expectRequest, .respond(.text("no", status: 403)), .hang])
+    let file = try #require(TransferRecord.UploadFile(atPath: try fixture.file("upload", "content").path))
+    var record = TransferRecord(
+      task: 1, session: "transfers", kind: .upload,
+      request: TransferRequest(url: try fixture.url("/file").absoluteString, method: "PUT"), uploadFile: file,
+      createdSeconds: Date().timeIntervalSince1970)
+    record.state = .running
+    record.earliestBeginSeconds = record.createdSeconds - 1
+    let point = UploadPoint(version: .interop8, resource: resource, length: 7, acknowledged: 3, sent: 7)
+    record.uploadPoint = UploadResumeData(
+      point: point, url: record.originalRequest.url, method: "PUT", fields: [.init("X-Name", "old")], path: file.path,
+      file: file.identity
+    ).encoded()
+    #expect(record.uploadPoint != nil)
+    var new = TransferRequest(url: try fixture.url(path).absoluteString, method: "PUT")
+    new.fields = [TransferField(name: "X-Name", value: "new")]
+    let (executor, isOver) = (try executor(), TestServer.Signal())
+    executor.start { [weak executor, new] notice in
+      switch notice {
+      case .question(let number, task: 1, .beginDelayed):
+        executor?.send(.answer(question: number, .useNewRequest(new)))
+      case .changed(let record) where record.state == .completed: isOver.fire()
+      default: break
+      }
+    }
+    executor.send(.create(record))
+    try await isOver.wait()
+    let request = try #require(fixture.server.requests.first)
+    #expect(request.path == (path == "/file" ? "/uploads/1" : "/other"))
+    #expect(request.method == (path == "/file" ? "HEAD" : "PUT") && request.fields["X-Name"] == "new")
   }
 
   /// Carries a task out, and returns the record of its end.
