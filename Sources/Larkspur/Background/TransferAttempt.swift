@@ -16,6 +16,8 @@ final class TransferAttempt {
   var pace = TransferPace()
   /// Whether a discretionary transfer pauses in favor of others.
   var isPaused = false
+  /// The number of pauses so far.
+  var pauses = 0
   var place: DownloadPlace?
   /// The bytes that the present attempt's download had at its start.
   var startOffset = 0

@@ -45,7 +45,7 @@ extension TransferExecutor {
   func progressed(_ inner: URLSessionTask) {
     guard let attempt = attempt(of: inner) else { return }
     attempt.readCounts(of: inner)
-    pace(attempt)
+    if !attempt.isPaused { pace(attempt) }
     let (task, now) = (attempt.record.task, DispatchTime.now().uptimeNanoseconds)
     if now >= attempt.nextProgress {
       attempt.nextProgress = now + UInt64(Self.progressSeconds * 1e9)
@@ -60,25 +60,29 @@ extension TransferExecutor {
     queue.asyncAfter(deadline: .now() + Self.checkpointSeconds) { [weak self] in self?.checkpointIsDue(task) }
   }
 
-  /// Pauses a discretionary transfer that is ahead of its rate.
+  /// Pauses a discretionary transfer while it is ahead of its rate.
   private func pace(_ attempt: TransferAttempt) {
-    guard attempt.record.isDiscretionary, !attempt.isPaused, attempt.record.state == .running,
-      let inner = attempt.inner
-    else { return }
+    guard attempt.record.isDiscretionary, attempt.record.state == .running, let inner = attempt.inner else { return }
     let counts = attempt.record.counts
     let (bytes, _) = counts.sent.addingReportingOverflow(counts.received)
     let pause = attempt.pace.pause(
       bytes: bytes, at: Double(DispatchTime.now().uptimeNanoseconds) / 1e9, isYielding: traffic.isBusy,
       bytesPerSecond: pacedBytesPerSecond)
-    guard let pause else { return }
-    attempt.isPaused = true
-    inner.suspend()
-    let task = attempt.record.task
-    queue.asyncAfter(deadline: .now() + pause) { [weak self, weak inner] in
-      guard let self, let inner, let attempt = attempts[task], attempt.inner === inner, attempt.isPaused else { return }
+    guard let pause else {
+      if attempt.isPaused { inner.resume() }
       attempt.isPaused = false
+      return
+    }
+    // A pause is one suspension, however often it is prolonged.
+    if !attempt.isPaused { inner.suspend() }
+    attempt.isPaused = true
+    attempt.pauses &+= 1
+    let (task, pauses) = (attempt.record.task, attempt.pauses)
+    queue.asyncAfter(deadline: .now() + pause) { [weak self, weak inner] in
+      guard let self, let inner, let attempt = attempts[task], attempt.inner === inner, attempt.isPaused,
+        attempt.pauses == pauses
+      else { return }
       pace(attempt)
-      if !attempt.isPaused, attempt.record.state == .running { inner.resume() }
     }
   }
 

@@ -118,8 +118,11 @@ import Testing
   /// A discretionary download does not go on at its full speed while another session of the process has a task that is not
   /// discretionary.
   ///
-  /// - Parameter suspension: The length of a suspension by the program, in seconds, while the executor pauses the task.
-  @Test(arguments: [nil, 0, 1.5]) func discretionaryTasksYield(suspension: Double?) async throws {
+  /// - Parameters:
+  ///   - suspension: The length of a suspension by the program, in seconds, while the executor pauses the task.
+  ///   - hold: The time for which the other task goes on meanwhile, in seconds. A pause is prolonged after 1 s.
+  @Test(arguments: [(nil, 0), (nil, 1.5), (0, 0), (1.5, 0)] as [(Double?, Double)])
+  func discretionaryTasksYield(suspension: Double?, hold: Double) async throws {
     let (isPlainOver, hasFirst, hasSecond) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     fixture.server.route(
       "GET", "/held", script: [.wait(isPlainOver), .respond(.text("held")), .close])
@@ -154,7 +157,7 @@ import Testing
         // The task has been paused before this notice.
         guard !hasSecond.hasFired else { return }
         hasSecond.fire()
-        isPlainOver.fire()
+        DispatchQueue.global().asyncAfter(deadline: .now() + hold) { isPlainOver.fire() }
         guard let suspension else { return }
         discretionary.send(.suspend(task: 1))
         DispatchQueue.global().asyncAfter(deadline: .now() + suspension) { discretionary.send(.resume(task: 1)) }
@@ -173,6 +176,36 @@ import Testing
     #expect(ends.withLock { $0 } == ["plain", "discretionary "])
     #expect(!traffic.isBusy)
     #expect(try Data(contentsOf: URL(filePath: discretionary.contentPath(of: 1))).count == count)
+  }
+
+  /// A discretionary task that is resumed waits while another one has its turn.
+  @Test func oneDiscretionaryTaskAtATime() async throws {
+    let signal = TestServer.Signal()
+    for path in ["/1", "/2"] { fixture.server.route("GET", path, script: [.wait(signal), .respond(.text(path))]) }
+    let configuration = fixture.configuration()
+    configuration.storage.transferConditions = { TransferConditions() }
+    let executor = try TransferExecutor(session, configuration) { _ in }
+    let ends = Mutex<[Int]>([])
+    let isOver = TestServer.Signal()
+    executor.start { notice in
+      guard case .changed(let record) = notice, record.state == .completed, record.failure == nil else { return }
+      ends.withLock { $0.append(record.task) }
+      if ends.withLock({ $0.count }) == 2 { isOver.fire() }
+    }
+    for task in 1...2 {
+      var record = try record("/\(task)", task: task)
+      record.isDiscretionary = true
+      executor.send(.create(record))
+    }
+    _ = try await fixture.server.waitForRequests(1)
+    executor.send(.suspend(task: 1))
+    _ = try await fixture.server.waitForRequests(2)
+    executor.send(.resume(task: 1))
+    #expect(executor.queue.sync { executor.attempts.values.filter(\.isLoading).map(\.record.task) } == [2])
+    signal.fire()
+    try await isOver.wait()
+    #expect(ends.withLock { $0 } == [2, 1])
+    #expect(fixture.server.requests.map(\.path) == ["/1", "/2", "/1"])
   }
 
   /// A new request before an upload that continues an earlier one: other fields go to the upload's resource, and another
