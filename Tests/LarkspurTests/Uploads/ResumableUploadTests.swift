@@ -120,11 +120,12 @@ import Testing
     var server = Server()
     server.limits.maxAppendSize = 400
     server.enforcesLimits = false
-    server.faults = [.cut(afterBytes: 100), .none, .complete(true)]
+    // The client gives up the first request when it learns the limit, however many bytes have come: here none.
+    server.faults = [.cut(afterBytes: 0), .none, .complete(true)]
     let setting = try UploadSetting(count: 1000, server)
     if draft == .draft12 || draft == .draft13 {
       #expect(try await upload(setting, setting.session(draft)).statusCode == 204)
-      #expect(setting.uploads.all.map(\.bytes.count) == [500])
+      #expect(setting.uploads.all.map(\.bytes.count) == [400])
     } else if draft == .draft11 {
       let error = await #expect(throws: URLError.self) { _ = try await upload(setting, setting.session(draft)) }
       #expect(error?.code == .badServerResponse)
