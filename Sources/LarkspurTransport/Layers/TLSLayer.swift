@@ -52,6 +52,9 @@ struct TLSLayer: ~Copyable {
   private(set) var sends = 0
   /// Whether the peer takes no more bytes, or must not get more.
   private var hasStoppedSending = false
+  /// The error of the first send that failed. It may have been an answer of TLS's own, which no caller waited for: then
+  /// the next call of `send` reports the error.
+  private var sendingFailure: Failure?
   /// Whether an incomplete message of TLS's own blocks encryption until the rest of the message arrives.
   private var writingWaitsForInput = false
 
@@ -71,6 +74,7 @@ struct TLSLayer: ~Copyable {
 
   /// Whether there is ciphertext to send, and a send could make progress.
   private var hasOutput: Bool {
+    guard !hasStoppedSending else { return false }
     guard let outer else { return outgoing.count > 0 }
     return outer.hasOutput || outgoing.count > 0 && !outer.waitsForInput
   }
@@ -180,6 +184,7 @@ struct TLSLayer: ~Copyable {
   mutating func send(
     _ queue: inout ByteQueue, to channel: Channel, atMost limit: Int = .max
   ) throws(Failure) -> Bool {
+    if let sendingFailure { throw sendingFailure }
     var left = limit
     while !hasStoppedSending {
       var isFull = false
@@ -209,8 +214,8 @@ struct TLSLayer: ~Copyable {
     return queue.isEmpty && outgoing.count == 0 && outer?.isSending != true
   }
 
-  /// Sends messages of TLS's own. An error is ignored, because a peer that takes no more may have sent its response
-  /// already.
+  /// Sends messages of TLS's own. An error does not end the reading, because a peer that takes no more may have sent its
+  /// response already.
   private mutating func answer(_ channel: Channel) {
     if hasStoppedSending { outgoing.drop(outgoing.count) }
     if hasOutput { _ = try? sendOutgoing(to: channel) }
@@ -324,8 +329,7 @@ struct TLSLayer: ~Copyable {
     } catch {
       // Some bytes may have been taken before the error.
       if outgoing.count < count { sends += 1 }
-      stopSending()
-      throw .kernel(error)
+      throw failSending(.kernel(error))
     }
     releaseIdleChunks()
     return true
@@ -337,11 +341,16 @@ struct TLSLayer: ~Copyable {
       sends += 1
       guard try outer.send(&outgoing, to: channel) else { return false }
     } catch {
-      stopSending()
-      throw error
+      throw failSending(error)
     }
     releaseIdleChunks()
     return true
+  }
+
+  private mutating func failSending(_ failure: Failure) -> Failure {
+    stopSending()
+    sendingFailure = failure
+    return failure
   }
 
   /// Makes room for a flight of the handshake, an answer or an alert.

@@ -14,10 +14,11 @@ final class SecureClient: @unchecked Sendable {
 
   /// Creates a client that trusts `ca` only.
   init(
-    trusting ca: TestCA, _ change: (inout TLSConfiguration) -> Void = { _ in },
+    trusting ca: TestCA, on kernel: any Kernel = LinuxKernel.shared,
+    _ change: (inout TLSConfiguration) -> Void = { _ in },
     pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil
   ) throws {
-    loop = try ClientLoop()
+    loop = try ClientLoop(on: kernel)
     var configuration = TLSConfiguration()
     configuration.roots = .only(try [ca].map { try Certificate.one($0.certificate) })
     change(&configuration)

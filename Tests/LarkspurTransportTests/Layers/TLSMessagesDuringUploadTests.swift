@@ -12,7 +12,7 @@ import Testing
 @Suite struct TLSMessagesDuringUploadTests {
   let ca: TestCA
   let server: TestServer
-  let client: SecureClient
+  var client: SecureClient
 
   init() throws {
     ca = try TestCA()
@@ -87,6 +87,35 @@ import Testing
     enqueue(way, .expectHead, .updateKey(isRequested: true, times: 5000), .send(Self.response), .close)
     _ = await upload(20_000_000, way)
     #expect(await client.get(from: server).status == 200)
+  }
+
+  /// An answer that fails ends the sending, although the event of the reset has not come yet.
+  ///
+  /// The kernel takes no more of the upload when key updates come. Between the first receive and the second one it takes
+  /// the answers and all ciphertext before them, and the channel counts as writable. The next answers fail.
+  @Test(.timeLimit(.minutes(1)), arguments: Way.allCases) mutating func anAnswerThatFails(way: Way) async throws {
+    let (blocked, sent, failed) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
+    let (sends, receives) = (Shared(0), Shared(0))
+    let kernel = CountingKernel {
+      sends.value += 1
+      guard sends.value > 8 else { return nil }
+      blocked.fire()
+      if receives.value == 0 { return -Int(Errno.wouldBlock.rawValue) }
+      if receives.value == 1 { return .max }
+      failed.fire()
+      return -Int(Errno.connectionReset.rawValue)
+    } replaceReceive: {
+      guard blocked.hasFired else { return nil }
+      while !sent.hasFired {}
+      receives.value += 1
+      return receives.value > 2 ? -Int(Errno.connectionReset.rawValue) : nil
+    }
+    client = try SecureClient(trusting: ca, on: kernel)
+    // They fill the first receive, and a part of the second.
+    let updates = TestServer.Step.updateKey(isRequested: true, times: 700)
+    enqueue(way, .expectHead, .wait(blocked), updates, .fire(sent), .wait(failed), .reset)
+    let error = await upload(20_000_000, way).error
+    #expect(error == .connectionLost(.sending, .connectionReset))
   }
 
   /// An upload continues after key updates.

@@ -25,6 +25,7 @@ import Testing
     var bytes: [UInt8] = []
     var end: TaskContinuation?
     var hasEnded = false
+    var sendingError: TransportError?
     var wantsBytes: Bool { demand > 0 }
 
     func received(_ bytes: Span<UInt8>) -> Int {
@@ -40,7 +41,7 @@ import Testing
     }
 
     func outputDrained() {}
-    func sendingFailed(_ error: TransportError) {}
+    func sendingFailed(_ error: TransportError) { sendingError = error }
     func failed(_ error: TransportError) { receivedEnd() }
 
     func waitForEnd() async { if !hasEnded { await TaskContinuation.suspend { self.end = $0 } } }
@@ -80,6 +81,33 @@ import Testing
       #expect(await client.get(from: server).status == 200)
     }
     #expect(reader.bytes == [1])
+  }
+
+  /// A failed answer to a message of TLS's own is reported with the next write, and the loop does not wait for a
+  /// connection that takes nothing more. The reset comes behind bytes that the kernel has reported and that nobody has
+  /// received; the loop cannot see it until the answer has failed.
+  @Test(.timeLimit(.minutes(1))) func anAnswerToAServerThatHasGone() async throws {
+    let (sent, more, gone) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
+    server.enqueue([
+      .updateKey(isRequested: true, times: 3), .send("last"), .fire(sent), .wait(more), .reset, .fire(gone),
+    ])
+    let reader = Reader()
+    let (client, server) = (client, server)
+    try await withStream { stream in
+      stream.start(for: reader)
+      try await sent.wait()
+      // The events of the bytes above come before those of this request.
+      #expect(await client.get(from: server).status == 200)
+      more.fire()
+      while !gone.hasFired {}
+      reader.demand = .max
+      stream.resumeReceiving()
+      stream.write([7])
+      await reader.waitForEnd()
+      #expect(await client.get(from: server).status == 200)
+    }
+    #expect(reader.bytes == Array("last".utf8))
+    #expect(reader.sendingError == .connectionLost(.receivingBody, .connectionReset))
   }
 
   /// The end of the output is announced by TLS, and then the server's last bytes come.
