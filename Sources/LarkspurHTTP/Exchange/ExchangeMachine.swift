@@ -107,6 +107,9 @@ public struct ExchangeMachine {
   /// Whether the response is complete and only the rest of the request is missing.
   public var isSendingOnly: Bool { state == .active(.running, .ended) }
 
+  /// Whether the rest of the request is not sent. No other request may follow it on the connection.
+  public var hasStoppedSending: Bool { if case .active(.stopped, _) = state { true } else { false } }
+
   /// Starts an exchange, before its request is sent.
   ///
   /// - Returns: Whether the exchange has begun; `false` if the connection is not idle.

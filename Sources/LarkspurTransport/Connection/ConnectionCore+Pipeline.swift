@@ -17,7 +17,7 @@ extension ConnectionCore {
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    guard channel != nil else { throw .connectionClosed }
+    guard channel != nil, !machine.hasStoppedSending else { throw .connectionClosed }
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     let number = exchangeNumber &+ 1 &+ UInt64(pipeline.count)

@@ -176,7 +176,10 @@ extension ConnectionCore {
       if isTimed { pace.progressed(at: loop.now) }
       let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == layers.secureSends
       guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else {
-        return decide { $0.sendingFailed(into: &$1) }
+        decide { $0.sendingFailed(into: &$1) }
+        // The exchange of a request that has been sent goes on. Those queued behind it find the connection's end.
+        if self.channel != nil, sender != .done { perform(.stopSending) }
+        return
       }
       // Nothing was sent, so the connection counts as closed before this request. Bytes behind the responses to earlier
       // requests do not answer this one.

@@ -50,11 +50,10 @@ struct TLSLayer: ~Copyable {
   private var hasFailed = false
   /// A counter that changes whenever ciphertext may have been handed down, to the channel or to the outer layer.
   private(set) var sends = 0
-  /// Whether the peer takes no more bytes, or must not get more.
-  private var hasStoppedSending = false
-  /// The error of the first send that failed. It may have been an answer of TLS's own, which no caller waited for: then
-  /// the next call of `send` reports the error.
+  /// The reason why the peer takes no more bytes, or must not get more. The error may be that of an answer of TLS's own,
+  /// which no caller waited for: `send` reports it.
   private var sendingFailure: Failure?
+  private var hasStoppedSending: Bool { sendingFailure != nil }
   /// Whether an incomplete message of TLS's own blocks encryption until the rest of the message arrives.
   private var writingWaitsForInput = false
 
@@ -186,7 +185,7 @@ struct TLSLayer: ~Copyable {
   ) throws(Failure) -> Bool {
     if let sendingFailure { throw sendingFailure }
     var left = limit
-    while !hasStoppedSending {
+    while true {
       var isFull = false
       while !queue.isEmpty, left > 0, !isFull, !writingWaitsForInput {
         let count = min(queue.lendFirst { $0.count }, Self.recordBytesMax)
@@ -222,8 +221,10 @@ struct TLSLayer: ~Copyable {
   }
 
   /// Drops what has not been sent, and sends nothing more.
-  mutating func stopSending() {
-    hasStoppedSending = true
+  mutating func stopSending() { stopSending(because: .kernel(.brokenPipe)) }
+
+  private mutating func stopSending(because failure: Failure) {
+    sendingFailure = sendingFailure ?? failure
     outgoing.drop(outgoing.count)
     outer?.stopSending()
     releaseIdleChunks()
@@ -329,7 +330,8 @@ struct TLSLayer: ~Copyable {
     } catch {
       // Some bytes may have been taken before the error.
       if outgoing.count < count { sends += 1 }
-      throw failSending(.kernel(error))
+      stopSending(because: .kernel(error))
+      throw .kernel(error)
     }
     releaseIdleChunks()
     return true
@@ -341,16 +343,11 @@ struct TLSLayer: ~Copyable {
       sends += 1
       guard try outer.send(&outgoing, to: channel) else { return false }
     } catch {
-      throw failSending(error)
+      stopSending(because: error)
+      throw error
     }
     releaseIdleChunks()
     return true
-  }
-
-  private mutating func failSending(_ failure: Failure) -> Failure {
-    stopSending()
-    sendingFailure = failure
-    return failure
   }
 
   /// Makes room for a flight of the handshake, an answer or an alert.

@@ -341,6 +341,51 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
+  /// A request that the kernel refuses is tried once, and waits behind the one that has left for the connection's end.
+  @Test func aRefusedRequestBehindOneThatHasLeft() {
+    prove()
+    let first = fetch(["a"])
+    world.settle()
+    kernel.peer().willFailToSend(.connectionReset)
+    for _ in 0..<100 { kernel.peer().willFailToSend(.brokenPipe) }
+    let before = kernel.counts.sends
+    let second = fetch(["b"])
+    world.settle()
+    kernel.peer().send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n")
+    world.settle()
+    #expect(kernel.counts.sends - before == 1)
+    kernel.peer().send("a")
+    kernel.peer().close()
+    world.settle()
+    #expect(first[0].value?.body == "a")
+    kernel.peer(1).send(Self.response("b"))
+    world.settle()
+    #expect(second[0].value?.body == "b")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// A request that the server has refused before all of it had left is cut off: nothing follows it on its connection.
+  @Test func nothingFollowsACutRequest() {
+    prove()
+    kernel.peer().setSendRoom(10)
+    let first = fetch(["a"])
+    world.settle()
+    kernel.peer().send("HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\n")
+    world.settle()
+    let second = fetch(["b"])
+    world.settle()
+    kernel.peer().setSendRoom(1000)
+    world.settle()
+    #expect(targets() == ["/"])
+    kernel.peer().send("none")
+    world.settle()
+    #expect(first[0].value?.body == "none")
+    kernel.peer(1).send(Self.response("b"))
+    world.settle()
+    #expect(second[0].value?.body == "b")
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   /// A fifth request that joins the pipeline while responses are being read does not make an earlier response
   /// unfinished.
   @Test func aRequestBehindDoesNotMakeOneBeforeItUnfinished() {

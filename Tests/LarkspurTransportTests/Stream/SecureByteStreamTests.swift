@@ -84,8 +84,8 @@ import Testing
   }
 
   /// A failed answer to a message of TLS's own is reported with the next write, and the loop does not wait for a
-  /// connection that takes nothing more. The reset comes behind bytes that the kernel has reported and that nobody has
-  /// received; the loop cannot see it until the answer has failed.
+  /// connection that takes nothing more. The reset comes behind bytes that the kernel has reported and the stream has
+  /// not received yet; the loop cannot see it until the answer has failed.
   @Test(.timeLimit(.minutes(1))) func anAnswerToAServerThatHasGone() async throws {
     let (sent, more, gone) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     server.enqueue([
