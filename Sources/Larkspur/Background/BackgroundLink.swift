@@ -10,7 +10,7 @@ enum BackgroundLink {
   ///
   /// - Parameter directory: The directory of the session's journal.
   static func openSoon(_ configuration: URLSessionConfiguration, in directory: String) -> LinkOpening {
-    let mayWait = EndingSessions.contains(directory)
+    let mayWait = EndingSessions.count(directory) > 0
     return LinkOpening {
       do throws(URLError) {
         return .success(try open(configuration))

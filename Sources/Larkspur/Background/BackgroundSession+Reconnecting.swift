@@ -58,15 +58,29 @@ extension BackgroundSession {
     }
     // A service that ends again and again is not started again and again.
     let pause = losses < 2 ? 0 : min(0.01 * pow(2, Double(min(losses, 20))), Self.pauseMax)
-    DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak self] in
-      guard let self, !state.withLock({ $0.isClosed }) else { return }
-      do throws(URLError) {
-        resume(with: try BackgroundLink.open(core.configuration))
-      } catch {
-        let identifier = core.configuration.identifier ?? ""
-        BackgroundLink.log("background session \"\(identifier)\": \(error.localizedDescription)")
-        reconnect()
+    DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak self] in self?.connect() }
+  }
+
+  private func connect() {
+    // An earlier session gives its identifier up first, and then its mark. So the marks are counted before the attempt.
+    let earlier = state.withLock { state -> Int? in
+      guard !state.isClosed else { return nil }
+      state.isConnecting = true
+      return EndingSessions.count(directory) - (state.isEnding ? 1 : 0)
+    }
+    guard let earlier else { return }
+    do throws(URLError) {
+      resume(with: try BackgroundLink.open(core.configuration))
+    } catch {
+      let (isClosed, isWaiting) = state.withLock { state in
+        state.isConnecting = false
+        return (state.isClosed, state.link is AbsentLink)
       }
+      if isClosed { return EndingSessions.remove(directory) }
+      if isWaiting, earlier <= 0 { return refuse(error) }
+      let identifier = core.configuration.identifier ?? ""
+      BackgroundLink.log("background session \"\(identifier)\": \(error.localizedDescription)")
+      reconnect()
     }
   }
 
@@ -79,6 +93,7 @@ extension BackgroundSession {
     let refused = order.withLock { _ -> [(URLSessionTask, URLError)]? in
       let (tasks, ending, old, isClosed) = state.withLock { state in
         let old = state.link
+        state.isConnecting = false
         if !state.isClosed { (state.link, state.isLost) = (new, false) }
         return (state.tasks, state.ending, old, state.isClosed)
       }
@@ -91,7 +106,7 @@ extension BackgroundSession {
       }
       return resume(tasks.filter { !ending.contains($0.key) }, with: new, known: Set(tasks.keys))
     }
-    guard let refused else { return new.close {} }
+    guard let refused else { return new.close { [directory] in EndingSessions.remove(directory) } }
     listen(to: new)
     finishOpening()
     refuse(refused)

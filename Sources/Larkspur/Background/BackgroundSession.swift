@@ -24,6 +24,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     var isEnding = false
     /// Whether `close` has been called: the session gets no other executor.
     var isClosed = false
+    /// Whether a connection with an executor is in flight. It takes the session's mark in `EndingSessions` along.
+    var isConnecting = false
     /// The functions that wait for the first executor, or `nil` after it has come or has been given up.
     var openings: [@Sendable () -> Void]? = []
     /// Why the session has no executor and gets none.
@@ -43,7 +45,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Released with this object when the session is over.
   let core: SessionCore
   let calls: BackgroundCalls
-  private let directory: String
+  let directory: String
   /// The roots for challenges about servers to which the service connects.
   let tls: TLSProvider
   let state: Mutex<State>
@@ -149,24 +151,23 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   /// Makes a session with the same identifier wait for the end of this one.
   func willEnd() {
-    let isFirst = state.withLock { state in
-      defer { state.isEnding = true }
-      return !state.isEnding
+    state.withLock { state in
+      if !state.isEnding { EndingSessions.add(directory) }
+      state.isEnding = true
     }
-    if isFirst { EndingSessions.add(directory) }
   }
 
   func close(_ completion: @escaping @Sendable () -> Void) {
     willEnd()
-    let (link, flushes) = state.withLock { state in
+    let (link, flushes, isConnecting) = state.withLock { state in
       state.isClosed = true
       defer { state.flushes = [] }
-      return (state.link, state.flushes)
+      return (state.link, state.flushes, state.isConnecting)
     }
     for flush in flushes { flush() }
     finishOpening()
     link.close { [directory] in
-      EndingSessions.remove(directory)
+      if !isConnecting { EndingSessions.remove(directory) }
       completion()
     }
   }
@@ -198,8 +199,10 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     if let link = state.withLock({ $0.liveLink }) { Self.moveContent(of: task, into: &record, link) }
     let refusal = order.withLock { _ -> URLError? in
       let (refusal, link) = state.withLock { state in
-        if state.refusal == nil { state.tasks[record.task] = task }
-        return (state.refusal, state.liveLink)
+        let isCancelled = state.link is AbsentLink && task.state == .canceling
+        let refusal = state.refusal ?? (isCancelled ? .make(.cancelled, "cancelled") : nil)
+        if refusal == nil { state.tasks[record.task] = task }
+        return (refusal, state.liveLink)
       }
       // Without an executor the next one gets all tasks.
       if refusal == nil, let link { create(task, record, by: link) }
@@ -249,10 +252,18 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   func cancel(_ task: URLSessionTask) {
     let identifier = task.taskIdentifier
-    order.withLock { _ in
-      guard self.task(identifier) != nil else { return }
-      link.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData))
+    let isUnsent = order.withLock { _ in
+      guard self.task(identifier) != nil else { return false }
+      let isUnsent = state.withLock { state in
+        guard state.link is AbsentLink else { return false }
+        state.tasks[identifier] = nil
+        return true
+      }
+      if !isUnsent { link.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData)) }
+      return isUnsent
     }
+    // No executor has been sent the task, and the first one may come after days.
+    if isUnsent { TaskCompletion.refuse(task, .make(.cancelled, "cancelled"), core) }
   }
 
   /// Passes on what the program has changed.

@@ -16,5 +16,5 @@ enum EndingSessions {
     }
   }
 
-  static func contains(_ directory: String) -> Bool { directories.withLock { $0[directory] != nil } }
+  static func count(_ directory: String) -> Int { directories.withLock { $0[directory] ?? 0 } }
 }

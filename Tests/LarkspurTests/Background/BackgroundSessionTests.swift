@@ -257,6 +257,48 @@ import Testing
     await recorder.waitForEnd()
   }
 
+  /// A session that waits for an earlier one ends its tasks, and itself, without it.
+  @Test func aWaitingSessionIsCancelled() async throws {
+    let signal = TestServer.Signal()
+    server.route("GET", "/slow", script: [.wait(signal), .respond(.text("slow"))])
+    let (early, recorder) = (DownloadRecorder(), DownloadRecorder())
+    let first = fixture.session(early)
+    first.downloadTask(with: try fixture.url("/slow")).resume()
+    first.finishTasksAndInvalidate()
+    let second = fixture.session(recorder)
+    let task = second.downloadTask(with: try fixture.url("/slow"))
+    task.resume()
+    task.cancel()
+    await recorder.waitForEnd()
+    #expect(recorder.error?.code == .cancelled)
+    second.downloadTask(with: try fixture.url("/slow")).resume()
+    second.invalidateAndCancel()
+    await recorder.waitForInvalidation()
+    // The earlier session is still at its task.
+    signal.fire()
+    await early.waitForEnd()
+    #expect(early.error == nil && early.content == Data("slow".utf8))
+  }
+
+  /// Of two sessions that wait for an earlier one, one gets the identifier. The other one does not wait for it.
+  @Test func twoSessionsWait() async throws {
+    let signal = TestServer.Signal()
+    server.route("GET", "/slow", script: [.wait(signal), .respond(.text("slow"))])
+    server.route("GET", "/file") { _ in .text("content") }
+    let first = fixture.session(nil)
+    first.downloadTask(with: try fixture.url("/slow")).resume()
+    first.finishTasksAndInvalidate()
+    let recorders = [DownloadRecorder(), DownloadRecorder()]
+    let sessions = recorders.map { fixture.session($0) }
+    for session in sessions { session.downloadTask(with: try fixture.url("/file")).resume() }
+    signal.fire()
+    for recorder in recorders { await recorder.waitForEnd() }
+    let codes = recorders.map { $0.error?.code }
+    #expect(codes.filter { $0 == nil }.count == 1)
+    #expect(codes.contains(.backgroundSessionInUseByAnotherProcess))
+    for session in sessions { session.invalidateAndCancel() }
+  }
+
   @Test func cancelledTasksLeaveNothing() async throws {
     let signal = TestServer.Signal()
     server.route(
