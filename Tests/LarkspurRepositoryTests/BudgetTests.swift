@@ -52,14 +52,14 @@ import Testing
           }
         let head = request()
         try await exchanges(1, head, over: connection)
-        let firstSends = kernel.counts.value.sends
+        let firstSends = kernel.counts.sends
         try await exchanges(warmUp, head, over: connection)
-        let calls = kernel.counts.value
+        let calls = kernel.counts
         let allocations = larkspur_allocations()
         try await exchanges(requests, head, over: connection)
         outcome.value = .success(
           Cost(
-            calls: kernel.counts.value - calls, allocations: larkspur_allocations() - allocations,
+            calls: kernel.counts - calls, allocations: larkspur_allocations() - allocations,
             firstSends: firstSends))
         connection.close()
       } catch {
@@ -97,11 +97,11 @@ import Testing
         try await pool.cancelledWithTask { slot in
           let wanted = PoolRequest(request())
           try await exchanges(warmUp, wanted, through: pool, endpoint, slot)
-          let calls = kernel.counts.value
+          let calls = kernel.counts
           let allocations = larkspur_allocations()
           try await exchanges(requests, wanted, through: pool, endpoint, slot)
           outcome.value = .success(
-            Cost(calls: kernel.counts.value - calls, allocations: larkspur_allocations() - allocations))
+            Cost(calls: kernel.counts - calls, allocations: larkspur_allocations() - allocations))
         }
         pool.shutDown()
       } catch {

@@ -1,5 +1,6 @@
 import LarkspurBytes
 import LarkspurIO
+import Synchronization
 
 /// The real kernel, which counts its calls, and lets a test replace results of some. Used by one loop.
 package final class CountingKernel: Kernel {
@@ -22,7 +23,9 @@ package final class CountingKernel: Kernel {
     }
   }
 
-  package let counts = Shared(Counts())
+  // The loop's thread waits while another one may run a tick.
+  private let counted = Mutex(Counts())
+  package var counts: Counts { counted.withLock { $0 } }
   /// Returns the result of the next send, or `nil` if the real kernel is to send. A result that is too large counts as
   /// all bytes.
   private let replaceSend: @Sendable () -> Int?
@@ -41,30 +44,30 @@ package final class CountingKernel: Kernel {
   package func date() -> Int64 { kernel.date() }
 
   package func receive(_ descriptor: Int32, into buffer: inout OutputRawSpan) -> Int {
-    counts.value.receives += 1
+    counted.withLock { $0.receives += 1 }
     return replaceReceive() ?? kernel.receive(descriptor, into: &buffer)
   }
 
   package func send(_ descriptor: Int32, from queue: borrowing ByteQueue, atMost count: Int) -> Int {
-    counts.value.sends += 1
+    counted.withLock { $0.sends += 1 }
     return replaceSend().map { min($0, queue.byteCount, count) }
       ?? kernel.send(descriptor, from: queue, atMost: count)
   }
 
   package func send(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int {
-    counts.value.sends += 1
+    counted.withLock { $0.sends += 1 }
     return replaceSend().map { min($0, bytes.count) } ?? kernel.send(descriptor, bytes)
   }
 
   package func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
     let result = kernel.wait(poller, into: &events, milliseconds: milliseconds)
     // Signals and debuggers interrupt waits, and the loop then waits again: such waits are not a request's cost.
-    if result != -Errno.interrupted.rawValue { counts.value.waits += 1 }
+    if result != -Errno.interrupted.rawValue { counted.withLock { $0.waits += 1 } }
     return result
   }
 
   private func other<T>(_ body: () -> T) -> T {
-    counts.value.others += 1
+    counted.withLock { $0.others += 1 }
     return body()
   }
 
@@ -91,18 +94,18 @@ package final class CountingKernel: Kernel {
   package func setNoDelay(_ descriptor: Int32) { other { kernel.setNoDelay(descriptor) } }
   package func close(_ descriptor: Int32) { other { kernel.close(descriptor) } }
   package func fileStatus(_ file: Int32, _ status: inout FileStatus) -> Int {
-    counts.value.others += 1
+    counted.withLock { $0.others += 1 }
     return kernel.fileStatus(file, &status)
   }
   package func sendFile(_ file: Int32, at offset: Int, count: Int, to descriptor: Int32) -> Int {
     other { kernel.sendFile(file, at: offset, count: count, to: descriptor) }
   }
   package func readFile(_ file: Int32, at offset: Int?, into buffer: inout OutputRawSpan) -> Int {
-    counts.value.others += 1
+    counted.withLock { $0.others += 1 }
     return kernel.readFile(file, at: offset, into: &buffer)
   }
   package func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int {
-    counts.value.others += 1
+    counted.withLock { $0.others += 1 }
     return kernel.writeFile(file, bytes)
   }
   package func openPipe() -> (reading: Int32, writing: Int32) { other { kernel.openPipe() } }

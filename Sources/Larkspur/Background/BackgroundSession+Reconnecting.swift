@@ -77,7 +77,7 @@ extension BackgroundSession {
         return (state.isClosed, state.link is AbsentLink)
       }
       if isClosed { return EndingSessions.remove(directory) }
-      if isWaiting, earlier <= 0 { return refuse(error) }
+      if isWaiting, earlier <= 0, error.code == .backgroundSessionInUseByAnotherProcess { return refuse(error) }
       let identifier = core.configuration.identifier ?? ""
       BackgroundLink.log("background session \"\(identifier)\": \(error.localizedDescription)")
       reconnect()

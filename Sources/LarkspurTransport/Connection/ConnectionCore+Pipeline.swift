@@ -17,7 +17,7 @@ extension ConnectionCore {
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    guard channel != nil, !machine.hasStoppedSending else { throw .connectionClosed }
+    guard channel != nil, !machine.hasStoppedSending, !hasRefusedQueue else { throw .connectionClosed }
     guard request.allows(bodyBytes: body.count) else { throw .localMisuse(.bodyLengthWrong) }
     guard request.recipient == recipient else { throw .localMisuse(.recipientWrong) }
     let number = exchangeNumber &+ 1 &+ UInt64(pipeline.count)
@@ -65,6 +65,7 @@ extension ConnectionCore {
   /// - Returns: A waiting task to resume, or `nil` if there is none. Call this until it returns `nil`.
   mutating func advance() -> TaskContinuation? {
     if channel != nil, pipeline.isBusy { return nil }
+    if hasRefusedQueue, machine.isIdle, output.byteCount > pipeline.byteCountBehindFirst { release() }
     // If nothing of the next request has been sent, bytes that have come already cannot answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
       if input.count > 0 {

@@ -149,7 +149,7 @@ extension ConnectionCore {
   /// Whether a send could make progress. If only a producer's bytes are missing, the producer will wake the channel's
   /// subscriber.
   mutating func hasOutput() -> Bool {
-    guard !isSuspended else { return false }
+    guard !isSuspended, !hasRefusedQueue else { return false }
     var hasRequest = !output.isEmpty && (!putsOffSending || machine.isSendingOnly)
     if sender == .body, let channel, upload.isReady(waking: channel) { hasRequest = true }
     if isTimed, pace.sendingPause(at: loop.now) != nil { hasRequest = false }
@@ -177,8 +177,8 @@ extension ConnectionCore {
       let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == layers.secureSends
       guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else {
         decide { $0.sendingFailed(into: &$1) }
-        // The exchange of a request that has been sent goes on. Those queued behind it find the connection's end.
-        if self.channel != nil, sender != .done { perform(.stopSending) }
+        // The exchange of a request that has been sent goes on. Those queued behind it stay in the queue.
+        if self.channel != nil, sender != .done { (sender, hasRefusedQueue) = (.done, true) }
         return
       }
       // Nothing was sent, so the connection counts as closed before this request. Bytes behind the responses to earlier

@@ -79,6 +79,9 @@ struct ConnectionCore: ~Copyable {
 
   /// The requests behind the present one, which are queued for sending or have been sent.
   var pipeline = Pipeline()
+  /// Whether the kernel has refused requests behind one that had been sent. The connection sends nothing more, and is
+  /// closed when a request that has not left would be the next one.
+  var hasRefusedQueue = false
   /// The number of requests that have been queued since the last `flush`.
   var unsentCount = 0
   /// Whether sending waits for `flush`, so that pipelined requests leave together.

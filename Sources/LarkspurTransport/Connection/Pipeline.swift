@@ -23,6 +23,9 @@ struct Pipeline {
   /// The size of all queued requests.
   private(set) var byteCount = 0
 
+  /// The size of all queued requests but the first one.
+  var byteCountBehindFirst: Int { byteCount - (followers.first?.byteCount ?? 0) }
+
   var isEmpty: Bool { followers.isEmpty }
   var count: Int { followers.count }
 

@@ -264,6 +264,7 @@ import Testing
     let (early, recorder) = (DownloadRecorder(), DownloadRecorder())
     let first = fixture.session(early)
     first.downloadTask(with: try fixture.url("/slow")).resume()
+    _ = await first.allTasks
     first.finishTasksAndInvalidate()
     let second = fixture.session(recorder)
     let task = second.downloadTask(with: try fixture.url("/slow"))
@@ -287,6 +288,7 @@ import Testing
     server.route("GET", "/file") { _ in .text("content") }
     let first = fixture.session(nil)
     first.downloadTask(with: try fixture.url("/slow")).resume()
+    _ = await first.allTasks
     first.finishTasksAndInvalidate()
     let recorders = [DownloadRecorder(), DownloadRecorder()]
     let sessions = recorders.map { fixture.session($0) }

@@ -364,6 +364,24 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
+  /// A response too many does not answer a request that the kernel has refused.
+  @Test func anAnswerTooManyForARefusedRequest() {
+    prove()
+    let first = fetch(["a"])
+    world.settle()
+    kernel.peer().willFailToSend(.connectionReset)
+    let second = fetch(["b"])
+    world.settle()
+    kernel.peer().send(Self.response("a") + Self.response("none"))
+    world.settle()
+    #expect(first[0].value?.body == "a")
+    kernel.peer(1).send(Self.response("b"))
+    world.settle()
+    #expect(second[0].value?.body == "b")
+    #expect(targets() == ["/", "/a"])
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
   /// A request that the server has refused before all of it had left is cut off: nothing follows it on its connection.
   @Test func nothingFollowsACutRequest() {
     prove()
