@@ -63,6 +63,8 @@ private final class Session: @unchecked Sendable {
   private var closes = 0
   /// Whether the client has received only what a correct server would have sent.
   private var isFaithful = true
+  /// Whether the peer has closed behind an answer. That end may come in the middle of the next answer.
+  private var hasClosed = false
   /// Whether bytes stand behind the latest answer, in the same piece as its end.
   private var hasStrayBytes = false
   private var isWaiting: () -> Bool = { false }
@@ -211,6 +213,7 @@ private final class Session: @unchecked Sendable {
     // The answer arrives at the next wait, after the request has been sent.
     let hadStrayBytes = hasStrayBytes
     hasStrayBytes = false
+    if hasClosed { isFaithful = false }
     let sent = answer(number, isHead: isHead)
     let wasFaithful = isFaithful
     let mustNotBegin = hadStrayBytes
@@ -363,6 +366,7 @@ private final class Session: @unchecked Sendable {
       // The end of such a body cannot be told from a cut.
       if isCut || !stray.isEmpty { isFaithful = false }
       peer.close()
+      hasClosed = true
     } else if isCut {
       script.chance(1, of: 2) ? peer.close() : peer.reset()
     }
