@@ -1,5 +1,13 @@
 import Foundation
 
+/// The origin of a URL.
+public enum URLRequestAttribution: UInt, Sendable {
+  /// The program.
+  case developer = 0
+  /// The user, by a link or by typing the URL.
+  case user = 1
+}
+
 /// A request as an object, for code that needs one. New code uses ``URLRequest``.
 open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   /// How a load uses the cache.
@@ -48,14 +56,6 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     public static var responsiveAV: NetworkServiceType { .video }
   }
 
-  /// The origin of a URL.
-  public enum Attribution: UInt, Sendable {
-    /// The program.
-    case developer = 0
-    /// The user, by a link or by typing the URL.
-    case user = 1
-  }
-
   /// The request. Only a mutable subclass changes it.
   var value: URLRequest
 
@@ -66,8 +66,12 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     self.value = value
   }
 
-  /// Creates a GET request without a URL. A mutable request can get one later.
-  public override convenience init() {
+  /// Creates a GET request without a URL: `NSMutableURLRequest()`. A mutable request can get one later.
+  ///
+  /// There is no `init()`, for the reason that ``URLResponse/init(_:)`` gives.
+  ///
+  /// - Parameter nothing: Without a meaning.
+  public convenience init(_ nothing: Void = ()) {
     self.init(
       url: Self.nowhere, cachePolicy: .useProtocolCachePolicy, timeoutInterval: RequestStorage.timeoutIntervalDefault)
     value = URLRequest(RequestStorage(url: nil))

@@ -8,7 +8,6 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   public typealias ReferenceType = NSURLRequest
   public typealias CachePolicy = NSURLRequest.CachePolicy
   public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
-  public typealias Attribution = NSURLRequest.Attribution
 
   private var storage: RequestStorage
 

@@ -41,10 +41,9 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   /// Creates a response without a URL and fields and with status 200, for tests.
   ///
   /// The initializer is public because Darwin's class inherits `init()` from `NSObject`, and programs written for
-  /// Darwin call it (`HTTPURLResponse()`, also from subclasses). FoundationNetworking has no such initializer, so an
-  /// extension there can declare a `convenience init()` of its own. On Darwin and here such a declaration is an error:
-  /// the extension's initializer needs another name or a parameter.
-  public override init() {
+  /// Darwin call it (`HTTPURLResponse()`, also from subclasses). FoundationNetworking has no such initializer. A
+  /// package's extension with a `convenience init()` compiles, and the package calls its own.
+  public init() {
     status = Self.statusDefault
     httpVersion = "HTTP/1.1"
     isDecoded = false

@@ -30,8 +30,13 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     self.content = Mutex(content)
   }
 
-  /// Creates a response without a URL, for tests.
-  public override init() {
+  /// Creates a response without a URL, for tests, which call it as `URLResponse()`.
+  ///
+  /// There is no `init()`: packages that are written for FoundationNetworking, which has none, add `init()` to
+  /// `HTTPURLResponse` in an extension, and an extension cannot override an initializer.
+  ///
+  /// - Parameter nothing: Without a meaning.
+  public init(_ nothing: Void = ()) {
     storedURL = nil
     content = Mutex(nil)
   }

@@ -1,17 +1,17 @@
+/// The ways in which several interfaces would share a connection's traffic (RFC 8684).
+public enum URLSessionMultipathServiceType: Int, Sendable {
+  /// Uses one interface.
+  case none = 0
+  /// Uses another interface when the first one fails.
+  case handover = 1
+  /// Uses the interface with the shortest delay.
+  case interactive = 2
+  /// Uses all interfaces at once.
+  case aggregate = 3
+}
+
 /// Properties of other platforms that have no effect on Linux. Each value is kept.
 extension URLSessionConfiguration {
-  /// The ways in which several interfaces would share a connection's traffic (RFC 8684).
-  public enum MultipathServiceType: Int, Sendable {
-    /// Uses one interface.
-    case none = 0
-    /// Uses another interface when the first one fails.
-    case handover = 1
-    /// Uses the interface with the shortest delay.
-    case interactive = 2
-    /// Uses all interfaces at once.
-    case aggregate = 3
-  }
-
   /// The use of multipath TCP. No effect: connections use TCP with one path each.
   public var multipathServiceType: MultipathServiceType {
     get { storage.multipathServiceType }

@@ -1,21 +1,21 @@
 import LarkspurHTTP
 
+/// The version of the protocol of resumable uploads, draft-ietf-httpbis-resumable-upload.
+public enum URLSessionResumableUploadDraft: Sendable {
+  /// No upload can be resumed, and no request has a field of the protocol.
+  case none
+  /// Draft 01 (`Upload-Draft-Interop-Version: 3`), which Darwin speaks in iOS 17 and macOS 14.
+  case draft01
+  /// Drafts 09 to 11 (`Upload-Draft-Interop-Version: 8`).
+  case draft11
+  /// Draft 12 (`Upload-Draft-Interop-Version: 9`).
+  case draft12
+  /// Draft 13 (`Upload-Draft-Interop-Version: 10`), the latest as of October 2026.
+  case draft13
+}
+
 /// A setting of Larkspur's own, which Darwin does not have.
 extension URLSessionConfiguration {
-  /// The version of the protocol of resumable uploads, draft-ietf-httpbis-resumable-upload.
-  public enum ResumableUploadDraft: Sendable {
-    /// No upload can be resumed, and no request has a field of the protocol.
-    case none
-    /// Draft 01 (`Upload-Draft-Interop-Version: 3`), which Darwin speaks in iOS 17 and macOS 14.
-    case draft01
-    /// Drafts 09 to 11 (`Upload-Draft-Interop-Version: 8`).
-    case draft11
-    /// Draft 12 (`Upload-Draft-Interop-Version: 9`).
-    case draft12
-    /// Draft 13 (`Upload-Draft-Interop-Version: 10`), the latest as of October 2026.
-    case draft13
-  }
-
   /// The version that upload tasks from files offer to the server. The default is `draft11`.
   ///
   /// Client and server cannot negotiate the version: a server of another version takes the upload as any other, and the
@@ -26,7 +26,7 @@ extension URLSessionConfiguration {
   }
 }
 
-extension URLSessionConfiguration.ResumableUploadDraft {
+extension URLSessionResumableUploadDraft {
   var version: ResumableUploadVersion? {
     switch self {
     case .none: nil

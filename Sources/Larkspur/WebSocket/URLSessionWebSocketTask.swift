@@ -203,23 +203,23 @@ extension URLSessionWebSocketTask {
   /// The sequence ends when the WebSocket has been closed by either side, and throws the error of ``receive()``
   /// otherwise. Each step is one `receive`, so several readers share the messages.
   public var messages: Messages { Messages(task: self) }
+}
 
-  /// See ``messages``.
-  public struct Messages: AsyncSequence, Sendable {
+/// The messages of a WebSocket: see ``URLSessionWebSocketTask/messages``.
+public struct URLSessionWebSocketMessages: AsyncSequence, Sendable {
+  fileprivate let task: URLSessionWebSocketTask
+
+  public func makeAsyncIterator() -> Iterator { Iterator(task: task) }
+
+  /// Receives one message with each step.
+  public struct Iterator: AsyncIteratorProtocol {
     fileprivate let task: URLSessionWebSocketTask
 
-    public func makeAsyncIterator() -> Iterator { Iterator(task: task) }
-
-    /// Receives one message with each step.
-    public struct Iterator: AsyncIteratorProtocol {
-      fileprivate let task: URLSessionWebSocketTask
-
-      public mutating func next() async throws -> Message? {
-        do {
-          return try await task.receive()
-        } catch let error as NSError where error.domain == NSPOSIXErrorDomain && error.code == Int(ENOTCONN) {
-          return nil
-        }
+    public mutating func next() async throws -> URLSessionWebSocketTask.Message? {
+      do {
+        return try await task.receive()
+      } catch let error as NSError where error.domain == NSPOSIXErrorDomain && error.code == Int(ENOTCONN) {
+        return nil
       }
     }
   }

@@ -56,20 +56,13 @@ struct SymbolGraph: Decodable {
     let output = FileManager.default.temporaryDirectory.appending(path: "larkspur-surface-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: output, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: output) }
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments =
+    let (status, words) = try ToolchainTool.run(
+      "swift-symbolgraph-extract",
       [
-        "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-minimum-access-level", "public",
-        "-output-dir", output.path, "-module-cache-path", output.appending(path: "cache").path,
-      ] + directories.flatMap { ["-I", $0] }
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let words = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw Failed(description: "\(module): \(words.suffix(2000))") }
+        "-module-name", module, "-target", triple, "-minimum-access-level", "public", "-output-dir", output.path,
+        "-module-cache-path", output.appending(path: "cache").path,
+      ] + directories.flatMap { ["-I", $0] })
+    guard status == 0 else { throw Failed(description: "\(module): \(words.suffix(2000))") }
     var graph = SymbolGraph(symbols: [], relationships: [])
     // A module's extensions of another module's types are in files of their own.
     for name in try FileManager.default.contentsOfDirectory(atPath: output.path).sorted()
@@ -90,10 +83,15 @@ struct SymbolGraph: Decodable {
     #endif
   }
 
+  /// The directory of the built modules, which is all that a package gets that does not declare a dependency on Larkspur.
+  static func modules() throws -> String {
+    let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+    return program.deletingLastPathComponent().appending(path: "Modules").path
+  }
+
   /// The directories with the built modules and the module maps.
   static func directories() throws -> [String] {
-    let program = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-    var directories = [program.deletingLastPathComponent().appending(path: "Modules").path]
+    var directories = [try modules()]
     var root = URL(filePath: #filePath)
     // Removes this file's name, its directory, its target and `Tests`.
     for _ in 0..<4 { root.deleteLastPathComponent() }
@@ -103,5 +101,24 @@ struct SymbolGraph: Decodable {
       directories.append(sources.appending(path: name).deletingLastPathComponent().path)
     }
     return directories
+  }
+}
+
+/// A program of the toolchain.
+enum ToolchainTool {
+  /// Runs the program to its end.
+  ///
+  /// - Returns: The exit status, and the text of both outputs.
+  static func run(_ name: String, _ arguments: [String]) throws -> (status: Int32, text: String) {
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = [name] + arguments
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = pipe
+    try process.run()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return (process.terminationStatus, text)
   }
 }

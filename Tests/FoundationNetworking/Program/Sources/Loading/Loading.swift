@@ -54,6 +54,10 @@ public struct Loading {
       Client.load(text) { data, _, _ in continuation.resume(returning: data?.count ?? -1) }
     }
     check("a package's completion handler", late, 5)
+    check("a package's event", ServerSentEvent(text: "event").text, "event")
+    let ownBytes: URLSession.AsyncBytes = URLSession.shared.ownBytes()
+    check("a package's bytes", ownBytes.text, "own")
+    check("a package's initializer", ownResponse().url?.path ?? "", "/own")
     problems += try byFoundation()
     return problems
   }
