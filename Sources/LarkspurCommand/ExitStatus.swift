@@ -140,7 +140,10 @@ package enum ExitStatus: Hashable, Sendable {
       .foreignNetworking,
       "check: the toolchain's FoundationNetworking or libcurl is in a program, or a target is stale."
     ),
-    (.networkingUnknown, "check: a stripped program, or a build folder that cannot be read, does not tell."),
+    (
+      .networkingUnknown,
+      "check: a stripped program, a build folder that cannot be read, or the times in it do not tell."
+    ),
     (.closedWithError, "socket: the server closed the WebSocket with another code than 1000, 1001 or none."),
     (.transfersFailed, "transfers: the service did not do what was asked, or runs already."),
   ]

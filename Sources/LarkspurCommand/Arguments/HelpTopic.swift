@@ -80,7 +80,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
         """
     case .check:
       """
-      larkspur check PROGRAM ...
+      larkspur check [--mend] PROGRAM ...
 
       Tells whether anything of the toolchain's FoundationNetworking or of curl's library is in a program: an executable,
       a test bundle or a shared library, linked dynamically or statically. Shared libraries that lie beside it are looked
@@ -88,8 +88,10 @@ package enum HelpTopic: String, CaseIterable, Sendable {
 
       In a build folder of SwiftPM (.build/debug/PROGRAM) it also names the targets that were compiled against the
       toolchain's module, or before Larkspur was last built. Run it after each change of the package's dependencies, when
-      packages that do not know of Larkspur are compiled against it by the product FoundationNetworking.
+      packages that do not know of Larkspur are compiled against it by the product FoundationNetworking. The folder
+      itself (.build/debug) will do, if there is no program yet.
 
+            --mend   Remove what the compiler has made of the named targets, so that the next build compiles them anew.
         -h, --help
 
       It exits with 0 if there is nothing, with 110 if there is something, and with 111 if that cannot be told.

@@ -5,10 +5,12 @@ import LarkspurIO
 ///
 /// Each target has a directory in it, `NAME.build`, with the compiler's dependency files. Modules are in `Modules`.
 final class BuildDirectory {
-  private let path: String
+  let path: String
   /// The object files that the products are linked from, or `nil` if they are not known.
   private let linked: Set<String>?
   private var moduleDates: [String: Date?] = [:]
+  /// The order in which the modules are compiled, or `nil` if it is not known.
+  private lazy var manifest = makeManifest()
   /// The number of bytes that may still be read from all dependency files together.
   private var budget = 1 << 30
   private var hasUnread = false
@@ -17,6 +19,12 @@ final class BuildDirectory {
   private static let fileMax = 16 << 20
   /// The maximum number of entries that are read of one directory: of targets, and of the files of one target.
   private static let filesMax = 16_384
+
+  /// A directory of which all targets count.
+  init(_ path: String) {
+    self.path = path
+    linked = nil
+  }
 
   /// - Parameter files: A program and the libraries beside it.
   init(of files: [LinkedFile]) {
@@ -43,11 +51,16 @@ final class BuildDirectory {
     return findings + (hasUnread ? [.targetsNotRead] : [])
   }
 
+  /// A target that declares no dependency on Larkspur is compiled at any time, also while Larkspur is: its compiler then
+  /// ends after Larkspur's module is written, and has read the module before. A target that was compiled in such a time
+  /// may be good or not.
   private func finding(on target: String, in directory: String) -> Finding? {
     let names = names(in: directory)
+    // SwiftPM writes this file before it compiles the target, but only if the list of sources is new.
+    let planned = Self.date(of: directory + "/sources")
     // The compiler's driver writes this file whenever it has checked the target, even if nothing had to be compiled.
     let visited = names.filter { $0.hasSuffix(".priors") }.compactMap { Self.date(of: directory + "/" + $0) }.max()
-    var isOld = false
+    var (isOld, mayBeOld) = (false, false)
     for name in names where name.hasSuffix(".d") {
       guard let bytes = read(directory + "/" + name) else {
         hasUnread = true
@@ -61,12 +74,16 @@ final class BuildDirectory {
         switch Self.origin(of: module) {
         case .toolchain: return .compiledAgainstToolchain(target: target)
         case .own(let name):
-          if let built = moduleDate(name), let compiled, built > compiled { isOld = true }
+          guard let built = moduleDate(name), let compiled else { break }
+          if built > compiled { isOld = true }
+          if let planned, built <= planned { break }
+          if manifest?.orders(target, after: name) != true { mayBeOld = true }
         case .other: break
         }
       }
     }
-    return isOld ? .compiledBeforeLarkspur(target: target) : nil
+    if isOld { return .compiledBeforeLarkspur(target: target) }
+    return mayBeOld ? .compiledAroundLarkspur(target: target) : nil
   }
 
   private enum Origin {
@@ -77,15 +94,8 @@ final class BuildDirectory {
 
   /// Returns the origin of a module by the end of its path, which stays the same if the build directory is moved.
   private static func origin(of module: String) -> Origin {
-    let parts = module.split(separator: "/")
-    guard let last = parts.last else { return .other }
-    // SwiftPM writes a file into `Modules`. In the toolchain a module is a directory, with a file for each
-    // architecture.
-    if last.hasSuffix(".swiftmodule"), parts.dropLast().last == "Modules" {
-      let name = String(last.dropLast(".swiftmodule".count))
-      return OwnModules.names.contains(name) ? .own(name) : .other
-    }
-    return parts.contains("FoundationNetworking.swiftmodule") ? .toolchain : .other
+    if let name = ModulePath.name(of: module) { return OwnModules.names.contains(name) ? .own(name) : .other }
+    return module.split(separator: "/").contains("FoundationNetworking.swiftmodule") ? .toolchain : .other
   }
 
   private func moduleDate(_ name: String) -> Date? {
@@ -93,6 +103,39 @@ final class BuildDirectory {
     let date = Self.date(of: "\(path)/Modules/\(name).swiftmodule")
     moduleDates[name] = .some(date)
     return date
+  }
+
+  /// The manifest of a build folder `.build/TRIPLE/debug`, which is `.build/debug.yaml`.
+  private var manifestPath: String {
+    "\(FileName.directory(of: FileName.directory(of: path)))/\(FileName.last(of: path)).yaml"
+  }
+
+  private func makeManifest() -> BuildManifest? {
+    Self.read(manifestPath, max: Self.fileMax).map(BuildManifest.init)
+  }
+
+  // MARK: - Mending
+
+  /// The paths of what the compiler has made of a target, without which SwiftPM compiles the target again: its directory,
+  /// and its files among the modules. Also the path of the manifest: while there is a manifest, SwiftPM does not write
+  /// its own files of the directory again. A directory that SwiftPM has not made has no such paths.
+  func products(of target: String) -> [String] {
+    guard FileManager.default.fileExists(atPath: "\(path)/\(target).build/output-file-map.json") else { return [] }
+    let modules = names(in: path + "/Modules").filter { FileName.stem(of: $0) == target }
+    let manifests = [manifestPath].filter(FileManager.default.fileExists(atPath:))
+    return ["\(path)/\(target).build"] + modules.map { "\(path)/Modules/\($0)" } + manifests
+  }
+
+  /// Removes what the compiler has made of a target.
+  func remove(_ target: String) throws(CommandFailure) {
+    for product in products(of: target) {
+      do {
+        try FileManager.default.removeItem(atPath: product)
+      } catch {
+        throw CommandFailure(
+          .writeFailed, Format.visible("could not remove \(product): \(error.localizedDescription)".utf8))
+      }
+    }
   }
 
   // MARK: - Files

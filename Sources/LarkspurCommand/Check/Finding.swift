@@ -10,6 +10,8 @@ package enum Finding: Hashable, Sendable {
   case undetermined(file: String?)
   case compiledAgainstToolchain(target: String)
   case compiledBeforeLarkspur(target: String)
+  /// Larkspur was built between the first time that the target can have been compiled and the last.
+  case compiledAroundLarkspur(target: String)
   /// Some files of the build directory are too large, too many or not readable.
   case targetsNotRead
 
@@ -17,7 +19,7 @@ package enum Finding: Hashable, Sendable {
   package var isFault: Bool {
     switch self {
     case .links, .holdsNetworking, .holdsCurl, .compiledAgainstToolchain, .compiledBeforeLarkspur: true
-    case .undetermined, .targetsNotRead: false
+    case .undetermined, .compiledAroundLarkspur, .targetsNotRead: false
     }
   }
 
@@ -33,9 +35,21 @@ package enum Finding: Hashable, Sendable {
         "the target \(target) was compiled against the toolchain's FoundationNetworking"
       case .compiledBeforeLarkspur(let target):
         "the target \(target) was compiled before Larkspur was last built, and may crash"
+      case .compiledAroundLarkspur(let target):
+        "whether the target \(target) was compiled before Larkspur was last built cannot be determined"
       case .targetsNotRead: "some of the files that tell how its targets were compiled could not be read"
       }
     return Format.visible(message.utf8)
+  }
+
+  /// The target that has to be compiled again, or `nil` if the finding names none.
+  var target: String? {
+    switch self {
+    case .compiledAgainstToolchain(let target), .compiledBeforeLarkspur(let target),
+      .compiledAroundLarkspur(let target):
+      target
+    case .links, .holdsNetworking, .holdsCurl, .undetermined, .targetsNotRead: nil
+    }
   }
 
   private static func subject(_ file: String?) -> String { file.map { $0 + " " } ?? "" }

@@ -89,6 +89,9 @@ enum FileName {
     lastSlash(in: path).map { String(path[..<$0]) } ?? "."
   }
 
+  /// The name up to its first dot.
+  static func stem(of name: String) -> String { String(name.prefix { $0 != "." }) }
+
   /// The last component of the path.
   static func last(of path: String) -> String {
     lastSlash(in: path).map { String(path[path.utf8.index(after: $0)...]) } ?? path

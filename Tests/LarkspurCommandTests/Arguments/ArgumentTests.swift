@@ -88,6 +88,7 @@ import Testing
   @Test func otherInvocations() throws {
     #expect(try Invocation(parsing: ["demo"]) == .demo)
     #expect(try Invocation(parsing: ["check", "a", "--", "-b"]) == .check(CheckOptions(programs: ["a", "-b"])))
+    #expect(try Invocation(parsing: ["check", "--mend", "a"]) == .check(CheckOptions(programs: ["a"], mends: true)))
     #expect(try Invocation(parsing: ["check", "-h"]) == .help(.check))
     #expect(try Invocation(parsing: ["demo", "--help"]) == .help(.demo))
     #expect(try Invocation(parsing: ["get", "x", "-h"]) == .help(.get))

@@ -123,39 +123,70 @@ import Testing
   private struct Target {
     var name = "Third"
     var modules: [String] = []
-    /// The ages in seconds of Larkspur's modules, of the dependency file and of the compiler driver's record.
+    /// The ages in seconds of SwiftPM's list of the target's sources, of Larkspur's modules, of the dependency file and
+    /// of the compiler driver's record.
+    var planAge: Double? = 40.0
     var moduleAge = 50.0
     var age = 10.0
     var recordAge: Double?
     var isLinked: Bool?
+    /// The modules that the target's compilation waits for, according to SwiftPM, or `nil` for no manifest.
+    var inputs: [String]?
   }
 
   private func lines(_ target: Target, product: String = "program") async throws -> [String] {
     let directory = try CheckedDirectory()
+    return try await lines(target, product: product, in: directory)
+  }
+
+  private func lines(_ target: Target, product: String, in directory: CheckedDirectory) async throws -> [String] {
+    let folder = "triple/debug/"
     for module in ["Larkspur", "LarkspurBytes", "FoundationNetworking"] {
-      try directory.write("", to: "Modules/\(module).swiftmodule", age: target.moduleAge)
+      try directory.write("", to: "\(folder)Modules/\(module).swiftmodule", age: target.moduleAge)
     }
+    if let inputs = target.inputs {
+      let paths = inputs.map { "\"/moved/Modules/\($0).swiftmodule\"" }.joined(separator: ",")
+      try directory.write(
+        """
+          "C.Third-triple-debug.module":
+            inputs: [\(paths)]
+            outputs: ["/moved/Third.build/A.o","/moved/Modules/\(target.name).swiftmodule"]
+          "C.Larkspur-triple-debug.module":
+            inputs: ["/moved/Modules/LarkspurBytes.swiftmodule"]
+            outputs: ["/moved/Modules/Larkspur.swiftmodule"]
+
+        """, to: "debug.yaml")
+    }
+    if let age = target.planAge { try directory.write("", to: "\(folder)\(target.name).build/sources", age: age) }
     let object = "/moved/\(target.name).build/A file.swift.o"
     let modules = target.modules.joined(separator: " ")
     try directory.write(
       "\(object.replacing(" ", with: "\\ ")) : /source/A\\ file.swift \(modules)\n",
-      to: "\(target.name).build/A file.d",
+      to: "\(folder)\(target.name).build/A file.d",
       age: target.age)
-    if let age = target.recordAge { try directory.write("", to: "\(target.name).build/primary.priors", age: age) }
+    if let age = target.recordAge {
+      try directory.write("", to: "\(folder)\(target.name).build/primary.priors", age: age)
+    }
     if let isLinked = target.isLinked {
       let stem = product.split(separator: ".").first.map(String.init) ?? ""
       let name = stem.hasPrefix("lib") ? String(stem.dropFirst(3)) : stem
-      try directory.write(isLinked ? "/x.o\n'\(object)'\n" : "/x.o\n", to: "\(name).product/Objects.LinkFileList")
+      try directory.write(
+        isLinked ? "/x.o\n'\(object)'\n" : "/x.o\n", to: "\(folder)\(name).product/Objects.LinkFileList")
     }
-    let result = try await check(try directory.write(ELFImage().bytes, to: product))
+    let result = try await check(try directory.write(ELFImage().bytes, to: folder + product))
     let lines = lines(result)
-    #expect(result.status == (lines == ["\(product): nothing of FoundationNetworking or libcurl"] ? 0 : 110))
-    return lines.map { String($0.dropFirst(product.count + 2)) }
+    let messages = lines.map { String($0.dropFirst(product.count + 2)) }
+    let status: Int32 = messages == Self.nothing ? 0 : messages == Self.unclear ? 111 : 110
+    #expect(result.status == status)
+    return messages
   }
 
   private static let nothing = ["nothing of FoundationNetworking or libcurl"]
   private static let foreign = ["the target Third was compiled against the toolchain's FoundationNetworking"]
   private static let old = ["the target Third was compiled before Larkspur was last built, and may crash"]
+  private static let unclear = [
+    "whether the target Third was compiled before Larkspur was last built cannot be determined"
+  ]
 
   @Test(arguments: [
     ([foreignModule], foreign), (["/moved/Modules/FoundationNetworking.swiftmodule"], nothing),
@@ -184,14 +215,69 @@ import Testing
   @Test(
     arguments: [
       ("Larkspur", 5.0, nil, old), ("LarkspurBytes", 5, nil, old), ("FoundationNetworking", 5, nil, old),
-      ("Other", 5, nil, nothing), ("Larkspur", 10, nil, nothing), ("Larkspur", 50, nil, nothing),
+      ("Other", 5, nil, nothing), ("Larkspur", 40, nil, nothing), ("Larkspur", 50, nil, nothing),
+      // The module changed while the target may have been compiled.
+      ("Larkspur", 10, nil, unclear), ("Larkspur", 39, nil, unclear),
       // The driver has checked the target after the module changed, or before.
-      ("Larkspur", 5, 4.0, nothing), ("Larkspur", 5, 6, old),
+      ("Larkspur", 5, 4.0, unclear), ("Larkspur", 5, 6, old),
     ] as [(String, Double, Double?, [String])])
   func oldTargets(module: String, moduleAge: Double, recordAge: Double?, expected: [String]) async throws {
     let target = Target(
       modules: ["/moved/Modules/\(module).swiftmodule"], moduleAge: moduleAge, recordAge: recordAge)
     #expect(try await lines(target) == expected)
+  }
+
+  /// What a target has read is certain if SwiftPM has compiled the target after Larkspur, or for the first time since.
+  @Test(
+    arguments: [
+      (nil, 40.0, unclear), (["Larkspur"], 40, nothing), (["Other"], 40, unclear), ([], 40, unclear),
+      (["Larkspur"], nil, nothing), (nil, nil, unclear), (nil, 30, unclear), (nil, 20, nothing),
+    ] as [([String]?, Double?, [String])])
+  func targetsAroundLarkspur(inputs: [String]?, planAge: Double?, expected: [String]) async throws {
+    for module in ["Larkspur", "LarkspurBytes"] {
+      let target = Target(
+        modules: ["/moved/Modules/\(module).swiftmodule"], planAge: planAge, moduleAge: 25, inputs: inputs)
+      #expect(try await lines(target) == expected)
+    }
+  }
+
+  @Test func mending() async throws {
+    let directory = try CheckedDirectory()
+    let folder = directory.path + "/triple/debug"
+    let target = Target(modules: [Self.foreignModule], inputs: [])
+    #expect(try await lines(target, product: "program", in: directory) == Self.foreign)
+    // Without this file SwiftPM has not made the directory.
+    let foreign = try await check("--mend", folder)
+    #expect(foreign.text.contains("\n  swift package clean\n"))
+    #expect(FileManager.default.fileExists(atPath: folder + "/Third.build/A file.d"))
+    try directory.write("{}", to: "triple/debug/Third.build/output-file-map.json")
+    for name in ["Third.swiftmodule", "Third.o", "Thirdly.swiftmodule"] {
+      try directory.write("", to: "triple/debug/Modules/\(name)")
+    }
+    try directory.write("", to: "triple/debug/Thirdly.build/sources")
+    try directory.write("", to: "elsewhere/file")
+    try FileManager.default.createSymbolicLink(
+      atPath: folder + "/Third.build/link", withDestinationPath: directory.path + "/elsewhere")
+    let advice = "  swift build --target FoundationNetworking\n  swift build\n"
+    let paths =
+      ["Third.build", "Modules/Third.o", "Modules/Third.swiftmodule"].map { "\(folder)/\($0)" }
+      + [directory.path + "/debug.yaml"]
+    for path in [folder + "/program", folder] {
+      let result = try await check(path)
+      #expect(result.status == 110)
+      #expect(result.text.hasSuffix("\n  rm -r \(paths.joined(separator: " "))\n\(advice)"))
+    }
+    let mended = try await check("--mend", folder + "/program", folder)
+    #expect(mended.status == 110)
+    #expect(mended.text.hasSuffix(":\n\(advice)"))
+    for path in paths { #expect(!FileManager.default.fileExists(atPath: path)) }
+    for name in ["Modules/Thirdly.swiftmodule", "Modules/Larkspur.swiftmodule", "Thirdly.build/sources", "program"] {
+      #expect(FileManager.default.fileExists(atPath: "\(folder)/\(name)"))
+    }
+    #expect(FileManager.default.fileExists(atPath: directory.path + "/elsewhere/file"))
+    let result = try await check("--mend", folder)
+    #expect(result.status == 0)
+    #expect(result.text == "\(folder): no target was compiled against another networking\n")
   }
 
   @Test func unreadDependencies() async throws {
