@@ -66,6 +66,7 @@ final class EventSourceConnection {
   ) async -> Action {
     reader = nil
     response = nil
+    error = nil
     let request: URLRequest
     do {
       request = try await prepared(number, fields(lastEventID), isolation: actor)
@@ -106,6 +107,10 @@ final class EventSourceConnection {
 
   private func wait(_ number: Int, _ delay: Duration, isolation actor: isolated (any Actor)?) async -> Action {
     reader = nil
+    if let report = configuration.tryFailed {
+      let status = (response as? HTTPURLResponse)?.statusCode ?? 200
+      if let error = error ?? (status == 200 ? nil : self.error(for: .status(status))) { report(error, delay) }
+    }
     let wait = configuration.wait
     do {
       try await interruptible(number, isolation: actor) { try await wait(delay) }

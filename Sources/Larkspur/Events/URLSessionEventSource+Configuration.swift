@@ -43,6 +43,9 @@ extension URLSessionEventSource {
     ///
     /// Closing the source, and cancelling the reader, cancel the task in which this closure runs.
     public var wait: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    /// Called after a connection that has failed, or whose response has one of `retriedStatuses`, with the error and
+    /// the delay before the next connection.
+    package var tryFailed: (@Sendable (any Error, Duration) -> Void)?
     /// Returns a random number from 0 to 1, which spreads the delays, for tests.
     public var random: @Sendable () -> Double = { .random(in: 0...1) }
 

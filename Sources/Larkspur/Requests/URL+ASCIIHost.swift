@@ -8,7 +8,7 @@ extension URL {
   ///
   /// Foundation converts labels in other scripts to A-labels (UTS 46) when it parses a URL, but not labels that are
   /// percent-encoded. This property converts those as well. `HostName` checks whether the result can be looked up.
-  var asciiHost: String? {
+  package var asciiHost: String? {
     guard let host = host(percentEncoded: false), !host.isEmpty else { return nil }
     if host.utf8.allSatisfy({ $0 < 0x80 }) { return HostName.normal(host) }
     var components = URLComponents()

@@ -109,6 +109,7 @@ final class SessionEngine: @unchecked Sendable {
     options.dialMax =
       storage.timeoutForConnection.flatMap(Duration.init(interval:))
       ?? max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))
+    if let family = storage.addressFamily { options.resolver = Resolver(family: family) }
     options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurHTTP
+import LarkspurIO
 import LarkspurTransport
 
 /// Settings for the package's own command, which Darwin does not have.
@@ -17,6 +18,13 @@ extension URLSessionConfiguration {
   package var transferStateHome: String? {
     get { storage.transferStateHome }
     set { storage.transferStateHome = newValue }
+  }
+
+  /// The only kind of addresses to connect to, or `nil`, the default, for all. A task whose host has no such address
+  /// fails with `URLError.cannotFindHost`.
+  package var addressFamily: SocketAddress.Family? {
+    get { storage.addressFamily }
+    set { storage.addressFamily = newValue }
   }
 
   /// Called for each event of the session's connections and exchanges, with its time: soon after it, on the thread of

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurHTTP
+import LarkspurIO
 import LarkspurTransport
 
 /// The settings of a session. A session copies its configuration when it is made: later changes do not reach the
@@ -73,6 +74,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var transferStateHome: String?
     /// Returns the state of the machine for discretionary transfers, or `nil` for the real one.
     var transferConditions: (@Sendable () -> TransferConditions)?
+    /// The only kind of addresses to connect to, or `nil` for all.
+    var addressFamily: SocketAddress.Family?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
     var resumableUploadDraft = ResumableUploadDraft.draft11
     /// The times and the number of tries of resumable uploads, or `nil` for the session's own.

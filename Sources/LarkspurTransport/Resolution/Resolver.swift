@@ -42,28 +42,45 @@ public final class Resolver: Sendable {
   private let state: Mutex<State>
   private let source: any NameSource
   private let overrides: HostOverrides
+  /// The only kind of addresses to return, or `nil` for all.
+  private let family: SocketAddress.Family?
   /// Provides the clock and the network interfaces.
   private let kernel: any Kernel
 
   public init(
     source: any NameSource, overrides: HostOverrides = HostOverrides(), limits: NameLimits = NameLimits(),
-    kernel: any Kernel = LinuxKernel.shared
+    family: SocketAddress.Family? = nil, kernel: any Kernel = LinuxKernel.shared
   ) {
     self.source = source
     self.overrides = overrides
+    self.family = family
     self.kernel = kernel
     state = Mutex(State(machine: Machine(limits: limits)))
   }
 
   /// Creates a resolver for the system's names.
-  public convenience init(overrides: HostOverrides = HostOverrides(), limits: NameLimits = NameLimits()) {
-    self.init(source: SystemNames(), overrides: overrides, limits: limits)
+  public convenience init(
+    overrides: HostOverrides = HostOverrides(), limits: NameLimits = NameLimits(), family: SocketAddress.Family? = nil
+  ) {
+    self.init(source: SystemNames(), overrides: overrides, limits: limits, family: family)
   }
 
   /// Returns the addresses of `host` in the order in which they are to be tried. Call it on the loop.
   ///
   /// - Parameter host: A name, or an IP address without brackets.
   public func addresses(
+    of host: String, port: UInt16, deadline: Deadline, on loop: ClientLoop
+  ) async throws(TransportError) -> [SocketAddress] {
+    let all = try await allAddresses(of: host, port: port, deadline: deadline, on: loop)
+    guard let family else { return all }
+    let addresses = all.filter { $0.family == family }
+    guard !addresses.isEmpty else {
+      throw .resolutionFailed(host: host, reason: "it has no \(family == .ipv4 ? "IPv4" : "IPv6") address")
+    }
+    return addresses
+  }
+
+  private func allAddresses(
     of host: String, port: UInt16, deadline: Deadline, on loop: ClientLoop
   ) async throws(TransportError) -> [SocketAddress] {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }

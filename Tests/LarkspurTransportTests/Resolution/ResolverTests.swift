@@ -56,6 +56,18 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// A resolver for one family has no other addresses, of names that are looked up or known.
+  @Test func oneFamily() {
+    names.willAnswer("example.org", .found([Self.one, Self.two]))
+    let resolver = Resolver(source: names, family: .ipv4, kernel: world.kernel)
+    #expect(ask(resolver, "example.org").value == [Self.one.with(port: 80)])
+    #expect(ask(resolver, "localhost").value == [.loopback(port: 80)])
+    #expect(isRefused(ask(resolver, "::1"), "it has no IPv4 address"))
+    let other = Resolver(source: names, family: .ipv6, kernel: world.kernel)
+    #expect(ask(other, "localhost").value == [Self.six])
+    #expect(isRefused(ask(other, "127.0.0.1"), "it has no IPv6 address"))
+  }
+
   @Test(
     arguments: [
       ("", HostName.Invalid.empty.rawValue), ("a..b", HostName.Invalid.labelEmpty.rawValue),
