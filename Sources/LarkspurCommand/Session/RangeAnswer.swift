@@ -27,8 +27,9 @@ enum RangeAnswer: Equatable {
       self = .rest(count: count)
     // 203 is a 200 that a proxy has changed (RFC 9110, section 15.3.4).
     case 200, 203: self = .whole
-    case 416 where contentRange.lowercased() == "bytes */\(offset)": self = .complete
-    case 416: self = .another("the server has other bytes: \(contentRange.isEmpty ? "416" : contentRange)")
+    // Without a length the server says that no bytes come behind those of the file.
+    case 416 where contentRange.isEmpty || contentRange.lowercased() == "bytes */\(offset)": self = .complete
+    case 416: self = .another("the server has other bytes: \(contentRange)")
     default: self = .other
     }
   }

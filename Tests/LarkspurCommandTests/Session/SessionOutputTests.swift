@@ -142,6 +142,15 @@ import Testing
     #expect(directory.names == ["file"])
   }
 
+  /// curl exits with 0, too.
+  @Test func resumeOfACompleteFileWithoutALength() async throws {
+    try directory.write("complete", to: "file")
+    let result = try await get("/status/416", "--resume", "-o", directory.path("file"))
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.requests.last?.fields["Range"] == "bytes=8-")
+    #expect(try directory.text(of: "file") == "complete")
+  }
+
   @Test func resumeFromNothing() async throws {
     let result = try await get("/range/1000", "--resume", "-o", directory.path("file"))
     #expect(result.status == 0, "\(result.errors)")
