@@ -1,4 +1,4 @@
-/// Formats numbers and texts for people.
+/// Formats numbers and texts for human readers.
 ///
 /// Performance: Foundation's formatters would cost more at start than a whole request.
 package enum Format {
@@ -96,13 +96,28 @@ package enum Format {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Makes text from a peer safe for a terminal: control characters become text such as `\x1b`.
+  /// Makes text from a peer safe for a terminal: hidden characters become text such as `\x1b` and `\u{202e}`.
   package static func visible(_ bytes: some Sequence<UInt8>) -> String {
-    String(
-      String(decoding: Array(bytes), as: UTF8.self).unicodeScalars.map { scalar in
-        let isControl = scalar.value < 0x20 && scalar != "\t" || (0x7f..<0xa0).contains(scalar.value)
-        guard isControl else { return String(scalar) }
-        return "\\x" + padded(String(scalar.value, radix: 16), to: 2, with: "0", atEnd: false)
-      }.joined())
+    var text = ""
+    for scalar in String(decoding: Array(bytes), as: UTF8.self).unicodeScalars {
+      if scalar == "\t" || !isHidden(scalar) {
+        text.unicodeScalars.append(scalar)
+      } else {
+        let digits = padded(String(scalar.value, radix: 16), to: 2, with: "0", atEnd: false)
+        text += scalar.value < 0x100 ? "\\x\(digits)" : "\\u{\(digits)}"
+      }
+    }
+    return text
+  }
+
+  /// Whether a character is not seen itself, but may change the text around it: control and format characters
+  /// (controls of direction, zero-width characters, tags), separators of lines and paragraphs, and all others that
+  /// Unicode asks to ignore, except the selectors between text and emoji.
+  package static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+    guard scalar.value >= 0x7f else { return scalar.value < 0x20 }
+    return switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: true
+    default: scalar.properties.isDefaultIgnorableCodePoint && !(0xfe00...0xfe0f).contains(scalar.value)
+    }
   }
 }

@@ -14,7 +14,7 @@ package enum EventLine {
     "{\"event\":\(string(event.event)),\"id\":\(event.id.map(string) ?? "null"),\"data\":\(string(event.data))}\n"
   }
 
-  /// Formats a string (RFC 8259 7). All control characters are escaped, also those that JSON allows.
+  /// Formats a string (RFC 8259 7). All hidden characters are escaped, also those that JSON allows.
   private static func string(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
@@ -24,8 +24,10 @@ package enum EventLine {
       case "\n": result += "\\n"
       case "\r": result += "\\r"
       case "\t": result += "\\t"
-      case "\u{0}"..<" ", "\u{7f}"..<"\u{a0}":
-        result += "\\u" + Format.padded(String(scalar.value, radix: 16), to: 4, with: "0", atEnd: false)
+      case _ where Format.isHidden(scalar):
+        for unit in String(scalar).utf16 {
+          result += "\\u" + Format.padded(String(unit, radix: 16), to: 4, with: "0", atEnd: false)
+        }
       default: result.unicodeScalars.append(scalar)
       }
     }

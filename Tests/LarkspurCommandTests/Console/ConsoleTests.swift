@@ -56,6 +56,24 @@ import Testing
     #expect(Format.visible([0x9b, 0x41]) == "\u{fffd}A")
   }
 
+  /// Controls of direction, zero-width characters, separators, tags and fillers are shown. Letters, marks and emoji stay.
+  @Test func charactersThatAreNotSeen() {
+    let hidden: [Unicode.Scalar] = [
+      "\u{ad}", "\u{34f}", "\u{61c}", "\u{115f}", "\u{180e}", "\u{200b}", "\u{200d}", "\u{200e}", "\u{200f}",
+      "\u{2028}",
+      "\u{2029}", "\u{202a}", "\u{202e}", "\u{2060}", "\u{2066}", "\u{2069}", "\u{3164}", "\u{feff}", "\u{fff9}",
+      "\u{e0001}", "\u{e0041}", "\u{e007f}", "\u{e0100}",
+    ]
+    for scalar in hidden {
+      let digits = String(scalar.value, radix: 16)
+      let text = scalar.value < 0x100 ? "\\x\(digits)" : "\\u{\(digits)}"
+      #expect(Format.visible("a\(Character(scalar))b".utf8) == "a\(text)b")
+    }
+    for text in ["e\u{301}", "❤\u{fe0f}", "日本", "שלום", "\u{a0}", "\u{e000}", "\u{fffd}"] {
+      #expect(Format.visible(text.utf8) == text)
+    }
+  }
+
   @Test func tables() {
     var table = Table(columns: [.left, .right])
     table.append(["What", "Time"])

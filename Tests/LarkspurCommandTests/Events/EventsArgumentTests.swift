@@ -64,5 +64,8 @@ import Testing
     #expect(
       EventLine.json(ServerSentEvent(id: "\"\\", event: "", data: "\r\n\t\u{0}\u{1b}\u{7f}\u{9b}\u{a0}"))
         == "{\"event\":\"\",\"id\":\"\\\"\\\\\",\"data\":\"\\r\\n\\t\\u0000\\u001b\\u007f\\u009b\u{a0}\"}\n")
+    #expect(
+      EventLine.json(ServerSentEvent(data: "a\u{202e}\u{e0041}❤\u{fe0f}"))
+        == "{\"event\":\"message\",\"id\":null,\"data\":\"a\\u202e\\udb40\\udc41❤\u{fe0f}\"}\n")
   }
 }
