@@ -106,12 +106,12 @@ package enum ExitStatus: Hashable, Sendable {
     (.partialBody, "The connection ended inside the response: behind its status line, or in the body."),
     (
       .httpError,
-      "With --fail or --resume: the response's status is 400 or more. (socket, events: it is another than 101 or 200.)"
+      "With --fail, --fail-with-body or --resume: the status is 400 or more. (socket, events: another than 101 or 200.)"
     ),
     (.writeFailed, "The output could not be written. Silent when it is a pipe whose reader is gone."),
     (
       .readFailed,
-      "A file of -d, --json, -F or --cookie-jar, a program to check, or the input of socket could not be read."
+      "A file of -d, --json, -F or -b, a program to check, or the input of socket could not be read."
     ),
     (.outOfResources, "No memory or no descriptors are left."),
     (.timedOut, "The time of --connect-timeout or --max-time was up. (socket: a ping or the Close was not answered.)"),
@@ -121,7 +121,7 @@ package enum ExitStatus: Hashable, Sendable {
       .resumeFailed, "--resume: the server has another number of bytes than the file, or sends others than were wanted."
     ),
     (.defect, "A defect of larkspur's."),
-    (.tooManyRedirects, "-L: more than 20 redirections."),
+    (.tooManyRedirects, "-L: more redirections than --max-redirs allows."),
     (.emptyReply, "The server closed the connection before the status line of the response was complete."),
     (.sendFailed, "The connection broke while the request was sent."),
     (

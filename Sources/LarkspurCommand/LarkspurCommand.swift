@@ -4,7 +4,8 @@ import LarkspurIO
 /// The command `larkspur`: reads the command line and runs the command that it names.
 @main
 enum LarkspurCommand {
-  static let version = "0.1.0"
+  /// There is no release yet, and so no number.
+  static let version = "unreleased"
 
   static func main() {
     // With SIGPIPE ignored, a reader that goes away causes an error of a write, and the command still cleans up.
@@ -25,7 +26,8 @@ enum LarkspurCommand {
       }
       exit(ExitStatus.success.rawValue)
     } catch {
-      Console.complain("\(error)\nSee: larkspur help\(error.topic == .overview ? "" : " \(error.topic.rawValue)")")
+      Console.note(
+        "larkspur: \(error)", "See: larkspur help\(error.topic == .overview ? "" : " \(error.topic.rawValue)")")
       exit(ExitStatus.usage.rawValue)
     }
   }

@@ -20,6 +20,11 @@ private func unlockpt(_ master: Int32) -> Int32
 @_silgen_name("ptsname")
 private func ptsname(_ master: Int32) -> UnsafeMutablePointer<CChar>?
 
+@_silgen_name("posix_spawn_file_actions_addchdir_np")
+private func changeDirectory(
+  _ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ path: UnsafePointer<CChar>
+) -> Int32
+
 @_silgen_name("posix_spawn_file_actions_addclosefrom_np")
 private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32
 
@@ -63,7 +68,7 @@ final class Command: Sendable {
   /// needs to run.
   init(
     _ arguments: [String], environment added: [String: String] = [:], output: Stream = .collected,
-    errors: Stream = .collected
+    errors: Stream = .collected, directory: String? = nil
   ) throws {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -74,6 +79,7 @@ final class Command: Sendable {
     for (number, end) in [inputEnd, outputEnd, errorEnd].enumerated() {
       posix_spawn_file_actions_adddup2(&actions, end, Int32(number))
     }
+    if let directory { _ = changeDirectory(&actions, directory) }
     // Closes inherited descriptors: other tests wait for the end of their pipes, which the command would keep open.
     _ = closeFrom(&actions, 3)
 

@@ -66,7 +66,10 @@ package struct ArgumentReader {
   private mutating func longOption(_ word: Substring) throws(UsageError) -> Argument {
     let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
-    guard let option = options.first(where: { $0.long == name }) else { throw error("unknown option --\(name)") }
+    guard let option = options.first(where: { $0.long == name }) else {
+      throw error(
+        "unknown option --\(name)" + Suggestion.text(for: name, among: options.map(\.long), prefix: "--"))
+    }
     switch (option.takesValue, parts.count > 1) {
     case (true, true): return .option(name: name, value: String(parts[1]))
     case (false, false): return .option(name: name, value: "")

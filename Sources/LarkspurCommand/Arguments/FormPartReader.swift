@@ -159,5 +159,5 @@ struct FormPartReader {
     return String(decoding: start[..<end], as: UTF8.self)
   }
 
-  private static func error(_ message: String) -> UsageError { UsageError(message, topic: .get) }
+  private static func error(_ message: String) -> UsageError { UsageError(message) }
 }

@@ -1,5 +1,7 @@
+import LarkspurIO
+
 /// The options of `larkspur get`, in the form of the command line.
-package struct GetOptions: Hashable, Sendable {
+package struct GetOptions: OptionList, Hashable, Sendable {
   /// A field of `-H`. An empty value removes a field that the command would send by default.
   package struct Field: Hashable, Sendable {
     package var name: String
@@ -16,22 +18,47 @@ package struct GetOptions: Hashable, Sendable {
     case text(String)
     case file(String)
     case standardInput
+
+    /// Reads `@FILE` and `@-`, and takes all else as it is.
+    init(_ value: String) {
+      self =
+        value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value)
+    }
   }
 
   package var url: String
+  /// Whether to ask for the head only.
+  package var isHead = false
   package var showsHead = false
+  /// The file for the heads of all responses, or `-` for standard output.
+  package var headFile: String?
   package var isVerbose = false
+  package var isSilent = false
+  /// Whether errors are shown even if `isSilent` is set.
+  package var showsErrors = false
   /// The file to write, or `nil` for standard output.
   package var output: String?
+  /// Whether standard output was asked for, so that any bytes are written to a terminal.
+  package var writesAnyBytes = false
+  /// Whether the file has the last name in the URL's path.
+  package var usesRemoteName = false
   package var fields: [Field] = []
+  /// The value of `User-Agent`, empty for none. If `nil`, the command names itself.
+  package var userAgent: String?
+  package var referer: String?
   package var method: String?
   package var data: [Data] = []
-  private var dataIsJSON = false
+  /// The data to encode, by their indices in `data`, each with the name that stands before it.
+  package var encodedNames: [Int: String] = [:]
+  /// Whether the data are a part of the URL, and not the content of the request.
+  package var dataIsQuery = false
   /// The limit for connecting, or `nil` for no limit.
   package var connectTimeout: Duration?
   /// The limit for the whole transfer, or `nil` for no limit.
   package var maxTime: Duration?
   package var failsOnHTTPError = false
+  /// Whether the command fails like `failsOnHTTPError`, but writes the response's content first.
+  package var failsWithBody = false
   package var tls = TLSOptions()
   package var session = SessionOptions()
   /// The proxy; empty for none. If `nil`, the environment decides.
@@ -40,114 +67,60 @@ package struct GetOptions: Hashable, Sendable {
   package var isInBackground = false
   /// The hosts to reach without the proxy. If `nil`, the environment decides.
   package var proxyExceptions: String?
+  /// The only kind of addresses to connect to, or `nil` for all.
+  package var addressFamily: SocketAddress.Family?
 
   package init(url: String) {
     self.url = url
   }
 
-  /// The options of all commands that send a request, without those of TLS.
-  static let optionsOfRequests: [ArgumentReader.Option] = [
-    .init("v", "verbose"), .init("H", "header", takesValue: true), .init("x", "proxy", takesValue: true),
-    .init(nil, "noproxy", takesValue: true), .init("h", "help"),
-  ]
+  init() { self.init(url: "") }
 
-  private static let options: [ArgumentReader.Option] =
-    [
-      .init("i", "include"), .init("o", "output", takesValue: true), .init("X", "request", takesValue: true),
-      .init("d", "data", takesValue: true), .init(nil, "connect-timeout", takesValue: true),
-      .init(nil, "max-time", takesValue: true), .init("f", "fail"), .init(nil, "background"),
-    ] + optionsOfRequests + TLSOptions.options + SessionOptions.options
+  /// Whether the request has content.
+  var sendsContent: Bool { !data.isEmpty && !dataIsQuery || !session.parts.isEmpty }
 
-  /// - Returns: The options, or `nil` if the command line asks for help.
-  static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> GetOptions? {
-    var reader = ArgumentReader(arguments, options: options, topic: .get)
-    var result = GetOptions(url: "")
-    while let argument = try reader.next() {
-      switch argument {
-      case .operand(let word): try result.take(url: word, topic: .get)
-      case .option("help", _): return nil
-      case .option(let name, let value):
-        if try result.takeOfRequest(name, value, topic: .get) { continue }
-        if try !result.session.take(name, value) { try result.take(name, value) }
-        if name == "json" { try result.addData(value, isJSON: true) }
-      }
+  mutating func take(_ word: String) throws(UsageError) { try Self.take(word, as: &url) }
+
+  static func take(_ word: String, as url: inout String) throws(UsageError) {
+    guard url.isEmpty else {
+      throw UsageError("more than one URL: \(RequestURL.redacted(url)) and \(RequestURL.redacted(word))")
     }
-    try result.checkRequest(topic: .get)
-    try result.session.check(with: result)
-    try result.checkBackground()
-    return result
-  }
-
-  mutating func take(url word: String, topic: HelpTopic) throws(UsageError) {
-    guard url.isEmpty else { throw UsageError(secondURL: word, after: url, topic: topic) }
-    guard !word.isEmpty else { throw UsageError("the URL is empty", topic: topic) }
+    guard !word.isEmpty else { throw UsageError("the URL is empty") }
     url = word
   }
 
-  /// Takes an option of `optionsOfRequests`, or one of TLS.
-  ///
-  /// - Returns: `false` if the option is another one.
-  mutating func takeOfRequest(_ name: String, _ value: String, topic: HelpTopic) throws(UsageError) -> Bool {
-    switch name {
-    case "verbose": isVerbose = true
-    case "header": fields.append(try Self.field(value, of: "-H", topic: topic))
-    case "proxy": proxy = value
-    case "noproxy": proxyExceptions = value
-    default: return try tls.take(name, value, topic: topic)
-    }
-    return true
+  mutating func check() throws(UsageError) {
+    try checkRequest()
+    try session.check(with: self)
+    try checkBackground()
   }
 
-  /// Checks that there is a URL, and the combination of the options of TLS.
-  func checkRequest(topic: HelpTopic) throws(UsageError) {
-    guard !url.isEmpty else { throw UsageError("the URL is missing", topic: topic) }
-    try tls.check(topic: topic)
+  /// Checks that there is a URL, and the combination of the options of TLS. Sets the method that options imply.
+  mutating func checkRequest() throws(UsageError) {
+    if isHead || dataIsQuery { method = method ?? (isHead ? "HEAD" : "GET") }
+    guard !url.isEmpty else { throw UsageError("the URL is missing") }
+    try tls.check()
   }
 
   /// Checks that a download of the service has no option that its session lacks.
   private func checkBackground() throws(UsageError) {
     guard isInBackground else { return }
     guard output != nil else {
-      throw UsageError("--background needs -o: there has to be a file for the content", topic: .get)
+      throw UsageError("--background needs -o: there has to be a file for the content")
     }
     var plain = GetOptions(url: url)
     plain.output = output
     plain.fields = fields
     plain.isInBackground = true
-    guard plain == self else { throw UsageError("--background goes with -o and -H only", topic: .get) }
+    guard plain == self else { throw UsageError("--background goes with -o and -H only") }
   }
 
-  private mutating func take(_ name: String, _ value: String) throws(UsageError) {
-    switch name {
-    case "include": showsHead = true
-    case "fail": failsOnHTTPError = true
-    case "background": isInBackground = true
-    case "output":
-      guard !value.isEmpty else { throw UsageError("the file of -o has no name", topic: .get) }
-      output = value == "-" ? nil : value
-    case "request":
-      // A 2xx response to CONNECT opens a tunnel, and the command has nothing to send through one.
-      guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource", topic: .get) }
-      method = value
-    case "data": try addData(value, isJSON: false)
-    case "connect-timeout": connectTimeout = try Self.timeout(value, of: name, topic: .get)
-    case "max-time": maxTime = try Self.timeout(value, of: name, topic: .get)
-    default: throw UsageError("unknown option --\(name)", topic: .get)
-    }
-  }
+  /// Mutes the console if the options ask for it.
+  func mute() { if isSilent, !showsErrors { Console.mute() } }
 
-  private mutating func addData(_ value: String, isJSON: Bool) throws(UsageError) {
-    guard data.isEmpty || isJSON == dataIsJSON else {
-      throw UsageError("--data and --json exclude each other", topic: .get)
-    }
-    dataIsJSON = isJSON
-    data.append(
-      value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
-  }
-
-  static func field(_ text: String, of option: String, topic: HelpTopic = .get) throws(UsageError) -> Field {
+  static func field(_ text: String, of option: String) throws(UsageError) -> Field {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-      throw UsageError("\(option) wants 'Name: value', not \(text.debugDescription)", topic: topic)
+      throw UsageError("\(option) wants 'Name: value', not \(text.debugDescription)")
     }
     let value = text[text.utf8.index(after: colon)...]
     return Field(String(text[..<colon]), String(trimmed(value)))
@@ -163,9 +136,9 @@ package struct GetOptions: Hashable, Sendable {
   }
 
   /// - Returns: The timeout, or `nil` if the text is 0, which means no limit.
-  static func timeout(_ text: String, of name: String, topic: HelpTopic) throws(UsageError) -> Duration? {
+  static func timeout(_ text: String, of name: String) throws(UsageError) -> Duration? {
     guard let duration = Duration(seconds: text) else {
-      throw UsageError("--\(name) wants seconds, such as 2 or 0.5, not \(text.debugDescription)", topic: topic)
+      throw UsageError("--\(name) wants seconds, such as 2 or 0.5, not \(text.debugDescription)")
     }
     return duration == .zero ? nil : duration
   }

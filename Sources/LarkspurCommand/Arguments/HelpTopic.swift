@@ -10,13 +10,16 @@ package enum HelpTopic: String, CaseIterable, Sendable {
   case demo
   case exitStatus = "exit-status"
 
+  /// The topics that are commands.
+  static let commands: [HelpTopic] = [.get, .socket, .events, .pins, .check, .transfers, .demo]
+
   package var text: String {
     switch self {
     case .overview:
       """
       larkspur: an HTTP/1.1 client written from the socket up
 
-        larkspur get URL [option ...]     fetch a URL
+        larkspur [get] URL [option ...]   fetch a URL
         larkspur socket URL [option ...]  send lines to a WebSocket, and show its messages
         larkspur events URL [option ...]  show the events of an event stream
         larkspur pins URL [option ...]    show the keys of a server's certificates, for --pin
@@ -33,29 +36,12 @@ package enum HelpTopic: String, CaseIterable, Sendable {
 
       Fetches URL (http or https; `http://` may be left out) and writes the body to standard output.
 
-        -o, --output FILE         Write to FILE. It is replaced when the transfer is complete: if that fails,
-                                  what was there stays. (`-`: standard output.)
-            --background          Leave the download to the transfer service, which goes on with it when this
-                                  command has ended. Goes with -o and -H only. FILE is there when it is complete:
-                                  see larkspur help transfers.
-        -i, --include             Put the response's head before the body.
-        -v, --verbose             Write the connection's events to standard error, in milliseconds since the start:
-                                  `>` is sent, `<` is received.
-        -H, --header 'Name: value'
-                                  Send the field, in place of one that would be sent by itself (Host, User-Agent,
-                                  Accept, Content-Type, Authorization). `-H 'Name:'` sends none. Repeatable.
-        -X, --request METHOD      Instead of GET (or of POST with -d).
-        -d, --data DATA           Send DATA as the body, as a form unless -H says otherwise. `@FILE` is what FILE
-                                  holds, byte for byte; `@-` is standard input. Several are joined by `&`.
-            --connect-timeout S   Give up when there is no connection after S seconds (0.5 is half a second).
-            --max-time S          Give up when the transfer is not complete after S seconds.
-        -f, --fail                For a status of 400 or more print no body, and exit with 22.
 
-      """ + Self.proxyHelp + SessionOptions.help + TLSOptions.help + """
-          -h, --help
+      """ + GetOptions.optionsHelp + """
 
         A user and a password in the URL (http://user:password@host/) are sent as Basic authorization. Redirects are
-        not followed without -L. The progress is shown if standard error is a terminal and the output is a file.
+        not followed without -L. The progress is shown if standard error is a terminal: of a download into a file, and
+        of an upload of 64 KiB or more.
 
         """ + "See `larkspur help exit-status` for the numbers that it exits with.\n"
     case .socket: SocketOptions.help
@@ -72,12 +58,8 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       A pin goes by the key, and survives the renewal of the certificate as long as the key stays. Pin at least two,
       one of them of a key that is kept in reserve.
 
-            --connect-timeout S   Give up when there is no connection after S seconds.
 
-      """ + TLSOptions.help + """
-          -h, --help
-
-        """
+      """ + PinsOptions.optionsHelp
     case .check:
       """
       larkspur check [--mend] PROGRAM ...
@@ -123,15 +105,4 @@ package enum HelpTopic: String, CaseIterable, Sendable {
           """
     }
   }
-
-  /// The help on `-x` and `--noproxy`.
-  static let proxyHelp = """
-      -x, --proxy URL           Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http
-                                (as it is without one), https, socks4, socks4a, socks5 or socks5h; 4a and 5h leave
-                                the look-up of names to the proxy. Empty: through none. Without the option
-                                http_proxy (in lower case), https_proxy or else all_proxy count.
-          --noproxy LIST        The hosts that are reached directly: example.org (and all below it), 192.0.2.1,
-                                192.0.2.0/24, or * for all. Without the option no_proxy counts.
-
-    """
 }

@@ -10,45 +10,62 @@ package enum Invocation: Hashable, Sendable {
   case help(HelpTopic)
   case version
 
+  /// Parses a command line. A URL or an option in place of a command stands for `get`.
+  ///
   /// - Parameter arguments: The command line without the name of the program.
   package init(parsing arguments: ArraySlice<String>) throws(UsageError) {
-    guard let command = arguments.first else {
+    guard let word = arguments.first else {
       throw UsageError("a command is missing: get, socket, events, pins, check, transfers, demo or help")
     }
     let rest = arguments.dropFirst()
-    switch command {
-    case "get":
-      self = try GetOptions.parse(rest).map(Self.get) ?? .help(.get)
-    case "socket":
-      self = try SocketOptions.parse(rest).map(Self.socket) ?? .help(.socket)
-    case "events":
-      self = try EventsOptions.parse(rest).map(Self.events) ?? .help(.events)
-    case "pins":
-      self = try PinsOptions.parse(rest).map(Self.pins) ?? .help(.pins)
-    case "check":
-      self = try CheckOptions.parse(rest).map(Self.check) ?? .help(.check)
-    case "transfers":
-      self = try TransfersOptions.parse(rest).map(Self.transfers) ?? .help(.transfers)
-    case "demo":
-      var reader = ArgumentReader(rest, options: [.init("h", "help")], topic: .demo)
-      switch try reader.next() {
-      case nil: self = .demo
-      case .option: self = .help(.demo)
-      case .operand(let word): throw UsageError("demo takes no operand: \(word)", topic: .demo)
-      }
-    case "help", "-h", "--help":
-      guard let word = rest.first else {
-        self = .help(.overview)
-        return
-      }
-      guard let topic = HelpTopic(rawValue: word), rest.count == 1 else {
-        throw UsageError("there is no help on \(rest.joined(separator: " "))")
-      }
-      self = .help(topic)
-    case "version", "-V", "--version":
-      self = .version
+    if let topic = HelpTopic.commands.first(where: { $0.rawValue == word }) {
+      try self.init(topic, rest)
+      return
+    }
+    switch word {
+    case "help", "-h", "--help": self = .help(try Self.topic(rest))
+    case "version", "-V", "--version": self = .version
+    case _ where word.hasPrefix("-") || word.utf8.contains { ".:/".utf8.contains($0) }: try self.init(.get, arguments)
     default:
-      throw UsageError(command.hasPrefix("-") ? "unknown option \(command)" : "unknown command \(command)")
+      let commands = HelpTopic.commands.map(\.rawValue) + ["help", "version"]
+      throw UsageError("unknown command \(word)" + Suggestion.text(for: word, among: commands))
     }
   }
+
+  private init(_ topic: HelpTopic, _ arguments: ArraySlice<String>) throws(UsageError) {
+    do throws(UsageError) {
+      let invocation: Self? =
+        switch topic {
+        case .get: try GetOptions.parse(arguments).map(Self.get)
+        case .socket: try SocketOptions.parse(arguments).map(Self.socket)
+        case .events: try EventsOptions.parse(arguments).map(Self.events)
+        case .pins: try PinsOptions.parse(arguments).map(Self.pins)
+        case .check: try CheckOptions.parse(arguments).map(Self.check)
+        case .transfers: try TransfersOptions.parse(arguments).map(Self.transfers)
+        case .demo: try DemoOptions.parse(arguments).map { _ in Self.demo }
+        case .overview, .exitStatus: nil
+        }
+      self = invocation ?? .help(topic)
+    } catch {
+      throw UsageError(error.description, topic: topic)
+    }
+  }
+
+  private static func topic(_ words: ArraySlice<String>) throws(UsageError) -> HelpTopic {
+    guard let word = words.first else { return .overview }
+    guard let topic = HelpTopic(rawValue: word), words.count == 1 else {
+      let guess = words.count > 1 ? "" : Suggestion.text(for: word, among: HelpTopic.allCases.map(\.rawValue))
+      throw UsageError("there is no help on \(words.joined(separator: " "))" + guess)
+    }
+    return topic
+  }
+}
+
+/// The options of `larkspur demo`, which has none but those of all commands.
+private struct DemoOptions: OptionList {
+  static let options: [CommandOption<DemoOptions>] = []
+
+  mutating func take(_ operand: String) throws(UsageError) { throw UsageError("demo takes no operand: \(operand)") }
+
+  func check() throws(UsageError) {}
 }

@@ -27,6 +27,15 @@ package struct SessionOptions: Hashable, Sendable {
     }
   }
 
+  package struct CookieJar: Hashable, Sendable {
+    /// The files to read; `-` is standard input.
+    package var files: [String] = []
+    /// The file that all cookies are written to, or `-` for standard output.
+    package var output: String?
+
+    package init() {}
+  }
+
   package struct Credentials: Hashable, Sendable {
     package var user: String
     package var password: String
@@ -39,11 +48,19 @@ package struct SessionOptions: Hashable, Sendable {
 
   package var resumes = false
   package var credentials: Credentials?
+  /// The token of Bearer authorization (RFC 6750), which takes precedence over `credentials`.
+  package var bearerToken: String?
   package var usesDigest = false
-  package var cookieJar: String?
+  /// The values of `-b` that are cookies.
+  package var cookies: [String] = []
+  /// The files of cookies, or `nil` if cookies are not kept.
+  package var cookieJar: CookieJar?
   package var decodes = false
   package var isJSON = false
   package var followsRedirects = false
+  package var redirectsMax = redirectsMaxDefault
+  /// Whether a redirection's request names the URL before it in `Referer`.
+  package var setsReferer = false
   package var parts: [Part] = []
   /// The maximum mean rate, or `nil` for no limit.
   package var bytesPerSecondMax: Int?
@@ -51,44 +68,22 @@ package struct SessionOptions: Hashable, Sendable {
 
   package init() {}
 
-  static let options: [ArgumentReader.Option] = [
-    .init("C", "resume"), .init("u", "user", takesValue: true), .init(nil, "digest"),
-    .init(nil, "cookie-jar", takesValue: true), .init(nil, "compressed"), .init(nil, "json", takesValue: true),
-    .init("L", "location"), .init("F", "form", takesValue: true), .init(nil, "limit-rate", takesValue: true),
-    .init(nil, "metrics"),
-  ]
-
-  /// Takes an option.
-  ///
-  /// - Returns: `false` if the option is not a session's.
-  mutating func take(_ option: String, _ value: String) throws(UsageError) -> Bool {
-    switch option {
-    case "resume": resumes = true
-    case "user": credentials = try Self.credentials(value)
-    case "digest": usesDigest = true
-    case "cookie-jar":
-      guard !value.isEmpty else { throw UsageError("the file of --cookie-jar has no name", topic: .get) }
-      cookieJar = value
-    case "compressed": decodes = true
-    case "json": isJSON = true
-    case "location": followsRedirects = true
-    case "form": parts.append(try FormPartReader.part(value))
-    case "limit-rate": bytesPerSecondMax = try Self.rate(value)
-    case "metrics": showsMetrics = true
-    default: return false
-    }
-    return true
-  }
+  /// Maximum number of redirections. A session follows no more.
+  static let redirectsMaxDefault = 20
 
   /// Checks the combination of all options.
   func check(with options: GetOptions) throws(UsageError) {
     if !parts.isEmpty, !options.data.isEmpty { throw Self.exclusion("form", isJSON ? "json" : "data") }
+    if options.isHead, options.sendsContent { throw Self.exclusion("head", parts.isEmpty ? "data" : "form") }
+    if options.failsOnHTTPError, options.failsWithBody { throw Self.exclusion("fail", "fail-with-body") }
+    if options.usesRemoteName, options.output != nil { throw Self.exclusion("remote-name", "output") }
+    if usesDigest, bearerToken != nil { throw Self.exclusion("digest", "oauth2-bearer") }
     guard resumes else { return }
-    guard options.output != nil else {
-      throw UsageError("--resume needs -o: there has to be a file to go on with", topic: .get)
+    guard options.output != nil || options.usesRemoteName else {
+      throw UsageError("--resume needs -o: there has to be a file to go on with")
     }
-    if !options.data.isEmpty || !parts.isEmpty || options.method ?? "GET" != "GET" {
-      throw UsageError("--resume is for GET only", topic: .get)
+    if options.sendsContent || options.isHead || options.method ?? "GET" != "GET" {
+      throw UsageError("--resume is for GET only")
     }
     if options.showsHead { throw Self.exclusion("resume", "include") }
     // A range counts bytes before decompression.
@@ -96,45 +91,30 @@ package struct SessionOptions: Hashable, Sendable {
   }
 
   private static func exclusion(_ one: String, _ other: String) -> UsageError {
-    UsageError("--\(one) and --\(other) exclude each other", topic: .get)
+    UsageError("--\(one) and --\(other) exclude each other")
   }
 
-  private static func credentials(_ text: String) throws(UsageError) -> Credentials {
+  static func credentials(_ text: String) throws(UsageError) -> Credentials {
     // RFC 7617, section 2: a user name has no colon; a password may have any number of them.
-    guard let colon = text.firstIndex(of: ":") else {
-      throw UsageError("--user wants USER:PASSWORD", topic: .get)
-    }
+    guard let colon = text.firstIndex(of: ":") else { throw UsageError("--user wants USER:PASSWORD") }
     return Credentials(String(text[..<colon]), String(text[text.index(after: colon)...]))
   }
 
-  private static func rate(_ text: String) throws(UsageError) -> Int {
+  static func rate(_ text: String) throws(UsageError) -> Int {
     let factors: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
     let factor = text.last.flatMap { factors[Character($0.uppercased())] }
-    let digits = factor == nil ? text[...] : text.dropLast()
-    guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let number = Int(digits), number > 0
-    else {
-      throw UsageError(
-        "--limit-rate wants bytes per second, such as 500K or 2M, not \(text.debugDescription)", topic: .get)
+    guard let number = Int(digits: factor == nil ? text[...] : text.dropLast()), number > 0 else {
+      throw UsageError("--limit-rate wants bytes per second, such as 500K or 2M, not \(text.debugDescription)")
     }
     let (rate, isTooLarge) = number.multipliedReportingOverflow(by: factor ?? 1)
     return isTooLarge ? Int.max : rate
   }
+}
 
-  static let help = """
-      -C, --resume              Complete the file of -o: ask for what comes behind its bytes. It is written in place,
-                                and stays as far as it came when the transfer fails. A status of 400 or more fails.
-      -u, --user USER:PASSWORD  Send them as Basic authorization. (Others on this machine can see command lines.)
-          --digest              Prove to know them in place of sending them: as Digest, when the server asks.
-          --cookie-jar FILE     Send the cookies of FILE (Netscape's format), and write them there with the new ones.
-          --compressed          Ask for gzip or deflate, and write what was compressed.
-          --json DATA           As -d, with Content-Type and Accept for JSON. Several are joined without anything.
-      -L, --location            Follow redirections, 20 at most. User, password and the fields of one origin are not
-                                told to another.
-      -F, --form NAME=TEXT      Send a multipart form. NAME=@FILE sends a file. ;type=TYPE, ;filename=NAME and
-                                ;headers='Name: value' may follow. Double quotes around TEXT, FILE or NAME keep
-                                semicolons, commas and blanks. Repeatable.
-          --limit-rate RATE     Receive no more than RATE bytes per second on average: 500K, 2M.
-          --metrics             Show on standard error how long each part of each request took.
-
-    """
+extension Int {
+  /// Reads a number that has digits and nothing else.
+  init?(digits text: some StringProtocol) {
+    guard text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else { return nil }
+    self.init(text)
+  }
 }

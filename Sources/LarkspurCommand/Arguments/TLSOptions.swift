@@ -21,86 +21,70 @@ package struct TLSOptions: Hashable, Sendable {
   var minimumIsTLS13: Bool { minimumVersion == .tls13 }
   var maximumIsTLS12: Bool { maximumVersion == .tls12 }
 
-  static let options: [ArgumentReader.Option] = [
-    .init(nil, "cacert", takesValue: true), .init(nil, "cert", takesValue: true),
-    .init(nil, "key", takesValue: true), .init(nil, "pass", takesValue: true), .init(nil, "pin", takesValue: true),
-    .init(nil, "tls-min", takesValue: true), .init(nil, "tls-max", takesValue: true), .init("k", "insecure"),
-    .init(nil, "dangerously-allow-legacy-key-exchange"), .init(nil, "dangerously-log-keys"),
-  ]
+  static let options: [CommandOption<TLSOptions>] =
+    optionsOfSessions + [
+      .flag(
+        nil, "dangerously-log-keys",
+        "Append the connection's secrets to the file that SSLKEYLOGFILE names, for debuggers. Whoever has the file can "
+          + "read the traffic. It must not be accessible to others; without this option the variable is ignored.",
+        \.logsKeys)
+    ]
 
   /// The options of `larkspur socket` and `larkspur events`, which write no key log.
-  static let optionsOfSessions = options.filter { $0.long != "dangerously-log-keys" }
-
-  /// Takes an option.
-  ///
-  /// - Returns: `false` if the option is not one of TLS.
-  mutating func take(_ name: String, _ value: String, topic: HelpTopic) throws(UsageError) -> Bool {
-    switch name {
-    case "cacert": roots = value
-    case "cert": certificate = value
-    case "key": key = value
-    case "pass": password = value
-    case "pin":
+  static let optionsOfSessions: [CommandOption<TLSOptions>] = [
+    .text(
+      nil, "cacert", "FILE",
+      "Trust the roots in FILE (PEM or DER) and no others. Otherwise SSL_CERT_FILE and SSL_CERT_DIR count, or the "
+        + "system's roots.", \.roots),
+    .text(
+      nil, "cert", "FILE",
+      "Show this client certificate: PEM, with those behind it; or PKCS#12, with its key; or DER.", \.certificate),
+    .text(nil, "key", "FILE", "The certificate's key (PEM or DER), if it does not stand in its file.", \.key),
+    .text(
+      nil, "pass", "PHRASE", "What the key is encrypted with. (Others on this machine can see command lines.)",
+      \.password),
+    .init(
+      nil, "pin", "sha256/...",
+      "Go on only if a key of the verified chain has this digest. Repeatable: one of them has to match. "
+        + "`larkspur pins URL` shows the pins of a server."
+    ) { options, value throws(UsageError) in
       guard let pin = Pin(value) else {
-        throw UsageError("--pin wants sha256/ and 44 characters of base64, not \(value.debugDescription)", topic: topic)
+        throw UsageError("--pin wants sha256/ and 44 characters of base64, not \(value.debugDescription)")
       }
-      pins.append(pin)
-    case "tls-min": minimumVersion = try Self.version(value, of: name, topic: topic)
-    case "tls-max": maximumVersion = try Self.version(value, of: name, topic: topic)
-    case "insecure": isInsecure = true
-    case "dangerously-allow-legacy-key-exchange": allowsLegacyKeyExchange = true
-    case "dangerously-log-keys": logsKeys = true
-    default: return false
-    }
-    return true
-  }
+      options.pins.append(pin)
+    },
+    .init(nil, "tls-min", "VERSION", "1.2 (as it is anyway) or 1.3.") { options, value throws(UsageError) in
+      options.minimumVersion = try Self.version(value, of: "tls-min")
+    },
+    .init(nil, "tls-max", "VERSION", "1.2 or 1.3.") { options, value throws(UsageError) in
+      options.maximumVersion = try Self.version(value, of: "tls-max")
+    },
+    .flag(
+      "k", "insecure", "Take any certificate. Whoever sits on the way can read and change everything.", \.isInsecure),
+    .flag(
+      nil, "dangerously-allow-legacy-key-exchange",
+      "Offer DHE and static RSA beside ECDHE. Static RSA has no forward secrecy.", \.allowsLegacyKeyExchange),
+  ]
 
   /// Checks the combination of all options.
-  func check(topic: HelpTopic) throws(UsageError) {
+  func check() throws(UsageError) {
     if maximumVersion < minimumVersion {
-      throw UsageError("--tls-min \(minimumVersion.number) is above --tls-max \(maximumVersion.number)", topic: topic)
+      throw UsageError("--tls-min \(minimumVersion.number) is above --tls-max \(maximumVersion.number)")
     }
     if certificate == nil, key != nil || password != nil {
-      throw UsageError("--\(key != nil ? "key" : "pass") needs --cert", topic: topic)
+      throw UsageError("--\(key != nil ? "key" : "pass") needs --cert")
     }
     if isInsecure, !pins.isEmpty {
-      throw UsageError("--pin and --insecure exclude each other: what is not verified has no pins", topic: topic)
+      throw UsageError("--pin and --insecure exclude each other: what is not verified has no pins")
     }
   }
 
-  private static func version(_ text: String, of name: String, topic: HelpTopic) throws(UsageError) -> TLSVersion {
+  private static func version(_ text: String, of name: String) throws(UsageError) -> TLSVersion {
     guard let version = TLSVersion.allCases.first(where: { $0.number == text }) else {
-      throw UsageError("--\(name) wants 1.2 or 1.3, not \(text.debugDescription)", topic: topic)
+      throw UsageError("--\(name) wants 1.2 or 1.3, not \(text.debugDescription)")
     }
     return version
   }
-
-  static let help =
-    helpOfSessions + """
-            --dangerously-log-keys
-                                  Append the connection's secrets to the file that SSLKEYLOGFILE names, for
-                                  debuggers. Whoever has the file can read the traffic. It must not be
-                                  accessible to others; without this option the variable is ignored.
-
-      """
-
-  /// The help on `optionsOfSessions`.
-  static let helpOfSessions = """
-          --cacert FILE         Trust the roots in FILE (PEM or DER) and no others. Otherwise SSL_CERT_FILE and
-                                SSL_CERT_DIR count, or the system's roots.
-          --cert FILE           Show this client certificate: PEM, with those behind it; or PKCS#12, with its
-                                key; or DER.
-          --key FILE            The certificate's key (PEM or DER), if it does not stand in its file.
-          --pass PHRASE         What the key is encrypted with. (Others on this machine can see command lines.)
-          --pin sha256/...      Go on only if a key of the verified chain has this digest. Repeatable: one of them
-                                has to match. `larkspur pins URL` shows the pins of a server.
-          --tls-min VERSION     1.2 (as it is anyway) or 1.3.
-          --tls-max VERSION     1.2 or 1.3.
-      -k, --insecure            Take any certificate. Whoever sits on the way can read and change everything.
-          --dangerously-allow-legacy-key-exchange
-                                Offer DHE and static RSA beside ECDHE. Static RSA has no forward secrecy.
-
-    """
 }
 
 extension TLSVersion {

@@ -29,7 +29,7 @@ package struct TransfersOptions: Hashable, Sendable {
     let options: [ArgumentReader.Option] = [
       .init(nil, "idle-time", takesValue: true), .init(nil, "foreground"), .init("h", "help"),
     ]
-    var reader = ArgumentReader(arguments, options: options, topic: .transfers)
+    var reader = ArgumentReader(arguments, options: options)
     var result: TransfersOptions?
     var idleTime: Duration?
     var isForeground = false
@@ -39,40 +39,41 @@ package struct TransfersOptions: Hashable, Sendable {
       case .option("foreground", _): isForeground = true
       case .option(_, let value):
         // No time at all would end the service before a program can reach it.
-        guard let time = try GetOptions.timeout(value, of: "idle-time", topic: .transfers) else {
-          throw UsageError("--idle-time wants more than 0 seconds", topic: .transfers)
+        guard let time = try GetOptions.timeout(value, of: "idle-time") else {
+          throw UsageError("--idle-time wants more than 0 seconds")
         }
         idleTime = time
       case .operand(let word):
         guard result != nil else {
-          guard let action = Action(rawValue: word) else { throw Self.error("unknown action \(word)") }
+          guard let action = Action(rawValue: word) else {
+            throw UsageError(
+              "unknown action \(word)" + Suggestion.text(for: word, among: Action.allCases.map(\.rawValue)))
+          }
           result = TransfersOptions(action)
           continue
         }
         try result?.take(word)
       }
     }
-    guard var result else { throw Self.error("an action is missing: run, list, pause, resume, cancel, log or deliver") }
-    guard !result.action.takesSession || !result.session.isEmpty else { throw Self.error("the session is missing") }
+    guard var result else { throw UsageError("an action is missing: run, list, pause, resume, cancel, log or deliver") }
+    guard !result.action.takesSession || !result.session.isEmpty else { throw UsageError("the session is missing") }
     guard result.action == .run || idleTime == nil && !isForeground else {
-      throw Self.error("--idle-time and --foreground belong to run")
+      throw UsageError("--idle-time and --foreground belong to run")
     }
     if let idleTime { result.idleTime = idleTime }
     return result
   }
 
   private mutating func take(_ word: String) throws(UsageError) {
-    guard action.takesSession else { throw Self.error("\(action.rawValue) takes no operand: \(word)") }
+    guard action.takesSession else { throw UsageError("\(action.rawValue) takes no operand: \(word)") }
     if session.isEmpty {
-      guard !word.isEmpty else { throw Self.error("the session is empty") }
+      guard !word.isEmpty else { throw UsageError("the session is empty") }
       session = word
       return
     }
-    guard let task = Int(word), 1...Int(UInt32.max) ~= task else { throw Self.error("a task is a number, not \(word)") }
+    guard let task = Int(word), 1...Int(UInt32.max) ~= task else { throw UsageError("a task is a number, not \(word)") }
     tasks.append(task)
   }
-
-  private static func error(_ message: String) -> UsageError { UsageError(message, topic: .transfers) }
 
   static let help = """
     larkspur transfers run [--idle-time S]

@@ -8,10 +8,4 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
     self.description = description
     self.topic = topic
   }
-
-  init(secondURL: String, after first: String, topic: HelpTopic) {
-    let hint = secondURL == "-" && topic == .get ? " (-C finds out by itself where to go on)" : ""
-    self.init(
-      "more than one URL: \(RequestURL.redacted(first)) and \(RequestURL.redacted(secondURL))\(hint)", topic: topic)
-  }
 }

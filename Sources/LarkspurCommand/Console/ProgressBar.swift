@@ -40,11 +40,12 @@ package struct ProgressBar {
     drawnAt = now
   }
 
-  package mutating func advance(by bytes: Int, now: Deadline) {
-    reading.received += bytes
+  /// - Parameter count: The number of bytes so far. It falls when a transfer begins anew.
+  package mutating func advance(to count: Int, now: Deadline) {
+    reading.received = count
     let interval = now.duration(since: drawnAt)
     guard interval >= Self.redrawInterval else { return }
-    let rate = Double(reading.received - receivedWhenDrawn) / Format.seconds(interval)
+    let rate = Double(max(reading.received - receivedWhenDrawn, 0)) / Format.seconds(interval)
     reading.bytesPerSecond += (rate - reading.bytesPerSecond) * (reading.bytesPerSecond == 0 ? 1 : Self.rateWeight)
     drawnAt = now
     receivedWhenDrawn = reading.received

@@ -51,7 +51,7 @@ private struct DemoProgress {
     let quarters = received * 4 / total
     received += count
     guard bar == nil else {
-      bar?.advance(by: count, now: stage.now)
+      bar?.advance(to: received, now: stage.now)
       return
     }
     if received * 4 / total > quarters { stage.say("\(received * 4 / total * 25)%  \(Format.bytes(received))") }

@@ -15,15 +15,19 @@ struct Events {
 
   init(_ options: EventsOptions, on loop: ClientLoop) {
     self.options = options
+    options.request.mute()
     log = options.request.isVerbose ? EventsLog(since: loop.kernel.now(), on: loop.kernel) : nil
   }
 
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
-      let target = try RequestURL.parse(options.request.url)
+      var given = options.request
+      let target = try given.readData()
       _ = try ProxySetUp.proxy(options.request, to: target)
-      let request = try request(to: target)
-      let settings = try SessionSetUp(options.request, for: target)
+      var settings = try SessionSetUp(options.request, for: target)
+      settings.jar = try options.request.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+      var request = try request(given, to: target)
+      settings.addCookies(to: &request)
       let output = try FileOutput(path: nil, deadline: .never)
       let session = URLSession(configuration: settings.configuration, delegate: log, delegateQueue: nil)
       let failure = await load(request, by: session, settings, to: output)
@@ -41,8 +45,9 @@ struct Events {
     _ request: URLRequest, by session: URLSession, _ settings: SessionSetUp, to output: FileOutput
   ) async -> CommandFailure? {
     do {
-      if options.reconnects {
-        try await write(source(request, session).events, to: output)
+      // RFC 9110 9.2.2: only a request without an effect is repeated by itself.
+      if options.reconnects, request.httpMethod == "GET" {
+        try await write(source(request, session, settings).events, to: output)
       } else if let bytes = try await bytes(request, session) {
         try await write(bytes.serverSentEvents, to: output)
       }
@@ -57,7 +62,7 @@ struct Events {
   ) async throws {
     var count = 0
     for try await event in events {
-      let line = options.isJSON ? EventLine.json(event) : EventLine.text(event)
+      let line = options.writesJSON ? EventLine.json(event) : EventLine.text(event)
       try output.write(Array(line.utf8).span)
       count += 1
       if count == options.eventsMax { return }
@@ -66,18 +71,24 @@ struct Events {
 
   // MARK: - Requests
 
-  private func request(to target: RequestURL) throws(CommandFailure) -> URLRequest {
-    let plan = try GetRequest(options.request, to: target)
-    var request = try SessionRequest.make(plan, to: target)
-    if !options.request.fields.contains(where: { $0.name.lowercased() == "accept" }) {
+  private func request(_ options: GetOptions, to target: RequestURL) throws(CommandFailure) -> URLRequest {
+    let plan = try GetRequest(options, to: target)
+    var request = try SessionRequest.make(plan, to: target, options)
+    if !options.fields.contains(where: { $0.name.lowercased() == "accept" }) {
       request.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     }
     return request
   }
 
-  private func source(_ request: URLRequest, _ session: URLSession) -> URLSessionEventSource {
+  private func source(
+    _ request: URLRequest, _ session: URLSession, _ settings: SessionSetUp
+  ) -> URLSessionEventSource {
     var configuration = URLSessionEventSource.Configuration()
     configuration.lastEventID = options.lastEventID
+    configuration.tryFailed = { error, delay in
+      let failure = Self.failure(error, at: request.url, settings)
+      if let message = failure.message { Console.complain("\(message); the next try is in \(Format.time(delay))") }
+    }
     if let log {
       let wait = configuration.wait
       configuration.prepare = { log.writeTry($0) }
@@ -119,12 +130,12 @@ struct Events {
 
   /// Returns the failure for a response that is not an event stream.
   private static func refusal(_ response: HTTPURLResponse) -> CommandFailure {
-    let (peer, status) = (SessionFailure.peer(response.url), response.statusCode)
+    let (peer, status) = (SessionFailure.name(at: response.url), response.statusCode)
     guard status == 200 else {
       let reason = HTTPURLResponse.localizedString(forStatusCode: status)
       return CommandFailure(.httpError, "\(peer): the server answered with \(status) \(reason)")
     }
-    let type = Format.visible((response.mimeType ?? "no type").utf8)
-    return CommandFailure(.weirdReply, "\(peer): the server sends \(type), and not text/event-stream")
+    return CommandFailure(
+      .weirdReply, "\(peer): the server sends \(response.mimeType ?? "no type"), and not text/event-stream")
   }
 }

@@ -17,6 +17,8 @@ final class FileOutput {
   let name: String
   private var file: OpenFile?
   private let isStandard: Bool
+  /// Whether the bytes go to a terminal, which null bytes may disturb.
+  private var isGuarded = false
   private var replacement: Replacement?
   /// Whether to show the progress, because the bytes do not appear on the terminal.
   let isFile: Bool
@@ -33,13 +35,17 @@ final class FileOutput {
   ///   - path: The file, or `nil` for standard output.
   ///   - deadline: The deadline of all writes.
   ///   - isPrivate: Whether a new file is readable and writable by its owner only.
-  init(path: String?, deadline: Deadline, isPrivate: Bool = false) throws(CommandFailure) {
+  ///   - allowsAnyBytes: Whether null bytes may go to a terminal.
+  init(
+    path: String?, deadline: Deadline, isPrivate: Bool = false, allowsAnyBytes: Bool = false
+  ) throws(CommandFailure) {
     self.deadline = deadline
     isStandard = path == nil
     guard let path else {
       name = "standard output"
       file = .standardOutput
       isFile = OpenFile.standardOutput.isRegularFile
+      isGuarded = !allowsAnyBytes && OpenFile.standardOutput.isTerminal
       return
     }
     name = path
@@ -106,6 +112,10 @@ final class FileOutput {
 
   func write(_ bytes: Span<UInt8>) throws(CommandFailure) {
     guard let file else { return }
+    if isGuarded, bytes.indices.contains(where: { bytes[$0] == 0 }) {
+      throw CommandFailure(
+        .writeFailed, "the body is binary, and could disturb the terminal (-o FILE saves it, -o - shows it anyway)")
+    }
     do throws(Errno) {
       try file.write(bytes, until: deadline)
     } catch {

@@ -21,6 +21,7 @@ struct Get {
     self.loop = loop
     start = loop.kernel.now()
     progress = TransferProgress(isLogged: options.isVerbose)
+    options.mute()
   }
 
   private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
@@ -37,7 +38,7 @@ struct Get {
     configuration.connectionObserver = { [progress] in progress.note($0, at: $1) }
     configuration.tlsTrustSettings.dangerouslyLogsKeys = options.tls.logsKeys
     // For a proxy's tunnel. The request has its own field.
-    configuration.httpAdditionalHeaders = ["User-Agent": "larkspur/\(LarkspurCommand.version)"]
+    configuration.httpAdditionalHeaders = ["User-Agent": options.userAgent ?? "larkspur/\(LarkspurCommand.version)"]
     return configuration
   }
 
@@ -66,49 +67,76 @@ struct Get {
   }
 
   private func load() async throws(CommandFailure) {
-    let target = try RequestURL.parse(options.url)
+    var options = options
+    let target = try options.readData()
     let proxy = try ProxySetUp.proxy(options, to: target)
     let plan = try GetRequest(options, to: target, through: proxy)
     let form =
       options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
     let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
-    let output =
-      if options.session.resumes, let path = options.output {
-        try FileOutput(goingOnWith: path, deadline: deadline)
-      } else {
-        try FileOutput(path: options.output, deadline: deadline)
-      }
+    let output = try self.output(target)
+    var heads: FileOutput?
     CaughtSignal.interruptCalls(at: deadline)
     do throws(CommandFailure) {
-      let request = try plan.request(to: target, options, form: form, from: output.offset)
+      if let path = options.headFile { heads = try FileOutput(path: path == "-" ? nil : path, deadline: deadline) }
+      var request = try plan.request(to: target, options, form: form, from: output.offset)
       var settings = try SessionSetUp(options, for: target, usesTLSProxy: proxy?.kind == .https)
       settings.jar = jar
+      settings.addCookies(to: &request)
       if settings.usesTLS { TLSSetUp.warnOfKeyLog(options.tls) }
       let transfer = SessionTransfer(settings, form: form)
       let events = transfer.start(request, configuration(settings))
+      let failure: CommandFailure?
       do throws(CommandFailure) {
-        try await receive(events, of: transfer, to: output)
+        failure = try await receive(events, of: transfer, to: output, heads)
       } catch {
         await transfer.end(closingConnections: options.isVerbose)
         throw error
       }
       await transfer.end(closingConnections: options.isVerbose)
       try output.commit()
+      if let failure { throw failure }
     } catch {
       output.abandon()
-      // The cookies that a server has set count, even if the transfer fails.
-      try? jar?.save(deadline: deadline)
+      // The heads that came and the cookies that a server has set count, even if the transfer fails.
+      try? finish(heads, jar)
       throw error
     }
+    try finish(heads, jar)
+  }
+
+  private func output(_ target: RequestURL) throws(CommandFailure) -> FileOutput {
+    let path = options.usesRemoteName ? target.fileName : options.output
+    if options.usesRemoteName, path == nil {
+      throw CommandFailure(.writeFailed, "the URL's path has no file name at its end: use -o in place of -O")
+    }
+    if options.session.resumes, let path { return try FileOutput(goingOnWith: path, deadline: deadline) }
+    return try FileOutput(path: path, deadline: deadline, allowsAnyBytes: options.writesAnyBytes)
+  }
+
+  /// Writes the files of `-D` and `-c`.
+  private func finish(_ heads: FileOutput?, _ jar: CookieFile?) throws(CommandFailure) {
+    defer { heads?.abandon() }
+    try heads?.write(progress.takeHeads().span)
+    try heads?.commit()
     try jar?.save(deadline: deadline)
   }
 
   // MARK: - The response
 
+  /// The content of a request from which on its progress is shown, in bytes.
+  private static let shownUploadMin = 64 << 10
+
+  /// - Returns: The failure of a transfer that is complete.
   private func receive(
-    _ events: AsyncStream<SessionTransfer.Event>, of transfer: SessionTransfer, to output: FileOutput
-  ) async throws(CommandFailure) {
+    _ events: AsyncStream<SessionTransfer.Event>, of transfer: SessionTransfer, to output: FileOutput,
+    _ heads: FileOutput?
+  ) async throws(CommandFailure) -> CommandFailure? {
+    let showsProgress =
+      !options.isVerbose && !options.isSilent && !options.session.showsMetrics && OpenFile.standardError.isTerminal
+    var refused: CommandFailure?
     var bar: ProgressBar?
+    var received = 0
     defer { bar?.finish(now: loop.kernel.now()) }
     var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
     var isWanted = true
@@ -117,12 +145,17 @@ struct Get {
     var response: HTTPURLResponse?
     for await event in events {
       switch event {
+      case .sent(let count, let total):
+        guard showsProgress, total ?? .max >= Self.shownUploadMin else { continue }
+        if bar == nil { bar = ProgressBar(total: total, on: .standardError, now: loop.kernel.now()) }
+        bar?.advance(to: count, now: loop.kernel.now())
       case .response(let head):
+        bar?.finish(now: loop.kernel.now())
+        bar = nil
         response = head
-        isWanted = try take(head, output, &missing)
-        if isWanted, output.isFile, !options.isVerbose, !options.session.showsMetrics,
-          OpenFile.standardError.isTerminal
-        {
+        isWanted = try take(head, output, heads, &missing)
+        if head.statusCode >= 400, options.failsWithBody { refused = try refusal(head) }
+        if showsProgress, isWanted, output.isFile {
           let total = head.expectedContentLength >= 0 ? Int(clamping: head.expectedContentLength) : nil
           bar = ProgressBar(total: total, on: .standardError, now: loop.kernel.now())
         }
@@ -137,34 +170,37 @@ struct Get {
             missing = count - piece.count
           }
           try output.write(piece.span)
-          bar?.advance(by: piece.count, now: loop.kernel.now())
+          received += piece.count
+          bar?.advance(to: received, now: loop.kernel.now())
           try await wait(pace?.pause(after: piece.count, now: loop.kernel.now()))
         }
         transfer.pieceIsTaken()
       case .metrics(let metrics):
         bar?.finish(now: loop.kernel.now())
         bar = nil
-        if options.session.showsMetrics { Console.note(MetricsTable.text(metrics)) }
+        if options.session.showsMetrics { Console.note(MetricsTable.lines(metrics)) }
       case .completed(let error):
         if let error { throw try failure(error) }
         if let count = missing, count > 0 {
           throw CommandFailure(.partialBody, "\(output.name): the server sends \(count) bytes less than it says")
         }
-        return
+        return refused
       }
     }
     // Only a signal ends the stream early, by cancelling the task, and the process exits with that signal's status.
     throw CommandFailure(.signal(2))
   }
 
-  /// Judges a response, and writes its head if `-i` asks for it. Sets `missing` to the length of the range that the
-  /// response announces, if there is one.
+  /// Judges a response, and writes the heads so far if `-i`, `-I` or `-D` asks for it. Sets `missing` to the length of
+  /// the range that the response announces, if there is one.
   ///
   /// - Returns: Whether to write the body.
   private func take(
-    _ response: HTTPURLResponse, _ output: FileOutput, _ missing: inout Int?
+    _ response: HTTPURLResponse, _ output: FileOutput, _ heads: FileOutput?, _ missing: inout Int?
   ) throws(CommandFailure) -> Bool {
     let status = response.statusCode
+    let text = progress.takeHeads()
+    try heads?.write(text.span)
     if output.offset == 0, let part = RangeAnswer.part(in: response) {
       throw CommandFailure(.resumeFailed, "\(output.name) cannot be loaded: the server sends \(part)")
     }
@@ -189,12 +225,13 @@ struct Get {
       case .other: break
       }
     }
-    if options.showsHead { try output.write(progress.head.span) }
-    if status >= 400, options.failsOnHTTPError || output.offset != nil {
-      throw CommandFailure(
-        .httpError, "\(try peer(at: response.url)): the server answered with \(progress.status)")
-    }
+    if options.showsHead || options.isHead { try output.write(text.span) }
+    if status >= 400, options.failsOnHTTPError || output.offset != nil { throw try refusal(response) }
     return true
+  }
+
+  private func refusal(_ response: HTTPURLResponse) throws(CommandFailure) -> CommandFailure {
+    CommandFailure(.httpError, "\(try peer(at: response.url)): the server answered with \(progress.status)")
   }
 
   /// Throws if the content has an unknown coding, which a session leaves undecoded.
@@ -204,7 +241,7 @@ struct Get {
     where !["gzip", "x-gzip", "deflate", "identity"].contains(coding) {
       throw CommandFailure(
         .codingBroken,
-        "\(try peer(at: response.url)): the content is coded by \(Format.visible(coding.utf8)), which is unknown")
+        "\(try peer(at: response.url)): the content is coded by \(coding), which is unknown")
     }
   }
 
@@ -217,7 +254,7 @@ struct Get {
     if let cause = error.transportError ?? lateness(error) {
       return peer.failure(cause, connectTimeout: options.connectTimeout, maxTime: options.maxTime)
     }
-    return CommandFailure(ExitStatus(error), "\(peer): \(Format.visible(error.localizedDescription.utf8))")
+    return CommandFailure(ExitStatus(error), "\(peer): \(error.localizedDescription)")
   }
 
   /// Returns the error of the phase in which the time of `--max-time` was up.

@@ -39,10 +39,19 @@ package struct GetRequest: Sendable {
 
   private static func fields(_ options: GetOptions, _ url: RequestURL) -> [GetOptions.Field] {
     var defaults: [GetOptions.Field] = [
-      .init("User-Agent", "larkspur/\(LarkspurCommand.version)"),
+      .init("User-Agent", options.userAgent ?? "larkspur/\(LarkspurCommand.version)"),
       .init("Accept", options.session.isJSON ? "application/json" : "*/*"),
     ]
-    if !options.session.usesDigest, let credentials = options.session.credentials?.bytes ?? url.credentials?.bytes {
+    // As in curl, a blank stands for an empty value.
+    if options.userAgent == "" { defaults.removeFirst() }
+    if let referer = options.referer { defaults.append(.init("Referer", referer)) }
+    let cookies = options.session.cookies
+    if !cookies.isEmpty { defaults.append(.init("Cookie", cookies.joined(separator: "; "))) }
+    if let token = options.session.bearerToken {
+      defaults.append(.init("Authorization", "Bearer \(token)"))
+    } else if !options.session.usesDigest,
+      let credentials = options.session.credentials?.bytes ?? url.credentials?.bytes
+    {
       defaults.append(.init("Authorization", authorization(credentials)))
     }
     if !options.data.isEmpty {

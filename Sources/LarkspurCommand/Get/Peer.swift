@@ -7,7 +7,6 @@ import LarkspurTransport
 struct Peer: CustomStringConvertible {
   private let host: String
   private let port: UInt16
-  private let isLiteral: Bool
   private let address: SocketAddress?
   private let proxy: Proxy?
 
@@ -17,7 +16,6 @@ struct Peer: CustomStringConvertible {
     host = url.host
     port = url.port
     self.address = address
-    isLiteral = SocketAddress(literal: url.host, port: url.port) != nil
   }
 
   private var name: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
@@ -26,7 +24,7 @@ struct Peer: CustomStringConvertible {
   /// proxy, `example.org:80 through http://proxy:3128`, because the address would be the proxy's.
   var description: String {
     if let proxy { return "\(name) through \(proxy)" }
-    guard let address, !isLiteral else { return name }
+    guard let address, name != "\(address)" else { return name }
     return "\(name) (\(address))"
   }
 
@@ -39,16 +37,16 @@ struct Peer: CustomStringConvertible {
     switch error {
     case .resolutionFailed: return "\(error)"
     case .connectFailed(let attempts):
-      return "could not connect to \(name) ("
-        + attempts.map { isLiteral ? "\($0.error)" : "\($0.address): \($0.error)" }.joined(separator: "; ") + ")"
+      return "could not connect to \(name) (\(Self.text(attempts, to: name)))"
     case .timedOut(let phase, _):
       return "\(self): \(error) (\(option(in: phase, connectTimeout, maxTime)))"
     case .tls(let problem) where problem.problem == .handshakeTimedOut:
       return "\(self): \(error) (\(option(in: .securing, connectTimeout, maxTime)))"
     case .cancelled: return nil
     case .tls(let problem) where problem.problem == .keyLogUnwritable: return "cannot set up TLS: \(problem)"
-    // The reason of a refusal is text from the proxy.
-    case .proxy(let problem): return Format.visible("\(name): \(problem)".utf8)
+    case .proxy(let problem):
+      guard case .transport(.connectFailed(let attempts)) = problem.failure else { return "\(name): \(problem)" }
+      return "\(name): could not connect to the proxy \(problem.proxy) (\(Self.text(attempts, to: problem.proxy)))"
     // The connection is new, so only the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
     case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting, .unavailable,
@@ -56,6 +54,12 @@ struct Peer: CustomStringConvertible {
       .localMisuse:
       return "\(self): \(error)"
     }
+  }
+
+  /// Returns the reasons why addresses could not be connected to. An address that `name` ends with is left out.
+  private static func text(_ attempts: [TransportError.Attempt], to name: String) -> String {
+    attempts.map { name.hasSuffix("\($0.address)") ? "\($0.error)" : "\($0.address): \($0.error)" }
+      .joined(separator: "; ")
   }
 
   /// Returns the name of the option that set the limit which has been reached.

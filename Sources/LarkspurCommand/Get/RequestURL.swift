@@ -1,3 +1,5 @@
+import Foundation
+import Larkspur
 import LarkspurHTTP
 import LarkspurIO
 
@@ -29,6 +31,8 @@ package struct RequestURL: Hashable, Sendable {
   package private(set) var authority = ""
   /// Path and query, percent-encoded.
   package private(set) var target = "/"
+  /// The last name in the path, as it was given, or `nil` if the path ends with a slash or names a directory.
+  package private(set) var fileName: String?
   /// The user and the password of the URL, percent-decoded.
   package private(set) var credentials: Credentials?
 
@@ -56,6 +60,10 @@ package struct RequestURL: Hashable, Sendable {
     if let fragment = rest.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
     let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
     try readAuthority(rest[..<end])
+    let name = rest[end...].prefix { $0 != UInt8(ascii: "?") }.split(
+      separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
+    ).last.map(Self.string)
+    fileName = ["", ".", ".."].contains(name ?? "") ? nil : name
     let encoded = Self.percentEncoded(rest[end...])
     target = encoded.hasPrefix("/") ? encoded : "/" + encoded
   }
@@ -133,18 +141,25 @@ package struct RequestURL: Hashable, Sendable {
       return
     }
     let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
-    host = Self.string(bytes[..<colon])
+    host = try Self.asciiHost(Self.string(bytes[..<colon]))
     if bytes[colon...].dropFirst().contains(UInt8(ascii: ":")) {
       throw .malformed("an IPv6 address has to stand in brackets: [\(Self.string(bytes))]")
     }
     guard !host.isEmpty else { throw .malformed("the URL has no host") }
-    if let byte = host.utf8.first(where: { !Self.isHostCharacter($0) }) {
-      throw byte < 0x80
-        ? .malformed("the host name holds an illegal character: \(host.debugDescription)")
-        : .malformed("the host name \(host) is not ASCII: write its xn-- form")
+    guard host.utf8.allSatisfy(Self.isHostCharacter) else {
+      throw .malformed("the host name holds an illegal character: \(host.debugDescription)")
     }
     authority = host
     try readPort(bytes[colon...])
+  }
+
+  /// Returns the form in which a session looks a host up. A name in ASCII stays as it was given.
+  private static func asciiHost(_ host: String) throws(Invalid) -> String {
+    if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
+    guard let ascii = URL(string: "http://\(host)/")?.asciiHost else {
+      throw .malformed("the host name \(host) has no form in ASCII")
+    }
+    return ascii
   }
 
   /// Reads an IPv6 address, optionally with a zone behind `%25` (RFC 6874) or, as users write it, behind `%`.
@@ -203,6 +218,27 @@ package struct RequestURL: Hashable, Sendable {
       }
     }
     return string(result[...])
+  }
+
+  /// Returns the URL with data behind its query, or as its query.
+  func appending(query: [UInt8]) -> RequestURL {
+    guard !query.isEmpty else { return self }
+    var url = self
+    // A number sign would begin a fragment.
+    let data = Self.percentEncoded(query[...]).replacing("#", with: "%23")
+    url.target += (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + data
+    return url
+  }
+
+  /// Encodes data of a form as curl does: a blank is a plus sign, and all bytes but letters, digits and `-._~` are
+  /// percent-encoded.
+  static func formEncoded(_ bytes: [UInt8]) -> [UInt8] {
+    let digits = Array("0123456789ABCDEF".utf8)
+    return bytes.flatMap { byte -> [UInt8] in
+      if byte == UInt8(ascii: " ") { return [UInt8(ascii: "+")] }
+      if ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte) { return [byte] }
+      return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
   }
 
   private static func string(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }

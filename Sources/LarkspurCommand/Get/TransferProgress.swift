@@ -12,6 +12,8 @@ final class TransferProgress: Sendable {
     /// The address of the connection that the latest request was sent on, or `nil` while another one is being opened.
     var address: SocketAddress?
     var head: [UInt8] = []
+    /// The heads that `takeHeads` has not returned yet.
+    var newHeads: [UInt8] = []
 
     mutating func note(_ event: ConnectionEvent) {
       switch event {
@@ -30,6 +32,7 @@ final class TransferProgress: Sendable {
       case .requestSent: phase = .awaitingHead
       case .headReceived(_, let bytes):
         head = bytes
+        newHeads += bytes
         phase = .receivingBody
       case .resolved, .connectFailed, .tunnelled, .secured, .bodySent, .interimReceived, .bodyReceived, .completed,
         .handedOver, .failed, .closed:
@@ -68,13 +71,19 @@ final class TransferProgress: Sendable {
   /// The address that the latest request was sent to: the server's, or the proxy's. `nil` while there is none.
   var address: SocketAddress? { state.withLock { $0.address } }
 
-  /// The head of the latest response, as received.
-  var head: [UInt8] { state.withLock { $0.head } }
+  /// Returns the heads of the final responses since the last call, as received. A session limits their size and number
+  /// up to the response that it delivers.
+  func takeHeads() -> [UInt8] {
+    state.withLock { state in
+      defer { state.newHeads = [] }
+      return state.newHeads
+    }
+  }
 
   /// The status and the reason of the latest response: `404 Not Found`.
   var status: String {
-    let line = head.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
+    let line = state.withLock { $0.head }.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
     let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
-    return parts.dropFirst().map { Format.visible($0) }.joined(separator: " ")
+    return parts.dropFirst().map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
   }
 }

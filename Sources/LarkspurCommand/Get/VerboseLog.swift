@@ -60,11 +60,11 @@ struct VerboseLog {
   private func writeHead(_ bytes: [UInt8], prefix: String) {
     var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     if lines.last?.isEmpty == true { lines.removeLast() }
-    let text = lines.map { line in
-      let visible = Format.visible(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
-      return visible.isEmpty ? prefix : "\(prefix) \(visible)"
-    }
-    Console.note(text.joined(separator: "\n"))
+    Console.note(
+      lines.map { line in
+        let text = String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+        return text.isEmpty ? prefix : "\(prefix) \(text)"
+      })
   }
 
   private func say(_ message: String, _ time: Deadline) {

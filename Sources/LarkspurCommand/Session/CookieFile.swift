@@ -10,17 +10,25 @@ import LarkspurIO
 /// #HttpOnly_.example.org	TRUE	/	TRUE	1893456000	name	value
 /// ```
 struct CookieFile: Sendable {
-  private let path: String
+  private let output: String?
   let storage = HTTPCookieStorage()
 
-  /// Reads the file. A file that does not exist has no cookies.
-  init(_ path: String) throws(CommandFailure) {
-    self.path = path
-    do throws(Errno) {
-      let text = String(decoding: try OpenFile(reading: path).readToEnd(), as: UTF8.self)
+  /// Reads the files. A file that does not exist has no cookies.
+  init(_ options: SessionOptions.CookieJar) throws(CommandFailure) {
+    output = options.output
+    for path in options.files {
+      let text: String
+      do throws(Errno) {
+        let file = path == "-" ? OpenFile.standardInput : try OpenFile(reading: path)
+        text = String(decoding: try file.readToEnd(), as: UTF8.self)
+      } catch {
+        if error == .noSuchFile { continue }
+        throw CommandFailure(.readFailed, "could not read \(path): \(error)")
+      }
+      if text.firstMatch(of: /(?im)^set-cookie:/) != nil {
+        throw CommandFailure(.readFailed, "\(path) has fields of responses: only Netscape's format is read")
+      }
       for cookie in Self.cookies(in: text) { keep(cookie) }
-    } catch {
-      guard error == .noSuchFile else { throw CommandFailure(.readFailed, "could not read \(path): \(error)") }
     }
   }
 
@@ -79,9 +87,10 @@ struct CookieFile: Sendable {
       }.joined()
   }
 
-  /// Writes all cookies of the storage to the file. Only its owner may read a new file.
+  /// Writes all cookies of the storage to the file, if there is one. Only its owner may read a new file.
   func save(deadline: Deadline) throws(CommandFailure) {
-    let output = try FileOutput(path: path, deadline: deadline, isPrivate: true)
+    guard let path = output else { return }
+    let output = try FileOutput(path: path == "-" ? nil : path, deadline: deadline, isPrivate: true)
     do throws(CommandFailure) {
       try output.write(Array(Self.text(of: storage.cookies ?? []).utf8).span)
       try output.commit()

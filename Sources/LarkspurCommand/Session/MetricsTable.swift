@@ -3,13 +3,15 @@ import Larkspur
 
 /// `--metrics`: a table with a row for each request, and the duration of each of its phases.
 enum MetricsTable {
-  static func text(_ metrics: URLSessionTaskMetrics) -> String {
+  static func lines(_ metrics: URLSessionTaskMetrics) -> [String] {
     var table = Table(columns: [.left, .right, .right, .right, .right, .right, .right, .right, .right, .left])
     table.append(["Request", "Status", "Look-up", "Connect", "TLS", "Sent", "Wait", "Body", "Received", "Connection"])
     for transaction in metrics.transactionMetrics { table.append(row(transaction)) }
     let count = metrics.redirectCount
     let redirects = count == 0 ? "" : ", \(count) redirection\(count == 1 ? "" : "s")"
-    return table.text + "\(Format.time(.seconds(metrics.taskInterval.duration))) in all\(redirects)"
+    return table.text.split(separator: "\n").map(String.init) + [
+      "\(Format.time(.seconds(metrics.taskInterval.duration))) in all\(redirects)"
+    ]
   }
 
   private static func row(_ transaction: URLSessionTaskTransactionMetrics) -> [String] {

@@ -8,20 +8,25 @@ struct SessionFailure {
   /// - Parameter isLate: Whether a time-out is that of `--max-time`, if there is one.
   init(_ error: any Error, url: URL?, _ settings: SessionSetUp, isLate: Bool = true) {
     let error = error as? URLError ?? URLError(.unknown)
-    let peer = Self.peer(error.failingURL ?? url)
+    let (peer, status) = (Self.peer(error.failingURL ?? url), ExitStatus(error))
     if error.code == .cancelled {
       failure = CommandFailure(.signal(2))
+    } else if status != .timedOut, let peer, let cause = error.transportError {
+      failure = peer.failure(cause, connectTimeout: nil, maxTime: nil)
     } else {
-      let status = ExitStatus(error)
       let option = status == .timedOut && settings.hasMaxTime && isLate ? " (--max-time)" : ""
-      failure = CommandFailure(status, "\(peer): \(Format.visible(error.localizedDescription.utf8))\(option)")
+      failure = CommandFailure(status, "\(Self.name(of: peer)): \(error.localizedDescription)\(option)")
     }
   }
 
-  /// Returns the host and the port of a URL.
-  static func peer(_ url: URL?) -> String {
-    guard let url, let host = url.host(percentEncoded: true) else { return "the server" }
-    let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-    return "\(name):\(url.port ?? (["https", "wss"].contains(url.scheme?.lowercased()) ? 443 : 80))"
+  /// Returns the name of the server of a URL.
+  static func name(at url: URL?) -> String { name(of: peer(url)) }
+
+  private static func name(of peer: Peer?) -> String { peer.map { "\($0)" } ?? "the server" }
+
+  private static func peer(_ url: URL?) -> Peer? {
+    guard let text = url?.absoluteString else { return nil }
+    // A WebSocket opens by HTTP, on its ports.
+    return (try? RequestURL(text.hasPrefix("ws") ? "http" + text.dropFirst(2) : text)).map { Peer($0, address: nil) }
   }
 }

@@ -5,13 +5,13 @@ import Larkspur
 /// and `larkspur events`.
 enum SessionLog {
   static func write(_ request: URLRequest) {
-    Console.note("> \(request.httpMethod ?? "GET") \(Format.visible((request.url?.absoluteString ?? "").utf8))")
+    Console.note("> \(request.httpMethod ?? "GET") \(request.url?.absoluteString ?? "")")
     for line in lines(request.allHTTPHeaderFields ?? [:]) { Console.note("> " + line) }
   }
 
   static func write(_ response: HTTPURLResponse) {
     for line in head(of: response).split(separator: "\r\n", omittingEmptySubsequences: false).dropLast() {
-      Console.note(line.isEmpty ? "<" : "< " + Format.visible(line.utf8))
+      Console.note(line.isEmpty ? "<" : "< " + line)
     }
   }
 

@@ -9,6 +9,7 @@ struct SessionSetUp: Sendable {
   private let proxies: [String: any Sendable]?
   /// The user and the password for Digest.
   let credential: URLCredential?
+  /// The cookies, if an option asks to keep them.
   var jar: CookieFile?
   /// Whether a connection may need TLS.
   let usesTLS: Bool
@@ -23,15 +24,28 @@ struct SessionSetUp: Sendable {
     trust = usesTLS ? try Self.trust(options.tls, target) : TLSTrustSettings()
   }
 
+  /// Maximum number of redirections that are followed.
+  var redirectsMax: Int { options.session.redirectsMax }
   var followsRedirects: Bool { options.session.followsRedirects }
+  var setsReferer: Bool { options.session.setsReferer }
   var usesDigest: Bool { options.session.usesDigest }
   var hasMaxTime: Bool { options.maxTime != nil }
 
   /// - Returns: User and password of a URL, or `nil` if it has none, or if an option gives others.
   func credentials(in url: URL) -> RequestURL.Credentials? {
     let hasCredentials =
-      options.session.credentials != nil || options.fields.contains { $0.name.lowercased() == "authorization" }
+      options.session.credentials != nil || options.session.bearerToken != nil
+      || options.fields.contains { $0.name.lowercased() == "authorization" }
     return hasCredentials ? nil : (try? RequestURL(url.absoluteString))?.credentials
+  }
+
+  /// Adds the cookies of files to those of the command line, beside which a session would send none.
+  func addCookies(to request: inout URLRequest) {
+    guard !options.session.cookies.isEmpty, let given = request.value(forHTTPHeaderField: "Cookie"),
+      let url = request.url, let cookies = jar?.storage.cookies(for: url),
+      let stored = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+    else { return }
+    request.setValue("\(stored); \(given)", forHTTPHeaderField: "Cookie")
   }
 
   /// The configuration of the session, which keeps nothing but what the options ask for.
@@ -47,6 +61,7 @@ struct SessionSetUp: Sendable {
     configuration.tlsMinimumSupportedProtocolVersion = options.tls.minimumIsTLS13 ? .TLSv13 : .TLSv12
     configuration.tlsMaximumSupportedProtocolVersion = options.tls.maximumIsTLS12 ? .TLSv12 : .TLSv13
     configuration.tlsTrustSettings = trust
+    configuration.addressFamily = options.addressFamily
     return configuration
   }
 

@@ -8,6 +8,8 @@ import Synchronization
 /// at once, except for a piece of the body: that call returns when the piece has been taken.
 final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   enum Event: Sendable {
+    /// So many bytes of the request's content have been sent, of so many, or of an unknown number.
+    case sent(Int, of: Int?)
     case response(HTTPURLResponse)
     case piece(Data)
     case metrics(URLSessionTaskMetrics)
@@ -28,6 +30,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     var origin: Origin?
     /// The user and the password for Digest.
     var credential: URLCredential?
+    var redirectCount = 0
     var isOver = false
   }
 
@@ -89,7 +92,35 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    completionHandler(settings.followsRedirects ? withOwnCredentials(request) : nil)
+    guard settings.followsRedirects else { return completionHandler(nil) }
+    let count = state.withLock { state in
+      state.redirectCount += 1
+      return state.redirectCount
+    }
+    guard count <= settings.redirectsMax else {
+      let message = "more redirections than --max-redirs allows (\(settings.redirectsMax))"
+      continuation.yield(
+        .completed(URLError(.httpTooManyRedirects, userInfo: [NSLocalizedDescriptionKey: message])))
+      return completionHandler(nil)
+    }
+    var request = withOwnCredentials(request)
+    if settings.setsReferer { request.setValue(referer(response.url, request.url), forHTTPHeaderField: "Referer") }
+    completionHandler(request)
+  }
+
+  /// Returns a URL for the `Referer` of a request: without user, password and fragment, and `nil` for a request that,
+  /// unlike the one before it, is not encrypted (RFC 9110, section 10.1.3).
+  private func referer(_ url: URL?, _ next: URL?) -> String? {
+    guard let url, url.scheme != "https" || next?.scheme == "https" else { return nil }
+    return (try? RequestURL(url.absoluteString))?.uri
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    let total = totalBytesExpectedToSend >= 0 ? Int(clamping: totalBytesExpectedToSend) : nil
+    continuation.yield(.sent(Int(clamping: totalBytesSent), of: total))
   }
 
   /// Returns a redirection's request with the user and the password of its own URL, if it has them. As in curl, they

@@ -24,6 +24,7 @@ struct Socket {
     self.options = options
     self.loop = loop
     start = loop.kernel.now()
+    options.request.mute()
     log = options.request.isVerbose ? SocketLog(since: start, on: loop.kernel) : nil
   }
 
@@ -43,8 +44,10 @@ struct Socket {
     do throws(CommandFailure) {
       let target = try SocketURL.parse(options.request.url)
       _ = try ProxySetUp.proxy(options.request, to: target)
-      let request = try request(to: target)
-      let settings = try SessionSetUp(options.request, for: target)
+      var settings = try SessionSetUp(options.request, for: target)
+      settings.jar = try options.request.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+      var request = try request(to: target)
+      settings.addCookies(to: &request)
       let output = try SocketOutput(until: deadline)
       let input = SocketInput()
       CaughtSignal.interruptCalls(at: deadline)
@@ -66,7 +69,7 @@ struct Socket {
 
   private func request(to target: RequestURL) throws(CommandFailure) -> URLRequest {
     let plan = try GetRequest(options.request, to: target)
-    var request = try SessionRequest.make(plan, to: target)
+    var request = try SessionRequest.make(plan, to: target, options.request)
     request.url = URL(string: SocketURL.uri(of: target))
     for name in options.protocols { request.addValue(name, forHTTPHeaderField: "Sec-WebSocket-Protocol") }
     return request

@@ -29,7 +29,7 @@ struct SocketLog: Sendable {
     writeHandshake(of: task)
     let subprotocol = name.map { "with the subprotocol \($0)" } ?? "without a subprotocol"
     let extensions = (task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Sec-WebSocket-Extensions")
-    let compression = extensions.map { "with \(Format.visible($0.utf8))" } ?? "without compression"
+    let compression = extensions.map { "with \($0)" } ?? "without compression"
     write("the WebSocket is open, \(subprotocol), \(compression)")
   }
 

@@ -9,7 +9,7 @@ enum SocketOutcome {
   static func check(
     _ end: SocketTransfer.End, at url: URL?, _ settings: SessionSetUp, isLate: Bool
   ) throws(CommandFailure) {
-    let peer = SessionFailure.peer(url)
+    let peer = SessionFailure.name(at: url)
     guard let error = end.error else {
       switch end.close?.code {
       case .normalClosure, .goingAway, .noStatusReceived, nil: return

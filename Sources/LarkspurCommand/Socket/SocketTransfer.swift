@@ -117,6 +117,6 @@ extension SocketTransfer.Close {
   /// The code and the reason, for messages.
   var message: String {
     let number = code == .noStatusReceived ? "without a code" : "\(code.rawValue)"
-    return reason.isEmpty ? number : "\(number) \"\(Format.visible(reason))\""
+    return reason.isEmpty ? number : "\(number) \"\(String(decoding: reason, as: UTF8.self))\""
   }
 }

@@ -163,11 +163,11 @@ struct Transfers {
       $0.session.identifier == options.session || $0.session.directory == options.session
     }
     guard let session = sessions.first?.session else {
-      throw Self.failure("no session \(Format.visible(options.session.utf8))")
+      throw Self.failure("no session \(options.session)")
     }
     guard sessions.count == 1 else {
-      let list = sessions.map { "\n  " + Format.visible($0.session.directory.utf8) }.joined()
-      throw Self.failure("several programs have such a session; name its directory:\(list)")
+      let list = sessions.map(\.session.directory).joined(separator: ", ")
+      throw Self.failure("several programs have such a session; name its directory: \(list)")
     }
     let tasks: TransferAdministration.Tasks = options.tasks.isEmpty ? .all : .some(options.tasks)
     do throws(TransferLinkError) {
@@ -181,7 +181,8 @@ struct Transfers {
   private func showLog() throws(CommandFailure) {
     let home = try stateHome()
     do throws(Errno) {
-      Console.print(try ServiceLog(directory: home + "/larkspur").text())
+      let lines = try ServiceLog(directory: home + "/larkspur").text().split(separator: "\n")
+      Console.print(lines.map { Format.visible($0.utf8) + "\n" }.joined())
     } catch {
       throw Self.failure("\(home)/larkspur: \(error)")
     }

@@ -1,5 +1,7 @@
-import LarkspurCommand
+import LarkspurIO
 import Testing
+
+@testable import LarkspurCommand
 
 @Suite struct ArgumentReaderTests {
   private func read(_ arguments: String...) throws(UsageError) -> [ArgumentReader.Argument] {
@@ -41,7 +43,9 @@ import Testing
 
   @Test(arguments: [
     (["-x"], "unknown option -x"), (["-ix"], "unknown option -x"), (["--nonsense"], "unknown option --nonsense"),
-    (["--includ"], "unknown option --includ"), (["-o"], "-o needs a value"), (["-io"], "-o needs a value"),
+    (["--includ"], "unknown option --includ (did you mean --include?)"),
+    (["--otuput=x"], "unknown option --otuput (did you mean --output?)"), (["-o"], "-o needs a value"),
+    (["-io"], "-o needs a value"),
     (["--output"], "--output needs a value"), (["--include=1"], "--include takes no value"),
   ])
   func errors(arguments: [String], message: String) {
@@ -67,9 +71,29 @@ import Testing
     expected.showsHead = true
     expected.isVerbose = true
     expected.output = "file"
+    expected.isHead = true
+    expected.headFile = "heads"
+    expected.isSilent = true
+    expected.showsErrors = true
+    expected.userAgent = "me"
+    expected.referer = "r"
+    expected.dataIsQuery = true
+    expected.failsWithBody = false
+    expected.addressFamily = .ipv6
+    expected.session.setsReferer = true
+    expected.session.bearerToken = "t"
+    expected.session.cookies = ["a=b; c=d", "e=f"]
+    expected.session.cookieJar = .init()
+    expected.session.cookieJar?.files = ["jar"]
+    expected.session.cookieJar?.output = "new"
+    expected.session.redirectsMax = 3
     expected.fields = [.init("A", "1"), .init("B", "2: x"), .init("C", "")]
     expected.method = "PUT"
-    expected.data = [.text("a=b"), .file("x"), .standardInput]
+    expected.data = [
+      .text("a=b"), .file("x"), .standardInput, .text("@y"), .file("z"), .text("a b"), .text("a=b@c"), .text("@c"),
+      .file("f"), .standardInput,
+    ]
+    expected.encodedNames = [5: "", 6: "", 7: "n", 8: "n", 9: ""]
     expected.connectTimeout = .milliseconds(250)
     expected.maxTime = .seconds(3)
     expected.failsOnHTTPError = true
@@ -78,9 +102,18 @@ import Testing
     #expect(
       try options(
         "-iv", "-ofile", "http://example.org/", "-H", "A: 1", "-HB:2: x \t", "--header", "C:", "-X", "PUT", "-d", "a=b",
-        "-d@x", "--data=@-", "--connect-timeout", "0.25", "--max-time=3", "--fail", "-xp:1", "--noproxy", "a,b")
+        "-d@x", "--data=@-", "--data-raw", "@y", "--data-binary", "@z", "--data-urlencode", "a b",
+        "--data-urlencode", "=a=b@c", "--data-urlencode=n=@c", "--data-urlencode", "n@f", "--data-urlencode", "@-",
+        "-ID", "heads", "-sSG46", "-A", "me", "-er;auto", "--oauth2-bearer", "t", "-b", "a=b; c=d", "-be=f", "-b",
+        "jar",
+        "-c", "new", "--max-redirs", "3", "--connect-timeout", "0.25", "-m3", "--fail", "-xp:1", "--noproxy", "a,b")
         == expected)
     #expect(try options("-o", "-", "--", "-x").output == nil)
+    #expect(try options("-o", "-", "--", "-x").writesAnyBytes)
+    #expect(try options("-e", ";auto", "x").referer == nil)
+    #expect(try options("--fail-with-body", "-O", "x").failsWithBody)
+    #expect(try options("-O", "x").usesRemoteName)
+    #expect(try options("-C", "-", "-o", "f", "x").session.resumes)
     #expect(try options("-o", "-", "--", "-x").url == "-x")
     #expect(try options("--max-time", "0", "--connect-timeout=0.0", "x").maxTime == nil)
   }
@@ -95,6 +128,10 @@ import Testing
     #expect(try Invocation(parsing: ["help"]) == .help(.overview))
     #expect(try Invocation(parsing: ["--help"]) == .help(.overview))
     #expect(try Invocation(parsing: ["--version"]) == .version)
+    // A URL or an option in place of a command.
+    for words in [["http://a/"], ["a.b"], ["[::1]"], ["a:1", "-v"], ["-I", "a"], ["/x"]] {
+      #expect(try Invocation(parsing: words[...]) == Invocation(parsing: (["get"] + words)[...]), "\(words)")
+    }
     for topic in HelpTopic.allCases where topic != .overview {
       #expect(try Invocation(parsing: ["help", topic.rawValue]) == .help(topic))
       #expect(topic.text.hasSuffix("\n"))
@@ -103,7 +140,19 @@ import Testing
 
   @Test(arguments: [
     ([], "a command is missing: get, socket, events, pins, check, transfers, demo or help"),
-    (["fetch"], "unknown command fetch"), (["-x"], "unknown option -x"),
+    (["fetch"], "unknown command fetch"), (["-x"], "-x needs a value"), (["-~"], "unknown option -~"),
+    (["gte"], "unknown command gte (did you mean get?)"), (["evnets"], "unknown command evnets (did you mean events?)"),
+    (["trans"], "unknown command trans (did you mean transfers?)"), (["g"], "unknown command g"),
+    (["help", "event"], "there is no help on event (did you mean events?)"),
+    (["transfers", "lsit"], "unknown action lsit (did you mean list?)"),
+    (["get", "--heade", "x"], "unknown option --heade (did you mean --header?)"),
+    (["get", "x", "-C", "5"], "-C wants -, the end of the file, and not \"5\""),
+    (["get", "x", "-O", "-o", "f"], "--remote-name and --output exclude each other"),
+    (["get", "x", "-f", "--fail-with-body"], "--fail and --fail-with-body exclude each other"),
+    (["get", "x", "-I", "-d", "y"], "--head and --data exclude each other"),
+    (["get", "x", "--digest", "--oauth2-bearer", "y"], "--digest and --oauth2-bearer exclude each other"),
+    (["get", "x", "--max-redirs", "21"], "--max-redirs wants a number from 0 to 20, not \"21\""),
+    (["get", "x", "--max-redirs", "-1"], "--max-redirs wants a number from 0 to 20, not \"-1\""),
     (["help", "nonsense"], "there is no help on nonsense"), (["help", "get", "x"], "there is no help on get x"),
     (["demo", "x"], "demo takes no operand: x"), (["check"], "the program is missing"),
     (["check", ""], "the program's path is empty"), (["check", "-q"], "unknown option -q"),
@@ -118,6 +167,26 @@ import Testing
   func errors(arguments: [String], message: String) {
     let error = #expect(throws: UsageError.self) { try Invocation(parsing: arguments[...]) }
     #expect(error?.description == message)
+  }
+
+  /// Each option has its entry in the help of its command, and the page of the command names all options.
+  @Test func helpOnEachOption() throws {
+    let root = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+    let page = String(
+      decoding: try OpenFile(reading: root + "/Sources/Larkspur/Larkspur.docc/Command.md").readToEnd(), as: UTF8.self)
+    func check<Options>(_ options: [CommandOption<Options>], _ topic: HelpTopic) {
+      for option in options {
+        #expect(topic.text.contains(option.helpLines), "\(option.names.long)")
+        #expect(page.contains("--\(option.names.long)`") || page.contains("--\(option.names.long) "), "\(option.names)")
+      }
+      #expect(Set(options.map(\.names.long)).count == options.count)
+      let letters = options.compactMap(\.names.short)
+      #expect(Set(letters).count == letters.count)
+    }
+    check(GetOptions.options, .get)
+    check(SocketOptions.options, .socket)
+    check(EventsOptions.options, .events)
+    check(PinsOptions.options, .pins)
   }
 
   @Test func seconds() {

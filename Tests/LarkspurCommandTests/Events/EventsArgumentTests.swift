@@ -14,8 +14,11 @@ import Testing
     var expected = EventsOptions()
     expected.request.url = "x"
     #expect(try options("x") == expected)
-    #expect(expected.reconnects && !expected.isJSON && expected.eventsMax == nil && expected.lastEventID == nil)
-    expected.isJSON = true
+    #expect(expected.reconnects && !expected.writesJSON && expected.eventsMax == nil && expected.lastEventID == nil)
+    expected.writesJSON = true
+    expected.request.method = "PUT"
+    expected.request.data = [.text("{}")]
+    expected.request.session.isJSON = true
     expected.reconnects = false
     expected.lastEventID = "a b"
     expected.eventsMax = 7
@@ -25,7 +28,8 @@ import Testing
     expected.request.tls.roots = "file"
     #expect(
       try options(
-        "--json", "--no-reconnect", "x", "--last-event-id", "a b", "--max-events=7", "-vHA:1", "--proxy=", "--cacert",
+        "--json-lines", "--json", "{}", "-XPUT", "--no-reconnect", "x", "--last-event-id", "a b", "--max-events=7",
+        "-vHA:1", "--proxy=", "--cacert",
         "file") == expected)
     #expect(try Invocation(parsing: ["events", "--help"]) == .help(.events))
   }

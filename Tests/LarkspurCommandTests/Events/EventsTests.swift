@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests `larkspur events` with scripts of the test server.
@@ -41,11 +42,64 @@ import Testing
 
   @Test func json() async throws {
     server.enqueue(Self.stream("id: 1\ndata: a\ndata: b \"c\"\n\n"), Self.end)
-    let result = try await run("--json", "-H", "Accept: x/y")
+    let result = try await run("--json-lines", "-H", "Accept: x/y")
     #expect(result.text == "{\"event\":\"message\",\"id\":\"1\",\"data\":\"a\\nb \\\"c\\\"\"}\n")
     let object = try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: String]
     #expect(object == ["event": "message", "id": "1", "data": "a\nb \"c\""])
     #expect(server.requests.first?.fields["Accept"] == "x/y")
+  }
+
+  /// A stream that answers a POST ends with its connection: the request is not sent again.
+  @Test(arguments: [["-d", "[1]"], ["--json", "[1]"], ["-X", "PUT", "--data-raw", "[1]"]])
+  func requestWithContent(more: [String]) async throws {
+    server.enqueue(Self.stream("data: 1\n\n"))
+    let result = try await Command(["events", server.url("/events")] + more).end()
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == "message: 1\n")
+    #expect(server.requests.map(\.method) == [more.contains("PUT") ? "PUT" : "POST"])
+    #expect(server.requests.map(\.bodyText) == ["[1]"])
+    #expect(server.requests.map { $0.fields.values("Accept") } == [["text/event-stream"]])
+    let type = more.contains("--json") ? "application/json" : "application/x-www-form-urlencoded"
+    #expect(server.requests.map { $0.fields.values("Content-Type") } == [[type]])
+  }
+
+  @Test func cookies() async throws {
+    let jar = try TemporaryDirectory()
+    try jar.write("127.0.0.1\tFALSE\t/\tFALSE\t0\told\tyes\n", to: "jar")
+    server.enqueue(Self.stream("data: 1\n\n"), Self.end)
+    #expect(try await run("-b", jar.path("jar"), "-b", "a=1").status == 0)
+    #expect(server.requests.map { $0.fields.values("Cookie") } == [["old=yes; a=1"], ["old=yes; a=1"]])
+  }
+
+  /// A failed try is reported, and then the command tries again.
+  @Test(
+    arguments: [
+      ([.reset], "the connection broke while waiting for the response: Connection reset by peer (ECONNRESET)"),
+      (
+        [.send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), .close],
+        "the server answered with 503 Service Unavailable"
+      ),
+    ] as [(TestServer.Script, String)])
+  func failedTries(script: TestServer.Script, message: String) async throws {
+    server.enqueue(Self.stream("data: 1\n\n"), [.expectRequest] + script, Self.end)
+    let result = try await run()
+    #expect(result.status == 0)
+    #expect(result.text == "message: 1\n")
+    #expect(result.errors.hasPrefix("larkspur: \(server.authority): \(message); the next try is in "))
+    server.enqueue(Self.stream("data: 1\n\n"), [.expectRequest] + script, Self.end)
+    #expect(try await run("-s").errors == "")
+  }
+
+  /// The message has the address once.
+  @Test(arguments: [["events", "--no-reconnect"], ["socket"], ["get"]]) func refusedPort(command: [String]) async throws
+  {
+    let result = try await Command(command + ["127.0.0.1:1"]).end()
+    #expect(result.status == 7)
+    #expect(result.errors == "larkspur: could not connect to 127.0.0.1:1 (Connection refused (ECONNREFUSED))\n")
+    let proxied = try await Command(command + ["a.invalid", "-x", "127.0.0.1:1"]).end()
+    #expect(
+      proxied.errors == "larkspur: a.invalid:80: could not connect to the proxy http://127.0.0.1:1 "
+        + "(Connection refused (ECONNREFUSED))\n")
   }
 
   @Test(arguments: [[], ["--no-reconnect"]])

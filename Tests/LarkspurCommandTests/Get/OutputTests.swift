@@ -181,7 +181,29 @@ import Testing
     #expect(try await Command.run("help", output: .broken).status == 0)
   }
 
+  // MARK: - Terminals
+
+  /// As in curl, null bytes are written to a terminal only if `-o -` asks for it.
+  @Test func nullBytesOnATerminal() async throws {
+    server.route("GET", "/null") { _ in .text("a\0b") }
+    let refused = try await Command.run("get", server.url("/null"), output: .terminal)
+    #expect(refused.status == 23)
+    #expect(refused.text == "")
+    #expect(refused.errors.contains("the body is binary"))
+    #expect(try await Command.run("get", server.url("/null"), "-o", "-", output: .terminal).text == "a\0b")
+    #expect(try await get("/null").text == "a\0b")
+  }
+
   // MARK: - Progress
+
+  @Test func progressOfAnUpload() async throws {
+    try directory.write([UInt8](repeating: 7, count: 100_000), to: "data")
+    let arguments = ["get", server.url("/anything"), "-d", "@" + directory.path("data")]
+    let result = try await Command(arguments, errors: .terminal).end()
+    #expect(result.errors.contains("100% [========================]  97.7 KiB of 97.7 KiB"), "\(result.errors)")
+    #expect(try await Command(arguments + ["-s"], errors: .terminal).end().errors == "")
+    #expect(try await Command.run("get", server.url("/anything"), "-d", "x", errors: .terminal).errors == "")
+  }
 
   @Test func progressOfAKnownLength() async throws {
     let result = try await Command.run(

@@ -149,7 +149,7 @@ import Testing
     for url in ["http://a.invalid/", "https://a.invalid/"] {
       let result = try await get(url, "-x", "127.0.0.1:1")
       #expect(result.status == 7)
-      #expect(result.errors.contains("proxy http://127.0.0.1:1: could not connect"))
+      #expect(result.errors.contains("could not connect to the proxy http://127.0.0.1:1 ("))
     }
   }
 

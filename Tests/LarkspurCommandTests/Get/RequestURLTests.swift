@@ -30,6 +30,9 @@ import Testing
     ("[::1]:81", "::1", 81, "[::1]:81", "/"),
     ("[::ffff:192.0.2.1]", "::ffff:192.0.2.1", 80, "[::ffff:192.0.2.1]", "/"),
     ("http.example:80", "http.example", 80, "http.example", "/"),
+    ("http://Bücher.example:8080/ü", "xn--bcher-kva.example", 8080, "xn--bcher-kva.example:8080", "/%C3%BC"),
+    ("straße.example", "xn--strae-oqa.example", 80, "xn--strae-oqa.example", "/"),
+    ("me:x@例え.テスト", "xn--r8jz45g.xn--zckzah", 80, "xn--r8jz45g.xn--zckzah", "/"),
   ])
   func parts(text: String, host: String, port: UInt16, authority: String, target: String) throws {
     let url = try RequestURL(text)
@@ -37,8 +40,16 @@ import Testing
     #expect(url.port == port)
     #expect(url.authority == authority)
     #expect(url.target == target)
-    #expect(url.credentials == nil)
+    #expect((url.credentials == nil) == !text.contains("@"))
   }
+
+  @Test(
+    arguments: [
+      ("http://h/a/b.txt?x=/y#/z", "b.txt"), ("h/grün%20%2e%2e%2f", "grün%20%2e%2e%2f"), ("h/.a", ".a"),
+      ("h/...", "..."), ("h", nil), ("h/", nil), ("h/a/", nil), ("h/a/..", nil), ("h/.", nil), ("h?a", nil),
+      ("h/?a/b", nil),
+    ] as [(String, String?)])
+  func fileNames(text: String, name: String?) throws { #expect(try RequestURL(text).fileName == name) }
 
   @Test(arguments: [
     ("/a b", "/a%20b"), ("/grün", "/gr%C3%BCn"), ("/?q=\u{1F426}", "/?q=%F0%9F%90%A6"),
@@ -120,7 +131,8 @@ import Testing
     ("http://[::1]x", "only a port may follow the address: \"x\""),
     ("http://exa mple.org/", "the host name holds an illegal character: \"exa mple.org\""),
     ("http://exa%6dple.org/", "the host name holds an illegal character: \"exa%6dple.org\""),
-    ("http://grün.example/", "the host name grün.example is not ASCII: write its xn-- form"),
+    ("http://ä\u{202e}.example/", "the host name ä\u{202e}.example has no form in ASCII"),
+    ("http://ä%2fb/", "the host name holds an illegal character: \"xn--/b-koa\""),
     ("http://a\r\nb/", "the host name holds an illegal character: \"a\\r\\nb\""),
   ])
   func malformed(text: String, message: String) {

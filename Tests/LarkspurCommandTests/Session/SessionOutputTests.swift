@@ -110,7 +110,7 @@ import Testing
     server.route("GET", "/other") { _ in
       TestServer.Response(status: status, fields: ["Location": "/"], body: .text(status == 204 ? "" : "moved"))
     }
-    let result = try await get("/other", "-C", "-o", directory.path("file"))
+    let result = try await get("/other", "-C", "-", "-o", directory.path("file"))
     #expect(result.status == 33, "\(result.errors)")
     #expect(try directory.text(of: "file") == "PART")
   }
@@ -136,7 +136,7 @@ import Testing
     #expect(server.requests.last?.fields["Range"] == "bytes=\(cut)-")
     #expect(try directory.bytes(of: "file") == TestServer.content(count: count))
 
-    let complete = try await get("/range/\(count)", "-C", "-o", directory.path("file"))
+    let complete = try await get("/range/\(count)", "-C", "-", "-o", directory.path("file"))
     #expect(complete.status == 0, "\(complete.errors)")
     #expect(try directory.bytes(of: "file") == TestServer.content(count: count))
     #expect(directory.names == ["file"])
@@ -238,14 +238,18 @@ import Testing
     #expect(lines.last?.contains(" ms  connection closed: not needed any more") == true)
   }
 
-  /// `-i` writes the bytes of the last response's head.
+  /// `-i`, `-I` and `-D` write the bytes of all responses' heads.
   @Test func headBehindARedirection() async throws {
     server.enqueue([
       .expectRequest, .send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"), .expectRequest,
       .send("HTTP/1.1 200  odd\r\nb:1\r\na:  2\r\nContent-Length: 2\r\n\r\nok"), .expectClose,
     ])
-    let result = try await get("/a", "-L", "-i")
-    #expect(result.text == "HTTP/1.1 200  odd\r\nb:1\r\na:  2\r\nContent-Length: 2\r\n\r\nok")
+    let result = try await get("/a", "-L", "-i", "-D", directory.path("heads"))
+    let heads =
+      "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"
+      + "HTTP/1.1 200  odd\r\nb:1\r\na:  2\r\nContent-Length: 2\r\n\r\n"
+    #expect(result.text == heads + "ok")
+    #expect(try directory.text(of: "heads") == heads)
   }
 
   /// A rate limit loses no bytes. `pace` tests the timing itself.

@@ -262,7 +262,7 @@ import Testing
     try directory.write(
       "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\told\tyes\nnonsense\n"
         + "other.example\tFALSE\t/\tFALSE\t0\telsewhere\tx\n", to: "jar")
-    let first = try await get("/set", "--cookie-jar", jar)
+    let first = try await get("/set", "-b", jar, "-c", jar)
     #expect(first.status == 0, "\(first.errors)")
     #expect(server.requests.last?.fields["Cookie"] == "old=yes")
     let text = try directory.text(of: "jar")
@@ -273,7 +273,7 @@ import Testing
     #expect(text.contains("\n127.0.0.1\tFALSE\t/\tFALSE\t0\tpassing\t2\n"))
     #expect(directory.names == ["jar"])
 
-    #expect(try await get("/anything", "--cookie-jar", jar).status == 0)
+    #expect(try await get("/anything", "-b", jar, "--cookie-jar", jar).status == 0)
     let sent = try #require(server.requests.last?.fields["Cookie"])
     #expect(Set(sent.split(separator: "; ")) == ["old=yes", "fresh=1", "passing=2"])
   }
@@ -289,10 +289,10 @@ import Testing
       return response
     }
     let jar = directory.path("jar")
-    #expect(try await get("/set", "--cookie-jar", jar).status == 0)
+    #expect(try await get("/set", "-b", jar, "-c", jar).status == 0)
     let text = try directory.text(of: "jar")
     #expect(text.utf8.split(separator: UInt8(ascii: "\n")).dropFirst().allSatisfy { $0.count { $0 == 9 } == 6 })
-    #expect(try await get("/anything", "--cookie-jar", jar).status == 0)
+    #expect(try await get("/anything", "-b", jar, "--cookie-jar", jar).status == 0)
     #expect(server.requests.last?.fields["Cookie"] == "d=\u{2028}\u{85}x; e=; f")
     #expect(try directory.text(of: "jar") == text)
   }
@@ -311,7 +311,7 @@ import Testing
       "127.0.0.1\tFALSE\t/\tFALSE\t-5\tpast\t1",
     ]
     try directory.write(lines.joined(separator: "\n") + "\r\n", to: "jar")
-    #expect(try await get("/anything", "--cookie-jar", directory.path("jar")).status == 0)
+    #expect(try await get("/anything", "-b", directory.path("jar"), "-c", directory.path("jar")).status == 0)
     #expect(server.requests.last?.fields["Cookie"] == "good=1; empty=")
     let names = try directory.text(of: "jar").split(separator: "\n").dropFirst().map { line in
       String(line.split(separator: "\t", omittingEmptySubsequences: false)[5])
@@ -320,14 +320,14 @@ import Testing
   }
 
   @Test func cookiesOfAFileThatIsNotThere() async throws {
-    let result = try await get("/anything", "--cookie-jar", directory.path("jar"))
+    let result = try await get("/anything", "-b", directory.path("jar"), "-c", directory.path("jar"))
     #expect(result.status == 0, "\(result.errors)")
     #expect(server.requests.last?.fields["Cookie"] == nil)
     #expect(try directory.text(of: "jar") == "# Netscape HTTP Cookie File\n")
   }
 
   @Test func cookiesThatCannotBeKept() async throws {
-    let result = try await get("/anything", "--cookie-jar", directory.path)
+    let result = try await get("/anything", "-b", directory.path)
     #expect(result.status == 26)
     let unwritable = try await get("/anything", "--cookie-jar", directory.path("no/jar"))
     #expect(unwritable.status == 23)

@@ -1,0 +1,53 @@
+import LarkspurBytes
+import LarkspurHTTP
+import LarkspurIO
+
+extension GetOptions {
+  mutating func add(_ more: Data, isJSON: Bool = false) throws(UsageError) {
+    guard data.isEmpty || isJSON == session.isJSON else {
+      throw UsageError("--data and --json exclude each other")
+    }
+    session.isJSON = isJSON
+    data.append(more)
+  }
+
+  /// Adds the value of `--data-urlencode`: `TEXT`, `=TEXT`, `NAME=TEXT`, `@FILE` or `NAME@FILE`. The first `=` counts, or
+  /// else the first `@`.
+  mutating func addEncoded(_ value: String) throws(UsageError) {
+    let separator = value.firstIndex(of: "=") ?? value.firstIndex(of: "@") ?? value.endIndex
+    let content = String(value[separator...])
+    let hasName = separator < value.endIndex
+    encodedNames[data.count] = hasName ? String(value[..<separator]) : ""
+    try add(!hasName ? .text(value) : content.hasPrefix("=") ? .text(String(content.dropFirst())) : Data(content))
+  }
+
+  /// Encodes the data of `--data-urlencode`, and moves all data into the URL if `-G` is given.
+  ///
+  /// - Returns: The URL of the request.
+  mutating func readData() throws(CommandFailure) -> RequestURL {
+    for (index, name) in encodedNames {
+      let content = String(decoding: RequestURL.formEncoded(try Self.bytes(of: data[index])), as: UTF8.self)
+      data[index] = .text(name.isEmpty ? content : "\(name)=\(content)")
+    }
+    encodedNames = [:]
+    let target = try RequestURL.parse(url)
+    guard dataIsQuery else { return target }
+    var query: [[UInt8]] = []
+    for part in data { query.append(try Self.bytes(of: part)) }
+    data = []
+    return target.appending(query: Array(query.joined(separator: (session.isJSON ? "" : "&").utf8)))
+  }
+
+  private static func bytes(of data: Data) throws(CommandFailure) -> [UInt8] {
+    let name = if case .file(let path) = data { path } else { "standard input" }
+    do throws(Errno) {
+      return switch data {
+      case .text(let text): Array(text.utf8)
+      case .file(let path): try OpenFile(reading: path).readToEnd()
+      case .standardInput: try OpenFile.standardInput.readToEnd()
+      }
+    } catch {
+      throw CommandFailure(.readFailed, "could not read \(name): \(error)")
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import LarkspurIO
+
+extension GetOptions {
+  static let options: [CommandOption<GetOptions>] =
+    optionsOfOutput + optionsOfRequests + optionsOfContent + optionsOfLoading + TLSOptions.options.within(\.tls)
+
+  /// The options of all commands that send a request, without those of TLS.
+  static let optionsOfRequests: [CommandOption<GetOptions>] = [
+    .flag(
+      "v", "verbose",
+      "Write the connection's events to standard error, in milliseconds since the start: `>` is sent, `<` is received.",
+      \.isVerbose),
+    .flag("s", "silent", "Show no progress, no warnings and no errors.", \.isSilent),
+    .flag("S", "show-error", "Show errors even with -s.", \.showsErrors),
+    .init(
+      "H", "header", "'Name: value'",
+      "Send the field, in place of one that would be sent by itself (Host, User-Agent, Accept, Content-Type, "
+        + "Authorization). `-H 'Name:'` sends none. Repeatable."
+    ) { options, value throws(UsageError) in options.fields.append(try field(value, of: "-H")) },
+    .text("A", "user-agent", "NAME", "The value of User-Agent; empty for no such field.", \.userAgent),
+    .init(
+      "e", "referer", "URL",
+      "The value of Referer. With `;auto` behind it, or alone, each redirection names the URL before it."
+    ) { options, value throws(UsageError) in
+      options.session.setsReferer = value.hasSuffix(";auto")
+      let url = options.session.setsReferer ? String(value.dropLast(5)) : value
+      options.referer = url.isEmpty ? nil : url
+    },
+    .init(
+      "b", "cookie", "DATA|FILE",
+      "Send these cookies, `NAME=VALUE; NAME=VALUE`; or, if there is no `=`, those of FILE in Netscape's format (`-`: "
+        + "standard input). Repeatable."
+    ) { options, value throws(UsageError) in
+      if value.utf8.contains(UInt8(ascii: "=")) {
+        options.session.cookies.append(value)
+      } else {
+        options.session.cookieJar = options.session.cookieJar ?? .init()
+        options.session.cookieJar?.files.append(value)
+      }
+    },
+    .init(
+      "u", "user", "USER:PASSWORD",
+      "Send them as Basic authorization. (Others on this machine can see command lines.)"
+    ) { options, value throws(UsageError) in options.session.credentials = try SessionOptions.credentials(value) },
+    .text(
+      nil, "oauth2-bearer", "TOKEN", "Send TOKEN as Bearer authorization. It comes before --user.",
+      \.session.bearerToken),
+    .init("4", "ipv4", "", "Connect to IPv4 addresses only. The last one of -4 and -6 counts.") {
+      options, _ throws(UsageError) in options.addressFamily = .ipv4
+    },
+    .init("6", "ipv6", "", "Connect to IPv6 addresses only.") { options, _ throws(UsageError) in
+      options.addressFamily = .ipv6
+    },
+    .text(
+      "x", "proxy", "URL",
+      "Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http (as it is without one), https, "
+        + "socks4, socks4a, socks5 or socks5h; 4a and 5h leave the look-up of names to the proxy. Empty: through none. "
+        + "Without the option http_proxy (in lower case), https_proxy or else all_proxy count.", \.proxy),
+    .text(
+      nil, "noproxy", "LIST",
+      "The hosts that are reached directly: example.org (and all below it), 192.0.2.1, 192.0.2.0/24, or * for all. "
+        + "Without the option no_proxy counts.", \.proxyExceptions),
+  ]
+
+  /// The options for the method and the content of a request.
+  static let optionsOfContent: [CommandOption<GetOptions>] = [
+    .init("X", "request", "METHOD", "Instead of GET (or of POST with -d).") { options, value throws(UsageError) in
+      // A 2xx response to CONNECT opens a tunnel, and the command has nothing to send through one.
+      guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource") }
+      options.method = value
+    },
+    .init(
+      "d", "data", "DATA",
+      "Send DATA as the body, as a form unless -H says otherwise. `@FILE` is what FILE holds, byte for byte; `@-` is "
+        + "standard input. Several are joined by `&`."
+    ) { options, value throws(UsageError) in try options.add(Data(value)) },
+    .init(nil, "data-binary", "DATA", "As -d.") { options, value throws(UsageError) in try options.add(Data(value)) },
+    .init(nil, "data-raw", "DATA", "As -d, where `@` has no meaning.") { options, value throws(UsageError) in
+      try options.add(.text(value))
+    },
+    .init(
+      nil, "data-urlencode", "DATA",
+      "As -d, percent-encoded: TEXT, =TEXT, NAME=TEXT, @FILE or NAME@FILE, of which NAME stays as it is."
+    ) { options, value throws(UsageError) in try options.addEncoded(value) },
+    .init(
+      nil, "json", "DATA", "As -d, with Content-Type and Accept for JSON. Several are joined without anything."
+    ) { options, value throws(UsageError) in try options.add(Data(value), isJSON: true) },
+    .flag("G", "get", "Put the data of -d and its kind behind the URL, and send a GET.", \.dataIsQuery),
+  ]
+
+  private static let optionsOfOutput: [CommandOption<GetOptions>] = [
+    .init(
+      "o", "output", "FILE",
+      "Write to FILE. It is replaced when the transfer is complete: if that fails, what was there stays. (`-`: standard "
+        + "output, and any bytes to a terminal.)"
+    ) { options, value throws(UsageError) in
+      guard !value.isEmpty else { throw UsageError("the file of -o has no name") }
+      options.output = value == "-" ? nil : value
+      options.writesAnyBytes = value == "-"
+    },
+    .flag(
+      "O", "remote-name", "As -o with the last name in the URL's path, as it stands there.", \.usesRemoteName),
+    .flag(
+      nil, "background",
+      "Leave the download to the transfer service, which goes on with it when this command has ended. Goes with -o and "
+        + "-H only. FILE is there when it is complete: see larkspur help transfers.", \.isInBackground),
+    .flag(
+      nil, "resume",
+      "Complete the file of -o: ask for what comes behind its bytes. It is written in place, and stays as far as it "
+        + "came when the transfer fails. A status of 400 or more fails.", \.session.resumes),
+    .init("C", "continue-at", "-", "As --resume. (Another place than the end of the file is not supported.)") {
+      options, value throws(UsageError) in
+      guard value == "-" else {
+        throw UsageError("-C wants -, the end of the file, and not \(value.debugDescription)")
+      }
+      options.session.resumes = true
+    },
+    .flag("i", "include", "Put the heads of all responses before the body.", \.showsHead),
+    .flag("I", "head", "Ask for the head only (HEAD), and write it.", \.isHead),
+    .file("D", "dump-header", "Write the heads of all responses to FILE. (`-`: standard output.)", \.headFile),
+  ]
+
+  private static let optionsOfLoading: [CommandOption<GetOptions>] = [
+    .init(
+      "F", "form", "NAME=TEXT",
+      "Send a multipart form. NAME=@FILE sends a file. ;type=TYPE, ;filename=NAME and ;headers='Name: value' may "
+        + "follow. Double quotes around TEXT, FILE or NAME keep semicolons, commas and blanks. Repeatable."
+    ) { options, value throws(UsageError) in options.session.parts.append(try FormPartReader.part(value)) },
+    .seconds(
+      nil, "connect-timeout", "Give up when there is no connection after S seconds (0.5 is half a second).",
+      \.connectTimeout),
+    .seconds("m", "max-time", "Give up when the transfer is not complete after S seconds.", \.maxTime),
+    .init(nil, "limit-rate", "RATE", "Receive no more than RATE bytes per second on average: 500K, 2M.") {
+      options, value throws(UsageError) in options.session.bytesPerSecondMax = try SessionOptions.rate(value)
+    },
+    .flag(
+      "f", "fail", "For a status of 400 or more print no body, and exit with 22.", \.failsOnHTTPError),
+    .flag(nil, "fail-with-body", "For a status of 400 or more print the body, and exit with 22.", \.failsWithBody),
+    .flag(
+      "L", "location",
+      "Follow redirections. User, password and the fields of one origin are not told to another.",
+      \.session.followsRedirects),
+    .init(nil, "max-redirs", "N", "Follow N redirections at most, from 0 to 20, which is the default.") {
+      options, value throws(UsageError) in
+      guard let number = Int(digits: value), number <= SessionOptions.redirectsMaxDefault else {
+        throw UsageError(
+          "--max-redirs wants a number from 0 to \(SessionOptions.redirectsMaxDefault), not \(value.debugDescription)")
+      }
+      options.session.redirectsMax = number
+    },
+    .flag(
+      nil, "digest", "Prove to know user and password in place of sending them: as Digest, when the server asks.",
+      \.session.usesDigest),
+    .init(
+      "c", "cookie-jar", "FILE",
+      "Write all cookies to FILE (Netscape's format), those of -b and the new ones. (`-`: standard output.)"
+    ) { options, value throws(UsageError) in
+      guard !value.isEmpty else { throw UsageError("the file of --cookie-jar has no name") }
+      options.session.cookieJar = options.session.cookieJar ?? .init()
+      options.session.cookieJar?.output = value
+    },
+    .flag(nil, "compressed", "Ask for gzip or deflate, and write what was compressed.", \.session.decodes),
+    .flag(
+      nil, "metrics", "Show on standard error how long each part of each request took.", \.session.showsMetrics),
+  ]
+}
