@@ -5,6 +5,9 @@ import LarkspurTransport
 /// its loop.
 protocol LiveConnection: AnyObject, Sendable {
   var loop: ClientLoop { get }
+  /// The load that uses the connection, until its task is complete. Completion handlers of operations and the calls of
+  /// the load's delegate come in one order.
+  var transfer: Transfer? { get }
   /// Starts an operation. The connection finishes it, at once or later.
   func start(_ operation: LiveOperation)
   /// Drops an operation whose caller no longer waits.

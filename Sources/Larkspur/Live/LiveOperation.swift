@@ -4,8 +4,9 @@ import Synchronization
 
 /// One call of a program on a live connection: the way to the connection on its loop, and the way of the result back.
 ///
-/// A caller awaits the operation, or gave a completion handler, which is called on the delegate queue. The first result
-/// counts. The connection writes the result on its loop before the caller resumes; the caller reads it afterwards.
+/// A caller awaits the operation, or gave a completion handler, which is called on the delegate queue, after the calls
+/// that the connection has caused before. The first result counts. The connection writes the result on its loop before
+/// the caller resumes; the caller reads it afterwards.
 class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable {
   private let gate: LiveGate
   /// Whether the caller gave a completion handler.
@@ -81,22 +82,27 @@ class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable 
     guard !isFinished else { return }
     isFinished = true
     self.failure = failure
-    guard let loop = connection.take()?.loop else { return }
-    if isCallersOwn { complete() } else { loop.completeAfterTick(self) }
+    guard let connection = connection.take() else { return }
+    if isHandled {
+      // In the tick, as the delegate's calls are: a call that the connection causes later does not overtake this one.
+      guard let calls = connection.transfer?.calls else { return callHandler() }
+      calls.insist { [self] in handleResult() }
+    } else if isCallersOwn {
+      complete()
+    } else {
+      connection.loop.completeAfterTick(self)
+    }
   }
 
   /// Ends an operation that has reached no connection, on any thread.
   func refuse(_ error: any Error) {
     isFinished = true
     failure = error
-    complete()
+    if isHandled { callHandler() } else { complete() }
   }
 
-  func complete() {
-    if isHandled {
-      queue?.insist { [self] in handleResult() }
-    } else {
-      continuation.take()?.resume()
-    }
-  }
+  private func callHandler() { queue?.insist { [self] in handleResult() } }
+
+  /// Resumes the caller that awaits the operation.
+  func complete() { continuation.take()?.resume() }
 }

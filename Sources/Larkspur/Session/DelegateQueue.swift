@@ -7,8 +7,9 @@ import Synchronization
 ///
 /// Performance: an operation costs more than a call. The pieces of bodies, and the calls that no load waits for,
 /// therefore go without an operation to the serial dispatch queue beneath the operation queue, if that is the session's
-/// own. The calls of a task stay in order: a direct call precedes all operations that are added later, and a task waits
-/// for its own operation before it continues. Once the program has read the operation queue, all calls are operations.
+/// own. The calls of a task stay in order: a direct call precedes all operations that are added later, and while an
+/// operation of the task waits for its turn, all calls of the task are operations (`CallOrder`). Once the program has
+/// read the operation queue, all calls are operations.
 final class DelegateQueue: Sendable {
   private let own: DispatchQueue?
   private let queue: Mutex<OperationQueue?>
@@ -48,13 +49,22 @@ final class DelegateQueue: Sendable {
   ///
   /// - Parameters:
   ///   - isOften: Whether the call is one of many. Such a call needs no operation.
+  ///   - order: The calls that this one follows, or `nil` if it follows none.
   ///   - otherwise: Called on any thread if the program cancels the operation of the call.
   func async(
-    _ call: @escaping @Sendable () -> Void, isOften: Bool = false, otherwise: @escaping @Sendable () -> Void
+    _ call: @escaping @Sendable () -> Void, isOften: Bool = false, in order: CallOrder? = nil,
+    otherwise: @escaping @Sendable () -> Void
   ) {
-    if isOften, let own, !isKnown.load(ordering: .acquiring) { return own.async(execute: call) }
-    let duty = Duty(otherwise)
+    if isOften, order?.hasWaiting != true, let own, !isKnown.load(ordering: .acquiring) {
+      return own.async(execute: call)
+    }
+    order?.waits()
+    let duty = Duty {
+      order?.begins()
+      otherwise()
+    }
     existing.addOperation {
+      order?.begins()
       call()
       duty.isDone.store(true, ordering: .releasing)
     }
@@ -68,7 +78,9 @@ final class DelegateQueue: Sendable {
   /// Makes a call on the queue, and returns when the call has returned or has been cancelled.
   ///
   /// - Returns: `false` if the program has cancelled the operation of the call.
-  @discardableResult func run(_ call: @escaping @Sendable () -> Void, isOften: Bool = false) async -> Bool {
+  @discardableResult func run(
+    _ call: @escaping @Sendable () -> Void, isOften: Bool = false, in order: CallOrder? = nil
+  ) async -> Bool {
     // The task makes its next call when this one has returned, so the first frequent call can be an operation.
     let isOften = isOften && hasCalledOften.exchange(true, ordering: .relaxed)
     return await withCheckedContinuation { continuation in
@@ -76,7 +88,7 @@ final class DelegateQueue: Sendable {
         {
           call()
           continuation.resume(returning: true)
-        }, isOften: isOften, otherwise: { continuation.resume(returning: false) })
+        }, isOften: isOften, in: order, otherwise: { continuation.resume(returning: false) })
     }
   }
 
@@ -93,4 +105,16 @@ final class DelegateQueue: Sendable {
       if !isDone.load(ordering: .acquiring) { DispatchQueue.global().async(execute: otherwise) }
     }
   }
+}
+
+/// The operations with calls of one task that have been added to a delegate queue and have not begun. A direct call would
+/// overtake them. For any thread.
+final class CallOrder: Sendable {
+  private let waiting = Atomic(0)
+
+  // Pairs `begins` on the delegate queue (releasing) with `hasWaiting` on the loop (acquiring): a direct call that is
+  // added after the operation has begun runs after it. `waits` is called on the loop as well.
+  var hasWaiting: Bool { waiting.load(ordering: .acquiring) > 0 }
+  func waits() { waiting.wrappingAdd(1, ordering: .relaxed) }
+  func begins() { waiting.wrappingSubtract(1, ordering: .releasing) }
 }

@@ -20,6 +20,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   }
 
   let loop: ClientLoop
+  /// Released with the task's end.
+  var transfer: Transfer?
   private var stream: ByteStream?
   private var reads: [StreamOperation] = []
   private var writes: [StreamOperation] = []
@@ -103,7 +105,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   /// Ends the connection, and releases the load, because the task is complete. The program may keep the task.
   func release(_ error: URLError?) {
     end(error)
-    (whenEventful, notify) = (nil, nil)
+    (whenEventful, notify, transfer) = (nil, nil, nil)
   }
 
   private func report(_ event: Event) {

@@ -74,6 +74,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
       }
     }
     self.connection = connection
+    connection.transfer = transfer
     gate.open(for: connection)
     connection.use(tunnel)
   }

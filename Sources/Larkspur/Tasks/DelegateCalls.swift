@@ -26,8 +26,9 @@ final class DelegateCalls {
   typealias Call = @Sendable (URLSession, any URLSessionTaskDelegate) -> Bool
 
   private unowned let transfer: Transfer
-  /// The last call that is not awaited, on a queue that runs several operations at once.
-  private var pendingNotification: Task<Void, Never>?
+  private let order = CallOrder()
+  /// The last call on a queue that runs several operations at once.
+  private var pendingNotification: Task<Bool, Never>?
   /// Whether anything has been dispatched to the delegate queue.
   private(set) var hasDispatched = false
 
@@ -38,7 +39,13 @@ final class DelegateCalls {
 
   /// Waits until the calls that are not awaited have returned.
   func waitForPending() async {
-    while let notification = pendingNotification.take() { await notification.value }
+    while let notification = pendingNotification { await waitFor(notification) }
+  }
+
+  /// Waits until a call has returned. A call that is dispatched meanwhile follows it.
+  private func waitFor(_ notification: Task<Bool, Never>) async {
+    _ = await notification.value
+    if pendingNotification == notification { pendingNotification = nil }
   }
 
   // MARK: - Notifications
@@ -51,8 +58,20 @@ final class DelegateCalls {
     guard transfer.hasDelegate else { return }
     hasDispatched = true
     let (task, session, core) = (transfer.task, transfer.session, transfer.core)
+    await run(isOften: isOften) { Self.make(call, for: task, of: session, core) }
+  }
+
+  /// Makes a call after those before it, and returns when it has returned.
+  private func run(isOften: Bool = false, _ call: @escaping @Sendable () -> Void) async {
+    let queue = transfer.core.delegateQueue
     await waitForPending()
-    await core.delegateQueue.run({ Self.make(call, for: task, of: session, core) }, isOften: isOften)
+    guard queue.isConcurrent else {
+      await queue.run(call, isOften: isOften, in: order)
+      return
+    }
+    let running = Task(executorPreference: transfer.engine.loop) { @concurrent in await queue.run(call) }
+    pendingNotification = running
+    await waitFor(running)
   }
 
   /// Calls the delegate as `notify` does, without waiting.
@@ -69,17 +88,29 @@ final class DelegateCalls {
 
   /// Runs `work` on the delegate queue, without waiting: for calls that have no influence on the task.
   ///
-  /// - Parameter dropped: Called, on any thread, if the program cancels the operation that was to run `work`.
-  func dispatch(dropped: @escaping @Sendable () -> Void = {}, _ work: @escaping @Sendable () -> Void) {
+  /// - Parameters:
+  ///   - isOften: Whether the call is one of many.
+  ///   - dropped: Called, on any thread, if the program cancels the operation that was to run `work`.
+  func dispatch(
+    isOften: Bool = true, dropped: @escaping @Sendable () -> Void = {}, _ work: @escaping @Sendable () -> Void
+  ) {
     hasDispatched = true
     let queue = transfer.core.delegateQueue
-    guard queue.isConcurrent else { return queue.async(work, isOften: true, otherwise: dropped) }
+    guard queue.isConcurrent else { return queue.async(work, isOften: isOften, in: order, otherwise: dropped) }
     // On such a queue only a call that has returned is sure to have come before.
     let before = pendingNotification
     pendingNotification = Task(executorPreference: transfer.engine.loop) { @concurrent in
-      await before?.value
-      if await !queue.run(work) { dropped() }
+      _ = await before?.value
+      let isMade = await queue.run(work)
+      if !isMade { dropped() }
+      return isMade
     }
+  }
+
+  /// Calls a completion handler, which must not be lost: if the program cancels its operation, another one calls it.
+  func insist(_ handler: @escaping @Sendable () -> Void) {
+    let queue = transfer.core.delegateQueue
+    dispatch(isOften: false, dropped: { queue.insist(handler) }, handler)
   }
 
   /// Notifies of content, as `notify` does, unless the task has been cancelled before the call's turn: the object that
@@ -112,8 +143,7 @@ final class DelegateCalls {
     let asked = OneShot<OneShot<Answer>>()
     try await transfer.passGate()
     transfer.pauseClock()
-    await waitForPending()
-    await core.delegateQueue.run {
+    await run {
       guard task.state != .canceling else { return }
       let delegates = [task.delegate, core.taskDelegate]
       for case let delegate? in delegates {

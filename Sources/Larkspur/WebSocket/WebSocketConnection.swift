@@ -22,6 +22,8 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   }
 
   let loop: ClientLoop
+  /// Released with the task's end.
+  var transfer: Transfer?
   /// The end of the conversation, once it has come.
   private(set) var end: End?
   /// Released with the call: it keeps the load.

@@ -71,6 +71,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
       delegate.urlSession(session, webSocketTask: task, didOpenWithProtocol: agreement.subprotocol)
     }
     self.connection = connection
+    connection.transfer = transfer
     connection.start()
     gate.open(for: connection)
   }
@@ -100,7 +101,10 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
 
   func interrupt(_ error: URLError) { connection?.interrupt(error) }
 
-  func ended(_ failure: (any Error)?) { gate.close(failure ?? Self.notConnected) }
+  func ended(_ failure: (any Error)?) {
+    gate.close(failure ?? Self.notConnected)
+    connection?.transfer = nil
+  }
 
   // MARK: - Errors
 

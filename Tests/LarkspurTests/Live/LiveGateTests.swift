@@ -10,6 +10,7 @@ import Testing
   /// A connection that keeps its operations until a test finishes them.
   final class Connection: LiveConnection, @unchecked Sendable {
     let loop: ClientLoop
+    var transfer: Transfer? { nil }
     var begun: [LiveOperation] = []
     var forgotten = 0
 
@@ -82,6 +83,29 @@ import Testing
     }
     settle()
     #expect(running.value == tick.value)
+  }
+
+  /// A completion handler is called before what the connection posts to the delegate queue later in the tick.
+  @Test func aHandlerIsNotOvertaken() async {
+    final class Handled: LiveOperation, @unchecked Sendable {
+      let calls: Shared<[String]>
+      init(through gate: LiveGate, on queue: DelegateQueue, _ calls: Shared<[String]>) {
+        self.calls = calls
+        super.init(through: gate, on: queue, isHandled: true)
+      }
+      override func handleResult() { calls.value.append("handler") }
+    }
+    let (queue, calls, connection) = (DelegateQueue(nil), Shared<[String]>([]), connection)
+    open()
+    Handled(through: gate, on: queue, calls).start()
+    world.settle()
+    world.loop.post {
+      for operation in connection.begun { operation.finish() }
+      queue.insist { calls.value.append("delegate") }
+    }
+    settle()
+    await queue.run {}
+    #expect(calls.value == ["handler", "delegate"])
   }
 
   @Test func theGateClosesWithoutAConnection() {

@@ -80,6 +80,22 @@ import Testing
     #expect(order.withLock { $0 } == Array(0..<10))
   }
 
+  /// A frequent call does not overtake an operation of its task that waits for its turn.
+  @Test func aFrequentCallOvertakesNoOperation() async {
+    let (queue, order) = (DelegateQueue(nil), CallOrder())
+    let gate = DispatchSemaphore(value: 0)
+    let calls = Mutex<[String]>([])
+    let note = { @Sendable (call: String) in calls.withLock { $0.append(call) } }
+    queue.async { gate.wait() }
+    queue.async({ note("first") }, isOften: true, in: order, otherwise: {})
+    queue.async({ note("operation") }, in: order, otherwise: {})
+    queue.async({ note("frequent") }, isOften: true, in: order, otherwise: {})
+    gate.signal()
+    await queue.run({}, in: order)
+    #expect(calls.withLock { $0 } == ["first", "operation", "frequent"])
+    #expect(!order.hasWaiting)
+  }
+
   /// A program can keep a session's queue and pass it to another session.
   @Test func aQueueOutlivesItsSession() async throws {
     weak var session: URLSession?
