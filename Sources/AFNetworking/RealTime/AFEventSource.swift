@@ -184,10 +184,10 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
   private var queue: DispatchQueue { completionQueue ?? .main }
 
-  /// Calls the delegate for a connection that has opened.
+  /// Calls the delegate for a connection that has opened, also if the server has ended the source since.
   func opened(by run: EventSourceRun) {
     outbox.post(on: queue) { [self] in
-      if !run.isOver { delegate?.eventSourceDidOpen(self) }
+      if !run.isClosed { delegate?.eventSourceDidOpen(self) }
     }
   }
 

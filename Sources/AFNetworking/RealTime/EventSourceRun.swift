@@ -26,6 +26,8 @@ final class EventSourceRun: Sendable {
     var source: URLSessionEventSource?
     var reader: Task<Void, Never>?
     var isOver = false
+    /// Whether the program has ended the run.
+    var isClosed = false
     var lastEventID: String?
     var interval: Duration
     /// Number of connections that have been begun.
@@ -61,6 +63,8 @@ final class EventSourceRun: Sendable {
 
   var isOver: Bool { details.read { $0.isOver } }
 
+  var isClosed: Bool { details.read { $0.isClosed } }
+
   var state: URLSessionEventSource.ReadyState {
     let (source, isOver) = details.read { ($0.source, $0.isOver) }
     if isOver { return .closed }
@@ -94,7 +98,7 @@ final class EventSourceRun: Sendable {
   ///
   /// - Returns: `false` if the run has ended before.
   func close() -> Bool {
-    guard let owner = end() else { return false }
+    guard let owner = end(byProgram: true) else { return false }
     owner.ended(nil)
     return true
   }
@@ -106,10 +110,11 @@ final class EventSourceRun: Sendable {
 
   /// - Returns: The owner, or `nil` if the run has ended before.
   @discardableResult
-  private func end() -> AFEventSource? {
+  private func end(byProgram: Bool = false) -> AFEventSource? {
     let old = details.read { details -> Details in
       let old = details
       details.isOver = true
+      if byProgram { details.isClosed = true }
       details.response = old.latestResponse
       details.lastEventID = old.resumptionID
       details.owner = nil

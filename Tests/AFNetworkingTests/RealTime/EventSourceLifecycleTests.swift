@@ -43,6 +43,23 @@ import Testing
     #expect(fixture.journal.lines.contains("error \(NSURLErrorBadServerResponse)"))
   }
 
+  /// A connection that has opened is reported before the end, also if the completion queue is busy up to the end.
+  @Test func anOpeningIsReportedBeforeTheEnd() async throws {
+    let more = TestServer.Signal()
+    let fixture = try Fixture(
+      [.expectRequest, Fixture.head, .wait(more), Fixture.lastChunk, .close],
+      [.expectRequest, Fixture.status(204), .close])
+    let queue = DispatchQueue(label: "busy")
+    queue.suspend()
+    let source = try fixture.source { $0.completionQueue = queue }
+    while !source.isOpen { await Task.yield() }
+    more.fire()
+    while !source.isClosed { await Task.yield() }
+    queue.resume()
+    await fixture.journal.wait(for: "close")
+    #expect(fixture.journal.lines == ["open", "close"])
+  }
+
   /// Creates a source without opening it.
   private func create(_ fixture: Fixture) {
     let journal = fixture.journal
