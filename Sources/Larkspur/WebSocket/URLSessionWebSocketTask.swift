@@ -152,12 +152,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// Closes the WebSocket: sends a Close behind the messages that have been sent before. The task is complete when the
   /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake; a
   /// task that was never resumed is cancelled. A code that may not be sent is left out (RFC 6455 7.4), and a reason is
-  /// cut behind 123 bytes.
+  /// cut behind 123 bytes. A call on a WebSocket that is over, or has been closed or cancelled before, changes nothing.
+  ///
+  /// A server that ends the connection without a Close of its own has not answered: the task fails with
+  /// `URLError.networkConnectionLost`, ``closeCode-swift.property`` stays, and the delegate is not notified of a Close.
   open func cancel(with closeCode: CloseCode, reason: Data?) {
-    settings.read {
-      guard $0.closeCode == .invalid else { return }
-      ($0.closeCode, $0.closeReason, $0.isClosedHere) = (closeCode, reason, true)
-    }
+    guard state == .running || state == .suspended, settings.close(with: closeCode, reason) else { return }
     start(.close(UInt16(exactly: closeCode.rawValue), reason: reason.map { [UInt8]($0) } ?? [])) { _ in }
     if isUnbegun { cancel() }
   }
@@ -194,7 +194,10 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     transfer.live = WebSocketLoad(through: gate, settings)
   }
 
-  override func ended(_ failure: (any Error)?) { gate.close(failure ?? WebSocketLoad.notConnected) }
+  override func ended(_ failure: (any Error)?) {
+    settings.end()
+    gate.close(failure ?? WebSocketLoad.notConnected)
+  }
 }
 
 extension URLSessionWebSocketTask {
@@ -223,4 +226,9 @@ public struct URLSessionWebSocketMessages: AsyncSequence, Sendable {
       }
     }
   }
+}
+
+extension WebSocketClose {
+  /// The reason as a program gets it: `nil` if there is none.
+  var reasonData: Data? { reason.isEmpty ? nil : Data(reason) }
 }

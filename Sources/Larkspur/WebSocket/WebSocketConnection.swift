@@ -230,6 +230,7 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private func conversationEnded(_ end: End, _ error: any Error) {
     guard self.end == nil else { return }
     self.end = end
+    noteEnd(end)
     failure = error
     let left = receives + sends + pings.map(\.operation)
     receives = []
@@ -240,6 +241,16 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     compression = nil
     assembler = WebSocketMessageAssembler(messageBytesMax: 0)
     whenEnded.take()?()
+  }
+
+  /// Notes the code of the end, before any call fails: the program may close the WebSocket then.
+  private func noteEnd(_ end: End) {
+    switch end {
+    case .closed(let close, let initiator):
+      settings.end(with: .init(close.code), close.reasonData, isServers: initiator == .peer)
+    case .failed(let error, _): settings.end(with: error.closeCode.map { .init($0) } ?? .abnormalClosure)
+    case .interrupted: settings.end()
+    }
   }
 
   private func close() {

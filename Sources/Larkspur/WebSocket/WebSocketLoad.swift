@@ -79,21 +79,12 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   /// Reports the end to the delegate, or throws its error.
   private func finish(_ end: WebSocketConnection.End, _ transfer: Transfer) async throws(URLError) {
     switch end {
-    case .closed(let close, let initiator):
-      let code = URLSessionWebSocketTask.CloseCode(close.code)
-      let reason = close.reason.isEmpty ? nil : Data(close.reason)
-      settings.read {
-        guard initiator == .peer || !$0.isClosedHere else { return }
-        ($0.closeCode, $0.closeReason) = (code, reason)
-      }
+    case .closed(let close, _):
+      let (code, reason) = (URLSessionWebSocketTask.CloseCode(close.code), close.reasonData)
       await transfer.notifyWebSocket { session, task, delegate in
         delegate.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
       }
     case .failed(let error, let cause):
-      settings.read {
-        guard !$0.isClosedHere else { return }
-        $0.closeCode = error.closeCode.map { .init($0) } ?? .abnormalClosure
-      }
       throw Self.urlError(for: error, cause)
     case .interrupted(let error): throw error
     }

@@ -9,8 +9,10 @@ final class WebSocketTaskSettings: Sendable {
     var offersCompression = true
     var closeCode = URLSessionWebSocketTask.CloseCode.invalid
     var closeReason: Data?
-    /// Whether `closeCode` is the code of this side.
+    /// Whether the program has closed the WebSocket, so that `closeCode` is the code of this side.
     var isClosedHere = false
+    /// Whether the conversation, or the attempt to open one, has ended.
+    var isOver = false
   }
 
   private let values = Mutex(Values())
@@ -18,4 +20,30 @@ final class WebSocketTaskSettings: Sendable {
   var machine: WebSocketSettings { values.withLock { $0.machine } }
 
   func read<T: Sendable>(_ body: (inout Values) -> T) -> T { values.withLock { body(&$0) } }
+
+  /// Notes that the program closes the WebSocket.
+  ///
+  /// - Returns: `false` if the WebSocket has been closed before, or is over: then nothing changes.
+  func close(with code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) -> Bool {
+    read { values in
+      guard !values.isClosedHere, !values.isOver else { return false }
+      (values.closeCode, values.closeReason, values.isClosedHere) = (code, reason, true)
+      return true
+    }
+  }
+
+  /// Notes the end.
+  ///
+  /// - Parameters:
+  ///   - code: The code, or `nil` if the end has none.
+  ///   - isServers: Whether the server has closed the WebSocket. Otherwise a code of the program stays.
+  func end(
+    with code: URLSessionWebSocketTask.CloseCode? = nil, _ reason: Data? = nil, isServers: Bool = false
+  ) {
+    read { values in
+      guard !values.isOver else { return }
+      values.isOver = true
+      if let code, isServers || !values.isClosedHere { (values.closeCode, values.closeReason) = (code, reason) }
+    }
+  }
 }

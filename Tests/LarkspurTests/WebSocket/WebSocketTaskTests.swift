@@ -16,7 +16,7 @@ final class WebSocketRecorder: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   var events: [String] { state.withLock { $0.events } }
 
-  private func note(_ event: String) { state.withLock { $0.events.append(event) } }
+  func note(_ event: String) { state.withLock { $0.events.append(event) } }
 
   /// Runs when the task has been opened.
   let whenOpen: @Sendable (URLSessionWebSocketTask) -> Void
