@@ -78,14 +78,15 @@ struct TaskMachine {
     guard followsRedirections, let next = Redirection.next(after: response, to: request) else {
       return deliver(response)
     }
-    state = .redirecting(response, proposed: next)
-    return .askRedirection(response, next)
+    return redirected(by: response, to: next)
   }
 
-  /// Accepts a redirection by a program's protocol, which names the next request itself.
+  /// Accepts a redirection by a server, or by a program's protocol, which names the next request itself. A redirection
+  /// that would exceed the limit is proposed to no delegate.
   ///
   /// - Parameter response: The redirecting response, or `nil` if the protocol has none that a delegate can be shown.
-  mutating func protocolRedirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
+  mutating func redirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
+    guard redirectCount < RedirectPolicy.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
     state = .redirecting(response, proposed: next)
     guard let response else { return redirectionAnswered(next) }
     return .askRedirection(response, next)
@@ -102,7 +103,6 @@ struct TaskMachine {
       guard let response else { return fail(.unknown, "a redirection without a response was refused") }
       return deliver(response)
     }
-    guard redirectCount < RedirectPolicy.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
     redirectCount += 1
     redirection = response
     // A protocol that loads HTTP passes on a server's redirection. A protocol for a scheme of its own acts for its

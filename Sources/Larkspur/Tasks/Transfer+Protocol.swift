@@ -151,7 +151,7 @@ extension Transfer {
   private func redirect(
     to next: URLRequest, by response: URLResponse, _ loadState: ProtocolLoadState
   ) async throws(URLError) -> Bool {
-    var step = machine.protocolRedirected(by: response as? HTTPURLResponse, to: next)
+    var step = machine.redirected(by: response as? HTTPURLResponse, to: next)
     if case .askRedirection(let response, let next) = step {
       step = try await askRedirection(response, to: next)
     }

@@ -51,9 +51,9 @@ import Testing
     case .foreignRedirect: machine.responseReceived(try response(302, ["Location": "file:///etc/passwd"]))
     case .redirectWithoutPlace: machine.responseReceived(try response(302))
     case .protocolRedirect:
-      machine.protocolRedirected(by: try response(302), to: try request("http://a.example/next"))
+      machine.redirected(by: try response(302), to: try request("http://a.example/next"))
     case .protocolRedirectWithoutResponse:
-      machine.protocolRedirected(by: nil, to: try request("http://a.example/next"))
+      machine.redirected(by: nil, to: try request("http://a.example/next"))
     case .redirectionAccepted: machine.redirectionAnswered(try request("http://a.example/next"))
     case .redirectionRefused: machine.redirectionAnswered(nil)
     case .credentialGiven: machine.credentialGiven()
@@ -138,37 +138,25 @@ import Testing
     }
     #expect(machine.redirectCount == 20)
     #expect(machine.request.url?.path == "/20")
-    // The delegate is asked about the redirection beyond the limit, too, since it may want the response.
-    var other = machine
-    for isRefused in [false, true] {
-      guard case .askRedirection(_, let next) = other.responseReceived(try Self.response(302, ["Location": "/21"]))
-      else {
-        Issue.record("nobody is asked for number 21")
-        return
-      }
-      switch other.redirectionAnswered(isRefused ? nil : next) {
-      case .deliver(let response): #expect(isRefused && response.statusCode == 302)
-      case .fail(let error):
-        #expect(!isRefused && error.code == .httpTooManyRedirects && error.failingURL?.path == "/20")
-      default: Issue.record("number 21 is followed")
-      }
-      other = machine
+    // The delegate is not asked about the redirection beyond the limit.
+    guard case .fail(let error) = machine.responseReceived(try Self.response(302, ["Location": "/21"])) else {
+      Issue.record("number 21 is proposed")
+      return
     }
+    #expect(error.code == .httpTooManyRedirects && error.failingURL?.path == "/20")
   }
 
   @Test func aProtocolIsFollowedTwentyTimesAndNoMore() throws {
     var machine = TaskMachine(try Self.request())
     for number in 1...20 {
-      guard case .load = machine.protocolRedirected(by: nil, to: try Self.request("http://a.example/\(number)")) else {
+      guard case .load = machine.redirected(by: nil, to: try Self.request("http://a.example/\(number)")) else {
         Issue.record("number \(number) is not loaded")
         return
       }
     }
     for response in [nil, try Self.response(302)] {
-      var step = machine.protocolRedirected(by: response, to: try Self.request())
-      if case .askRedirection(_, let next) = step { step = machine.redirectionAnswered(next) }
-      guard case .fail(let error) = step else {
-        Issue.record("number 21 is followed")
+      guard case .fail(let error) = machine.redirected(by: response, to: try Self.request()) else {
+        Issue.record("number 21 is proposed or followed")
         return
       }
       #expect(error.code == .httpTooManyRedirects)
@@ -216,12 +204,12 @@ import Testing
     // A protocol class for HTTP may only have passed on a server's redirection, so it may not lead to a local URL.
     for response in [nil, try Self.response(302)] {
       machine = TaskMachine(try Self.request())
-      _ = machine.protocolRedirected(by: response, to: try Self.request(proposed))
+      _ = machine.redirected(by: response, to: try Self.request(proposed))
       if response != nil { _ = machine.redirectionAnswered(try Self.request(chosen)) }
       #expect(machine.mayBeLocal == (response != nil && mayBeLocal))
       #expect(machine.redirection === response)
       machine = TaskMachine(try Self.request("mock:start"))
-      _ = machine.protocolRedirected(by: response, to: try Self.request(proposed))
+      _ = machine.redirected(by: response, to: try Self.request(proposed))
       if response != nil { _ = machine.redirectionAnswered(try Self.request(chosen)) }
       #expect(machine.mayBeLocal)
     }
