@@ -90,7 +90,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   open var lastEvent: AFServerSentEvent! { details.read { $0.lastEvent } }
 
   /// How long the source waits before it connects again, in seconds, until the server sets another time. 3 by default,
-  /// and at most a day.
+  /// at least 0.1, and at most a day. A server cannot set less than 0.5, or than this time if it is shorter.
   ///
   /// Failures in a row double the time, up to a minute. A new value counts from the next connection on, and replaces
   /// the server's.

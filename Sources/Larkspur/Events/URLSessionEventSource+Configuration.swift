@@ -4,7 +4,8 @@ import LarkspurHTTP
 extension URLSessionEventSource {
   /// How an event source connects, and connects again.
   public struct Configuration: Sendable {
-    /// How long to wait before connecting again, until the server sets another time with `retry`. 3 s by default.
+    /// How long to wait before connecting again, until the server sets another time with `retry`. 3 s by default, and
+    /// at least 100 ms. A server cannot set less than 500 ms, or than this time if it is shorter.
     ///
     /// Each connection in a row that brings no event doubles the delay. The delay is spread at random between half and
     /// one and a half of this value, and is never shorter than the time that the server has set, or than this one.

@@ -64,9 +64,11 @@ package struct EventSourceMachine: Sendable {
     case fail(Failure)
   }
 
-  /// The smallest value that doubles with each failure. A reconnection time of 0 would stay 0, and a source would then
-  /// connect to a failing server without a pause.
-  package static let backOffMin = Duration.milliseconds(100)
+  /// The shortest reconnection time that a server can set with `retry`, as in Firefox. Without this limit, a server that
+  /// sends `retry: 0` would make each of its clients connect without a pause. A program's own time may be shorter.
+  package static let serverDelayMin = Duration.milliseconds(500)
+  /// The shortest reconnection time that a program can set.
+  package static let delayMin = Duration.milliseconds(100)
 
   /// A delay in seconds that is as good as forever, and that a `Duration` can express.
   private static let longestSeconds = 1e9
@@ -75,6 +77,8 @@ package struct EventSourceMachine: Sendable {
   package private(set) var lastEventID: String
   private let settings: Settings
   private var reconnectionTime: Duration
+  /// The shortest reconnection time that the server of this source can set.
+  private let serverDelayLeast: Duration
   /// Whether an event has come on this connection, which makes its end no failure.
   private var hasReceived = false
   /// The number of connections since the latest event that failed or ended.
@@ -83,7 +87,8 @@ package struct EventSourceMachine: Sendable {
   package init(settings: Settings = Settings(), lastEventID: String = "") {
     self.settings = settings
     self.lastEventID = lastEventID
-    reconnectionTime = settings.reconnectionTime
+    reconnectionTime = max(settings.reconnectionTime, Self.delayMin)
+    serverDelayLeast = min(reconnectionTime, Self.serverDelayMin)
   }
 
   // MARK: - Facts
@@ -193,7 +198,8 @@ package struct EventSourceMachine: Sendable {
 
   private mutating func learn(_ lastEventID: String, _ milliseconds: UInt64?) {
     self.lastEventID = lastEventID
-    if let milliseconds { reconnectionTime = min(.milliseconds(milliseconds), settings.serverDelayMax) }
+    guard let milliseconds else { return }
+    reconnectionTime = max(min(.milliseconds(milliseconds), settings.serverDelayMax), serverDelayLeast)
   }
 
   private func serverDelay(seconds: Double) -> Duration {
@@ -218,11 +224,10 @@ package struct EventSourceMachine: Sendable {
   /// latest event, so that the clients of a server that restarts do not return at once. The delay is never shorter than
   /// what the server has asked for, and not longer than the maximum unless the server has asked for that much.
   private func delay(atLeast least: Duration, _ fraction: Double) -> Duration {
-    let base = max(reconnectionTime.seconds, 0)
+    let base = reconnectionTime.seconds
     let longest = max(settings.delayMax.seconds, 0)
     let doubled = Double(UInt64(1) << UInt64(min(failureCount, 40)))
-    let value =
-      failureCount == 0 ? base : min(max(base, Self.backOffMin.seconds) * doubled, max(longest, base))
+    let value = min(base * doubled, max(longest, base))
     let low = max(base, value / 2, least.seconds)
     let high = low < longest ? min(max(value * 1.5, low + base / 2), longest) : low + base / 2
     let share = fraction.isNaN ? 0 : min(max(fraction, 0), 1)

@@ -180,7 +180,7 @@ import Testing
 
   @Test func theServersReconnectionTime() {
     for (milliseconds, low, high) in [
-      (0, 0, 0), (1500, 1.5, 2.25), (60_000, 60, 90), (300_000, 300, 450), (.max, 3600, 5400),
+      (0, 0.5, 0.75), (499, 0.5, 0.75), (1500, 1.5, 2.25), (60_000, 60, 90), (300_000, 300, 450), (.max, 3600, 5400),
     ] as [(UInt64, Double, Double)] {
       var machine = Self.machine(in: .open)
       #expect(machine.received(lastEventID: "", reconnectionMilliseconds: milliseconds) == .read)
@@ -192,17 +192,26 @@ import Testing
     }
   }
 
-  /// A reconnection time of 0 makes no endless loop of failures without a pause.
-  @Test func noReconnectionTime() {
-    var machine = Self.machine(in: .open)
-    _ = machine.received(lastEventID: "", reconnectionMilliseconds: 0)
-    _ = Self.apply(.ended, to: &machine)
-    _ = machine.waited()
-    #expect(Self.apply(.failed, to: &machine) == .wait(.zero))
-    _ = machine.waited()
-    #expect(Self.apply(.failed, to: &machine) == .wait(.milliseconds(100)))
-    _ = machine.waited()
-    #expect(Self.apply(.failed, to: &machine) == .wait(.milliseconds(200)))
+  /// A `retry` of 0 leaves a pause before each connection, also if each one brings an event, and the pause grows with
+  /// failures.
+  @Test(arguments: [(3000, 500), (250, 250), (0, 100)])
+  func noReconnectionTime(ofProgram own: Int, least: Int) {
+    var settings = Machine.Settings()
+    settings.reconnectionTime = .milliseconds(own)
+    var machine = Self.machine(in: .open, settings)
+    for _ in 0..<3 {
+      _ = machine.received(lastEventID: "", reconnectionMilliseconds: 0)
+      #expect(Self.apply(.ended, to: &machine) == .wait(.milliseconds(least)))
+      _ = machine.waited()
+      _ = Self.apply(.eventStream, to: &machine)
+    }
+    var delays: [Action?] = []
+    for _ in 0..<4 {
+      delays.append(Self.apply(.failed, to: &machine))
+      _ = machine.waited()
+    }
+    // Half of the doubled time at least.
+    #expect(delays == [1, 1, 2, 4].map { .wait(.milliseconds(least * $0)) })
   }
 
   @Test func retryAfter() {
@@ -223,7 +232,7 @@ import Testing
     settings.delayMax = .seconds(-1)
     settings.serverDelayMax = .seconds(-1)
     var machine = Self.machine(in: .connecting, settings)
-    #expect(Self.apply(.failed, to: &machine, fraction: 1) == .wait(.zero))
+    #expect(Self.apply(.failed, to: &machine) == .wait(.milliseconds(100)))
     settings.reconnectionTime = .seconds(Int64.max)
     settings.delayMax = .seconds(Int64.max)
     machine = Self.machine(in: .connecting, settings)

@@ -40,6 +40,8 @@ final class EventSourceScenario {
   private var id: String
   /// The reconnection time, and the longest one that it may be if a reader has gone at an unknown moment.
   private var (retry, retryMax): (Duration, Duration)
+  /// The shortest time that the server can set.
+  private let retryMin: Duration
   private var hasReceived = false
   /// The number of connections without an event, or `nil` if a reader has gone at an unknown moment.
   private var failureCount: Int? = 0
@@ -70,7 +72,8 @@ final class EventSourceScenario {
     if random.chance(30) { configuration.prepare = { [preparations] _ in try await preparations.hold(.zero) } }
     id = configuration.lastEventID ?? ""
     lastNumber = Int(id)
-    (retry, retryMax) = (configuration.reconnectionTime, configuration.reconnectionTime)
+    retry = max(configuration.reconnectionTime, .milliseconds(100))
+    (retryMin, retryMax) = (min(retry, .milliseconds(500)), retry)
     guard let url = URL(string: "http://127.0.0.1/events") else { throw URLError(.badURL) }
     source = URLSessionEventSource(url: url, session: session, configuration: configuration)
     self.random = random
@@ -233,7 +236,7 @@ final class EventSourceScenario {
       case .event(let event, _): id = event.id ?? ""
       case .lastEventID(let value): id = value
       case .reconnectionTime(let milliseconds):
-        retry = min(.milliseconds(milliseconds), .seconds(3600))
+        retry = max(min(.milliseconds(milliseconds), .seconds(3600)), retryMin)
         retryMax = retry
       case .tooLarge: break
       }
@@ -285,7 +288,7 @@ final class EventSourceScenario {
     if delay < max(retry, asked) { complaints.append("the delay \(delay) is shorter than \(retry) or \(asked)") }
     guard let count = failureCount else { return }
     func grown(_ time: Duration) -> Duration {
-      count == 0 ? time : min(max(time, .milliseconds(100)) * (1 << min(count, 20)), max(.seconds(60), time))
+      min(time * (1 << min(count, 20)), max(.seconds(60), time))
     }
     if delay < grown(retry) / 2 { complaints.append("the delay \(delay) behind \(count) failures does not grow") }
     if delay > max(grown(retryMax), retryMax, asked) * 1.5 + .milliseconds(1) {
