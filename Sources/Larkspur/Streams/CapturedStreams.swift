@@ -6,7 +6,8 @@ import LarkspurTransport
 ///
 /// Each direction is a pair of bound streams, of which the program has one end and this object the other. The object
 /// lives until the program has closed or released both of its streams, or the connection has failed. Bytes are received
-/// while there is room in the buffer.
+/// while there is room in the buffer. The error of a lost connection is the streams' error; the input stream first
+/// returns what arrived before.
 final class CapturedStreams: ByteStreamUser, LoopCallback, @unchecked Sendable {
   /// The size of each buffer in bytes.
   private static let bufferSize = 64 * 1024
@@ -57,11 +58,12 @@ final class CapturedStreams: ByteStreamUser, LoopCallback, @unchecked Sendable {
 
   func sendingFailed(_ error: TransportError) {
     isSendingClosed = true
-    outgoing.close(.input)
+    outgoing.close(.input, failure: URLError(error, url: nil))
   }
 
   func failed(_ error: TransportError) {
-    incoming.close(.output)
-    outgoing.close(.input)
+    let failure = URLError(error, url: nil)
+    incoming.close(.output, failure: failure)
+    outgoing.close(.input, failure: failure)
   }
 }

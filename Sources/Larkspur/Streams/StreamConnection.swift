@@ -34,6 +34,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private var hasReadEnd = false
   private var isReadClosed = false
   private var isWriteClosed = false
+  /// The error of a send that found the connection lost. The task ends with it, also if nothing is read any more.
+  private var loss: URLError?
   private var failure: URLError?
   /// The event that has come and has not been taken.
   private var event: Event?
@@ -178,8 +180,8 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
     advanceWrites()
     guard failure == nil else { return }
     if isReadClosed, isWriteClosed {
-      end(nil)
-      return report(.end(nil))
+      end(loss)
+      return report(.end(loss))
     }
     if !isHandingOver, reads.isEmpty, writes.isEmpty, let first = heldBack.first, let stream, stream.isDrained {
       isHandingOver = true
@@ -296,7 +298,9 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   func sendingFailed(_ error: TransportError) {
     let failed = writes
     writes = []
-    for operation in failed { finish(operation, URLError(error, url: nil)) }
+    let failure = URLError(error, url: nil)
+    if !error.followsOrderlyEnd { loss = failure }
+    for operation in failed { finish(operation, failure) }
     closeWriting()
     proceed()
   }

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurIO
 
 /// The bytes between an output stream and the input stream that is bound to it. For any thread.
 ///
@@ -15,6 +16,8 @@ final class BoundBuffer: @unchecked Sendable {
   struct End {
     /// `.notOpen`, `.open` or `.closed`. `status(of:)` adds the effects of the other side's state.
     var status = Stream.Status.notOpen
+    /// The error with which this side was closed, or `nil` if it was closed in order. The other side's stream has it.
+    var failure: (any Error)?
     weak var stream: Stream?
     weak var delegate: (any StreamDelegate)?
     var sources: [RunLoopSource] = []
@@ -53,11 +56,11 @@ final class BoundBuffer: @unchecked Sendable {
   /// Reads like `InputStream.read`: blocks until there is at least one byte.
   ///
   /// - Returns: The number of bytes that `take` was given, at most `wanted`; 0 at the end; -1 if the input stream is
-  ///   not open, or is closed meanwhile.
+  ///   not open or is closed meanwhile, or if the output side was closed with an error and all bytes have been read.
   func read(atMost wanted: Int, _ take: (ArraySlice<UInt8>) -> Void) -> Int {
     change {
       while wanted > 0, input.status == .open, count == 0, output.status != .closed { condition.wait() }
-      guard input.status == .open else { return -1 }
+      guard input.status == .open, currentStatus(of: .input) != .error else { return -1 }
       let taken = min(count, max(wanted, 0))
       take(bytes[start..<start + taken])
       start += taken
@@ -113,8 +116,11 @@ final class BoundBuffer: @unchecked Sendable {
   }
 
   /// Closes one side, and removes its stream from its run loops.
-  func close(_ side: Side) {
+  ///
+  /// - Parameter failure: The error of the other side's stream, or `nil` for an orderly end. The first close counts.
+  func close(_ side: Side, failure: (any Error)? = nil) {
     let sources = change {
+      if self[side].status != .closed { self[side].failure = failure }
       self[side].status = .closed
       if side == .input { (bytes, start) = ([], 0) }
       defer { self[side].sources = [] }
@@ -125,13 +131,22 @@ final class BoundBuffer: @unchecked Sendable {
 
   func status(of side: Side) -> Stream.Status { look { currentStatus(of: side) } }
 
+  /// The error of a stream whose status is `.error`: that of the other side's close, or else a broken pipe.
+  func error(of side: Side) -> (any Error)? {
+    look {
+      guard currentStatus(of: side) == .error else { return nil }
+      return self[side == .input ? .output : .input].failure
+        ?? NSError(domain: NSPOSIXErrorDomain, code: Int(Errno.brokenPipe.rawValue))
+    }
+  }
+
   /// The status of one side, including the effects of the other side. An input stream whose peer is closed is at its
-  /// end as soon as all bytes have been read. An output stream whose peer is closed has failed, because no byte can
-  /// reach a reader any more.
+  /// end as soon as all bytes have been read, or has failed if the peer was closed with an error. An output stream whose
+  /// peer is closed has failed, because no byte can reach a reader any more.
   private func currentStatus(of side: Side) -> Stream.Status {
     guard self[side].status == .open else { return self[side].status }
     return switch side {
-    case .input: output.status == .closed && count == 0 ? .atEnd : .open
+    case .input: output.status != .closed || count > 0 ? .open : output.failure == nil ? .atEnd : .error
     case .output: input.status == .closed ? .error : .open
     }
   }
@@ -190,9 +205,9 @@ final class BoundBuffer: @unchecked Sendable {
     if !reported.contains(.openCompleted) { return .openCompleted }
     let event: Stream.Event? =
       switch (side, currentStatus(of: side)) {
+      case (_, .error): .errorOccurred
       case (.input, .atEnd): .endEncountered
       case (.input, _): count > 0 ? .hasBytesAvailable : nil
-      case (.output, .error): .errorOccurred
       case (.output, _): count < capacity ? .hasSpaceAvailable : nil
       }
     return event.flatMap { reported.contains($0) ? nil : $0 }

@@ -1,5 +1,4 @@
 import Foundation
-import LarkspurIO
 
 extension Foundation.Stream {
   /// Creates an output stream and an input stream that reads the bytes written to the output stream.
@@ -70,7 +69,7 @@ final class BoundInputStream: InputStream {
   override func open() { buffer.open(.input) }
   override func close() { buffer.close(.input) }
   override var streamStatus: Stream.Status { buffer.status(of: .input) }
-  override var streamError: (any Error)? { nil }
+  override var streamError: (any Error)? { buffer.error(of: .input) }
   override var delegate: (any StreamDelegate)? {
     get { buffer.delegate(of: .input) }
     set { buffer.setDelegate(newValue, of: .input) }
@@ -114,9 +113,7 @@ final class BoundOutputStream: OutputStream {
   override func open() { buffer.open(.output) }
   override func close() { buffer.close(.output) }
   override var streamStatus: Stream.Status { buffer.status(of: .output) }
-  override var streamError: (any Error)? {
-    streamStatus == .error ? NSError(domain: NSPOSIXErrorDomain, code: Int(Errno.brokenPipe.rawValue)) : nil
-  }
+  override var streamError: (any Error)? { buffer.error(of: .output) }
   override var delegate: (any StreamDelegate)? {
     get { buffer.delegate(of: .output) }
     set { buffer.setDelegate(newValue, of: .output) }

@@ -19,6 +19,8 @@ public struct Errno: Error, Hashable, Sendable {
   public static let inProgress = Errno(rawValue: EINPROGRESS)
   /// The peer reset the connection, or closed it with bytes unread on its side.
   public static let connectionReset = Errno(rawValue: ECONNRESET)
+  /// The machine's administrator has closed the connection.
+  public static let connectionAborted = Errno(rawValue: ECONNABORTED)
   /// Nothing listens at the address.
   public static let connectionRefused = Errno(rawValue: ECONNREFUSED)
   /// The peer did not acknowledge the kernel's retransmissions.
@@ -78,9 +80,23 @@ public struct Errno: Error, Hashable, Sendable {
     }
   }
 
+  /// Whether the error of a send leaves the other direction whole. A broken pipe that no other error precedes follows
+  /// the orderly end of the peer's stream, so that everything that the peer sent arrives.
+  public var followsOrderlyEnd: Bool { self == .brokenPipe }
+
+  /// Whether the kernel reports with this error that a connection has broken. The error of a call that reads a file as
+  /// well may also be the file's.
+  public var isConnectionLoss: Bool {
+    switch self {
+    case .connectionReset, .connectionAborted, .timedOut, .hostUnreachable, .networkUnreachable, .networkDown: true
+    default: false
+    }
+  }
+
   private static let names: [Errno: String] = [
     .wouldBlock: "EAGAIN", .interrupted: "EINTR", .inProgress: "EINPROGRESS", .connectionReset: "ECONNRESET",
-    .connectionRefused: "ECONNREFUSED", .timedOut: "ETIMEDOUT", .hostUnreachable: "EHOSTUNREACH",
+    .connectionAborted: "ECONNABORTED", .connectionRefused: "ECONNREFUSED", .timedOut: "ETIMEDOUT",
+    .hostUnreachable: "EHOSTUNREACH",
     .networkUnreachable: "ENETUNREACH", .networkDown: "ENETDOWN", .notConnected: "ENOTCONN", .brokenPipe: "EPIPE",
     .tooManyDescriptors: "EMFILE",
     .tooManyDescriptorsInSystem: "ENFILE", .addressNotAvailable: "EADDRNOTAVAIL", .addressInUse: "EADDRINUSE",

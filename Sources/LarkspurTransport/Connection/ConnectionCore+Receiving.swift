@@ -39,24 +39,13 @@ extension ConnectionCore {
     case .wouldBlock:
       return false
     case .endOfStream:
-      // The kernel reports a reset only once, and a send has got that report.
-      if !record.hasFirstByte, case .kernel(.connectionReset)? = lastFailure {
-        throw fail { $0.connectionLost(into: &$1) }
-      }
       do throws(ResponseError) {
-        if try parser.peerClosed(unread: input.count), !hasLostSending { return true }
+        if try parser.peerClosed(unread: input.count) { return true }
       } catch {
         throw fail { $0.responseFailed(error, into: &$1) }
       }
       throw fail { $0.connectionLost(into: &$1) }
     }
-  }
-
-  /// Whether a send failed for another reason than an orderly end. The kernel reports the cause of a broken connection
-  /// once, and from then on the end of the stream: if a send got the report, this end may be a cut. A broken pipe
-  /// follows an orderly end.
-  private var hasLostSending: Bool {
-    if case .kernel(let error)? = lastFailure { error != .brokenPipe } else { false }
   }
 
   mutating func receiveOnce(from channel: Channel) throws(TLSLayer.Failure) -> ClientSocket.Received {

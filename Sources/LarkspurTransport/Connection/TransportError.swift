@@ -36,6 +36,11 @@ public enum TransportError: Error, Hashable, Sendable {
   /// A call that is not allowed in the present state: a defect in the caller.
   case localMisuse(Misuse)
 
+  /// Whether the error of a send leaves the other direction whole: see `Errno.followsOrderlyEnd`.
+  public var followsOrderlyEnd: Bool {
+    if case .connectionLost(_, let cause?) = self { cause.followsOrderlyEnd } else { false }
+  }
+
   public struct Attempt: Hashable, Sendable {
     public var address: SocketAddress
     public var error: Errno

@@ -78,6 +78,12 @@ public final class Channel {
   /// The time at which a wait ends without an error.
   private var wakeUpTime = Deadline.never
 
+  /// The error with which the connection broke, if a sending call has got the kernel's report.
+  ///
+  /// The kernel reports the cause once. From then on a send fails with a broken pipe, and a receive returns what arrived
+  /// before, and then the end of the stream, as after an orderly end.
+  private var loss: Errno?
+
   private var receivingTick: UInt64 = 0
   private var receivedInTick = 0
   private var sendingTick: UInt64 = 0
@@ -148,6 +154,8 @@ public final class Channel {
   func expectInput() { isReadable = true }
 
   /// Receives once, and updates `isReadable`.
+  ///
+  /// - Throws: The kernel's error. An end of the stream behind an error that a sending call has got is that error.
   func receive(into chunk: inout Chunk) throws(Errno) -> ClientSocket.Received {
     let received = try socket.receive(into: &chunk)
     switch received {
@@ -156,9 +164,20 @@ public final class Channel {
       if drained, !isHungUp { isReadable = false }
       countReceived(count)
     case .wouldBlock: isReadable = false
-    case .endOfStream: break
+    case .endOfStream: if let loss { throw loss }
     }
     return received
+  }
+
+  /// Makes a sending call, and notes its error. A later broken pipe has the cause as its error.
+  @inline(__always)
+  private func sending(_ call: () throws(Errno) -> Bool) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try call()
+    } catch {
+      if !error.followsOrderlyEnd { loss = loss ?? error }
+      throw loss ?? error
+    }
   }
 
   /// Limits the unsent bytes that the kernel buffers from now on: see `ClientSocket.limitUnsent`.
@@ -173,7 +192,7 @@ public final class Channel {
   /// - Returns: `true` if all of the queue has been sent.
   func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
     let count = queue.byteCount
-    isWritable = try socket.send(&queue)
+    isWritable = try sending { () throws(Errno) in try socket.send(&queue) }
     countSent(count - queue.byteCount)
     return isWritable
   }
@@ -183,7 +202,7 @@ public final class Channel {
   /// - Returns: `true` if all of the chunk has been sent.
   func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
     let count = chunk.count
-    isWritable = try socket.send(&chunk)
+    isWritable = try sending { () throws(Errno) in try socket.send(&chunk) }
     countSent(count - chunk.count)
     return isWritable
   }
@@ -194,7 +213,7 @@ public final class Channel {
   func send(_ queue: inout ByteQueue, atMost limit: Int) throws(Errno) -> Bool {
     guard limit > 0 else { return queue.isEmpty }
     let count = queue.byteCount
-    isWritable = try socket.send(&queue, atMost: limit)
+    isWritable = try sending { () throws(Errno) in try socket.send(&queue, atMost: limit) }
     countSent(count - queue.byteCount)
     return queue.isEmpty
   }
@@ -203,7 +222,13 @@ public final class Channel {
   ///
   /// - Returns: The number of bytes sent: 0 at the end of the file, `nil` if the kernel takes no more for now.
   func sendFile(_ file: OpenFile, at offset: Int, count: Int) throws(Errno) -> Int? {
-    let sent = try socket.sendFile(file, at: offset, count: count)
+    let sent: Int?
+    do throws(Errno) {
+      sent = try socket.sendFile(file, at: offset, count: count)
+    } catch {
+      if error.isConnectionLoss { loss = loss ?? error }
+      throw error
+    }
     if let sent { countSent(sent) } else { isWritable = false }
     return sent
   }
@@ -214,7 +239,7 @@ public final class Channel {
     switch received {
     case .bytes(let count, _): countReceived(count)
     case .wouldBlock: isReadable = false
-    case .endOfStream: break
+    case .endOfStream: if let loss { throw loss }
     }
     return received
   }

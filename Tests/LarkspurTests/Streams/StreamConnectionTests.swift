@@ -137,6 +137,41 @@ import Testing
     close()
   }
 
+  /// A loss that a write has met is the error of the reads as well, behind the bytes that came before.
+  @Test func aLossThatAWriteHasMet() throws {
+    peer.send([1, 2, 3, 4, 5])
+    peer.close()
+    settle()
+    peer.willFailToSend(.connectionReset, .brokenPipe)
+    #expect(code(start(.write(Data([6]))).error) == .networkConnectionLost)
+    let first = start(.read(min: 1, max: 100))
+    #expect(first.value?.data == Data([1, 2, 3, 4, 5]) && first.value?.isAtEnd == false)
+    let second = start(.read(min: 1, max: 100))
+    #expect(code(second.error) == .networkConnectionLost)
+    guard case .end(let error?)? = connection.takeEvent() else {
+      Issue.record("the connection has no error")
+      return
+    }
+    #expect((error.transportError) == .connectionLost(.receivingBody, .connectionReset))
+    #expect(world.leftovers == [])
+  }
+
+  /// The loss is the task's error, also if the program reads no more. A broken pipe behind an orderly end is not.
+  @Test(arguments: [Errno.connectionReset, .brokenPipe])
+  func aLossWithoutARead(error: Errno) throws {
+    peer.close()
+    settle()
+    peer.willFailToSend(error)
+    #expect(code(start(.write(Data([6]))).error) == .networkConnectionLost)
+    _ = start(.closeRead)
+    guard case .end(let end)? = connection.takeEvent() else {
+      Issue.record("the connection has not ended")
+      return
+    }
+    #expect(code(end) == (error == .brokenPipe ? nil : .networkConnectionLost))
+    #expect(world.leftovers == [])
+  }
+
   /// A write behind `closeWrite` fails, also if bytes are received meanwhile.
   @Test func aWriteBehindTheClose() {
     let reading = read(1)

@@ -227,6 +227,29 @@ extension ScriptedWorld {
     #expect(world.leftovers == [])
   }
 
+  /// `sendfile` may get the kernel's only report of a loss. The end of the stream is then no end of a response that has
+  /// no other end.
+  @Test(arguments: [Errno.connectionReset, .brokenPipe, .inputOutput])
+  func anEndBehindALossThatSendfileHasMet(error: Errno) {
+    let file = kernel.makeFile(Self.contents)
+    peer.setSendRoom(1000)
+    let running = world.exchange(
+      request("PUT", body: 700_000), .file(file.openFile, offset: 0, length: 700_000))
+    world.settle()
+    peer.send("HTTP/1.1 200 OK\r\n\r\nhalf")
+    world.settle()
+    peer.willFailToSend(error, .brokenPipe)
+    peer.close()
+    peer.setSendRoom(5000)
+    world.settle()
+    if error == .connectionReset {
+      #expect(running.transportError == .connectionLost(.receivingBody, error))
+    } else {
+      #expect(running.value == Outcome(status: 200, body: "half"))
+    }
+    #expect(world.leftovers == [])
+  }
+
   @Test func anEarlyFinalResponseStopsTheUpload() {
     let file = kernel.makeFile(Self.contents)
     peer.setSendRoom(1000)

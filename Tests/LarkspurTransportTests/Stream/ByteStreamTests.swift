@@ -12,6 +12,7 @@ import Testing
   /// Records what a stream reports, and wants as many bytes as a test says.
   final class Reader: ByteStreamUser {
     var events: [String] = []
+    var errors: [TransportError] = []
     var bytes: [UInt8] = []
     /// The number of bytes that are wanted.
     var demand = 0
@@ -29,8 +30,13 @@ import Testing
 
     func receivedEnd() { events.append("end") }
     func outputDrained() { events.append("drained") }
-    func sendingFailed(_ error: TransportError) { events.append("sending failed") }
-    func failed(_ error: TransportError) { events.append("failed") }
+    func sendingFailed(_ error: TransportError) { note("sending failed", error) }
+    func failed(_ error: TransportError) { note("failed", error) }
+
+    private func note(_ event: String, _ error: TransportError) {
+      events.append(event)
+      errors.append(error)
+    }
   }
 
   let world: ScriptedWorld
@@ -197,6 +203,29 @@ import Testing
     #expect(reader.bytes == [1, 2])
     stream.write([3])
     #expect(sent == [])
+    stream.close()
+    #expect(world.leftovers == [])
+  }
+
+  /// The kernel reports a loss once. If a send has got the report, the end of the stream behind the last bytes is that
+  /// of a lost connection, and later sends fail with its cause.
+  @Test(arguments: [Errno.connectionReset, .timedOut, .brokenPipe])
+  func anEndBehindALossThatASendHasMet(error: Errno) throws {
+    let stream = try open()
+    peer.send([1, 2, 3, 4, 5])
+    peer.close()
+    world.settle()
+    peer.willFailToSend(error, .brokenPipe)
+    stream.write([6])
+    #expect(reader.events == ["sending failed"] && reader.errors == [.connectionLost(.receivingBody, error)])
+    reader.demand = 5
+    stream.resumeReceiving()
+    #expect(reader.bytes == [1, 2, 3, 4, 5])
+    reader.demand = 1
+    stream.resumeReceiving()
+    let isWhole = error == .brokenPipe
+    #expect(reader.events.last == (isWhole ? "end" : "failed"))
+    #expect(reader.errors.dropFirst() == (isWhole ? [] : [.connectionLost(.receivingBody, error)]))
     stream.close()
     #expect(world.leftovers == [])
   }
