@@ -4,9 +4,9 @@ import Synchronization
 
 /// One call of a program on a live connection: the way to the connection on its loop, and the way of the result back.
 ///
-/// A caller awaits the operation, or gave a completion handler, which is called on the delegate queue, after the calls
-/// that the connection has caused before. The first result counts. The connection writes the result on its loop before
-/// the caller resumes; the caller reads it afterwards.
+/// A caller awaits the operation, or gave a completion handler. The handler is called on the delegate queue, after all
+/// calls for earlier events of the connection. The first result counts. The connection writes the result on its loop
+/// before the caller resumes; the caller reads it afterwards.
 class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Sendable {
   private let gate: LiveGate
   /// Whether the caller gave a completion handler.

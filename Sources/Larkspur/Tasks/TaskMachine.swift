@@ -81,8 +81,8 @@ struct TaskMachine {
     return redirected(by: response, to: next)
   }
 
-  /// Accepts a redirection by a server, or by a program's protocol, which names the next request itself. A redirection
-  /// that would exceed the limit is proposed to no delegate.
+  /// Accepts a redirection by a server, or by a program's protocol, which names the next request itself. Beyond the
+  /// limit, no delegate is asked.
   ///
   /// - Parameter response: The redirecting response, or `nil` if the protocol has none that a delegate can be shown.
   mutating func redirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
