@@ -43,7 +43,8 @@ public enum SSZipArchiveErrorCode: Int, Sendable {
 extension SSZipArchiveErrorCode {
   /// Makes an error with this code.
   func error(_ message: String, underlying: (any Error)? = nil) -> NSError {
-    var info: [String: Any] = [NSLocalizedDescriptionKey: message]
+    // `print` shows the reason, and `"(null)"` without it.
+    var info: [String: Any] = [NSLocalizedDescriptionKey: message, NSLocalizedFailureReasonErrorKey: message]
     if let underlying { info[NSUnderlyingErrorKey] = underlying }
     return NSError(domain: SSZipArchiveErrorDomain, code: rawValue, userInfo: info)
   }

@@ -294,7 +294,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   ) -> AFImageDownloadReceipt? {
     let request = receiver.request
     guard request.url != nil else {
-      deliver(Outcome(response: nil, result: .failure(URLError(.badURL))), to: [receiver])
+      deliver(
+        Outcome(response: nil, result: .failure(URLError.make(.badURL, "the request has no URL"))), to: [receiver])
       return nil
     }
     let now = now()

@@ -1,4 +1,5 @@
 import Foundation
+import Larkspur
 
 /// The domain of ``AFJSONPatchError`` as an `NSError`.
 public let AFJSONPatchErrorDomain = "com.alamofire.error.json-patch"
@@ -78,8 +79,8 @@ extension AFJSONPatchError: CustomNSError {
     }
   }
 
-  /// The description of the error as an `NSError`.
-  public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: description] }
+  /// The description and the failure reason of the error as an `NSError`.
+  public var errorUserInfo: [String: Any] { NSError.entries(forMessage: description) }
 }
 
 extension AFJSONPatchError: CustomStringConvertible {

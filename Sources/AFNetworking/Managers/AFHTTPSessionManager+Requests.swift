@@ -54,7 +54,7 @@ extension AFHTTPSessionManager {
     guard let url = URL(string: path, relativeTo: baseURL.url) else {
       throw NSError(
         domain: AFURLRequestSerializationErrorDomain, code: NSURLErrorBadURL,
-        userInfo: [NSLocalizedDescriptionKey: "\(path) is no URL."])
+        userInfo: NSError.entries(forMessage: "\(path) is no URL."))
     }
     return url.absoluteString
   }

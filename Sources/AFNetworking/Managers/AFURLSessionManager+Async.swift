@@ -82,7 +82,9 @@ extension AFURLSessionManager {
 
   private static func file(_ result: (object: Any?, response: URLResponse)) throws -> (file: URL, response: URLResponse)
   {
-    guard let file = result.object as? URL else { throw URLError(.cannotOpenFile) }
+    guard let file = result.object as? URL else {
+      throw URLError.make(.cannotOpenFile, "the downloaded file has no destination")
+    }
     return (file, result.response)
   }
 }

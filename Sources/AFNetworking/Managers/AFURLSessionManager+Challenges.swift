@@ -81,10 +81,9 @@ extension AFURLSessionManager {
   private static var handlerError: URLError {
     URLError(
       .userAuthenticationRequired,
-      userInfo: [
-        NSLocalizedDescriptionKey:
-          "The authentication challenge handler must return nil, an error, a credential or a disposition without one."
-      ])
+      userInfo: NSError.entries(
+        forMessage:
+          "The authentication challenge handler must return nil, an error, a credential or a disposition without one."))
   }
 
   // MARK: - Trust
@@ -103,11 +102,10 @@ extension AFURLSessionManager {
 
   /// The error for a server that is not trusted, with the text of Apple's systems.
   static func trustError(_ trust: SecTrust?, _ url: URL?) -> URLError {
-    var info: [String: Any] = [
-      NSLocalizedDescriptionKey:
+    var info = NSError.entries(
+      forMessage:
         "The certificate for this server is invalid. You might be connecting to a server that is pretending to be "
-        + "“\(url?.host ?? "")” which could put your confidential information at risk."
-    ]
+        + "“\(url?.host ?? "")” which could put your confidential information at risk.")
     info["NSURLErrorFailingURLPeerTrustErrorKey"] = trust
     info[NSURLErrorFailingURLErrorKey] = url
     info["NSErrorFailingURLStringKey"] = url?.absoluteString

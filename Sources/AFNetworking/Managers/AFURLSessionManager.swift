@@ -286,7 +286,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   }
 
   open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-    blocks.current.set.sessionDidBecomeInvalid?(session, error ?? URLError(.cancelled))
+    blocks.current.set.sessionDidBecomeInvalid?(session, error ?? URLError.make(.cancelled))
     NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
   }
 

@@ -29,8 +29,7 @@ extension AFURLConnectionOperation {
         details.responseData = data
         if data != nil { details.outputStream = nil }
       case .finishCancelled:
-        let info = details.request.url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:]
-        details.error = URLError(.cancelled, userInfo: info)
+        details.error = URLError.make(.cancelled, url: details.request.url)
       default: break
       }
       return Decision(action: action, load: details.load)

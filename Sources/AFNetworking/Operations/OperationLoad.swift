@@ -81,7 +81,9 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
       offset = output.count
       wantedCount = count
     case .complete: return end(.complete)
-    case .wrong: return end(.failure(URLError(.badServerResponse)))
+    case .wrong:
+      return end(
+        .failure(URLError.make(.badServerResponse, "the response does not continue the bytes that arrived")))
     case .whole(let count):
       wantedCount = count
       do {
@@ -101,7 +103,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     guard isWanted else { return }
     let before = output.count
     if let wantedCount, before - offset + Int64(data.count) > wantedCount {
-      return end(.failure(URLError(.badServerResponse)))
+      return end(.failure(URLError.make(.badServerResponse, "more bytes arrived than the range has")))
     }
     do {
       try output.write(data)
@@ -185,7 +187,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     case (.failure(let failure), _): return (nil, failure)
     case (nil, let error?): return (nil, challengeIsRefused.load(ordering: .acquiring) ? refusal(error) : error)
     case (nil, nil) where wantedCount.map { output.count - offset < $0 } == true:
-      return (nil, URLError(.networkConnectionLost))
+      return (nil, URLError.make(.networkConnectionLost, "fewer bytes arrived than the range has"))
     case (.complete, _), (nil, nil):
       do {
         return (try output.finish(), nil)
@@ -198,6 +200,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   /// Returns NSURLConnection's error for a cancelled challenge, because a session only reports `cancelled`.
   private func refusal(_ error: any Error) -> any Error {
     var info = (error as NSError).userInfo
+    info.merge(NSError.entries(forMessage: "the challenge was cancelled")) { $1 }
     if let url = request.url { info[NSURLErrorFailingURLErrorKey] = url }
     info[NSUnderlyingErrorKey] = error
     return URLError(.userCancelledAuthentication, userInfo: info)

@@ -22,7 +22,10 @@ final class OperationOutput: @unchecked Sendable {
 
   func write(_ data: Data) throws {
     if let stream {
-      guard stream.writeAll(data) else { throw StreamBytes.error(of: stream) ?? URLError(.cannotWriteToFile) }
+      guard stream.writeAll(data) else {
+        throw StreamBytes.error(of: stream)
+          ?? URLError.make(.cannotWriteToFile, "the output stream takes no more bytes")
+      }
     } else {
       buffer.append(data)
     }
@@ -41,7 +44,7 @@ final class OperationOutput: @unchecked Sendable {
     }
     guard stream.property(forKey: .fileCurrentOffsetKey) != nil,
       stream.setProperty(NSNumber(value: 0), forKey: .fileCurrentOffsetKey)
-    else { throw URLError(.cannotWriteToFile) }
+    else { throw URLError.make(.cannotWriteToFile, "the output stream cannot start again") }
   }
 
   func close() { stream?.close() }
@@ -51,7 +54,9 @@ final class OperationOutput: @unchecked Sendable {
   func finish() throws -> Data? {
     defer { close() }
     guard let stream else { return buffer }
-    guard count == countMax else { throw URLError(.cannotWriteToFile) }
+    guard count == countMax else {
+      throw URLError.make(.cannotWriteToFile, "the output stream has more bytes than the content")
+    }
     let data = stream.property(forKey: .dataWrittenToMemoryStreamKey) as? Data
     return data.map { Data($0.dropFirst(memoryStart)) }
   }

@@ -150,7 +150,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   }
 
   private static func error(_ message: String) -> NSError {
-    NSError(domain: AFEventSourceErrorDomain, code: 0, userInfo: [NSLocalizedDescriptionKey: message])
+    NSError(domain: AFEventSourceErrorDomain, code: 0, userInfo: NSError.entries(forMessage: message))
   }
 
   // MARK: - Listeners

@@ -79,9 +79,8 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
   private static func error(
     _ code: URLError.Code, _ message: String, _ response: HTTPURLResponse, _ data: Data?
   ) -> NSError {
-    var info: [String: Any] = [
-      NSLocalizedDescriptionKey: message, AFNetworkingOperationFailingURLResponseErrorKey: response,
-    ]
+    var info = NSError.entries(forMessage: message)
+    info[AFNetworkingOperationFailingURLResponseErrorKey] = response
     info[AFNetworkingOperationFailingURLResponseDataErrorKey] = data
     info[NSURLErrorFailingURLErrorKey] = response.url
     return NSError(domain: AFURLResponseSerializationErrorDomain, code: code.rawValue, userInfo: info)

@@ -94,6 +94,6 @@ extension TransferRecord {
 extension TransferRecord.Failure {
   fileprivate var error: NSError {
     NSError(
-      domain: domain, code: Int(exactly: code) ?? -1, userInfo: [NSLocalizedDescriptionKey: message])
+      domain: domain, code: Int(exactly: code) ?? -1, userInfo: NSError.entries(forMessage: message))
   }
 }

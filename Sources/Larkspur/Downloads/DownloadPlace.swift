@@ -63,7 +63,7 @@ final class DownloadPlace: Sendable {
     point = nil
     await willReplace()
     return try state.withLock { state throws(URLError) in
-      guard !state.isClosed else { throw URLError(.cancelled) }
+      guard !state.isClosed else { throw URLError.make(.cancelled) }
       return try DownloadFile(replacing: URL(fileURLWithPath: path))
     }
   }

@@ -4,10 +4,19 @@ import LarkspurIO
 /// The value of `NSURLErrorFailingURLStringErrorKey`, which is deprecated and which many programs still read.
 private let failingURLStringKey = "NSErrorFailingURLStringKey"
 
+extension NSError {
+  /// Returns the entries of `userInfo` for the message of an error: its description, and the reason, which `print` shows.
+  /// Without a reason `print` shows `"(null)"`.
+  package static func entries(forMessage message: String) -> [String: Any] {
+    [NSLocalizedDescriptionKey: message, NSLocalizedFailureReasonErrorKey: message]
+  }
+}
+
 extension URLError {
-  /// Creates an error with a code, a message, and the underlying error. As on Darwin, the underlying error is
-  /// CFNetwork's of the same code if there is no other one; an error `cancelled` has none.
-  static func make(
+  /// Creates an error with a code, a message, and the underlying error. Without a message, the code's name is the
+  /// message. As on Darwin, the underlying error is CFNetwork's of the same code if there is no other one; an error
+  /// `cancelled` has none.
+  package static func make(
     _ code: Code, _ message: String? = nil, url: URL? = nil, underlying: (any Error)? = nil,
     more: [String: Any] = [:]
   ) -> URLError {
@@ -16,18 +25,21 @@ extension URLError {
       info[NSURLErrorFailingURLErrorKey] = url
       info[failingURLStringKey] = url.absoluteString
     }
-    if let message { info[NSLocalizedDescriptionKey] = message }
+    let message = message ?? "\(code)"
+    info.merge(NSError.entries(forMessage: message)) { $1 }
     if let underlying {
       info[NSUnderlyingErrorKey] = underlying
     } else if code != .cancelled {
-      info[NSUnderlyingErrorKey] = cfNetwork(code, more)
+      info[NSUnderlyingErrorKey] = cfNetwork(code, message, more)
     }
     return URLError(code, userInfo: info)
   }
 
   /// Creates CFNetwork's error with the same code.
-  static func cfNetwork(_ code: Code, _ info: [String: Any]) -> NSError {
-    NSError(domain: "kCFErrorDomainCFNetwork", code: code.rawValue, userInfo: info)
+  static func cfNetwork(_ code: Code, _ message: String, _ info: [String: Any]) -> NSError {
+    NSError(
+      domain: "kCFErrorDomainCFNetwork", code: code.rawValue,
+      userInfo: NSError.entries(forMessage: message).merging(info) { $1 })
   }
 
   /// Returns an `NSError` of URL loading as a `URLError`, and any other error unchanged. On Darwin such an `NSError`

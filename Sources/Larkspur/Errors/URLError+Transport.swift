@@ -9,11 +9,11 @@ import LarkspurTransport
 extension URLError {
   init(_ error: TransportError, url: URL?) {
     let code = Self.code(of: error)
-    let more = Self.details(of: error)
+    let (message, more) = (Self.message(for: error), Self.details(of: error))
     self = URLError.make(
-      code, Self.message(for: error), url: url,
+      code, message, url: url,
       underlying: code == .cancelled
-        ? nil : TransportFailure(error, Self.underlying(error) ?? Self.cfNetwork(code, more)),
+        ? nil : TransportFailure(error, Self.underlying(error) ?? Self.cfNetwork(code, message, more)),
       more: more)
   }
 
@@ -126,7 +126,7 @@ extension URLError {
     if let number { return NSError(domain: NSPOSIXErrorDomain, code: Int(number.rawValue)) }
     if case .tls(let problem) = error {
       return NSError(
-        domain: "LarkspurTLSErrorDomain", code: 0, userInfo: [NSLocalizedDescriptionKey: "\(problem)"])
+        domain: "LarkspurTLSErrorDomain", code: 0, userInfo: NSError.entries(forMessage: "\(problem)"))
     }
     return nil
   }

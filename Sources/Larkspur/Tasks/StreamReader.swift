@@ -66,7 +66,8 @@ final class StreamReader: @unchecked Sendable {
       return continuation.resume(returning: count == piece.count ? piece : Array(piece[..<count]))
     }
     if count < 0 {
-      return continuation.resume(throwing: StreamBytes.error(of: stream) ?? URLError(.cannotOpenFile))
+      return continuation.resume(
+        throwing: StreamBytes.error(of: stream) ?? URLError.make(.cannotOpenFile, "the stream of the body failed"))
     }
     switch stream.streamStatus {
     // A stream that has nothing yet has not ended: a stream of a class of the program's own may be waiting itself.
@@ -79,7 +80,9 @@ final class StreamReader: @unchecked Sendable {
       queue.asyncAfter(deadline: .now() + .milliseconds(Self.pauseMilliseconds)) { [self] in
         read(for: continuation)
       }
-    case .error: continuation.resume(throwing: stream.streamError ?? URLError(.cannotOpenFile))
+    case .error:
+      continuation.resume(
+        throwing: stream.streamError ?? URLError.make(.cannotOpenFile, "the stream of the body failed"))
     default: continuation.resume(returning: nil)
     }
   }

@@ -163,7 +163,10 @@ final class TaskUpload {
   }
 
   private func produced(by stream: InputStream?, length: Int?) -> RequestBody {
-    guard let stream else { return .produced(length: length) { _ in throw URLError(.cannotOpenFile) } }
+    guard let stream else {
+      return .produced(length: length) { _ in throw URLError.make(.cannotOpenFile, "the stream of the body is missing")
+      }
+    }
     let reader = StreamReader(stream)
     return .produced(length: length) { writer in
       defer { reader.close() }

@@ -80,6 +80,6 @@ extension ServerTrust.TrustResult {
     guard !isTrusted else { return nil }
     return NSError(
       domain: NSOSStatusErrorDomain, code: Int(status),
-      userInfo: [NSLocalizedDescriptionKey: description, NSUnderlyingErrorKey: self])
+      userInfo: NSError.entries(forMessage: description).merging([NSUnderlyingErrorKey: self]) { $1 })
   }
 }

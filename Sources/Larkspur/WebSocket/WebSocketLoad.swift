@@ -131,7 +131,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   }
 
   private static func posix(_ code: POSIXErrorCode, _ message: String) -> any Error {
-    NSError(domain: NSPOSIXErrorDomain, code: Int(code.rawValue), userInfo: [NSLocalizedDescriptionKey: message])
+    NSError(domain: NSPOSIXErrorDomain, code: Int(code.rawValue), userInfo: NSError.entries(forMessage: message))
   }
 }
 

@@ -163,7 +163,7 @@ import Testing
     #expect(full.userInfo["NSErrorFailingURLStringKey"] as? String == url.absoluteString)
     #expect(full.userInfo["NSURLErrorFailingURLPeerTrustErrorKey"] == nil)
     let empty = AFURLSessionManager.trustError(nil, nil)
-    #expect(empty.userInfo.keys.sorted() == [NSLocalizedDescriptionKey])
+    #expect(empty.userInfo.keys.sorted() == [NSLocalizedDescriptionKey, NSLocalizedFailureReasonErrorKey].sorted())
   }
 
   // MARK: - Policies that cannot pin
