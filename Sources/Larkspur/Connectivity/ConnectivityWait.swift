@@ -42,7 +42,9 @@ final class ConnectivityWait {
     }
     transfer.stopIdleTime()
     defer { transfer.countIdleTime() }
-    _ = try await transfer.waiting(givingUpBy: { change.giveUp() }, timeCounts: true) { await change.get() }
+    _ = try await transfer.waiting(givingUpBy: { change.giveUp() }, timed: "while waiting for a network") {
+      await change.get()
+    }
     return true
   }
 }

@@ -47,7 +47,7 @@ extension Transfer {
     giveUpWait = nil
     guard try await !live.proceed(for: self) else { return enter(.complete) }
     // The load may have been interrupted while it did not wait for the connection, as in a call of the delegate.
-    if let interruption { return live.interrupt(URLError.make(interruption)) }
-    giveUpWait = { [self] in live.interrupt(URLError.make(interruption ?? .cancelled)) }
+    if let interruption { return live.interrupt(interruption) }
+    giveUpWait = { [self] in live.interrupt(interruption ?? .make(.cancelled)) }
   }
 }

@@ -99,7 +99,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
       }
     }
     let result = try await transfer.waiting(
-      givingUpBy: { attempt.cancel() }, timeCounts: true, { await attempt.value })
+      givingUpBy: { attempt.cancel() }, timed: "while opening the stream's connection", { await attempt.value })
     switch result {
     case .success(let tunnel): return tunnel.value
     case .failure(let error): throw URLError(error, url: nil)

@@ -164,7 +164,7 @@ final class DelegateCalls {
   /// Waits for the interruption of a task that has been cancelled, so that no other call comes before its end.
   private func awaitInterruption() async throws(URLError) {
     let never = OneShot<Void>()
-    _ = try await transfer.waiting(givingUpBy: { never.giveUp() }, timeCounts: true) { await never.get() }
+    _ = try await transfer.waiting(givingUpBy: { never.giveUp() }, timed: "while cancelling") { await never.get() }
   }
 
   /// Asks whether a redirection is followed.

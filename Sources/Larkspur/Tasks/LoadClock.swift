@@ -2,7 +2,8 @@ import LarkspurBytes
 import LarkspurTransport
 
 /// The two times of a load: since its last byte, and in all. Both stand still while the task is suspended, and while a
-/// question to its owner is open. While the load waits for a network, only the second one counts.
+/// question to its owner is open. While the load waits for a network, or in a queue for a connection, only the second
+/// one counts.
 ///
 /// A byte that comes costs one stored time and no timer: `LoadClocks` compares the times when one may be up.
 struct LoadClock {
@@ -52,6 +53,11 @@ struct LoadClock {
 
   fileprivate mutating func progress(at now: Deadline) { lastProgress = now }
 
+  /// Takes a wait until `moment` into account, in which no byte was expected.
+  fileprivate mutating func waited(until moment: Deadline) {
+    if moment > lastProgress { lastProgress = moment }
+  }
+
   fileprivate mutating func pause(at now: Deadline) {
     pauseCount += 1
     if pauseCount == 1 { pausedAt = now }
@@ -80,6 +86,8 @@ struct LoadClock {
 protocol TimedLoad: AnyObject {
   var clock: LoadClock { get set }
   var clocks: LoadClocks { get }
+  /// The latest moment at which the load waited in a queue for a connection that others use.
+  var queuedUntil: Deadline { get }
 
   /// One of the two times is up.
   func timeIsUp()
@@ -188,8 +196,10 @@ final class LoadClocks {
   private func fired() {
     stopTimer()
     var next = Deadline.never
-    // A load whose time is up may stop the others.
+    // A load whose time is up may stop the others. Performance: loads come into queues and leave them more often than
+    // this is called, so that waits are looked up here.
     for load in loopBound.state.running where load.clock.index != nil {
+      load.clock.waited(until: load.queuedUntil)
       let due = load.clock.due
       if due <= loop.now {
         remove(load)

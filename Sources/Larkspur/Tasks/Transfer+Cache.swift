@@ -86,7 +86,7 @@ extension Transfer {
       question.set($0)
     }
     let plan = try await waiting(
-      givingUpBy: { question.giveUp() }, timeCounts: true, { await question.get() })
+      givingUpBy: { question.giveUp() }, timed: "while reading the cache", { await question.get() })
     try await passGate()
     guard let plan else { throw URLError.make(.cancelled) }
     return plan

@@ -35,7 +35,7 @@ extension Transfer {
     defer { task.show { $0.currentRequest = load?.client.request ?? loaded } }
     // The methods of the protocol classes may block.
     load =
-      try await waiting(givingUpBy: { question.giveUp() }, timeCounts: true, { await question.get() }) ?? nil
+      try await waiting(givingUpBy: { question.giveUp() }, timed: Self.protocolPhase, { await question.get() }) ?? nil
     return load
   }
 
@@ -101,10 +101,12 @@ extension Transfer {
     }
   }
 
+  private static let protocolPhase = "while a protocol of the program was loading"
+
   private func next(of client: ProtocolClient) async throws(URLError) -> ProtocolClient.Event {
     while true {
       if let event = client.take() { return event }
-      try await waiting(givingUpBy: { client.giveUpWait() }, timeCounts: true) { await client.wait() }
+      try await waiting(givingUpBy: { client.giveUpWait() }, timed: Self.protocolPhase) { await client.wait() }
     }
   }
 

@@ -155,7 +155,7 @@ extension Transfer {
       }
     } catch {
       abandonExchange()
-      loadFailure = interruption.map { URLError.make($0, Self.message(for: $0)) } ?? error
+      loadFailure = interruption ?? error
     }
     stopClock()
     // A protocol's own error, unless the task has been ended before. From here on only a cancellation can change the
@@ -202,14 +202,6 @@ extension Transfer {
     case .content: try await deliverRest()
     case .storing(let storing): try await askAndStore(storing)
     case .live: try await runLive()
-    }
-  }
-
-  private static func message(for code: URLError.Code) -> String {
-    switch code {
-    case .cancelled: "cancelled"
-    case .timedOut: "The request timed out."
-    default: "\(code)"
     }
   }
 

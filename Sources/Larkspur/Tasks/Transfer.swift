@@ -2,6 +2,7 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTLS
 import LarkspurTransport
 import Synchronization
 
@@ -121,7 +122,9 @@ final class Transfer: @unchecked Sendable {
   // MARK: - Interruption
 
   /// Why the load is to end before its time.
-  private(set) var interruption: URLError.Code?
+  private(set) var interruption: URLError?
+  /// The part of the load that is in progress without a request of the slot, for the error of a timeout.
+  private var phase: String?
   /// Whether the load has been cancelled. It may not have been interrupted yet.
   private let isUnwanted = Atomic(false)
   private let isSuspended = Atomic(false)
@@ -213,12 +216,12 @@ final class Transfer: @unchecked Sendable {
   /// Cancels the load. What the load waits for is given up. From any thread.
   func interrupt() {
     isUnwanted.store(true, ordering: .sequentiallyConsistent)
-    engine.loop.post { [self] in interrupted(.cancelled) }
+    engine.loop.post { [self] in interrupted(.make(.cancelled)) }
   }
 
-  private func interrupted(_ code: URLError.Code) {
+  private func interrupted(_ error: URLError) {
     guard interruption == nil else { return }
-    interruption = code
+    interruption = error
     slot.cancel()
     giveUpWait.take()?()
     openGate()
@@ -228,11 +231,24 @@ final class Transfer: @unchecked Sendable {
   /// what is still in the loop's inbox comes too late.
   func adoptTaskState() {
     let state = currentTask?.state
-    if state == .canceling || isUnwanted.load(ordering: .sequentiallyConsistent) { interruption = .cancelled }
+    if state == .canceling || isUnwanted.load(ordering: .sequentiallyConsistent) {
+      interruption = .make(.cancelled)
+    }
     isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
   }
 
-  func timeIsUp() { interrupted(.timedOut) }
+  func timeIsUp() { interrupted(lateness) }
+
+  /// The error of a load whose time is up, which names what the load waits for.
+  private var lateness: URLError {
+    if live?.awaitsEvent == true { return .make(.timedOut, "timed out while the connection was open") }
+    if let phase { return .make(.timedOut, "timed out \(phase)") }
+    switch slot.phase {
+    case nil: return .make(.timedOut, "timed out while preparing a request")
+    case .securing?: return URLError(.tls(TLSError(.handshakeTimedOut)), url: nil)
+    case let phase?: return URLError(.timedOut(phase), url: nil)
+    }
+  }
 
   /// Whether the load has been interrupted or suspended. Performance: read often, and hardly ever `true`.
   var isHalted: Bool {
@@ -241,17 +257,20 @@ final class Transfer: @unchecked Sendable {
 
   /// Awaits an operation, which an interruption of the load ends by `giveUp`.
   ///
-  /// - Parameter timeCounts: Whether the load's time limits count meanwhile: not while the program is waited for.
+  /// - Parameter phase: The name of the operation for the error of a timeout, such as "while waiting for a network";
+  ///   `nil` if the load's time limits do not count meanwhile, because the program is waited for.
   func waiting<T>(
-    givingUpBy giveUp: @escaping () -> Void, timeCounts: Bool = false, _ operation: () async -> T
+    givingUpBy giveUp: @escaping () -> Void, timed phase: String? = nil, _ operation: () async -> T
   ) async throws(URLError) -> T {
-    if let interruption { throw URLError.make(interruption) }
-    if !timeCounts { pauseClock() }
+    if let interruption { throw interruption }
+    if phase == nil { pauseClock() }
+    self.phase = phase
     giveUpWait = giveUp
     let result = await operation()
     giveUpWait = nil
-    if !timeCounts { resumeClock() }
-    if let interruption { throw URLError.make(interruption) }
+    self.phase = nil
+    if phase == nil { resumeClock() }
+    if let interruption { throw interruption }
     return result
   }
 
@@ -289,12 +308,12 @@ final class Transfer: @unchecked Sendable {
   /// Suspends while the task is suspended, and throws once it is interrupted. Check `isHalted` first.
   func passGate() async throws(URLError) {
     // A cancellation that is still in the loop's inbox counts.
-    if isUnwanted.load(ordering: .relaxed) { interrupted(.cancelled) }
-    if let interruption { throw URLError.make(interruption) }
+    if isUnwanted.load(ordering: .relaxed) { interrupted(.make(.cancelled)) }
+    if let interruption { throw interruption }
     guard isSuspended.load(ordering: .relaxed) else { return }
     suspensionSettled()
     while stopsAtGate, interruption == nil { await TaskContinuation.suspend { gate = $0 } }
-    if let interruption { throw URLError.make(interruption) }
+    if let interruption { throw interruption }
   }
 
   // MARK: - The end
@@ -305,9 +324,9 @@ final class Transfer: @unchecked Sendable {
   }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
-    guard awaiting.load(ordering: .acquiring) == .complete else { throw URLError(.unknown) }
+    guard awaiting.load(ordering: .acquiring) == .complete else { throw Self.inconsistency }
     if let failure { throw failure }
-    guard let content = content(), let response = self.content.response else { throw URLError(.unknown) }
+    guard let content = content(), let response = self.content.response else { throw Self.inconsistency }
     return (content, response)
   }
 
@@ -318,6 +337,7 @@ final class Transfer: @unchecked Sendable {
 
 extension Transfer: TimedLoad {
   var clocks: LoadClocks { engine.clocks }
+  var queuedUntil: Deadline { slot.queuedUntil }
 }
 
 extension Transfer: Awaited, LoopCompletion {

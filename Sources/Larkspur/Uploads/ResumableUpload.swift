@@ -121,7 +121,9 @@ final class ResumableUpload {
       loop.stopTimer(timer)
       transfer.countIdleTime()
     }
-    _ = try await transfer.waiting(givingUpBy: { over.giveUp() }, timeCounts: true) { await over.get() }
+    _ = try await transfer.waiting(givingUpBy: { over.giveUp() }, timed: "between two tries of the upload") {
+      await over.get()
+    }
     self.delay = nil
     if let action = machine?.waited(now: now) { _ = try perform(action) }
   }

@@ -86,7 +86,19 @@ extension PoolMachine {
     /// Whether the endpoint needs a connection and waits for `totalMax` to allow one.
     var isStalled = false
 
+    /// The latest moment at which the endpoint was crowded, apart from the present moment.
+    var crowdedUntil = Deadline(nanoseconds: 0)
+
     var waitingCount: Int { waiting.count + wantingFresh.count }
+
+    /// Whether the waiting requests wait for connections that other requests use: there is not a dial for each of them,
+    /// and dials are not all that the endpoint has.
+    var isCrowded: Bool { waitingCount > dialing && (dialing == 0 || members.count > dialing + idleCount) }
+
+    /// Call before each change of the counts that `isCrowded` reads.
+    mutating func noteCrowd(_ now: Deadline) {
+      if isCrowded { crowdedUntil = now }
+    }
 
     mutating func rests(_ connection: ConnectionID) {
       idleCount += 1

@@ -130,6 +130,7 @@ public struct PoolMachine: Sendable {
   /// Withdraws a waiting request.
   public mutating func cancelled(_ requestID: RequestID, now: Deadline, into actions: inout Actions) {
     guard let (index, wantsFresh) = requestTable.withdraw(requestID) else { return }
+    endpoints[index].noteCrowd(now)
     waitingCount -= 1
     if wantsFresh {
       endpoints[index].wantingFresh.withdrew(requestTable)
@@ -144,6 +145,7 @@ public struct PoolMachine: Sendable {
 
   public mutating func dialSucceeded(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
     guard isPresent(id, .dialing) else { return }
+    endpoints[connections[id.index].endpoint].noteCrowd(now)
     let endpoint = dialEnded(id.index)
     endpoints[endpoint].failedDials = 0
     connections[id.index].requestsLeft = connections[id.index].servesOnce ? 0 : limits.requestsMax
@@ -169,6 +171,7 @@ public struct PoolMachine: Sendable {
     _ id: ConnectionID, isOurs: Bool = false, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .dialing) else { return }
+    endpoints[connections[id.index].endpoint].noteCrowd(now)
     let before = connections[id.index].dialedBefore
     let endpoint = dialEnded(id.index)
     remove(id.index)
@@ -199,6 +202,7 @@ public struct PoolMachine: Sendable {
   ) {
     guard isPresent(id, .running) else { return }
     let endpoint = connections[id.index].ended()
+    endpoints[endpoint].noteCrowd(now)
     if outcome.isReusable { endpoints[endpoint].failedDials = 0 }
     if let idle = outcome.idle {
       connections[id.index].idleNanoseconds = min(idle.wholeNanoseconds, idleNanosecondsMax)
@@ -220,6 +224,7 @@ public struct PoolMachine: Sendable {
     _ id: ConnectionID, isOpen: Bool, now: Deadline, into actions: inout Actions
   ) {
     guard isPresent(id, .running) else { return }
+    endpoints[connections[id.index].endpoint].noteCrowd(now)
     connections[id.index].inFlight -= 1
     guard isOpen else { return retire(id, now, &actions) }
     requestLeft(id.index, of: connections[id.index].endpoint, now, &actions)
@@ -229,6 +234,7 @@ public struct PoolMachine: Sendable {
   public mutating func connectionClosed(_ id: ConnectionID, now: Deadline, into actions: inout Actions) {
     guard isPresent(id, .idle) || isPresent(id, .running) else { return }
     let endpoint = connections[id.index].endpoint
+    endpoints[endpoint].noteCrowd(now)
     remove(id.index)
     settle(endpoint, now, &actions)
     roomWasMade(now, &actions)
@@ -250,7 +256,10 @@ public struct PoolMachine: Sendable {
       }
     }
     if waitingCount > 0 {
-      for index in endpoints.indices where endpoints[index].isUsed { settle(index, now, &actions) }
+      for index in endpoints.indices where endpoints[index].isUsed {
+        endpoints[index].noteCrowd(now)
+        settle(index, now, &actions)
+      }
     }
     roomWasMade(now, &actions)
   }
@@ -301,6 +310,17 @@ public struct PoolMachine: Sendable {
   /// over.
   public func hasIdle(_ endpoint: EndpointID) -> Bool {
     endpoints.indices.contains(endpoint.index) && endpoints[endpoint.index].idleCount > 0
+  }
+
+  /// Returns the endpoint that a request waits for, or `nil` if it does not wait.
+  public func endpoint(awaitedBy requestID: RequestID) -> EndpointID? {
+    requestTable.endpoint(awaitedBy: requestID).map { EndpointID(index: $0, generation: endpoints[$0].generation) }
+  }
+
+  /// Returns the latest moment at which the endpoint's waiting requests waited for connections that other requests use,
+  /// and not for connections that are being opened for them: `now` if they do so.
+  public func crowdedUntil(_ endpoint: EndpointID, now: Deadline) -> Deadline {
+    endpoints[endpoint.index].isCrowded ? now : endpoints[endpoint.index].crowdedUntil
   }
 
   /// Whether the connection exists: it is being opened, idle or running.
@@ -370,6 +390,7 @@ public struct PoolMachine: Sendable {
       left -= 1
       let endpoint = stalled.removeFirst()
       endpoints[endpoint].isStalled = false
+      endpoints[endpoint].noteCrowd(now)
       settle(endpoint, now, &actions)
       forgetIfUnused(endpoint, &actions)
     }

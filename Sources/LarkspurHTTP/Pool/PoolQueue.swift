@@ -97,8 +97,13 @@ struct PoolRequestTable: Sendable {
     entries[requestID.index].wantsFresh = wantsFresh
   }
 
+  /// Returns the index of the endpoint that the request waits for, or `nil` if it does not wait.
+  func endpoint(awaitedBy requestID: PoolMachine.RequestID) -> Int? {
+    entries[requestID.index].generation == requestID.generation ? entries[requestID.index].waitsFor : nil
+  }
+
   func isWaiting(_ requestID: PoolMachine.RequestID) -> Bool {
-    entries[requestID.index].generation == requestID.generation && entries[requestID.index].waitsFor != nil
+    endpoint(awaitedBy: requestID) != nil
   }
 
   /// Frees the ID.
@@ -111,7 +116,7 @@ struct PoolRequestTable: Sendable {
   ///
   /// - Returns: The endpoint's index and the queue of the request, or `nil` if the request does not wait.
   mutating func withdraw(_ requestID: PoolMachine.RequestID) -> (endpoint: Int, wantsFresh: Bool)? {
-    guard isWaiting(requestID), let endpoint = entries[requestID.index].waitsFor else { return nil }
+    guard let endpoint = endpoint(awaitedBy: requestID) else { return nil }
     let wantsFresh = entries[requestID.index].wantsFresh
     release(requestID)
     return (endpoint, wantsFresh)

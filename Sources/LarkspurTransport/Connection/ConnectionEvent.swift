@@ -29,3 +29,18 @@ public enum ConnectionEvent: Sendable {
   case failed(TransportError)
   case closed(ExchangeMachine.CloseReason)
 }
+
+extension ConnectionEvent {
+  /// The part of opening a connection that begins with this event, or `nil` if no part does.
+  var beginningPhase: TransportError.Phase? {
+    switch self {
+    case .resolving: .resolving
+    case .connecting: .connecting
+    case .tunnelling: .tunnelling
+    case .securing: .securing
+    case .resolved, .connectFailed, .connected, .tunnelled, .secured, .requestStarted, .bodySent, .requestSent,
+      .interimReceived, .headReceived, .bodyReceived, .completed, .handedOver, .failed, .closed:
+      nil
+    }
+  }
+}

@@ -53,7 +53,7 @@ public enum TransportError: Error, Hashable, Sendable {
 
   /// The part of opening a connection or of an exchange in which the error occurred.
   public enum Phase: String, Hashable, Sendable {
-    case queueing = "while waiting for a connection"
+    case queueing = "while waiting in the queue for a connection"
     case resolving = "while looking up the host's name"
     case connecting = "while connecting"
     case tunnelling = "while asking the proxy for a tunnel"

@@ -83,7 +83,13 @@ final class DialRecord: @unchecked Sendable {
   private var metrics = ConnectionMetrics()
   private var opening: OpeningMetrics?
 
-  func note(_ event: ConnectionEvent, at time: Deadline) { metrics.note(event, at: time) }
+  /// The part of opening that is in progress.
+  private(set) var phase = TransportError.Phase.connecting
+
+  func note(_ event: ConnectionEvent, at time: Deadline) {
+    metrics.note(event, at: time)
+    if let next = event.beginningPhase { phase = next }
+  }
 
   var peer: SocketAddress? { metrics.peer }
 

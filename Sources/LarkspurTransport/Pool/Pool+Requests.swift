@@ -178,7 +178,10 @@ extension Pool {
   ) async throws(TransportError) -> RunningExchange {
     if let failure = inFlight.failure { throw failure }
     guard let connection = inFlight.connection, let number = inFlight.number else { throw .connectionClosed }
-    if !inFlight.isAlone { try await connection.waitForTurn(of: number, deadline: deadline) }
+    if !inFlight.isAlone {
+      try await connection.waitForTurn(of: number, deadline: deadline)
+      slot.leftQueue()
+    }
     let exchange = try await connection.head(of: number)
     if inFlight.mayBeUnanswered(on: connection) { throw .connectionClosed }
     if slot.failedPeer != nil { slot.failedPeer = nil }

@@ -203,6 +203,7 @@ public final class Pool: @unchecked Sendable {
     if case .waiting = loopBound.state.pendingRequests[index].state { await wait(index, deadline: deadline) }
     switch loopBound.state.pendingRequests[index].state {
     case .running(let id):
+      slot.leftQueue()
       guard slot.isCancelled else {
         return (id, sequenceNumber: loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0)
       }
@@ -251,8 +252,22 @@ public final class Pool: @unchecked Sendable {
     guard let id = obtainedConnection(in: slot), let index = slot.takePendingIndex() else { return nil }
     let sequenceNumber = loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0
     slot.pendingIndex = nil
+    slot.leftQueue()
     releasePendingRequest(index)
     return (id, sequenceNumber)
+  }
+
+  /// Returns the endpoint that a queued request waits for, and the latest moment at which it waited for a connection that
+  /// other requests use.
+  ///
+  /// - Returns: `nil` if the request does not wait any more.
+  func wait(of index: Int) -> (endpoint: Endpoint, crowdedUntil: Deadline)? {
+    let now = loop.now
+    guard let requestID = loopBound.state.pendingRequests[index].id,
+      let id = loopBound.state.decide({ machine, _ in machine.endpoint(awaitedBy: requestID) }),
+      let endpoint = loopBound.state.endpointsByID[id.index]
+    else { return nil }
+    return (endpoint, loopBound.state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
   }
 
   /// Drops the request and the result of `requestConnection`, which is not needed any more.

@@ -15,6 +15,8 @@ public final class RequestSlot: @unchecked Sendable {
   /// The connection that the present request runs on, and the number of its exchange there.
   private var connection: Connection?
   private var number: UInt64 = 0
+  /// When a request last got a connection from the pool's queue, or its turn on one.
+  private var leftQueueAt = Deadline(nanoseconds: 0)
   /// The index of the pool's `PendingRequest` while the request waits for a connection, or `nil`.
   var pendingIndex: Int?
   /// Whether `requestConnection` queued the pending request and its result has not been taken since.
@@ -87,6 +89,28 @@ public final class RequestSlot: @unchecked Sendable {
   func takePendingIndex() -> Int? {
     defer { isRequestingConnection = false }
     return isRequestingConnection ? pendingIndex : nil
+  }
+
+  func leftQueue() { leftQueueAt = pool.loop.now }
+
+  /// The latest moment at which a request of the slot waited for its turn: for a connection that other requests use, or
+  /// for the end of others on its connection. The time in which a connection is opened for it does not belong to this
+  /// wait. Read it on the loop.
+  public var queuedUntil: Deadline {
+    let now = pool.loop.now
+    if let pendingIndex { return max(pool.wait(of: pendingIndex)?.crowdedUntil ?? now, leftQueueAt) }
+    return connection?.isBehind(number) == true ? now : leftQueueAt
+  }
+
+  /// The part of opening its connection or of its exchange that the present request waits for, or `nil` if there is
+  /// none. Read it on the loop.
+  public var phase: TransportError.Phase? {
+    if let pendingIndex {
+      guard let wait = pool.wait(of: pendingIndex), wait.crowdedUntil < pool.loop.now else { return .queueing }
+      return wait.endpoint.latestDial?.phase ?? .queueing
+    }
+    guard let connection else { return nil }
+    return connection.isBehind(number) ? .queueing : connection.phase
   }
 
   func runs(on connection: Connection, _ number: UInt64) {

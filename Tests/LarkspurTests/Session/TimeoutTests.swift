@@ -1,7 +1,9 @@
 import Foundation
 import Glibc
 import Larkspur
+import LarkspurTLS
 import LarkspurTestServer
+import LarkspurTransport
 import Synchronization
 import Testing
 
@@ -38,12 +40,30 @@ import Testing
     }
   }
 
+  /// Returns the phase that the error of a timeout names, and expects the same in what `print` shows of the error.
+  private func phase(_ load: () async throws -> Void) async -> TransportError.Phase? {
+    do {
+      try await load()
+      return nil
+    } catch {
+      guard let error = error as? URLError, error.code == .timedOut else { return nil }
+      let phase: TransportError.Phase? =
+        switch error.transportError {
+        case .timedOut(let phase, _)?: phase
+        case .tls(let failure)? where failure.problem == .handshakeTimedOut: .securing
+        default: nil
+        }
+      if let transportError = error.transportError { #expect("\(error)".contains("\"\(transportError)\"")) }
+      return phase
+    }
+  }
+
   private static let partialResponse = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"
 
   @Test func aRequestsFractionOfASecond() async throws {
     server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
     let (session, request) = (session(), try request("/x", timeout: 0.2))
-    #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+    #expect(await phase { _ = try await session.data(for: request) } == .receivingBody)
   }
 
   /// A timeout of zero or less is unset: the request's falls back to the configuration's, and the configuration's to
@@ -73,7 +93,7 @@ import Testing
   @Test func aConfigurationsFractionOfASecond() async throws {
     server.enqueue([.expectRequest, .expectClose])
     let (session, request) = (session(request: 0.2), try request("/x"))
-    #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+    #expect(await phase { _ = try await session.data(for: request) } == .awaitingHead)
   }
 
   @Test func theRequestsTimeCountsForMore() async throws {
@@ -174,21 +194,51 @@ import Testing
     var request = try request("/x", timeout: 0.3)
     request.httpMethod = "POST"
     let session = session()
-    #expect(await code { _ = try await session.upload(for: request, from: Data(count: 32 << 20)) } == .timedOut)
+    #expect(await phase { _ = try await session.upload(for: request, from: Data(count: 32 << 20)) } == .sending)
   }
 
-  @Test func whoWaitsForAConnection() async throws {
+  /// The time in the queue for a connection does not count towards the timeout of the request, with and without an
+  /// observer of the task.
+  @Test(arguments: [true, false]) func theQueueTakesNoTimeOfTheRequest(isObserved: Bool) async throws {
     let answers = TestServer.Signal()
     server.enqueue([
       .expectRequest, .wait(answers), .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serveRoutes,
     ])
-    let session = session(connections: 1)
+    let session = session(connections: 1, delegate: isObserved ? SessionRecorder() : nil)
+    defer { session.invalidateAndCancel() }
     let first = Task { try await session.data(for: try request("/first")) }
     try await server.waitForRequests(1)
-    #expect(await code { _ = try await session.data(for: try request("/second", timeout: 0.2)) } == .timedOut)
+    let others = (0..<3).map { _ in Task { try await session.data(for: try request("/get", timeout: 2)) } }
+    _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/5000"))
     answers.fire()
     #expect(try await first.value.0.count == 2)
-    #expect(server.requestsReceived == 1)
+    for other in others { #expect(try await other.value.0.isEmpty == false) }
+  }
+
+  /// The time of the resource counts in the queue, and the error names the queue. A suspended task, whose own time stands
+  /// still, has the only connection.
+  @Test func theQueueTakesTimeOfTheResource() async throws {
+    server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
+    let recorder = SessionRecorder()
+    let isSuspended = TestServer.Signal()
+    recorder.onResponse = {
+      $0.suspend()
+      isSuspended.fire()
+    }
+    let session = session(resource: 2, connections: 1, delegate: recorder)
+    defer { session.invalidateAndCancel() }
+    session.dataTask(with: try request("/x")).resume()
+    try await isSuspended.wait()
+    #expect(await phase { _ = try await session.data(for: try request("/second")) } == .queueing)
+  }
+
+  @Test func aHandshakeThatStalls() async throws {
+    let server = try TestServer(tls: .init(certificate: try TestCA().issue()))
+    server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: 1)])
+    var request = URLRequest(url: try #require(URL(string: server.url("/get"))))
+    request.timeoutInterval = 0.5
+    let session = session()
+    #expect(await phase { _ = try await session.data(for: request) } == .securing)
   }
 
   /// A connection attempt that is never answered times out: the listener's queue is full, so the kernel ignores further
@@ -198,7 +248,7 @@ import Testing
     let session = session()
     var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:\(hole.port)/")))
     request.timeoutInterval = 0.3
-    #expect(await code { _ = try await session.data(for: request) } == .timedOut)
+    #expect(await phase { _ = try await session.data(for: request) } == .connecting)
   }
 }
 

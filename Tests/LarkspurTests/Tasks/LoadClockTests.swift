@@ -17,7 +17,7 @@ import Testing
 
   /// Starts a clock and counts its expiries.
   private func start(idle: Duration?, total: Duration?) -> (clock: Load, expiries: Shared<Int>) {
-    let clock = Load(idle: idle, total: total, clocks)
+    let clock = Load(idle: idle, total: total, clocks, on: world.loop)
     world.tick()
     clock.startClock()
     return (clock, clock.expiries)
@@ -34,8 +34,15 @@ import Testing
     var expired: (() -> Void)?
     var clock: LoadClock
     let clocks: LoadClocks
+    private let loop: ClientLoop
+    var queuedUntil: Deadline { isQueued ? loop.now : leftQueue }
+    private var leftQueue = Deadline(nanoseconds: 0)
+    var isQueued = false {
+      didSet { leftQueue = loop.now }
+    }
 
-    init(idle: Duration?, total: Duration?, _ clocks: LoadClocks) {
+    init(idle: Duration?, total: Duration?, _ clocks: LoadClocks, on loop: ClientLoop) {
+      self.loop = loop
       clock = LoadClock(idle: LoadClock.nanoseconds(idle), total: LoadClock.nanoseconds(total))
       self.clocks = clocks
     }
@@ -106,6 +113,29 @@ import Testing
   @Test func theWholeEndsWithoutANetwork() {
     let (clock, expiries) = start(idle: .seconds(10), total: .seconds(100))
     clock.stopIdleTime()
+    world.advance(by: .milliseconds(99_999))
+    #expect(expiries.value == 0)
+    world.advance(by: .milliseconds(1))
+    #expect(expiries.value == 1)
+    end(clock)
+  }
+
+  /// The idle time begins when the load leaves the queue, also if that is shortly before the timer fires.
+  @Test(arguments: [1, 15, 59, 60, 61, 3_000]) func inAQueueOnlyTheWholeCounts(seconds: Int) {
+    let (clock, expiries) = start(idle: .seconds(60), total: .seconds(4_000))
+    clock.isQueued = true
+    for _ in 0..<seconds { world.advance(by: .seconds(1)) }
+    clock.isQueued = false
+    for _ in 0..<59 { world.advance(by: .seconds(1)) }
+    #expect(expiries.value == 0)
+    world.advance(by: .seconds(1))
+    #expect(expiries.value == 1)
+    end(clock)
+  }
+
+  @Test func theWholeEndsInAQueue() {
+    let (clock, expiries) = start(idle: .seconds(10), total: .seconds(100))
+    clock.isQueued = true
     world.advance(by: .milliseconds(99_999))
     #expect(expiries.value == 0)
     world.advance(by: .milliseconds(1))
