@@ -40,18 +40,21 @@ final class ProtocolLoad: @unchecked Sendable {
   /// The queue on which classes are asked: their methods may block, and must not delay a loop.
   private static let questions = DispatchQueue(label: "larkspur.url-protocol-classes", attributes: .concurrent)
 
-  /// Starts the protocol, on its queue.
+  /// Starts the protocol, on its queue, when it is its turn.
   ///
   /// - Parameter cache: The cache in which the protocol may find a stored response.
-  func start(for task: URLSessionTask, cache: URLCache?) {
-    queue.async { [self] in
-      // The load has been cancelled before its start.
-      guard !client.isClosed else { return }
-      let cached = cache?.cachedResponse(for: client.request)
-      let instance = type.init(task: task, cachedResponse: cached, client: client)
-      self.instance = instance
-      instance.startLoading()
-      client.startReturned()
+  func start(for task: URLSessionTask, cache: URLCache?, in turns: ProtocolTurns, _ turn: Int) {
+    turns.start(turn) { [self] in
+      queue.async { [self] in
+        defer { turns.end(turn) }
+        // The load has been cancelled before its start.
+        guard !client.isClosed else { return }
+        let cached = cache?.cachedResponse(for: client.request)
+        let instance = type.init(task: task, cachedResponse: cached, client: client)
+        self.instance = instance
+        instance.startLoading()
+        client.startReturned()
+      }
     }
   }
 

@@ -39,6 +39,8 @@ final class SessionCore: @unchecked Sendable {
   /// How long a task that was cancelled before its first `resume` waits for one before it ends. Tests change the value
   /// while there are no tasks.
   var unbegunEndDelay = Duration.milliseconds(10)
+  /// The order of protocols' starts. Tests replace it while there are no tasks.
+  var protocolTurns = ProtocolTurns()
   let isShared: Bool
 
   let state: Mutex<State>

@@ -32,7 +32,10 @@ extension Transfer {
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     // A program's protocol answers the program's requests, and not those of an upload resource.
     let mayBeOfProtocol = core.mayHaveProtocols && resumable?.isAtResource != true
-    return mayBeOfProtocol ? .protocolLoad : try findTarget()
+    guard mayBeOfProtocol else { return try findTarget() }
+    // Here, and not by the worker, so that turns have the order in which the tasks were resumed.
+    protocolTurn = core.protocolTurns.take()
+    return .protocolLoad
   }
 
   private func findTarget() throws(URLError) -> Need? {
@@ -52,9 +55,14 @@ extension Transfer {
   }
 
   func loadByProtocol() async throws(URLError) {
+    let turn = protocolTurn
+    defer { core.protocolTurns.end(turn) }
     if let found = try await protocolLoad(for: machine.request) {
-      if try await loadByProtocol(found) { loadAgain() } else { enter(.complete) }
-    } else if let need = try findTarget() {
+      if try await loadByProtocol(found, turn) { loadAgain() } else { enter(.complete) }
+      return
+    }
+    core.protocolTurns.end(turn)
+    if let need = try findTarget() {
       try await provide(need)
     }
   }

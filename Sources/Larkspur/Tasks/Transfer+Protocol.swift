@@ -41,15 +41,18 @@ extension Transfer {
 
   /// Runs a load by a protocol to its end.
   ///
+  /// - Parameter turn: The turn in which the protocol starts.
   /// - Returns: `true` if the machine's next step is another request.
-  func loadByProtocol(_ load: ProtocolLoad) async throws(URLError) -> Bool {
+  func loadByProtocol(_ load: ProtocolLoad, _ turn: Int) async throws(URLError) -> Bool {
+    // A suspended task delays no others.
+    if isHalted { core.protocolTurns.end(turn) }
     try await passGate()
     if case .delegateStream = source, let stream = try await upload.askForStream() {
       load.client.request.httpBodyStream = stream
     }
     let start = metrics == nil ? .distantPast : Date()
     let loadState = ProtocolLoadState(load, cache: core.cache, policy: core.policy(of: load.client.request))
-    load.start(for: task, cache: loadState.readableCache)
+    load.start(for: task, cache: loadState.readableCache, in: core.protocolTurns, turn)
     let result: Result<Bool, URLError>
     do throws(URLError) {
       result = .success(try await receiveEvents(loadState))

@@ -88,6 +88,8 @@ final class Transfer: @unchecked Sendable {
   var live: (any LiveLoad)?
   /// The router of challenges of the connection that was requested last.
   var challenges: ChallengeRouter?
+  /// The latest turn to start a program's protocol.
+  var protocolTurn = 0
   /// The error of a program's protocol, which becomes the task's error as it is.
   var protocolFailure: (any Error)?
 
