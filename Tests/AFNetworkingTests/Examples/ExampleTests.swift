@@ -43,7 +43,8 @@ import Testing
     #expect(try await songs(of: fixture.manager).count == 2)
   }
 
-  private final class Answer: @unchecked Sendable {
+  /// The answer, which the semaphore hands from one thread to the other.
+  final class Answer: @unchecked Sendable {
     var text = ""
   }
 
