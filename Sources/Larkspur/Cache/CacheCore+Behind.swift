@@ -27,10 +27,7 @@ extension CacheCore {
       guard !state.isOutdated(origin.key, requested: requested, now: present),
         removals == nil || removals == state.removals
       else { return }
-      let held = state.memory[origin.key]?.first { $0.variant == entry.variant }
-      guard held == nil || held?.origin?.generation == origin.generation,
-        state.generations[name, default: origin.generation] == origin.generation
-      else { return }
+      guard state.holds(name, of: origin.key, generation: origin.generation) else { return }
       state.changes += 1
       state.keepInMemory(entry, costMax: state.memoryCapacity)
       if !state.memory.isEmpty { noteContent() }

@@ -188,14 +188,18 @@ final class CacheCore: FinishedAtExit {
   /// later.
   ///
   /// - Parameters:
+  ///   - renewed: The previous variant of a stored entry whose selecting fields have changed, or `nil` if the entry is
+  ///     new. The entry replaces it, or is not stored if the body has been replaced meanwhile.
   ///   - requested: The time of the request, in seconds since 1970. A response that was invalidated after that time is
   ///     not stored.
   ///   - removals: The number of removals when the change began, or `nil` if it begins now.
   func store(
-    _ entry: CachedURLResponse, room: Room = Room(), requested: Double = .infinity, removals: UInt64? = nil, now: Double
+    _ entry: CachedURLResponse, room: Room = Room(), renewing renewed: CacheHash? = nil, requested: Double = .infinity,
+    removals: UInt64? = nil, now: Double
   ) {
     guard var origin = entry.origin, entry.storagePolicy != .notAllowed else { return }
     // Each stored body gets a new generation, even if its bytes equal those of the previous one.
+    let previous = origin.generation
     origin.generation = .random(in: 1...UInt64.max)
     let (entry, stored) = (entry.with(origin), origin)
     let cost = entry.cost
@@ -205,10 +209,12 @@ final class CacheCore: FinishedAtExit {
     state.withLock { state in
       guard !state.isOutdated(stored.key, requested: requested, now: present) else { return }
       guard removals == nil || removals == state.removals else { return }
+      let old = renewed.map { CacheEntryName(key: name.key, variant: $0) }
+      if let old, !state.holds(old, of: stored.key, generation: previous) { return }
       state.changes += 1
-      let replaced = state.replaced(by: entry, name)
+      let replaced = state.replaced(by: entry, name) + [old].compactMap(\.self)
       for other in replaced { state.forget(other) }
-      state.removeFromMemory(stored.key) { entry.replaces($0) }
+      state.removeFromMemory(stored.key) { entry.replaces($0) || $0.variant == renewed }
       state.keepInMemory(entry, costMax: room.memoryCostMax)
       let isForDisk =
         entry.storagePolicy == .allowed && state.diskCapacity > 0 && cost <= min(room.diskCostMax, state.diskCapacity)

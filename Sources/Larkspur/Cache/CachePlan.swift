@@ -88,6 +88,8 @@ enum CacheVerdict: Sendable {
   case deliverAndStore(CacheStoring)
   /// Deliver this response instead. Drop the body of the server's response, if there is one.
   indirect case useStored(CacheAnswer)
+  /// Drop the response, and send the request again without a condition.
+  case reload
 }
 
 /// A response that may be stored once its body is complete.
@@ -116,21 +118,28 @@ final class CacheStoring: Sendable {
   /// - Parameter data: The body as the caller sees it: with its coding undone, if the session does that.
   func proposed(_ data: Data) -> CachedURLResponse { CachedURLResponse(response: response, data: data) }
 
-  /// Returns the entry to store if the delegate accepts `cached`, or `nil` if a part's body is not complete.
+  /// Returns the entry to store if the delegate accepts `cached`, or `nil` if a part's body is not complete, or the
+  /// delegate's response answers no request.
   func entry(_ cached: CachedURLResponse, key: String) -> CachedURLResponse? {
-    guard let http = cached.response as? HTTPURLResponse else { return cached.prepared(key: key, now: responseTime) }
+    guard let http = cached.response as? HTTPURLResponse else {
+      return cached.prepared(key: key, for: exchange.request.fields, now: responseTime)
+    }
     // RFC 9111 3.3: a part whose length differs from its `Content-Range` is incomplete.
     if let part = proposal.part, part.bytes.count != cached.data.count { return nil }
     let isOwn = http === response
     // The delegate's body is in the form that the session gave it.
     let isDecoded = response.isDecoded && !http.fields.values(of: "Content-Encoding").isEmpty
+    var (fields, selection) = (proposal.fields, proposal.selection)
+    if !isOwn {
+      fields = CacheStorage.storable(http.fields.list, now: responseTime)
+      // A delegate that replaces the fields may leave out the server's `Vary`, which still distinguishes requests.
+      let vary = proposal.fields.values(named: "Vary").map { (name: "Vary", value: $0) }
+      guard let changed = CacheSelection(response: fields + vary, request: exchange.request.fields) else { return nil }
+      selection = changed
+    }
     let stored = StoredResponse(
-      status: http.statusCode,
-      fields: isOwn
-        ? proposal.fields
-        : CacheStorage.storable(http.fields.list, now: responseTime),
-      requestTime: exchange.requestTime, responseTime: responseTime, selection: proposal.selection,
-      part: proposal.part, bodyCount: cached.data.count, isDecoded: isDecoded)
+      status: http.statusCode, fields: fields, requestTime: exchange.requestTime, responseTime: responseTime,
+      selection: selection, part: proposal.part, bodyCount: cached.data.count, isDecoded: isDecoded)
     return cached.with(CachedURLResponse.Origin(key: key, stored: stored, storedTime: responseTime))
   }
 }

@@ -20,6 +20,13 @@ extension CacheCore.State {
     trimMemory()
   }
 
+  /// Whether the body of this generation may still be the entry's: no other body is known under its name.
+  func holds(_ name: CacheEntryName, of key: String, generation: UInt64) -> Bool {
+    let held = memory[key]?.first { $0.variant == name.variant }?.origin
+    return (held?.generation ?? generation) == generation
+      && generations[name, default: generation] == generation
+  }
+
   mutating func removeFromMemory(_ key: String, where isGone: (CachedURLResponse) -> Bool) {
     guard var entries = memory[key] else { return }
     for entry in entries where isGone(entry) {

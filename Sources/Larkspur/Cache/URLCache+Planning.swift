@@ -68,7 +68,7 @@ extension URLCache {
       let subject = CacheSubject(request: request, task: task)
       let exchange = exchange.of(subject, in: self)
       return find(subject) { found in
-        let found = found?.prepared(key: key, now: exchange.requestTime)
+        let found = found?.prepared(key: key, for: exchange.request.fields, now: exchange.requestTime)
         body(Self.plan(exchange, among: [found].compactMap(\.self)))
       }
     }

@@ -44,6 +44,9 @@ extension URLCache {
       var answer = answer(candidate, stored, exchange, age: nil)
       answer.isValidated = true
       return .useStored(answer)
+    case .reload:
+      discard(exchange, status: response.statusCode)
+      return .reload
     case .standIn: return standIn(exchange, now: time).map { .useStored($0) } ?? .deliver
     case .invalidate(let references):
       invalidate(exchange, references, now: time)
@@ -109,12 +112,16 @@ extension URLCache {
     else { return .deliver }
     core.change(key, now: now) { entries, removals in
       let known = entries.compactMap { entry in entry.origin?.stored.map { (entry: entry, stored: $0) } }
-      guard let index = CacheDecision.selected(for: exchange.request, among: known.map(\.stored)),
-        case .freshen(let stored) = CacheOutcome.received(
-          status: status, fields: fields, for: exchange.request, candidate: known[index].stored, isValidated: false,
-          requestTime: exchange.requestTime, now: now)
-      else { return }
-      self.keep(known[index].entry, as: stored, for: exchange, removals: removals, now: now)
+      guard let index = CacheDecision.selected(for: exchange.request, among: known.map(\.stored)) else { return }
+      let outcome = CacheOutcome.received(
+        status: status, fields: fields, for: exchange.request, candidate: known[index].stored, isValidated: false,
+        requestTime: exchange.requestTime, now: now)
+      switch outcome {
+      case .freshen(let stored):
+        self.keep(known[index].entry, as: stored, for: exchange, removals: removals, now: now)
+      case .discard: self.discard(exchange, status: status)
+      default: return
+      }
     }
     return .deliver
   }
@@ -128,14 +135,17 @@ extension URLCache {
       url: entry.response.url ?? exchange.url, status: stored.status,
       version: (entry.response as? HTTPURLResponse)?.httpVersion ?? "HTTP/1.1", fields: stored.fields,
       isDecoded: stored.isDecoded)
-    let kept = CachedURLResponse(
+    let renewed = CachedURLResponse(
       response: response, data: entry.data, userInfo: entry.userInfo, storagePolicy: entry.storagePolicy,
       origin: CachedURLResponse.Origin(
         key: origin.key, stored: stored, storedTime: now, generation: origin.generation))
-    guard isSubclass else {
-      return core.freshen(kept, requested: exchange.requestTime, removals: removals)
+    guard !isSubclass else { return store(renewed, of: exchange.subjectOfGet(status: stored.status)) }
+    if renewed.variant == entry.variant {
+      core.freshen(renewed, requested: exchange.requestTime, removals: removals)
+    } else {
+      core.store(
+        renewed, room: room, renewing: entry.variant, requested: exchange.requestTime, removals: removals, now: now)
     }
-    store(kept, of: exchange.subjectOfGet(status: stored.status))
   }
 
   private func discard(_ exchange: CacheExchange, status: Int) {

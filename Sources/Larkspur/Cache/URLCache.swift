@@ -134,10 +134,16 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// Stores a response for a request, replacing the one that is stored for it, even if HTTP does not allow storing it.
   /// A response that is larger than a capacity is not stored there. Blocks until the response is on the disk, so that
   /// another cache in the same directory, or the next run of the program, finds it.
+  ///
+  /// The values of the fields that `Vary` names are those of `request`, as they are for a response that a session
+  /// stores. The fields that a session adds to each request (`Accept`, `Accept-Encoding`, `Accept-Language` and
+  /// `User-Agent`) do not count if `request` lacks them. A response whose `Vary` contains `*`, or names more than 100
+  /// fields, answers no request and is not stored (RFC 9111 4.1).
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     let now = now.timeIntervalSince1970
-    core.store(cachedResponse.prepared(key: key, now: now), now: now)
+    guard let entry = cachedResponse.prepared(key: key, for: request.own.fields?.all ?? [], now: now) else { return }
+    core.store(entry, now: now)
     core.finishChanges()
   }
 
@@ -212,17 +218,21 @@ extension CacheKey {
 }
 
 extension CachedURLResponse {
-  /// Returns the response with the data that a cache stores it with under `key`.
-  func prepared(key: String, now: Double) -> CachedURLResponse {
+  /// Returns the response with the data that a cache stores it with under `key`, or `nil` if it answers no request.
+  ///
+  /// - Parameter request: The fields of the request, as far as the program knows them.
+  func prepared(key: String, for request: CacheFields, now: Double) -> CachedURLResponse? {
     if let origin, origin.key == key { return self }
-    var stored: StoredResponse?
-    if let response = response as? HTTPURLResponse {
-      let fields = response.fields.list
-      stored = StoredResponse(
-        status: response.statusCode, fields: fields, requestTime: now, responseTime: now,
-        part: response.statusCode == 206 ? fields.firstValue(named: "Content-Range").flatMap(ContentRange.init) : nil,
-        bodyCount: data.count, isDecoded: response.hasDecodedContent)
+    guard let response = response as? HTTPURLResponse else {
+      return with(Origin(key: key, stored: nil, storedTime: now))
     }
+    let fields = response.fields.list
+    guard var selection = CacheSelection(response: fields, request: request) else { return nil }
+    selection.removeMissing(RequestComposer.isStandard)
+    let stored = StoredResponse(
+      status: response.statusCode, fields: fields, requestTime: now, responseTime: now, selection: selection,
+      part: response.statusCode == 206 ? fields.firstValue(named: "Content-Range").flatMap(ContentRange.init) : nil,
+      bodyCount: data.count, isDecoded: response.hasDecodedContent)
     return with(Origin(key: key, stored: stored, storedTime: now))
   }
 }

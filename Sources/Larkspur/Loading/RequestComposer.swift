@@ -51,6 +51,9 @@ final class RequestComposer: Sendable {
     fields + standard.filter { !contains(fields, $0.name) }
   }
 
+  /// Whether a session adds a field of this name to each request that has none.
+  static func isStandard(_ name: String) -> Bool { contains(standard, name) }
+
   private static let standard: [RequestFields.Field] =
     [(name: "Accept", value: "*/*"), (name: "Accept-Encoding", value: ContentCoding.offer)] + programFields
 

@@ -37,6 +37,7 @@ extension Transfer {
       arrival.storing = storing
       arrival.step = step(after: response)
     case .useStored(let answer): arrival.stored = answer
+    case .reload: arrival.step = .load
     }
     load.arrival = arrival
     enter(.classified)

@@ -14,6 +14,8 @@ public enum CacheOutcome: Sendable {
   /// Deliver the candidate in this form, and do not store it: the answer describes another response, or has a
   /// `no-store`.
   case confirmedOnce(StoredResponse)
+  /// The answer may confirm another response than the candidate: remove the candidate, and send the request again.
+  case reload
   /// Deliver the candidate in place of the failure.
   case standIn
   /// Deliver the answer. Remove all responses under the target's key, and under the keys of these references if they
@@ -38,26 +40,31 @@ public enum CacheOutcome: Sendable {
         references: ["Location", "Content-Location"].compactMap { fields.firstValue(named: $0) })
     }
     if let candidate {
-      // RFC 9111 5.2.2.5: with `no-store` no part of this answer may be stored, so the candidate cannot be stored with
-      // its new fields.
-      let control = CacheControl(fields)
-      let isKept = CacheStorage.allowsStoring(control, status: candidate.status)
-      if status == 304, request.isGet {
-        let freshened = candidate.freshened(by: fields, control, requestTime: requestTime, responseTime: now)
-        if isValidated {
-          // A 304 about another response does not change the candidate (RFC 9111 4.3.4).
-          guard candidate.isDescribed(by: fields) else { return .confirmedOnce(candidate) }
-          return isKept ? .confirmed(freshened) : .confirmedOnce(freshened)
-        }
-        // The condition is the caller's own: only a validator shows that the caller and the cache have the same
-        // response.
-        guard candidate.isShared(with: fields) else { return .deliver }
-        return isKept ? .freshen(freshened) : .discard
+      func renewed(isSame: Bool) -> (StoredResponse, StoredResponse.Use) {
+        candidate.renewed(by: fields, for: request, isSame: isSame, requestTime: requestTime, now: now)
       }
-      if CacheStatus.isServerFailure(status), candidate.mayStandIn(for: request, now: now) { return .standIn }
-      if request.isHead, status == 200 {
-        return isKept && candidate.isConfirmed(byHead: fields)
-          ? .freshen(candidate.freshened(by: fields, control, requestTime: requestTime, responseTime: now)) : .discard
+      switch status {
+      case 304 where request.isGet && isValidated:
+        // A 304 about another response does not change the candidate (RFC 9111 4.3.4).
+        guard candidate.isDescribed(by: fields) else { return .confirmedOnce(candidate) }
+        switch renewed(isSame: candidate.entityTag != nil) {
+        case (let renewed, .kept): return .confirmed(renewed)
+        case (let renewed, .once): return .confirmedOnce(renewed)
+        case (_, .none): return .reload
+        }
+      case 304 where request.isGet, 200 where request.isHead:
+        if request.isHead {
+          guard candidate.isConfirmed(byHead: fields) else { return .discard }
+        } else {
+          // The condition is the caller's own: only a validator shows that the caller and the cache have the same
+          // response.
+          guard candidate.isShared(with: fields) else { return .deliver }
+        }
+        guard case (let renewed, .kept) = renewed(isSame: candidate.hasTag(of: fields)) else { return .discard }
+        return .freshen(renewed)
+      case _ where CacheStatus.isServerFailure(status) && candidate.mayStandIn(for: request, now: now):
+        return .standIn
+      default: break
       }
     }
     guard
@@ -70,8 +77,33 @@ public enum CacheOutcome: Sendable {
 }
 
 extension StoredResponse {
+  fileprivate enum Use { case kept, once, none }
+
+  /// Returns the response with the fields of an answer that confirms it, and the use that the fields permit. Everything
+  /// that depends on the fields is derived from the new ones: the selection, and whether the response may be stored.
+  ///
+  /// - Parameter isSame: Whether an entity tag shows that this is the response to `request`. A date does not: it may be
+  ///   the date of another response, if a field of `Vary` distinguishes the requests that brought the two.
+  fileprivate func renewed(
+    by other: CacheFields, for request: CacheRequest, isSame: Bool, requestTime: Double, now: Double
+  ) -> (StoredResponse, Use) {
+    var renewed = freshened(by: other, requestTime: requestTime, responseTime: now)
+    let derived = CacheSelection(response: renewed.fields, request: request.fields)
+    guard isSame || derived?.names.isSubset(of: selection.names) == true else { return (self, .none) }
+    guard let derived, CacheStorage.allowsStoring(renewed.control, status: status, request) else {
+      return (renewed, .once)
+    }
+    renewed.selection = derived
+    return (renewed, .kept)
+  }
+
+  fileprivate func hasTag(of other: CacheFields) -> Bool {
+    guard let tag = other.firstValue(named: "ETag"), let own = entityTag else { return false }
+    return EntityTag.isWeaklyEqual(tag, own)
+  }
+
   fileprivate func isShared(with other: CacheFields) -> Bool {
-    if let tag = other.firstValue(named: "ETag"), let own = entityTag { return EntityTag.isWeaklyEqual(tag, own) }
+    if entityTag != nil, other.contains(named: "ETag") { return hasTag(of: other) }
     guard let date = other.firstValue(named: "Last-Modified") else { return false }
     return date == lastModified && !other.contains(named: "ETag")
   }

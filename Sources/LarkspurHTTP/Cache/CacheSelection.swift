@@ -50,6 +50,14 @@ public struct CacheSelection: Sendable {
 
   public var isEmpty: Bool { fields.isEmpty }
 
+  var names: Set<String> { Set(fields.map(\.name)) }
+
+  /// Removes the fields that the request did not have and `isUnknown` returns `true` for, so that they match every
+  /// value.
+  public mutating func removeMissing(_ isUnknown: (String) -> Bool) {
+    fields.removeAll { $0.value == nil && isUnknown($0.name) }
+  }
+
   /// A hash that distinguishes the variants of one URI.
   public var hash: CacheHash {
     var hash = CacheHash()

@@ -17,12 +17,13 @@ public enum CacheStorage {
   public static func proposal(
     request: CacheRequest, status: Int, fields: CacheFields, isWanted: Bool = false, now: Double
   ) -> Proposal? {
-    guard request.isGet, !request.hasBody, !request.control.noStore, isWanted || isOfUse(fields), isStorable(status)
+    guard request.isGet, !request.hasBody, isWanted || isOfUse(fields), isStorable(status)
     else { return nil }
     let control = CacheControl(fields)
-    guard allowsStoring(control, status: status) else { return nil }
     guard CacheStatus.isHeuristicallyCacheable(status) || isExplicit(control, fields) else { return nil }
-    guard let selection = CacheSelection(response: fields, request: request.fields) else { return nil }
+    guard allowsStoring(control, status: status, request),
+      let selection = CacheSelection(response: fields, request: request.fields)
+    else { return nil }
     var part: ContentRange?
     if status == 206 {
       // RFC 9111 3.3: a cache may store a part only if it understands the range.
@@ -34,10 +35,15 @@ public enum CacheStorage {
     return Proposal(fields: storable(fields, control, now: now), selection: selection, part: part)
   }
 
-  /// RFC 9111 5.2.2.3: with `must-understand`, a cache that understands the status ignores `no-store`, which is for
-  /// other caches. A response with a status that is not understood is not stored.
-  static func allowsStoring(_ control: CacheControl, status: Int) -> Bool {
-    control.mustUnderstand ? CacheStatus.isUnderstood(status) : !control.noStore
+  /// Whether neither the request nor the response forbids storing the response, new or with renewed fields (RFC 9111
+  /// 5.2.1.5 and 5.2.2.5).
+  ///
+  /// RFC 9111 5.2.2.3: with `must-understand`, a cache that understands the status ignores the response's `no-store`,
+  /// which is for other caches. A response with a status that is not understood is not stored.
+  ///
+  /// - Parameter request: The request that brought the response, or that validated it.
+  static func allowsStoring(_ control: CacheControl, status: Int, _ request: CacheRequest) -> Bool {
+    !request.control.noStore && (control.mustUnderstand ? CacheStatus.isUnderstood(status) : !control.noStore)
   }
 
   private static func isStorable(_ status: Int) -> Bool {
@@ -119,20 +125,36 @@ public enum CacheStorage {
   static func storable(_ fields: CacheFields, _ control: CacheControl, now: Double) -> CacheFields {
     let stored = withoutConnectionFields(fields)
     var kept = stored
-    if case .fields(let names) = control.noCache {
-      kept.removeAll { field in names.contains { field.name.equalsIgnoringCase($0) } }
-    }
+    kept.removeFields(of: control.noCache)
     if !kept.contains(named: "Date") { kept.append((name: "Date", value: HTTPDate.format(now))) }
     return kept
   }
 
   static func withoutConnectionFields(_ fields: CacheFields) -> CacheFields {
     let named = FieldNames(fields.members(named: "Connection"))
-    return fields.filter { !connectionFields.contains($0.name) && !named.contains($0.name) }
+    return fields.filter { field in
+      !connectionFields.contains(field.name)
+        && (!named.contains(field.name) || fieldsOfSelection.contains(field.name))
+    }
   }
+
+  /// The fields that determine which requests a stored response answers. They are always stored, whatever `Connection`
+  /// and `no-cache` name: the selection is derived from the stored fields when they are renewed, and RFC 9110 7.6.1
+  /// forbids naming them in `Connection`.
+  static let fieldsOfSelection = FieldNames(["cache-control", "vary"])
 
   private static let connectionFields = FieldNames([
     "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
     "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
   ])
+}
+
+extension CacheFields {
+  /// Removes the fields that a `no-cache` with field names withholds until a validation (RFC 9111 5.2.2.4).
+  mutating func removeFields(of noCache: CacheControl.Scope) {
+    guard case .fields(let names) = noCache else { return }
+    removeAll { field in
+      names.contains { field.name.equalsIgnoringCase($0) } && !CacheStorage.fieldsOfSelection.contains(field.name)
+    }
+  }
 }

@@ -120,22 +120,17 @@ extension StoredResponse {
     return length == own
   }
 
-  /// Returns the response updated by the fields of a 304, of a 206 or of the response to a HEAD (RFC 9111 3.2).
-  ///
-  /// - Parameter control: The directives among the fields, if they have been read.
-  public func freshened(
-    by other: CacheFields, _ control: CacheControl? = nil, requestTime: Double, responseTime: Double
-  ) -> StoredResponse {
-    let news = CacheStorage.storable(other, control ?? CacheControl(other), now: responseTime).filter { field in
+  /// Returns the response updated by the fields of a 304, of a 206 or of the response to a HEAD (RFC 9111 3.2). The
+  /// selection stays: `CacheOutcome.received` derives it from the new fields.
+  public func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
+    let news = CacheStorage.storable(other, now: responseTime).filter { field in
       !Self.keptWhenFreshened.contains(field.name)
     }
     var freshened = self
     let replaced = FieldNames(news.map(\.name))
     // An `Age` that the update does not repeat belongs to the earlier response.
     freshened.fields = fields.filter { !replaced.contains($0.name) && !$0.name.equalsIgnoringCase("Age") } + news
-    if case .fields(let names) = freshened.control.noCache {
-      freshened.fields.removeAll { field in names.contains { field.name.equalsIgnoringCase($0) } }
-    }
+    freshened.fields.removeFields(of: freshened.control.noCache)
     freshened.requestTime = requestTime
     freshened.responseTime = responseTime
     return freshened

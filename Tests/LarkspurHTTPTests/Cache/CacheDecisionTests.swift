@@ -265,6 +265,57 @@ import Testing
     #expect(name(outcome(304, understood, candidate: held, isValidated: true)) == "confirmed")
   }
 
+  /// RFC 9111 4.1 and 4.3.4: the renewed fields determine which requests the response answers.
+  @Test func theSelectionFollowsTheFields() {
+    let plain: CacheFields = [("Cache-Control", "public, max-age=0"), ("ETag", "\"a\""), ("Date", date(900))]
+    func selection(_ news: CacheFields, held: CacheFields = plain, request: CacheFields, isValidated: Bool = true)
+      -> String
+    {
+      let news = [("ETag", "\"a\"")] + news
+      let outcome = outcome(304, news, request: request, candidate: stored(held), isValidated: isValidated)
+      switch outcome {
+      case .confirmed(let now), .freshen(let now):
+        return now.selection.fields.map { "\($0.name)=\($0.value ?? "-")" }.joined(separator: " ")
+      default: return name(outcome)
+      }
+    }
+    for isValidated in [true, false] {
+      let vary = selection([("Vary", "X-User, b")], request: [("X-User", "A")], isValidated: isValidated)
+      #expect(vary == "b=- x-user=A")
+      let isPrivate = selection(
+        [("Cache-Control", "private, max-age=60")], request: [("Authorization", "A")], isValidated: isValidated)
+      #expect(isPrivate.hasPrefix("authorization="))
+      let isHidden = selection(
+        [("Cache-Control", "no-cache=\"vary, cache-control\""), ("Connection", "vary"), ("Vary", "X-User")],
+        request: [("X-User", "A")], isValidated: isValidated)
+      #expect(isHidden == "x-user=A")
+    }
+    let names = (0...CacheSelection.fieldsMax).map { "x\($0)" }.joined(separator: ",")
+    for value in ["*", "X-User, *", names] {
+      #expect(selection([("Vary", value)], request: [("X-User", "A")]) == "confirmedOnce")
+      #expect(selection([("Vary", value)], request: [("X-User", "A")], isValidated: false) == "discard")
+    }
+    #expect(selection([], request: [("Cache-Control", "no-store")]) == "confirmedOnce")
+    #expect(selection([("Vary", "")], held: plain + [("Vary", "X-User")], request: [("X-User", "A")]) == "")
+  }
+
+  /// A date alone does not show that the stored response is that of the request, if its server begins to distinguish
+  /// requests by other fields.
+  @Test func aDateOfPerhapsAnotherResponse() {
+    let held = stored([("Last-Modified", date(0))])
+    let isMine: CacheFields = [("Last-Modified", date(0)), ("Vary", "X-User")]
+    #expect(name(outcome(304, isMine, candidate: held, isValidated: true)) == "reload")
+    #expect(name(outcome(304, isMine, candidate: held, isValidated: false)) == "discard")
+    #expect(name(outcome(304, isMine + [("Vary", "*")], candidate: held, isValidated: true)) == "reload")
+    #expect(name(outcome(200, isMine, method: "HEAD", candidate: held)) == "discard")
+    #expect(
+      name(outcome(200, [("Vary", "X-User")], method: "HEAD", candidate: stored([("ETag", "\"a\"")]))) == "discard")
+    let known = stored(
+      [("Last-Modified", date(0)), ("Vary", "X-User")],
+      selection: CacheSelection(fields: [(name: "x-user", value: nil)]))
+    #expect(name(outcome(304, isMine, candidate: known, isValidated: true)) == "confirmed")
+  }
+
   @Test func heads() {
     let held = stored([("ETag", "\"a\""), ("Content-Length", "10")])
     func head(_ status: Int, _ fields: CacheFields) -> String {
@@ -273,6 +324,15 @@ import Testing
     #expect(head(200, []) == "freshen" && head(200, [("ETag", "\"a\""), ("Content-Length", "10")]) == "freshen")
     #expect(head(200, [("ETag", "\"b\"")]) == "discard" && head(200, [("Content-Length", "11")]) == "discard")
     #expect(head(404, []) == "deliver" && head(304, []) == "deliver")
+    #expect(head(200, [("ETag", "\"a\""), ("Vary", "*")]) == "discard")
+    guard
+      case .freshen(let now) = outcome(
+        200, [("ETag", "\"a\""), ("Vary", "X")], method: "HEAD", request: [("X", "1")], candidate: held)
+    else {
+      Issue.record("not renewed")
+      return
+    }
+    #expect(now.selection.fields.map(\.name) == ["x"])
   }
 
   @Test func failures() {

@@ -55,6 +55,31 @@ import Testing
     cache.core.settle()
   }
 
+  /// A revalidation that changes the selecting fields: the file of the previous variant does not stay.
+  @Test(arguments: [0, 1 << 20]) func anotherSelection(memory: Int) async throws {
+    let files = KillableFiles()
+    let cache = cache(files, memory: memory)
+    store("one", in: cache)
+    func renew(_ vary: String, _ user: String) async throws {
+      let plan = await cache.plan(
+        for: request(Self.a), fields: [("A", "1"), ("B", user)], policy: .reloadRevalidatingCacheData, now: cache.now)
+      guard case .validate(let exchange) = plan else {
+        Issue.record("not validated")
+        return
+      }
+      _ = cache.received(response(Self.a, ["Vary": vary], status: 304), for: exchange, now: cache.now)
+      finish(cache)
+      #expect(files.files.keys.filter { $0.hasSuffix(".entry") }.count == 1)
+    }
+    try await renew("A", "1")
+    try await renew("B", "2")
+    for other in [cache, self.cache(files, memory: memory)] {
+      #expect(found(other)?.hasPrefix("one") == true)
+      #expect(other.cachedResponse(for: request(Self.a, ["A": "2"])) != nil, "A does not select any more")
+      #expect(other.cachedResponse(for: request(Self.a, ["B": "1"])) == nil)
+    }
+  }
+
   // MARK: - Written bytes
 
   /// Ten revalidations are one write of the head alone, whose size does not depend on the size of the body.

@@ -180,4 +180,7 @@ func entry(
 
 extension CachedURLResponse {
   var text: String { String(decoding: data, as: UTF8.self) }
+
+  /// Returns the response as a cache stores it for a request without fields.
+  func prepared(key: String, now: Double) -> CachedURLResponse { prepared(key: key, for: [], now: now) ?? self }
 }

@@ -31,6 +31,7 @@ import Testing
       let head = response(url, answer.fields, status: answer.status)
       switch cache.received(head, for: exchange, now: now) {
       case .deliver: return "net \(answer.status) \(answer.body)" + added
+      case .reload: return "reload" + added
       case .useStored(let stored): return "\(stored.isValidated ? "valid" : "stale") \(text(stored))" + added
       case .deliverAndStore(let storing):
         cache.store(storing.proposed(Data(answer.body.utf8)), for: storing)

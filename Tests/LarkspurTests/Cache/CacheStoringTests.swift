@@ -61,6 +61,48 @@ import Testing
     #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
+  /// A delegate that replaces the fields does not undo the server's distinction between requests.
+  @Test func theDelegateLeavesVaryOut() async throws {
+    let delegate = StoringDelegate { proposed in
+      guard let url = proposed.response.url,
+        let head = HTTPURLResponse(
+          url: url, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=60"])
+      else { return nil }
+      return CachedURLResponse(response: head, data: proposed.data)
+    }
+    let fixture = try CacheFixture(delegate: delegate)
+    fixture.serve("/a", ["Vary": "X-Kind", "ETag": "\"tag\""])
+    var request = URLRequest(url: try fixture.url("/a"))
+    for kind in ["one", "two"] {
+      request.setValue(kind, forHTTPHeaderField: "X-Kind")
+      #expect(await delegate.run(fixture.session.dataTask(with: request)) == nil)
+    }
+    #expect(fixture.requests == 2)
+    #expect(try await fixture.load("/a", ["X-Kind": "two"]) == .init(200, "v2"))
+    #expect(fixture.requests == 2)
+  }
+
+  /// The program's own responses answer only requests that have the values of the request they are stored for.
+  @Test func theProgramStoresAVariant() async throws {
+    let fixture = try CacheFixture()
+    fixture.serve("/a", ["Cache-Control": "max-age=60"])
+    let url = try fixture.url("/a")
+    func store(_ vary: String) throws {
+      let fields = ["Cache-Control": "max-age=60", "Vary": vary]
+      let head = try #require(
+        HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields))
+      var request = URLRequest(url: url)
+      request.setValue("one", forHTTPHeaderField: "X-Kind")
+      fixture.cache.removeAllCachedResponses()
+      fixture.cache.storeCachedResponse(CachedURLResponse(response: head, data: Data("mine".utf8)), for: request)
+    }
+    try store("X-Kind, Accept-Encoding, User-Agent")
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "mine"))
+    #expect(try await fixture.load("/a", ["X-Kind": "two"]) == .init(200, "v1"))
+    try store("*")
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "v2"))
+  }
+
   @Test(arguments: [true, false]) func aDelegateWithoutTheMethodDoesNotDecide(isOwn: Bool) async throws {
     let recorder = SessionRecorder()
     let fixture = try CacheFixture(delegate: isOwn ? nil : recorder)

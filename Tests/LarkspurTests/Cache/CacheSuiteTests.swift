@@ -111,7 +111,7 @@ struct PlayedTask: CacheSuiteClient {
     let length = answer.fields.firstValue(named: "Content-Length").flatMap(Int.init)
     let body = answer.body.prefix(length ?? answer.body.count)
     switch cache.received(head, for: exchange, now: now) {
-    case .deliver: return response(head, body)
+    case .deliver, .reload: return response(head, body)
     case .deliverAndStore(let storing):
       cache.store(storing.proposed(Data(body)), for: storing)
       return response(head, body)

@@ -93,6 +93,58 @@ import Testing
     #expect(try await fixture.load("/any") == .init(200, "v2"))
   }
 
+  /// A server that begins to distinguish requests when it confirms a stored response: from then on no other request gets
+  /// it.
+  @Test(arguments: ["X-Kind", "*"], ["GET", "HEAD"]) func variantsFromAValidation(vary: String, method: String)
+    async throws
+  {
+    fixture.server.route("GET", "/a") { request in
+      let kind = request.fields["X-Kind"] ?? ""
+      let tag = "\"\(kind)\""
+      var fields: TestServer.Fields = ["ETag": tag, "Cache-Control": "max-age=0"]
+      guard request.fields["If-None-Match"] == tag || request.method == "HEAD" else {
+        return TestServer.Response(fields: fields, body: .text(kind))
+      }
+      fields["Cache-Control"] = "max-age=60"
+      fields["Vary"] = vary
+      return TestServer.Response(status: request.method == "HEAD" ? 200 : 304, fields: fields)
+    }
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "one"))
+    _ = try await fixture.load("/a", ["X-Kind": "one"], method: method)
+    #expect(try await fixture.load("/a", ["X-Kind": "two"]) == .init(200, "two"))
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "one"))
+  }
+
+  /// With a date as its only validator, the stored response may be that of another request: it is loaded again.
+  @Test func aValidationByDateThatVaries() async throws {
+    let date = "Thu, 01 Jan 1970 00:00:00 GMT"
+    fixture.server.route("GET", "/a") { request in
+      var fields: TestServer.Fields = ["Last-Modified": date, "Cache-Control": "no-cache"]
+      if request.fields["If-Modified-Since"] != nil {
+        fields["Vary"] = "X-Kind"
+        return TestServer.Response(status: 304, fields: fields)
+      }
+      return TestServer.Response(fields: fields, body: .text(request.fields["X-Kind"] ?? ""))
+    }
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "one"))
+    #expect(try await fixture.load("/a", ["X-Kind": "two"]) == .init(200, "two"))
+    #expect(fixture.requests == 3)
+  }
+
+  /// The caller's own condition: the answer is the server's, and the stored response follows it.
+  @Test func variantsFromAConditionOfTheCallers() async throws {
+    fixture.server.route("GET", "/a") { request in
+      guard request.fields["If-None-Match"] != nil else {
+        let fields: TestServer.Fields = ["ETag": "\"tag\"", "Cache-Control": "max-age=60"]
+        return TestServer.Response(fields: fields, body: .text(request.fields["X-Kind"] ?? ""))
+      }
+      return TestServer.Response(status: 304, fields: ["ETag": "\"tag\"", "Vary": "*"])
+    }
+    #expect(try await fixture.load("/a", ["X-Kind": "one"]) == .init(200, "one"))
+    #expect(try await fixture.load("/a", ["If-None-Match": "\"x\""]).status == 304)
+    #expect(try await fixture.load("/a", ["X-Kind": "two"]) == .init(200, "two"))
+  }
+
   /// Two sessions with different credentials share a cache and do not get each other's responses.
   @Test(arguments: ["Authorization", "Cookie"]) func usersOfOneCache(name: String) async throws {
     fixture.serve("/a", ["Cache-Control": "max-age=10", "Vary": "Authorization, Cookie"])
