@@ -304,7 +304,9 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    guard let block = blocks.current.set.taskWillPerformHTTPRedirection else { return completionHandler(request) }
+    guard let block = blocks.current.set.taskWillPerformHTTPRedirection else {
+      return completionHandler(task.indifferentAnswer(to: request))
+    }
     completionHandler(block(session, task, response, request))
   }
 

@@ -102,8 +102,9 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    executor?.redirected(task, to: request)
-    completionHandler(request)
+    let answer = task.indifferentAnswer(to: request)
+    if answer != nil { executor?.redirected(task, to: request) }
+    completionHandler(answer)
   }
 
   func urlSession(

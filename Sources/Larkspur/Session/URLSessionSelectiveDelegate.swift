@@ -15,7 +15,7 @@ public enum URLSessionDelegateCall: Sendable {
   /// `urlSession(_:dataTask:willCacheResponse:completionHandler:)`. Without this call the response is stored unchanged.
   case cachedResponse
   /// `urlSession(_:task:willPerformHTTPRedirection:newRequest:completionHandler:)`. Without this call the redirection
-  /// is followed.
+  /// is followed, and no upload resource of another origin is used (<doc:Resuming>).
   case redirection
   /// The dispatch of a task's last calls to the delegate queue, which is no call of its own. The last calls are the
   /// content that was kept, the metrics and the end. Without the dispatch the session makes these calls at once, on the

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurTransport
+import Synchronization
 
 extension Transfer {
   /// Whether the task has a delegate, its own or the session's. A task may get a delegate at any time.
@@ -179,10 +180,33 @@ final class DelegateCalls {
     // If the delegate never answers, the task shows the response when its time would be up, as in FoundationNetworking.
     let timer = transfer.startIdleTimer { task.show { $0.response = response } }
     defer { transfer.engine.loop.stopTimer(timer) }
-    return try await ask(otherwise: next) { session, delegate, answer in
+    return try await askRedirection(response, next, otherwise: next)
+  }
+
+  private func askRedirection(
+    _ response: HTTPURLResponse, _ next: URLRequest, otherwise standard: URLRequest?
+  ) async throws(URLError) -> URLRequest? {
+    let task = transfer.task
+    return try await ask(otherwise: standard) { session, delegate, answer in
       delegate.urlSession(
         session, task: task, willPerformHTTPRedirection: response, newRequest: next, completionHandler: answer)
       return true
     }
+  }
+
+  /// Asks whether a resumable upload may use an upload resource of another origin: the server sends the file elsewhere,
+  /// as by a redirection. Only an answer is an agreement. Without one the upload works as with a server that knows no
+  /// resumable uploads, while a redirection that is not followed would leave the program without its response.
+  ///
+  /// - Parameters:
+  ///   - response: The response that names the resource.
+  ///   - next: The request to propose.
+  /// - Returns: The request to the resource, or `nil` if the resource must not be used.
+  func askUploadResource(_ response: HTTPURLResponse, _ next: URLRequest) async throws(URLError) -> URLRequest? {
+    guard !transfer.core.isBackground, transfer.wants(.redirection) else { return nil }
+    let task = transfer.task as? URLSessionUploadTask
+    task?.isAskedForResource.store(true, ordering: .sequentiallyConsistent)
+    defer { task?.isAskedForResource.store(false, ordering: .sequentiallyConsistent) }
+    return try await askRedirection(response, next, otherwise: nil)
   }
 }

@@ -66,6 +66,8 @@ final class TaskAuthentication {
   }
 
   private func authenticationFlow(for role: AuthenticationTarget.Role, _ load: NetworkLoad) -> AuthenticationFlow? {
+    // An upload resource of another origin gets no credentials, whatever it asks for.
+    guard role == .proxy || transfer.resumable?.isElsewhere != true else { return nil }
     let (request, target, proxy) = (load.request, load.target, load.forwarder)
     guard let url = request.url,
       let peer = role == .origin ? AuthenticationTarget(origin: url) : proxy.map(AuthenticationTarget.init(proxy:))

@@ -92,9 +92,12 @@ extension Transfer {
         arrival.step = .load
         return nil
       }
-      if let resumable, try !resumable.admits(response, to: load.request) {
+      switch try resumable?.outcome(of: response, to: load.request) {
+      case .deliver?, nil: break
+      case .another?:
         arrival.step = .load
         return nil
+      case .ask(let question)?: return .uploadResource(question)
       }
       if let storing = arrival.storing { content.keepsCopy(upTo: storing.bodyBytesMax, for: output) }
       let length = arrival.contentLength

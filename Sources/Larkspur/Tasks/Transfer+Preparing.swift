@@ -261,7 +261,7 @@ extension Transfer {
       if core.waitsForConnectivity, interruption == nil {
         hasWaited = try await connectivityWait.hasWaited(after: error)
       }
-      if let resumable, interruption == nil, try resumable.continues(after: error) { return loadAgain() }
+      if let resumable, interruption == nil, try await resumable.continues(after: error) { return loadAgain() }
       if hasWaited {
         uploadIfAny?.streamIsUnread()
         return loadAgain()

@@ -35,6 +35,8 @@ extension Transfer {
     case resumption
     /// Time to pass before a resumable upload continues.
     case delay(Duration)
+    /// The delegate's agreement to an upload resource of another origin.
+    case uploadResource(ResumableUpload.Question)
     /// An answer of the program's protocols.
     case protocolLoad
     /// The content of a `file:` or `data:` URL.
@@ -186,6 +188,7 @@ extension Transfer {
     switch need {
     case .resumption: try await passGate()
     case .delay(let duration): try await resumable?.wait(for: duration)
+    case .uploadResource(let question): try await resumable?.ask(question)
     case .protocolLoad: try await loadByProtocol()
     case .localLoad(let url): try await loadLocally(url)
     case .route(let decider, let needs): try await resolveRoute(decider, needs)

@@ -5,6 +5,8 @@ import Synchronization
 /// A data task that sends a body.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
   let pointHandler = Mutex<(@Sendable (UploadResumeData?) -> Void)?>(nil)
+  /// Whether the delegate is being asked for its agreement to an upload resource of another origin.
+  let isAskedForResource = Atomic(false)
 
   override func prepare(_ transfer: Transfer) throws(URLError) {
     if case .file(let url) = source { transfer.resumable = ResumableUpload(of: transfer, file: url) }

@@ -15,6 +15,26 @@ import LarkspurTransport
 final class ResumableUpload {
   typealias Action = ResumableUploadMachine.Action
 
+  /// A question to the delegate: whether the upload may use an upload resource of another origin.
+  struct Question {
+    /// The URL in the machine's words.
+    var location: String
+    /// The response that names the URL.
+    var response: HTTPURLResponse
+    /// The request to propose: the one that sends the rest of the file.
+    var request: URLRequest
+  }
+
+  /// What follows an action of the machine.
+  enum Outcome {
+    /// The latest response is the task's response.
+    case deliver
+    /// Another request has to be made.
+    case another
+    /// The delegate has to be asked. The fact that has led here is then reported again.
+    case ask(Question)
+  }
+
   /// The number of bytes after which a new offset is worth a call of the handler of upload points.
   private static let pointBytes = 1 << 20
 
@@ -32,6 +52,11 @@ final class ResumableUpload {
   private var isPrepared = false
   /// The current request, if it goes to the upload resource. `nil` for the program's own request.
   private(set) var resourceRequest: URLRequest?
+  /// The interim response that has named the upload resource.
+  private var announcement: HTTPURLResponse?
+  /// The delegate's requests to upload resources of other origins, by the machine's URLs. The machine limits their
+  /// number.
+  private var agreements: [String: URLRequest] = [:]
   /// The delay before the machine's next request.
   private var delay: Duration?
   /// The machine's decision that has ended the request in flight.
@@ -85,6 +110,9 @@ final class ResumableUpload {
   /// Whether the current request goes to the upload resource.
   var isAtResource: Bool { resourceRequest != nil }
 
+  /// Whether the current request goes to another origin than the program's. No credentials are found for it.
+  var isElsewhere: Bool { isAtResource && current?.leavesOrigin == true }
+
   /// Whether the current request sends the whole file.
   var sendsWhole: Bool { resourceRequest == nil && (current.map { $0.content.count == machine?.length } ?? true) }
 
@@ -92,23 +120,35 @@ final class ResumableUpload {
 
   /// Prepares the machine's next request. Called before each request of the load.
   ///
-  /// - Returns: The delay to wait for first, if any.
+  /// - Returns: The delay to wait for first, or the question to ask, if any.
   func next() throws(URLError) -> Transfer.Need? {
-    if current == nil, machine != nil, file == nil { try resume() }
+    if current == nil, machine != nil, case .ask(let question) = try resume() { return .uploadResource(question) }
     return delay.map { .delay($0) }
   }
 
   /// Starts to continue the upload of another task: the file has to be the one that was uploaded.
-  private func resume() throws(URLError) {
-    let file: OpenFile
+  private func resume() throws(URLError) -> Outcome {
     do throws(Errno) {
       file = try OpenFile(readingRegular: path)
     } catch {
       throw TaskUpload.failure(error, path)
     }
-    self.file = file
-    let action = hasFileChanged ? machine?.fileChanged() : machine?.start(now: now)
-    if let action { _ = try perform(action) }
+    guard let action = hasFileChanged ? machine?.fileChanged() : machine?.start(now: now) else { return .another }
+    return try perform(action)
+  }
+
+  /// Asks the delegate whether the upload may use an upload resource of another origin.
+  func ask(_ question: Question) async throws(URLError) {
+    var answer = try await transfer.calls.askUploadResource(question.response, question.request)
+    // A request to another URL is no agreement to the one that the server has named.
+    if answer?.url != question.request.url { answer = nil }
+    agreements[question.location] = answer.map { answer in
+      var request = Self.prepared(answer)
+      // Another origin gets no cookies for what the program has meant for its own, and sets none.
+      request.httpShouldHandleCookies = false
+      return request
+    }
+    machine?.answered(question.location, isAgreed: answer != nil)
   }
 
   /// Waits before the machine's next request. The idle time does not count meanwhile, because no byte is expected.
@@ -135,7 +175,7 @@ final class ResumableUpload {
   func body(of load: NetworkLoad) throws(URLError) -> UploadBody? {
     guard resourceRequest == nil, current == nil || isPrepared else { return body(of: load, current) }
     let whole = try transfer.upload.knownBody(of: load.request)
-    guard case .file(let file, _, let length, let status?)? = whole?.content, let url = transfer.request.url else {
+    guard case .file(let file, _, let length, let status?)? = whole?.content, let url = load.request.url else {
       // The request does not send a regular file.
       transfer.resumable = nil
       return whole
@@ -144,6 +184,7 @@ final class ResumableUpload {
     identity = UploadFileIdentity(status)
     interruption = nil
     hasBeenInformed = false
+    announcement = nil
     var machine = ResumableUploadMachine(settings: settings, url: url.absoluteString, length: length)
     let action = machine.start(now: now)
     self.machine = machine
@@ -155,7 +196,7 @@ final class ResumableUpload {
     guard let request else { return UploadBody() }
     isPrepared = true
     load.additions.replacements = request.fields.map { (name: $0.name, value: $0.value) }
-    if isAtResource, leavesOrigin(request) { load.additions.hasLeftOrigin = true }
+    if isElsewhere { load.additions.hasLeftOrigin = true }
     switch request.kind {
     case .offsetRetrieval, .cancellation:
       transfer.uploadIfAny?.expectNoBody()
@@ -193,12 +234,18 @@ final class ResumableUpload {
   func informed(_ status: Int, _ fields: ResponseFields, from url: URL?) -> Bool {
     guard status == 104, let url else { return false }
     defer { hasBeenInformed = true }
-    let action = machine?.informed(response(status, fields, url), now: now) ?? .proceed
-    switch action {
+    let facts = response(status, fields, url)
+    if facts.location != nil, machine?.point == nil {
+      announcement = HTTPURLResponse(
+        url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: fields, isDecoded: false)
+    }
+    switch machine?.informed(facts, now: now) ?? .proceed {
     case .proceed: notePoint()
     // The machine has ended, and the response comes too late.
     case .finish: break
-    case .send, .wait, .deliver, .deliverRetrieval, .fail:
+    // The machine never asks while a request is in flight.
+    case .ask: break
+    case let action:
       guard interruption == nil else { break }
       interruption = action
       transfer.slot.cancelRunning()
@@ -215,36 +262,38 @@ final class ResumableUpload {
 
   /// Decides what the head of a response means.
   ///
-  /// - Returns: `false` if another request has to be made, and `true` if the response is the task's.
-  func admits(_ response: HTTPURLResponse, to request: URLRequest) throws(URLError) -> Bool {
-    guard let current, machine != nil, let url = request.url else { return true }
+  /// Called again with the same response after a question.
+  func outcome(of response: HTTPURLResponse, to request: URLRequest) throws(URLError) -> Outcome {
+    guard let current, machine != nil, let url = request.url else { return .deliver }
     if let action = interruption.take() { return try perform(action) }
     // The bytes that the server has may be those of two files.
     if current.kind != .cancellation, machine?.point != nil, hasFileChanged, let action = machine?.fileChanged() {
       return try perform(action)
     }
     let facts = self.response(response.statusCode, response.fields, url)
-    guard let action = machine?.responded(facts, now: now, fraction: fraction) else { return true }
+    guard let action = machine?.responded(facts, now: now, fraction: fraction) else { return .deliver }
     notePoint()
-    return try perform(action)
+    return try perform(action, after: facts.location == nil ? announcement : response)
   }
 
   /// Decides whether the upload continues after a request without a response.
   ///
   /// - Returns: `false` if the load fails with the transport's error, or repeats the program's request.
-  func continues(after error: TransportError) throws(URLError) -> Bool {
+  func continues(after error: TransportError) async throws(URLError) -> Bool {
     if let action = interruption.take() {
       _ = try perform(action)
       return true
     }
     guard let current, machine?.point != nil || current.kind == .cancellation else { return false }
-    let hasChanged = current.kind != .cancellation && (error == .bodyFailed(.fileChanged) || hasFileChanged)
-    let action =
-      hasChanged
-      ? machine?.fileChanged() : machine?.failed(isFutile: !error.isOfConnection, now: now, fraction: fraction)
-    guard let action, action != .fail(.connection) else { return false }
-    _ = try perform(action)
-    return true
+    while true {
+      let hasChanged = current.kind != .cancellation && (error == .bodyFailed(.fileChanged) || hasFileChanged)
+      let action =
+        hasChanged
+        ? machine?.fileChanged() : machine?.failed(isFutile: !error.isOfConnection, now: now, fraction: fraction)
+      guard let action, action != .fail(.connection) else { return false }
+      guard case .ask(let question) = try perform(action) else { return true }
+      try await ask(question)
+    }
   }
 
   private var hasFileChanged: Bool {
@@ -257,22 +306,23 @@ final class ResumableUpload {
 
   /// Carries out an action of the machine.
   ///
-  /// - Returns: Whether the latest response is the task's response.
-  private func perform(_ action: Action) throws(URLError) -> Bool {
+  /// - Parameter response: The response that has led to the action, or `nil` if no response has.
+  private func perform(_ action: Action, after response: HTTPURLResponse? = nil) throws(URLError) -> Outcome {
     switch action {
-    case .proceed: return false
+    case .proceed: return .another
+    case .ask(let location): return .ask(try question(location, response ?? announcement))
     case .deliver, .deliverRetrieval:
       notePoint()
-      return true
+      return .deliver
     case .wait(let delay):
       self.delay = delay
-      return false
+      return .another
     case .finish: throw URLError.make(.cancelled, "cancelled", url: transfer.machine.request.url)
     case .fail(let failure): throw URLError(failure, url: transfer.machine.request.url)
     case .send(let request):
       if request.kind == .append, hasFileChanged, let action = machine?.fileChanged() { return try perform(action) }
       try send(request)
-      return false
+      return .another
     }
   }
 
@@ -286,20 +336,60 @@ final class ResumableUpload {
     if request.kind == .cancellation { transfer.stopIdleTime() }
   }
 
-  /// Returns the request to the upload resource: the program's, without its content and its conditions.
+  /// Returns the request to an upload resource.
   private func request(_ upload: UploadRequest, to target: String) throws(URLError) -> URLRequest {
-    guard let url = URL(peerText: Array(target.utf8)) else {
-      throw URLError.make(.badServerResponse, "the URL of the upload resource cannot be used")
+    var request: URLRequest
+    if upload.leavesOrigin {
+      guard let agreement = agreements[target] else { throw Transfer.inconsistency }
+      request = agreement
+    } else {
+      let own = transfer.machine.request
+      let url = try Self.url(target)
+      // The machine compares texts, and the request goes to what Foundation takes the text for.
+      guard let first = own.url, Redirection.isSameOrigin(url, first) else { throw Self.unusable }
+      request = Self.prepared(own)
+      request.url = url.withCredential(of: first)
     }
-    var request = transfer.machine.request
-    request.url = leavesOrigin(upload) ? url : url.withCredential(of: request.url)
+    request.httpMethod = upload.method
+    return request
+  }
+
+  /// Returns the question about a URL of another origin. As for a redirection, the request to propose is made from the
+  /// request before, without what is private to that one's origin.
+  private func question(_ location: String, _ response: HTTPURLResponse?) throws(URLError) -> Question {
+    var request = Self.prepared(resourceRequest ?? transfer.machine.request)
+    let before = request.url
+    request.url = try Self.url(location)
+    request.httpMethod = "PATCH"
+    Redirection.dropPrivateFields(of: &request)
+    request.httpShouldHandleCookies = false
+    // Resume data holds no response: the one that has named the upload resource is made up.
+    let named =
+      response
+      ?? before.flatMap {
+        HTTPURLResponse(url: $0, statusCode: 104, httpVersion: "HTTP/1.1", headerFields: ["Location": location])
+      }
+    guard let named else { throw Self.unusable }
+    return Question(location: location, response: named, request: request)
+  }
+
+  private static func url(_ text: String) throws(URLError) -> URL {
+    guard let url = URL(peerText: Array(text.utf8)) else { throw unusable }
+    return url
+  }
+
+  private static var unusable: URLError {
+    .make(.badServerResponse, "the URL of the upload resource cannot be used")
+  }
+
+  /// Returns a request without its content and without what concerns its own resource.
+  private static func prepared(_ request: URLRequest) -> URLRequest {
+    var request = request
     Redirection.dropBody(of: &request)
     for name in Self.leftOut where request.own.fields?.value(of: name) != nil {
       request.setValue(nil, forHTTPHeaderField: name)
     }
-    request.httpMethod = upload.method
     request.cachePolicy = .reloadIgnoringLocalCacheData
-    if leavesOrigin(upload) { Redirection.dropPrivateFields(of: &request) }
     return request
   }
 
@@ -308,13 +398,6 @@ final class ResumableUpload {
     "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range", "Content-Digest",
     "Repr-Digest", "Content-Disposition", "Trailer",
   ]
-
-  private func leavesOrigin(_ upload: UploadRequest) -> Bool {
-    guard let target = upload.url.flatMap({ URL(string: $0) }), let own = transfer.machine.request.url else {
-      return true
-    }
-    return upload.leavesOrigin || !Redirection.isSameOrigin(target, own)
-  }
 
   // MARK: - The point to continue from
 

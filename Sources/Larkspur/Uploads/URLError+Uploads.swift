@@ -4,7 +4,7 @@ import LarkspurHTTP
 extension UploadFailure {
   fileprivate var isLoss: Bool {
     switch self {
-    case .resourceGone, .expired: true
+    case .resourceGone, .expired, .otherOrigin: true
     default: false
     }
   }
@@ -19,7 +19,8 @@ extension URLError {
       case .fileChanged: .cannotOpenFile
       case .limits: .dataLengthExceedsMaximum
       case .status, .resourceGone, .noOffset, .offsetBeyondEnd, .offsetBeyondSent, .offsetDecreased, .offsetMismatch,
-        .lengthMismatch, .completedTooEarly, .neverCompleted, .noLocation, .locationChanged, .redirection, .expired:
+        .lengthMismatch, .completedTooEarly, .neverCompleted, .noLocation, .locationChanged, .redirection, .otherOrigin,
+        .expired:
         .badServerResponse
       }
     self = .make(code, Self.message(of: failure), url: url, more: failure.isLoss ? [Self.lossKey: true] : [:])
@@ -48,6 +49,7 @@ extension URLError {
     case .noLocation: "the server has taken a part, and does not tell where the rest goes"
     case .locationChanged: "the server has named two places for one upload"
     case .redirection: "the server redirects the upload too often, or to a URL that cannot be used"
+    case .otherOrigin: "the server has the upload at another origin, which the delegate has not agreed to"
     case .expired: "the time that the server keeps the upload is over"
     case .fileChanged: "the file has changed since the upload was started"
     }

@@ -12,6 +12,16 @@ extension URLSession {
   }
 }
 
+extension URLSessionTask {
+  /// Returns the answer to `willPerformHTTPRedirection` of a delegate that makes no choice of its own: `request` for a
+  /// redirection, and `nil` for an upload resource of another origin, which needs an agreement. On the delegate queue,
+  /// before the method returns.
+  package func indifferentAnswer(to request: URLRequest) -> URLRequest? {
+    let upload = self as? URLSessionUploadTask
+    return upload?.isAskedForResource.load(ordering: .sequentiallyConsistent) == true ? nil : request
+  }
+}
+
 extension URLSessionUploadTask {
   /// The handler of upload points. Set it before the task is first resumed.
   ///

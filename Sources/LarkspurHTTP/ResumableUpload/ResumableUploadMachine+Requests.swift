@@ -56,10 +56,13 @@ extension ResumableUploadMachine {
       content: content)
   }
 
-  mutating func sendCancellation() -> Action {
+  /// Deletes the upload resource, unless there is none, or it has another origin: a server must not make a client
+  /// delete what belongs to another server, whatever the owner has agreed to.
+  mutating func sendCancellation() -> Action? {
+    guard let resource, isOwn(resource) else { return nil }
     state = .cancelling
     target = resource
-    resource = nil
+    self.resource = nil
     return .send(request(.cancellation, fields: version.fields))
   }
 
@@ -67,17 +70,11 @@ extension ResumableUploadMachine {
     _ kind: UploadRequest.Kind, fields: [UploadRequest.Field], content: Range<Int> = 0..<0
   ) -> UploadRequest {
     var request = UploadRequest(kind: kind, url: target, fields: fields, content: content)
-    request.leavesOrigin = target.map { Self.origin(of: $0) != Self.origin(of: url) } ?? false
+    request.leavesOrigin = target.map { !isOwn($0) } ?? false
     return request
   }
 
   // MARK: - URLs
-
-  /// Whether the URL can name an upload resource: an absolute one of HTTP, which does not leave TLS.
-  func mayUse(_ location: String, from base: String) -> Bool {
-    guard let origin = Self.origin(of: location) else { return false }
-    return origin.hasPrefix("https://") || Self.origin(of: base)?.hasPrefix("http://") == true
-  }
 
   /// Returns the scheme, host and port of a URL of HTTP in normal form, or `nil` for another URL.
   static func origin(of url: String) -> String? {
@@ -140,11 +137,17 @@ extension ResumableUploadMachine {
     return .wait(delay)
   }
 
-  /// Ends the upload with a failure, and cancels the upload resource, if the server has one.
+  /// Ends the upload with a failure, and cancels the upload resource, if it may.
   mutating func stop(_ failure: UploadFailure) -> Action {
-    guard resource != nil else { return close(.fail(failure)) }
+    guard let action = sendCancellation() else { return end(failure) }
     pendingFailure = failure
-    return sendCancellation()
+    return action
+  }
+
+  /// Ends the upload with a failure of its upload resource. If the server has had all bytes it may have completed the
+  /// upload, so that only the response is lost: the point stays, and the upload does not start over.
+  mutating func lose(_ failure: UploadFailure) -> Action {
+    acknowledged == length ? close(.fail(failure)) : end(failure)
   }
 
   /// Ends the upload with a failure after which it cannot continue.

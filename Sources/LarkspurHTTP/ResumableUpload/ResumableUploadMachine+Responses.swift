@@ -98,7 +98,7 @@ extension ResumableUploadMachine {
       if let failure = limitFailure { return stop(failure) }
       return append(from: offset)
     case 307, 308: return redirected(response)
-    case 404, 410: return gone(response)
+    case 404, 410: return lose(.resourceGone(status: response.status))
     default: return retried(response, now, fraction)
     }
   }
@@ -121,7 +121,7 @@ extension ResumableUploadMachine {
       }
       return appendedPart(response, now)
     case 307, 308: return redirected(response)
-    case 404, 410: return gone(response)
+    case 404, 410: return lose(.resourceGone(status: response.status))
     case 409:
       // Draft 13, section 4.7: the conflict is not about the offset.
       if version.isOfDraft12, response.isComplete != false { return close(.fail(.status(409))) }
@@ -162,18 +162,12 @@ extension ResumableUploadMachine {
 
   // MARK: - Both
 
-  /// Decides on a response of an upload resource that does not exist (any more). If the server has had all bytes it may
-  /// have completed the upload, so that only the response is lost: the point stays, and the upload does not start over.
-  private mutating func gone(_ response: UploadResponse) -> Action {
-    let failure = UploadFailure.resourceGone(status: response.status)
-    return acknowledged == length ? close(.fail(failure)) : end(failure)
-  }
-
   /// Follows a redirection of the upload resource, with the method and the content kept (sections 4.3.1 and 4.4.1).
-  /// Only a permanent one is stored (draft 01, section 10).
+  /// Only a permanent one is stored (draft 01, section 10). Another origin does not lead back: its server could choose
+  /// what is requested, or deleted, with the program's credentials.
   private mutating func redirected(_ response: UploadResponse) -> Action {
     guard let location = response.location, mayUse(location, from: response.url),
-      redirectCount < settings.redirectsMax
+      isOwn(response.url) || !isOwn(location), redirectCount < settings.redirectsMax
     else { return close(.fail(.redirection)) }
     redirectCount += 1
     target = location

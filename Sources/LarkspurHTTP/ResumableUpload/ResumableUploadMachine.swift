@@ -30,7 +30,9 @@
 /// The machine does not depend on connections, files, time or random numbers: the owner passes in the time in seconds
 /// since 1970, and a fraction that spreads delays. Invariants: one request at a time; `send` answered while a request
 /// is in flight replaces it, and the owner ends that one first; the content of a request lies within the representation
-/// and starts at the offset that the server has named last; a fact that does not fit the state changes nothing.
+/// and starts at the offset that the server has named last; a fact that does not fit the state changes nothing; no
+/// request goes to another origin than the program's before the owner has agreed to the URL, and no cancellation ever
+/// does. The drafts say nothing about other origins: the rule is that of redirections.
 package struct ResumableUploadMachine: Sendable {
   package struct Settings: Hashable, Sendable {
     package var version = ResumableUploadVersion.interop8
@@ -57,6 +59,9 @@ package struct ResumableUploadMachine: Sendable {
     case wait(Duration)
     /// Go on with the request in flight.
     case proceed
+    /// Find out whether the upload may use this URL of another origin, call `answered(_:isAgreed:)`, and report the fact
+    /// again. The fact has changed nothing.
+    case ask(String)
     /// The latest response, with its body, is the response to the program's request.
     case deliver
     /// The upload is complete, and its response was lost. The latest response, to a HEAD request, has the fields that
@@ -78,6 +83,10 @@ package struct ResumableUploadMachine: Sendable {
   /// The URL that the next request goes to: the upload resource, or where it has redirected to.
   var target: String?
   var redirectCount = 0
+  /// The URLs of other origins that the owner has agreed to.
+  private var agreed: Set<String> = []
+  /// Whether the owner has refused a URL of another origin. No other such URL is used then.
+  private var isConfined = false
   package internal(set) var acknowledged = 0
   package internal(set) var sent = 0
   var limits: UploadLimits
@@ -94,6 +103,9 @@ package struct ResumableUploadMachine: Sendable {
   /// The number of times that a server may lower the size of an append. More would let it cut an upload into any number
   /// of requests.
   package static let reductionsMax = 8
+
+  /// The number of URLs of other origins that the owner is asked about. They count like the redirections of a task.
+  package static let agreementsMax = RedirectPolicy.countMax
 
   /// Creates the machine of a new upload.
   ///
@@ -140,7 +152,20 @@ package struct ResumableUploadMachine: Sendable {
   /// The program resumes its task.
   package mutating func start(now: Double) -> Action {
     guard state == .idle else { return unfitting }
-    return resource == nil ? create() : retrieve(now)
+    guard let resource else { return create() }
+    // The point may come from a file.
+    guard mayUse(resource, from: url) else { return lose(.otherOrigin) }
+    return asking { $0.retrieve(now) }
+  }
+
+  /// The owner has found out whether a URL of another origin may be used.
+  package mutating func answered(_ location: String, isAgreed: Bool) {
+    guard !isAgreed else {
+      agreed.insert(location)
+      return
+    }
+    isConfined = true
+    if state != .idle, let resource, !isAllowed(resource) { self.resource = nil }
   }
 
   /// An interim response has come, with any status (sections 4.2 and 5).
@@ -154,7 +179,8 @@ package struct ResumableUploadMachine: Sendable {
       guard mayUse(location, from: response.url) else { return .proceed }
       resource = location
     }
-    guard resource != nil else { return .proceed }
+    // A resource of another origin has no influence before there is a reason to use it.
+    guard let resource, isAllowed(resource) else { return .proceed }
     learn(response, now)
     if let failure = limitFailure { return stop(failure) }
     if version.hasLimits, let offset = response.offset {
@@ -178,9 +204,9 @@ package struct ResumableUploadMachine: Sendable {
   ///   - fraction: A random number from 0 to 1.
   package mutating func responded(_ response: UploadResponse, now: Double, fraction: Double) -> Action {
     switch state {
-    case .creating: return created(response, now, fraction)
-    case .retrieving: return retrieved(response, now, fraction)
-    case .appending: return appended(response, now, fraction)
+    case .creating: return asking { $0.created(response, now, fraction) }
+    case .retrieving: return asking { $0.retrieved(response, now, fraction) }
+    case .appending: return asking { $0.appended(response, now, fraction) }
     case .cancelling: return cancelled()
     case .idle, .waiting, .closed: return unfitting
     }
@@ -195,7 +221,7 @@ package struct ResumableUploadMachine: Sendable {
     case .cancelling: return cancelled()
     case .creating, .retrieving, .appending:
       guard resource != nil, !isFutile else { return close(.fail(.connection)) }
-      return wait(nil, now, fraction, orElse: .fail(.connection))
+      return asking { $0.wait(nil, now, fraction, orElse: .fail(.connection)) }
     }
   }
 
@@ -212,8 +238,9 @@ package struct ResumableUploadMachine: Sendable {
   /// The program cancels, and does not want to continue (section 4.5).
   package mutating func cancel() -> Action {
     if state == .closed || state == .cancelling { return unfitting }
-    guard resource != nil else { return close(.finish) }
-    return sendCancellation()
+    if let action = sendCancellation() { return action }
+    resource = nil
+    return close(.finish)
   }
 
   /// The program cancels to continue later. The request in flight is ended, and the upload resource stays.
@@ -223,6 +250,40 @@ package struct ResumableUploadMachine: Sendable {
     guard state != .closed, state != .cancelling else { return nil }
     state = .closed
     return point
+  }
+
+  // MARK: - Other origins
+
+  /// Whether a URL has the origin of the program's request.
+  func isOwn(_ location: String) -> Bool {
+    Self.origin(of: location).map { $0 == Self.origin(of: url) } ?? false
+  }
+
+  /// Whether requests may go to a URL.
+  private func isAllowed(_ location: String) -> Bool { isOwn(location) || agreed.contains(location) }
+
+  /// Whether the URL can name an upload resource: an absolute one of HTTP, which does not leave TLS, and which the owner
+  /// has agreed to or can be asked about.
+  func mayUse(_ location: String, from base: String) -> Bool {
+    guard let origin = Self.origin(of: location) else { return false }
+    let leavesTLS = [url, base].contains { Self.origin(of: $0)?.hasPrefix("http://") != true }
+    guard origin.hasPrefix("https://") || !leavesTLS else { return false }
+    return isAllowed(location) || !isConfined && agreed.count < Self.agreementsMax
+  }
+
+  /// Makes a decision, unless it leads to a URL of another origin that the owner has to agree to first.
+  private mutating func asking(_ decide: (inout Self) -> Action) -> Action {
+    var next = self
+    let action = decide(&next)
+    let location: String? =
+      switch action {
+      case .send(let request): request.url
+      case .wait: next.resource
+      default: nil
+      }
+    if let location, !isAllowed(location) { return .ask(location) }
+    self = next
+    return action
   }
 
   /// The answer to a fact that does not fit the state.

@@ -30,6 +30,9 @@ package enum UploadFailure: Error, Hashable, Sendable {
   case locationChanged
   /// The upload resource sends the client on too often, or to a URL that it cannot use.
   case redirection
+  /// The upload cannot continue at its upload resource, which has another origin than the program's request: the owner
+  /// has refused it, or it is not protected by TLS.
+  case otherOrigin
   /// The lifetime of the upload resource has passed, or would pass before the next try.
   case expired
   /// The file has changed since the upload was started.

@@ -30,8 +30,8 @@ package struct UploadRequest: Hashable, Sendable {
   /// The bytes of the representation to send as content. A request without content has an empty range, and sends
   /// `Content-Length: 0` if it is a creation or an append.
   package var content: Range<Int>
-  /// Whether the URL has another origin than the program's request: credentials, cookies that the program has set and
-  /// `Authorization` must not go there, as in a redirection.
+  /// Whether the URL has another origin than the program's request. Credentials, cookies and the fields that are private
+  /// to an origin must not go there. The owner has agreed to the URL.
   package var leavesOrigin = false
 
   /// The method, or `nil` for the method of the program's request.

@@ -36,6 +36,37 @@ import Testing
     #expect((await load(request).response as? HTTPURLResponse)?.statusCode == 200)
   }
 
+  private final class OwnManager: AFHTTPSessionManager, @unchecked Sendable {}
+
+  /// An upload resource of another origin needs a block that agrees. A manager without one, also of a subclass that gets
+  /// every call, follows redirections only.
+  @Test(arguments: [true, false], [true, false]) func anUploadResourceOfAnotherOrigin(isOwn: Bool, agrees: Bool)
+    async throws
+  {
+    let other = try TestServer()
+    fixture.server.enqueue([.expectHead, .announceUpload(at: other.url("/account/42")), .expectBody, .close])
+    let directory = try TemporaryDirectory()
+    let file = directory.file("body")
+    try Data("0123456789".utf8).write(to: file)
+    let manager = isOwn ? OwnManager(sessionConfiguration: .ephemeral) : fixture.manager
+    if agrees {
+      manager.setTaskWillPerformHTTPRedirectionBlock { [journal] _, _, response, request in
+        journal.note("\((response as? HTTPURLResponse)?.statusCode ?? 0) \(request.url?.path ?? "")")
+        return request
+      }
+    }
+    var request = try fixture.request("/post")
+    request.httpMethod = "POST"
+    let upload = request
+    let result = await outcome {
+      manager.uploadTask(with: upload, fromFile: file, progress: nil, completionHandler: $0).resume()
+    }
+    #expect(result.error?.code == (agrees ? NSURLErrorBadServerResponse : NSURLErrorNetworkConnectionLost))
+    #expect(journal.lines == (agrees ? ["104 /account/42"] : []))
+    #expect(other.requests.map(\.method) == (agrees ? ["HEAD"] : []))
+    if isOwn { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
+  }
+
   @Test func aDataTasksContent() async throws {
     manager.setDataTaskDidReceiveResponseBlock { [journal] _, _, response in
       journal.note("response \((response as? HTTPURLResponse)?.statusCode ?? 0)")

@@ -352,8 +352,9 @@ import Testing
       response.url = "https://h/post"
       #expect(machine.informed(response, now: 0) == .proceed)
       #expect((machine.point != nil) == isKnown, "\(location)")
-      guard isKnown, case .send(let request) = machine.cancel() else { continue }
-      #expect(request.leavesOrigin == leaves, "\(location)")
+      guard isKnown else { continue }
+      let isAsked = machine.failed(isFutile: false, now: 0, fraction: 0) == .ask(location)
+      #expect(isAsked == leaves, "\(location)")
     }
   }
 

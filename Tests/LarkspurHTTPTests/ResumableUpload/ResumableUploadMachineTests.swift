@@ -49,7 +49,7 @@ import Testing
   /// An action without the fields of its request.
   enum Summary: Hashable {
     case nothing, create(Range<Int>), head(String?), patch(String?, Range<Int>), delete(String?)
-    case wait(Duration), proceed, deliver, deliverRetrieval, finish, fail(UploadFailure)
+    case ask(String), wait(Duration), proceed, deliver, deliverRetrieval, finish, fail(UploadFailure)
 
     init(_ action: Machine.Action?) {
       switch action {
@@ -60,6 +60,7 @@ import Testing
         case .append: self = .patch(request.url, request.content)
         case .cancellation: self = .delete(request.url)
         }
+      case .ask(let location): self = .ask(location)
       case .wait(let delay): self = .wait(delay)
       case .proceed: self = .proceed
       case .deliver: self = .deliver
@@ -266,6 +267,7 @@ import Testing
         case .wait(let delay): #expect(machine.state == .waiting && .seconds(0.5)...Duration.seconds(60) ~= delay)
         case .deliver, .deliverRetrieval, .fail: #expect(machine.state == .closed)
         case .proceed: #expect(machine.state != .closed)
+        case .ask: Issue.record("no fact leads to another origin")
         case .finish, nil: break
         }
         if let point = machine.point {

@@ -69,8 +69,8 @@ struct UploadScenario {
       case .deliver: return .delivered(status: status)
       case .deliverRetrieval: return .learned
       case .fail(let failure): return .failed(failure)
-      // Neither fits here: nothing is in flight, and the program does not cancel.
-      case .proceed, .finish: return .endless
+      // None fits here: nothing is in flight, the program does not cancel, and there is one origin.
+      case .proceed, .finish, .ask: return .endless
       }
     }
     return .endless

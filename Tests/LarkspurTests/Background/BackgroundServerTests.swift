@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTestServer
 import Testing
 
@@ -141,5 +142,31 @@ import Testing
     #expect(error?.code == (isForgotten ? .badServerResponse : nil))
     #expect(uploads.map(\.bytes) == [Self.content])
     #expect(fixture.server.requests.map(\.method) == ["POST", "HEAD", "PATCH", "HEAD"])
+  }
+
+  /// An upload resource of another origin is not used, because a background session asks nothing. The upload starts over.
+  @Test func anUploadResourceOfAnotherOrigin() async throws {
+    let other = try TestServer()
+    fixture.server.enqueue([.expectHead, .announceUpload(at: other.url("/account/42")), .expectBody, .close])
+    let (uploads, error) = try await upload(.draft11, [])
+    #expect(error == nil && uploads.map(\.bytes) == [Self.content])
+    #expect(fixture.server.requests.map(\.method) == ["POST", "POST"] && other.connectionsAccepted == 0)
+  }
+
+  /// Resume data that names such a resource makes the upload start over as well.
+  @Test func resumeDataOfAnotherOrigin() async throws {
+    let other = try TestServer()
+    let setting = try UploadSetting(count: 100)
+    setting.uploads.options.faults = [.cut(afterBytes: 30)]
+    var content = try SignedUploadData.decode(#require(try await setting.broken().uploadTaskResumeData))
+    content.point.resource = other.url("/account/42")
+    let recorder = SessionRecorder()
+    let session = fixture.session(recorder)
+    let task = session.uploadTask(withResumeData: try #require(SignedUploadData.encode(content)))
+    task.resume()
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(task.error == nil && setting.methods == ["POST", "POST"] && other.connectionsAccepted == 0)
+    #expect(setting.uploads.all.last?.bytes == setting.bytes)
   }
 }

@@ -275,46 +275,6 @@ import Testing
     #expect(targets == ["/files/1", "/files/1?again=1", "/files/1?again=1"])
   }
 
-  /// An upload resource at another origin gets neither the program's credentials nor its cookies.
-  @Test func anotherOrigin() async throws {
-    let other = try TestServer()
-    let elsewhere = other.resumableUploads("/files")
-    let setting = try UploadSetting(count: 100)
-    setting.server.enqueue([.expectHead, .announceUpload(at: other.url("/files/1")), .expectBody, .close])
-    var request = try setting.request()
-    request.setValue("Basic c2VjcmV0", forHTTPHeaderField: "Authorization")
-    request.setValue("secret=1", forHTTPHeaderField: "Cookie")
-    request.setValue("kept", forHTTPHeaderField: "X-Other")
-    let session = setting.session()
-    defer { session.invalidateAndCancel() }
-    let error = await #expect(throws: URLError.self) {
-      _ = try await session.upload(for: request, fromFile: setting.file)
-    }
-    #expect(error?.code == .badServerResponse && error?.uploadTaskResumeData == nil && elsewhere.all.isEmpty)
-    let asked = try #require(other.requests.first)
-    #expect(asked.method == "HEAD" && asked.path == "/files/1" && asked.fields["X-Other"] == "kept")
-    #expect(asked.fields["Authorization"] == nil && asked.fields["Cookie"] == nil)
-    #expect(setting.server.requests.first?.fields["Authorization"] == "Basic c2VjcmV0")
-  }
-
-  /// Credentials that the program's request needed are not sent to an upload resource at another origin.
-  @Test func credentialsStayAtTheirOrigin() async throws {
-    let other = try TestServer()
-    let setting = try UploadSetting(count: 100)
-    setting.server.enqueue([
-      .expectRequest("POST", "/files"),
-      .send("HTTP/1.1 401 A\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 0\r\n\r\n"), .expectHead,
-      .announceUpload(at: other.url("/files/1")), .expectBody, .close,
-    ])
-    let session = setting.session(delegate: PasswordGiver())
-    defer { session.invalidateAndCancel() }
-    await #expect(throws: URLError.self) {
-      _ = try await session.upload(for: setting.request(), fromFile: setting.file)
-    }
-    #expect(setting.server.requests.map { $0.fields["Authorization"] } == [nil, "Basic dXNlcjpwYXNzd29yZA=="])
-    #expect(other.requests.map(\.method) == ["HEAD"] && other.requests.first?.fields["Authorization"] == nil)
-  }
-
   /// A server that names an upload resource before it asks for credentials names another one for the second request.
   @Test func aChallengeAfterTheAnnouncement() async throws {
     let setting = try UploadSetting(count: 100)
