@@ -170,7 +170,12 @@ final class TaskUpload {
     let reader = StreamReader(stream)
     return .produced(length: length) { writer in
       defer { reader.close() }
-      while let piece = try await reader.next() { try await writer.write(piece) }
+      // The stream may stay open after the last byte of a known length.
+      var missing = length ?? .max
+      while missing > 0, let piece = try await reader.next() {
+        try await writer.write(piece)
+        if length != nil { missing -= piece.count }
+      }
     }
   }
 

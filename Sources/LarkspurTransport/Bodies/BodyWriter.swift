@@ -8,10 +8,12 @@ import LarkspurHTTP
 /// an early response is handled while the producer computes, and a producer that never ends blocks nothing else.
 ///
 /// ```
-///   open --producer returns--> ended --fetched--> done
+///   open --producer returns, or all bytes of a known length fetched--> ended --fetched--> done
 ///   |---producer throws, too many or too few bytes--> failed
 ///   `---the exchange needs no more--> stopped      (from every state but failed; wakes and cancels the producer)
 /// ```
+///
+/// A body of known length is over with its last byte (RFC 9112 6.2), whatever the producer still waits for.
 ///
 /// A writer does not depend on sockets or the response. Invariants: it belongs to the loop's thread; once it is not
 /// open, `write` only fails; the queue holds less than `bytesMax` and one piece for each of the producer's own tasks.
@@ -32,6 +34,8 @@ public final class BodyWriter: @unchecked Sendable {
   private let isChunked: Bool
   /// The number of bytes that a body of known length still lacks.
   private(set) var missing: Int?
+  /// Whether the producer has written the last byte of a known length, with nothing to follow it.
+  private var isWhole = false
   private var state = State.open
   private var pieces: [[UInt8]] = []
   private var byteCount = 0
@@ -64,6 +68,7 @@ public final class BodyWriter: @unchecked Sendable {
         throw ended
       }
       self.missing = missing - piece.count
+      isWhole = missing == piece.count && !isChunked
     }
     byteCount += piece.count
     if let last = pieces.indices.last, pieces[last].count + piece.count <= Self.pieceBytesMin {
@@ -148,6 +153,10 @@ public final class BodyWriter: @unchecked Sendable {
       for room in waiting { room.finish(.fulfilled(())) }
       return .bytes(ofCoding: output.byteCount - before)
     }
+    if isWhole {
+      end()
+      abandon()
+    }
     switch state {
     case .open: return .nothing
     case .ended:
@@ -169,7 +178,7 @@ public final class BodyWriter: @unchecked Sendable {
   /// The connection calls this before each wait, and not only after a fetch: the bytes fetched last may have been sent
   /// and may have used up the channel's share of the tick.
   func isReady(waking channel: Channel) -> Bool {
-    guard case .open = state, byteCount == 0 else { return true }
+    guard case .open = state, byteCount == 0, !isWhole else { return true }
     starved = channel
     return false
   }
@@ -186,6 +195,7 @@ public final class BodyWriter: @unchecked Sendable {
     waiting = []
   }
 
-  /// Cancels the producer, on any thread. Called when the connection is released and nothing will be fetched any more.
+  /// Cancels the producer, on any thread. Called when nothing will be fetched any more: the body is over, or the
+  /// connection is released.
   func abandon() { task?.cancel() }
 }

@@ -137,6 +137,27 @@ import Testing
     session.finishTasksAndInvalidate()
   }
 
+  /// A body is over with the last byte of its length (RFC 9112 6.2), and the stream need not end. The session closes its
+  /// side then.
+  @Test(arguments: [5_000, 100_000, 0]) func aStreamThatStaysOpen(count: Int) async throws {
+    let server = try TestServer()
+    server.route("POST", "/body") { _ in .text("taken") }
+    let bytes = TestServer.content(count: count)
+    let pair = try Pair(8_000, isOpen: false)
+    pair.output.open()
+    var request = try request(server, "/body")
+    request.httpBodyStream = pair.input
+    request.setValue("\(count)", forHTTPHeaderField: "Content-Length")
+    async let isWritten = BoundStreamTests.onAThread { pair.writeAll(bytes) }
+    let session = URLSession(configuration: .ephemeral)
+    let (data, _) = try await session.data(for: request)
+    #expect(data == Data("taken".utf8) && server.requests.map(\.body) == [bytes])
+    #expect(await isWritten)
+    // A write fails once the session has closed its side.
+    await BoundStreamTests.onAThread { while pair.writeAll([1]) {} }
+    session.finishTasksAndInvalidate()
+  }
+
   /// If the program closes its side before it has written the announced length, the task fails.
   @Test func aWriterThatGivesUp() async throws {
     let server = try TestServer()

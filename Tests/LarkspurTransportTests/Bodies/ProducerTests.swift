@@ -32,6 +32,28 @@ import Testing
     #expect(world.leftovers == [])
   }
 
+  /// A body is over with the last byte of its length (RFC 9112 6.2): the producer need not return.
+  @Test func aProducerThatStaysOpen() {
+    let head = request("POST", body: 11)
+    let isCancelled = Shared(false)
+    let (more, continuation) = AsyncStream<Void>.makeStream()
+    let running = world.exchange(
+      head,
+      .produced(length: 11) { writer in
+        for piece in ["hello", " world"] { try await writer.write(Array(piece.utf8)) }
+        // Ends by the cancellation only.
+        for await _ in more {}
+        isCancelled.value = true
+      })
+    world.settle()
+    #expect(peer.received == head.bytes + Array("hello world".utf8))
+    peer.send(helloResponse)
+    world.settle()
+    #expect(running.value == Outcome(status: 200, body: "hello") && isCancelled.value)
+    #expect(world.leftovers == [])
+    continuation.finish()
+  }
+
   /// Empty pieces do not end a chunked body; otherwise the next piece would be taken for the next request.
   @Test func anUnknownLength() {
     let head = chunkedRequest()
