@@ -26,7 +26,13 @@ struct UploadBody {
 
   init(_ data: Data) {
     guard !data.isEmpty else { return }
-    content = .bytes([UInt8](data))
+    if data.count <= Self.copiedBytesMax {
+      content = .bytes([UInt8](data))
+    } else {
+      content = .lent(count: data.count) { range in
+        [UInt8](data[data.startIndex + range.lowerBound..<data.startIndex + range.upperBound])
+      }
+    }
     length = .length(UInt(data.count))
   }
 
@@ -35,11 +41,13 @@ struct UploadBody {
     switch content {
     case .none: true
     case .bytes(let bytes): bytes.count <= Self.littleBytesMax
-    case .file, .produced: false
+    case .lent, .file, .produced: false
     }
   }
 
   private static let littleBytesMax = 16 * 1024
+  /// Longer data is sent from the caller's memory. A copy of shorter data leaves in one piece with the head.
+  private static let copiedBytesMax = 64 * 1024
 }
 
 /// What a load sends: its bodies, one for each request that needs it, and the notifications of its owner while they are

@@ -4,6 +4,10 @@ import LarkspurIO
 public enum RequestBody: Sendable {
   case none
   case bytes([UInt8])
+  /// Bytes that stay in their owner's memory: `count` bytes, of which the closure returns a copy of a range. Pieces are
+  /// copied only as they leave, so that the body is never in memory twice. The request's head has to announce the
+  /// length. The closure runs on the loop's thread, must not block, and may be called again for any range.
+  indirect case lent(count: Int, @Sendable (Range<Int>) -> [UInt8])
   /// A part of a regular file: `length` bytes from `offset` on. Without `unchangedSince` the bytes go from the file to the
   /// socket by `sendfile`, without passing through user memory, except with TLS. With it they are read: a packet then has
   /// the bytes of that time, whatever happens to the file before it leaves. If the size of the file or the time of its

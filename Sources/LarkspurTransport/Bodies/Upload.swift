@@ -4,6 +4,8 @@ import LarkspurIO
 enum Upload {
   case none
   case bytes([[UInt8]])
+  /// The range is what is left.
+  case lent(Range<Int>, (Range<Int>) -> [UInt8])
   case file(FileUpload)
   case produced(BodyWriter)
 
@@ -12,6 +14,7 @@ enum Upload {
     switch self {
     case .none: 0
     case .bytes(let pieces): pieces.reduce(0) { $0 + $1.count }
+    case .lent(let rest, _): rest.count
     case .file(let file): file.remaining
     case .produced(let writer): writer.missing ?? 0
     }
@@ -21,7 +24,7 @@ enum Upload {
   func isReady(waking channel: Channel) -> Bool {
     switch self {
     case .none: false
-    case .bytes, .file: true
+    case .bytes, .lent, .file: true
     case .produced(let writer): writer.isReady(waking: channel)
     }
   }

@@ -56,7 +56,7 @@ extension Connection {
       switch request.body {
       case .none: return try start(request.head, body: [], deadline: deadline, isPipelined: isPipelined)
       case .bytes(let bytes): return try start(request.head, body: bytes, deadline: deadline, isPipelined: isPipelined)
-      case .file, .produced: break
+      case .lent, .file, .produced: break
       }
     }
     return try start(request.head, body: request.body, timeouts: request.timeouts ?? Timeouts(), deadline: deadline)

@@ -10,8 +10,8 @@ import LarkspurIO
 extension ConnectionCore {
   /// Larger bodies leave piece by piece.
   private static let smallBodyBytesMax = 64 * 1024
-  /// The number of bytes that are read from a file at once.
-  private static let fileBytesMax = 64 * 1024
+  /// The number of bytes of a file, or of the caller's memory, that are queued at once.
+  private static let pieceBytesMax = 64 * 1024
 
   // MARK: - Starting
 
@@ -116,6 +116,9 @@ extension ConnectionCore {
       return .bytes(
         (bytes.isEmpty ? [] : [ChunkedEncoder.start(ofChunk: bytes.count), bytes, ChunkedEncoder.endOfChunk])
           + [end ?? []])
+    case .lent(let count, let copy):
+      guard count >= 0, !request.isChunked, request.allows(bodyBytes: count) else { return nil }
+      return count == 0 ? Upload.none : .lent(0..<count, copy)
     case .file(let file, let offset, let length, let earlier):
       guard length >= 0, !request.isChunked, request.allows(bodyBytes: length) else { return nil }
       return .file(
@@ -259,6 +262,10 @@ extension ConnectionCore {
     case .bytes(let pieces):
       for piece in pieces { output.append(piece) }
       upload = .none
+    case .lent(let rest, let copy):
+      let piece = rest.prefix(Self.pieceBytesMax)
+      output.append(copy(piece))
+      upload = piece == rest ? .none : .lent(piece.upperBound..<rest.upperBound, copy)
     case .file(let file):
       guard file.remaining > 0 else {
         upload = .none
@@ -296,7 +303,7 @@ extension ConnectionCore {
   }
 
   private mutating func read(_ file: FileUpload) throws(BodyFailure) {
-    var chunk = loop.takeChunk(atLeast: Self.fileBytesMax)
+    var chunk = loop.takeChunk(atLeast: Self.pieceBytesMax)
     var result: Result<Int, Errno>
     do throws(Errno) {
       result = .success(try file.file.read(at: file.offset, into: &chunk, by: loop.kernel))

@@ -31,7 +31,7 @@ public struct PoolRequest {
   var isPipelinable: Bool {
     switch body {
     case .none, .bytes: mayBePipelined && head.isPipelinable && timeouts == nil && observer == nil
-    case .file, .produced: false
+    case .lent, .file, .produced: false
     }
   }
 }

@@ -29,6 +29,8 @@ import Testing
     let data = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
     try data.write(to: URL(fileURLWithPath: directory.file("body")))
     #expect(BodyHashing.ofFile(at: directory.file("body"))(.sha256) == BodyHashing.of(data)(.sha256))
+    let slice = data.dropFirst(3)
+    for part in [data, slice, Data()] { #expect(BodyHashing.of(part)(.sha256) == messageHash(.sha256, Array(part))) }
     #expect(BodyHashing.ofFile(at: directory.file("nothing"))(.sha256) == nil)
     #expect(BodyHashing.impossible(.md5) == nil)
   }
