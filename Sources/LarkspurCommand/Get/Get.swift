@@ -70,9 +70,10 @@ struct Get {
     var options = options
     let target = try options.readData()
     let proxy = try ProxySetUp.proxy(options, to: target)
-    let plan = try GetRequest(options, to: target, through: proxy)
+    let plan = try GetRequest(options, to: target, through: proxy, streams: true)
     let form =
-      options.session.parts.isEmpty ? nil : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
+      options.session.parts.isEmpty
+      ? plan.stream : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
     let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
     let output = try self.output(target)
     var heads: FileOutput?

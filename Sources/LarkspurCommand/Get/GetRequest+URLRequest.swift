@@ -14,18 +14,18 @@ extension GetRequest {
     let decodes = options.session.decodes && value(of: "Accept-Encoding") == nil && value(of: "Range") == nil
     if decodes { fields.append(.init("Accept-Encoding", "gzip, deflate")) }
     if let offset, offset > 0 { Self.set("Range", to: "bytes=\(offset)-", in: &fields) }
-    if let form {
+    if let type = form?.contentType {
       // `-H 'Content-Type:'` removes the field.
       let isRemoved = options.fields.contains { $0.name.lowercased() == "content-type" && $0.value.isEmpty }
       if !isRemoved || value(of: "Content-Type") != nil {
-        Self.set("Content-Type", to: form.contentType, in: &fields)
+        Self.set("Content-Type", to: type, in: &fields)
       }
-      fields.append(.init("Content-Length", "\(form.byteCount)"))
     }
+    if let form { fields.append(.init("Content-Length", "\(form.byteCount)")) }
     var request = URLRequest(
       exactly: method, url, target: target.target, fields: fields.map { (name: $0.name, value: $0.value) },
       decodes: decodes)
-    if !options.data.isEmpty { request.httpBody = Foundation.Data(body) }
+    if form == nil, !options.data.isEmpty { request.httpBody = Foundation.Data(body) }
     if let form { request.httpBodyStream = form.stream() }
     return request
   }

@@ -4,7 +4,10 @@ import LarkspurIO
 
 /// The request that the options ask for.
 package struct GetRequest: Sendable {
+  /// The content, or nothing if `stream` is the content.
   package let body: [UInt8]
+  /// The content of `-d` if it is too large for the memory.
+  let stream: FormBody?
   package let method: String
   /// The value of `Host` that `-H` gives, or `nil`. RFC 9112, section 3.2 requires exactly one `Host`: the last `-H`
   /// counts, and an empty one leaves the field empty.
@@ -14,9 +17,15 @@ package struct GetRequest: Sendable {
 
   /// Fails if a part of the head cannot be sent.
   ///
-  /// - Parameter proxy: The proxy on the way to the server, or `nil` if the server is reached directly.
-  package init(_ options: GetOptions, to url: RequestURL, through proxy: Proxy? = nil) throws(CommandFailure) {
-    body = try Self.body(of: options.data, separator: options.session.isJSON ? "" : "&")
+  /// - Parameters:
+  ///   - proxy: The proxy on the way to the server, or `nil` if the server is reached directly.
+  ///   - streams: Whether the request's content may be a stream.
+  package init(
+    _ options: GetOptions, to url: RequestURL, through proxy: Proxy? = nil, streams: Bool = false
+  ) throws(CommandFailure) {
+    let separator = options.session.isJSON ? "" : "&"
+    stream = streams ? try FormBody(options.data, separator: separator) : nil
+    body = stream == nil ? try Self.body(of: options.data, separator: separator) : []
     method = options.method ?? (options.data.isEmpty && options.session.parts.isEmpty ? "GET" : "POST")
     host = options.fields.last { Self.isHost($0.name) }?.value
     fields = Self.fields(options, url)
@@ -88,13 +97,17 @@ package struct GetRequest: Sendable {
     var body: [UInt8] = []
     for (index, part) in data.enumerated() {
       if index > 0 { body += separator.utf8 }
-      switch part {
-      case .text(let text): body += text.utf8
-      case .file(let path): body += try read(path) { () throws(Errno) in try OpenFile(reading: path) }
-      case .standardInput: body += try read("standard input") { OpenFile.standardInput }
-      }
+      body += try bytes(of: part)
     }
     return body
+  }
+
+  static func bytes(of data: GetOptions.Data) throws(CommandFailure) -> [UInt8] {
+    switch data {
+    case .text(let text): Array(text.utf8)
+    case .file(let path): try read(path) { () throws(Errno) in try OpenFile(reading: path) }
+    case .standardInput: try read("standard input") { OpenFile.standardInput }
+    }
   }
 
   private static func read(_ name: String, _ open: () throws(Errno) -> OpenFile) throws(CommandFailure) -> [UInt8] {

@@ -1,9 +1,11 @@
 import Foundation
 import LarkspurIO
 
-/// A multipart form (RFC 7578). Its length is known before the first byte of a file is read.
+/// Content that is read while it is sent: a multipart form (RFC 7578), or the data of `-d` with a large file. Its length
+/// is known before the first byte of a file is read.
 struct FormBody: Sendable {
-  let contentType: String
+  /// The value of `Content-Type`, or `nil` if the request has its own.
+  let contentType: String?
   let byteCount: Int
   private let segments: [FormStream.Segment]
 
@@ -24,6 +26,31 @@ struct FormBody: Sendable {
       segments += [.bytes(Array("--\(boundary)\r\n\(head)\r\n".utf8)), content, .bytes(Array("\r\n".utf8))]
     }
     segments.append(.bytes(Array("--\(boundary)--\r\n".utf8)))
+    self.segments = segments
+    byteCount = segments.reduce(0) { $0 + $1.count }
+  }
+
+  /// Data whose files together have no more bytes is read into memory, where it can be sent again and hashed.
+  static let heldBytesMax = 1 << 20
+
+  /// Creates the content of `-d`, or returns `nil` if it is to be read into memory: it has no large regular file.
+  init?(_ data: [GetOptions.Data], separator: String) throws(CommandFailure) {
+    var files: [Int: FormStream.Segment] = [:]
+    for (index, part) in data.enumerated() {
+      guard case .file(let path) = part, case .regularFile? = try? FilePaths.kind(of: path) else { continue }
+      files[index] = try Self.content(of: path)
+    }
+    guard files.values.reduce(0, { $0 + $1.count }) > Self.heldBytesMax else { return nil }
+    var segments: [FormStream.Segment] = []
+    for (index, part) in data.enumerated() {
+      if index > 0 { segments.append(.bytes(Array(separator.utf8))) }
+      if let file = files[index] {
+        segments.append(file)
+      } else {
+        segments.append(.bytes(try GetRequest.bytes(of: part)))
+      }
+    }
+    contentType = nil
     self.segments = segments
     byteCount = segments.reduce(0) { $0 + $1.count }
   }
@@ -76,15 +103,18 @@ struct FormBody: Sendable {
       } catch {
         throw CommandFailure(.readFailed, "could not read standard input: \(error)")
       }
-    case .file(let path):
-      do throws(Errno) {
-        guard case .regularFile = try FilePaths.kind(of: path) else {
-          throw try FilePaths.kind(of: path) == nil ? .noSuchFile : .invalidArgument
-        }
-        return .file(path, count: try OpenFile(reading: path).byteCount())
-      } catch {
-        throw CommandFailure(.readFailed, "could not read \(path): \(error)")
+    case .file(let path): return try content(of: path)
+    }
+  }
+
+  private static func content(of path: String) throws(CommandFailure) -> FormStream.Segment {
+    do throws(Errno) {
+      guard case .regularFile = try FilePaths.kind(of: path) else {
+        throw try FilePaths.kind(of: path) == nil ? .noSuchFile : .invalidArgument
       }
+      return .file(path, count: try OpenFile(reading: path).byteCount())
+    } catch {
+      throw CommandFailure(.readFailed, "could not read \(path): \(error)")
     }
   }
 }
