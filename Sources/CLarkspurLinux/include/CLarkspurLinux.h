@@ -244,6 +244,19 @@ static inline uint64_t larkspur_monotonic_nanoseconds(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// The time since the machine's start, with the time for which it slept.
+static inline double larkspur_seconds_since_boot(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static inline double larkspur_wall_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 // The calling thread's identity as a number. Performance: one register read.
 static inline uint64_t larkspur_thread_identity(void) { return (uint64_t)pthread_self(); }
 
@@ -330,6 +343,21 @@ static inline int larkspur_open_for_writing(const char *path) {
 // Creates a file. Fails with EEXIST if the path exists, even as a symbolic link, which another user may have placed.
 static inline int larkspur_create_file(const char *path) {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+// Creates a file without a name in a directory, for writing. Fails where the file system has no such files, or where
+// `larkspur_link_file` could not give the file a name later. The process's umask applies to the permissions.
+static inline int larkspur_create_nameless_file(const char *folder) {
+  const int nameless = 020000000 | O_DIRECTORY;  // O_TMPFILE, which glibc declares only under _GNU_SOURCE
+  if (access("/proc/self/fd", X_OK) != 0) return -1;
+  return open(folder, nameless | O_WRONLY | O_CLOEXEC, 0600);
+}
+
+// Gives a nameless file its name. Fails with EEXIST if the name is in use. The form of linkat(2) that needs no privilege.
+static inline int larkspur_link_file(int file, int folder, const char *name) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  return linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW);
 }
 
 // Opens a directory of the current user for private use, and creates it if `create` is set. Removes the access of other
@@ -534,6 +562,12 @@ static inline int larkspur_open_directory_in_folder(int folder, const char *name
   return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+// Opens a directory that the user may enter, and need not be able to list.
+static inline int larkspur_enter_directory_in_folder(int folder, const char *name) {
+  const int path_only = 010000000;  // O_PATH, which glibc declares only under _GNU_SOURCE
+  return openat(folder, name, path_only | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 // Creates a file. Fails with EEXIST if the name is in use. The process's umask applies to the permissions.
 static inline int larkspur_create_file_in_folder(int folder, const char *name, unsigned permissions) {
   return openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)permissions);
@@ -543,6 +577,23 @@ static inline int larkspur_create_file_in_folder(int folder, const char *name, u
 static inline long larkspur_mode_in_folder(int folder, const char *name) {
   struct stat status;
   return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? (long)status.st_mode : -1;
+}
+
+// The owner, the group and the `st_mode` of an entry.
+struct larkspur_access {
+  uint32_t user;
+  uint32_t group;
+  uint32_t mode;
+};
+
+// Returns 0, or -1 with errno. The name "." stands for the directory.
+static inline int larkspur_access_in_folder(int folder, const char *name, struct larkspur_access *access) {
+  struct stat status;
+  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  access->user = (uint32_t)status.st_uid;
+  access->group = (uint32_t)status.st_gid;
+  access->mode = (uint32_t)status.st_mode;
+  return 0;
 }
 
 // What distinguishes an entry from others.

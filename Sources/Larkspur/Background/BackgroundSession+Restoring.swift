@@ -101,13 +101,10 @@ extension BackgroundSession {
     else { return nil }
     if let data = PartialFiles.standard.keep(file, of: request, at: point) { return data }
     // The directory of partial files may be on another file system.
-    let copy = DownloadFile.freshURL()
-    guard (try? FileManager.default.copyItem(atPath: path, toPath: copy.path)) != nil,
-      let file = try? DownloadFile(keptAt: copy.path)
+    guard let copy = try? DownloadFile(), let content = try? OpenFile(readingRegular: path),
+      (try? copy.file.write(contentsOf: content)) != nil
     else { return nil }
-    let data = PartialFiles.standard.keep(file, of: request, at: point)
-    if data == nil { try? FileManager.default.removeItem(at: copy) }
-    return data
+    return PartialFiles.standard.keep(copy, of: request, at: point)
   }
 }
 

@@ -132,13 +132,13 @@ extension TransferExecutor {
       attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)
     }
     guard let failure else { return succeeded(attempt, inner) }
-    if let place = attempt.place, place.point == nil {
-      // The bytes in the file may be any of the resource.
+    let error = failure as? URLError ?? URLError(.unknown)
+    if let place = attempt.place, place.point == nil || error.isOfFullDisk {
+      // The bytes in the file may be any of the resource, or the disk needs their room.
       attempt.record.resumePoint = nil
     } else {
       checkpoint(attempt)
     }
-    let error = failure as? URLError ?? URLError(.unknown)
     // With a point, the server had all of the upload, and only its response is lost.
     let startsOver = error.isOfLostUpload && attempt.record.uploadPoint == nil
     guard startsOver || TransferRetry.mayHelp(after: error) else { return end(attempt, failure) }

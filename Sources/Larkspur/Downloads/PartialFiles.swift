@@ -1,22 +1,29 @@
 import Foundation
 import LarkspurHTTP
 import LarkspurIO
+import Synchronization
 
 /// The partial files of downloads that may be continued: a directory of this user's beneath the temporary directory,
 /// so that a download's file moves there without being copied. The directory outlives the process.
+///
+/// The directory also has the files of running downloads that need a name. Their process holds a lock on each of them, so
+/// a file without a lock belongs to a process that has ended.
 ///
 /// Beside the files lies the key of the authentication codes of resume data. Only this user can read the key.
 ///
 /// All functions block their thread. They are called when a download stops or resumes, not for each piece.
 struct PartialFiles: Sendable {
+  /// The temporary directory.
+  let temporary: String
   let path: String
 
-  /// The directory of the user that runs the program.
-  static var standard: PartialFiles {
-    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-      "larkspur-downloads-\(geteuid())", isDirectory: true)
-    return PartialFiles(path: directory.path)
+  init(in temporary: String, name: String = "larkspur-downloads-\(geteuid())") {
+    self.temporary = temporary
+    path = temporary + "/" + name
   }
+
+  /// The directory of the user that runs the program.
+  static var standard: PartialFiles { PartialFiles(in: FileManager.default.temporaryDirectory.path) }
 
   /// Maximum age of a partial file, in days. Resume data that was thrown away must not fill the disk for ever.
   static let daysMax = 7
@@ -27,6 +34,7 @@ struct PartialFiles: Sendable {
   private static let keyName = "key"
   private static let keyBytes = 32
   private static let suffix = ".part"
+  private static let liveSuffix = ".tmp"
 
   /// Whether a name consists of letters, digits, hyphens and our suffix, so that no name leads out of the directory.
   static func isName(_ name: String) -> Bool {
@@ -74,11 +82,10 @@ struct PartialFiles: Sendable {
     else { return nil }
     sweep(directory, now: Date())
     do throws(Errno) {
-      try directory.moveIn(file.url.path, as: name)
+      try file.move(into: directory, as: name)
     } catch {
       return nil
     }
-    file.giveAway()
     return encoded
   }
 
@@ -106,6 +113,62 @@ struct PartialFiles: Sendable {
     try? directory.remove(data.fileName)
   }
 
+  // MARK: - The files of running downloads
+
+  /// Returns the path of a new file in the temporary directory itself.
+  func freshURL() -> URL {
+    URL(fileURLWithPath: "\(temporary)/LarkspurDownload_\(UUID().uuidString)\(Self.liveSuffix)", isDirectory: false)
+  }
+
+  /// Creates the file of a running download.
+  ///
+  /// - Returns: `nil` if the directory cannot be used.
+  func makeLive() -> (URL, OpenFile)? {
+    let (name, url) = freshLive()
+    guard let directory = liveDirectory(), let file = try? directory.createLocked(name) else { return nil }
+    return (url, file)
+  }
+
+  /// Gives the file of a running download a name.
+  ///
+  /// - Returns: `nil` if the directory cannot be used.
+  func link(_ file: OpenFile) -> URL? {
+    let (name, url) = freshLive()
+    guard let directory = liveDirectory(), (try? file.lock()) == true, (try? directory.link(file, as: name)) != nil
+    else {
+      return nil
+    }
+    return url
+  }
+
+  /// Makes a partial file the file of a running download.
+  ///
+  /// - Parameter part: The open partial file.
+  /// - Returns: `nil` if another download has taken it.
+  func take(_ data: ResumeData, _ part: OpenFile) -> DownloadFile? {
+    let (name, url) = freshLive()
+    guard Self.isName(data.fileName), let directory = directory(isCreating: false), (try? part.lock()) == true,
+      (try? directory.rename(data.fileName, to: name)) != nil
+    else { return nil }
+    return DownloadFile(url, continuing: part, in: self)
+  }
+
+  private func freshLive() -> (name: String, url: URL) {
+    let name = UUID().uuidString + Self.liveSuffix
+    return (name, URL(fileURLWithPath: "\(path)/\(name)", isDirectory: false))
+  }
+
+  private static let hasSwept = Atomic(false)
+
+  /// Opens the directory. The process's first call removes what dead processes have left.
+  private func liveDirectory() -> Directory? {
+    let directory = directory(isCreating: true)
+    if let directory, !Self.hasSwept.exchange(true, ordering: .relaxed) { sweep(directory, now: Date()) }
+    return directory
+  }
+
+  // MARK: - The end of files
+
   func sweep(now: Date) {
     guard let directory = directory(isCreating: false) else { return }
     sweep(directory, now: now)
@@ -113,10 +176,20 @@ struct PartialFiles: Sendable {
 
   private func sweep(_ directory: Directory, now: Date) {
     guard let files = try? directory.list() else { return }
-    let oldest = now.timeIntervalSince1970 - Double(Self.daysMax) * 86_400
-    let parts = files.filter { $0.name != Self.keyName }.sorted { $0.changedTime > $1.changedTime }
+    for file in files where file.name.hasSuffix(Self.liveSuffix) { removeDead(file.name, directory) }
+    let now = now.timeIntervalSince1970
+    let oldest = now - Double(Self.daysMax) * 86_400
+    let parts = files.filter { $0.name != Self.keyName && !$0.name.hasSuffix(Self.liveSuffix) }
+      .sorted { $0.changedTime > $1.changedTime }
     for (index, file) in parts.enumerated() where file.changedTime < oldest || index >= Self.filesMax - 1 {
       try? directory.remove(file.name)
     }
+  }
+
+  /// Removes the file of a download whose process has ended.
+  private func removeDead(_ name: String, _ directory: Directory) {
+    guard let lock = try? directory.lock(name) else { return }
+    try? directory.remove(name)
+    withExtendedLifetime(lock) {}
   }
 }

@@ -151,6 +151,9 @@ extension URLError {
   /// upload can only start over: the server does not support resumable uploads, or its upload resource is gone.
   public var uploadTaskResumeData: Data? { userInfo[NSURLSessionUploadTaskResumeData] as? Data }
 
+  /// Whether the bytes of the failed download go with it: a file that cannot be written is on a disk that is full.
+  var isOfFullDisk: Bool { code == .cannotWriteToFile }
+
   func adding(resumeData: Data, for key: String) -> URLError {
     var info = userInfo
     info[key] = resumeData

@@ -48,7 +48,7 @@ final class TaskDownload {
     file = DownloadFile(URL(fileURLWithPath: place.path), continuing: part, isOurs: false)
   }
 
-  func takeFile() -> DownloadFile? { file.take() }
+  @discardableResult func takeFile() -> DownloadFile? { file.take() }
 
   // MARK: - Before the request
 
@@ -128,9 +128,8 @@ final class TaskDownload {
   /// - Returns: `false` if another download has taken it.
   private func takePart(at offset: Int) throws(URLError) -> Bool {
     if let part = partial?.file, let resume = partial?.resume {
-      let url = DownloadFile.freshURL()
-      guard partialFiles.moveOut(resume, to: url) else { return false }
-      file = DownloadFile(url, continuing: part)
+      guard let taken = partialFiles.take(resume, part) else { return false }
+      file = taken
       partial?.file = nil
       partial?.resume = nil
       partial?.encoded = nil
@@ -236,17 +235,22 @@ final class TaskDownload {
     return true
   }
 
-  /// Gives the file to the delegate, which moves it, or loses it.
+  /// Gives the complete file the name under which its owner gets it.
+  func nameFile() throws(URLError) {
+    if case .fileResult = transfer.output { try file?.name(stays: true) } else { try file?.name(stays: false) }
+  }
+
+  /// Gives the file to the delegate, which moves it, or loses it when the call returns.
   func giveFile() async {
-    guard case .delegate = transfer.output, let file, let task = transfer.task as? URLSessionDownloadTask else {
-      return
-    }
+    guard case .delegate = transfer.output, let url = file?.url, let task = transfer.task as? URLSessionDownloadTask
+    else { return }
     hasGivenFile = true
     await transfer.calls.notify { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-      delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: file.url)
+      delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: url)
       return true
     }
+    file = nil
   }
 
   /// Returns what a later download can continue from after this one has failed, and keeps the file for it.
@@ -262,8 +266,7 @@ final class TaskDownload {
     guard let partial else { return nil }
     // The partial file is untouched.
     if partial.resume != nil { return partial.encoded }
-    // A file that cannot be written is on a disk that is full.
-    guard failure.code != .cannotWriteToFile, let file, var point = partial.point,
+    guard !failure.isOfFullDisk, let file, var point = partial.point,
       let request = transfer.task.originalRequest, let count = try? file.file.byteCount(), count > 0
     else { return nil }
     if let total = point.total, count > total { return nil }

@@ -39,7 +39,8 @@ extension Transfer {
     let ending = TaskCompletion(task, self, core, failure, content)
     ending.resumeData = resumeData
     ending.metrics = metrics
-    ending.file = download?.takeFile()
+    // The file of a download that has failed goes before its owner gets the error.
+    if failure == nil { ending.file = download?.takeFile() } else { download?.takeFile() }
     if case .delegate = output, callsIfAny?.hasDispatched != true, !wants(.completionOnQueue) {
       ending.isForAnyThread = true
     }

@@ -155,6 +155,7 @@ extension Transfer {
         if case .event = need { return hasWorker = false }
         try await provide(need)
       }
+      try download?.nameFile()
     } catch {
       abandonExchange()
       loadFailure = interruption ?? error

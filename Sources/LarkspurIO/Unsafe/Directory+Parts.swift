@@ -10,6 +10,14 @@ extension Directory {
     guard unsafe renameat(AT_FDCWD, path, descriptor.number, name) == 0 else { throw .current }
   }
 
+  /// Gives a file without a name one in the directory, on the same file system.
+  ///
+  /// - Throws: `fileExists` if the name is in use.
+  public func link(_ file: OpenFile, as name: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    guard unsafe larkspur_link_file(file.number, descriptor.number, name) == 0 else { throw .current }
+  }
+
   /// Moves a file out of the directory, without a copy. Replaces a file at the path.
   ///
   /// - Parameter path: The new path, on the same file system.

@@ -99,16 +99,23 @@ public final class Directory: Sendable {
     while true {
       // Safe: the call reads a NUL-terminated copy of the name.
       let file = try OpenFile(opened: unsafe larkspur_open_lock_in_folder(descriptor.number, name))
-      guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
-        if Errno.current == .wouldBlock { return nil }
-        throw .current
-      }
-      // Safe: the call reads a NUL-terminated copy of the name. A file that an earlier holder has removed after it was
-      // opened here locks nothing.
-      if unsafe larkspur_is_named_in_folder(descriptor.number, name, file.number) != 0 {
-        return FileLock(file)
-      }
+      guard try file.lock() else { return nil }
+      // A file that an earlier holder has removed after it was opened here locks nothing.
+      if isName(name, of: file) { return FileLock(file) }
     }
+  }
+
+  /// Creates a file that only the current user can read, and takes its lock.
+  ///
+  /// - Returns: The file, or `nil` if another process has locked or removed it meanwhile.
+  public func createLocked(_ name: String) throws(Errno) -> OpenFile? {
+    let file = try create(name)
+    return try file.lock() && isName(name, of: file) ? file : nil
+  }
+
+  private func isName(_ name: String, of file: OpenFile) -> Bool {
+    // Safe: the call reads a NUL-terminated copy of the name.
+    unsafe larkspur_is_named_in_folder(descriptor.number, name, file.number) != 0
   }
 }
 
@@ -118,9 +125,5 @@ public final class FileLock: Sendable {
 
   fileprivate init(_ file: OpenFile) { self.file = file }
 
-  deinit {
-    // Closing the file is not enough: a process that another thread is starting has a copy of the descriptor until it
-    // becomes its program.
-    _ = flock(file.number, LOCK_UN)
-  }
+  deinit { file.unlock() }
 }

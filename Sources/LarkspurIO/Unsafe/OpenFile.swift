@@ -57,6 +57,15 @@ public final class OpenFile: Sendable {
     try self.init(opened: unsafe larkspur_create_file(path))
   }
 
+  /// Creates a file without a name, which only the current user can open, in a directory. The file goes with its last
+  /// descriptor, also when the process is killed, unless it gets a name.
+  ///
+  /// - Throws: Any error if the file system has no such files.
+  public convenience init(namelessIn directory: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the path.
+    try self.init(opened: unsafe larkspur_create_nameless_file(directory))
+  }
+
   deinit {
     if isOwned { _ = close(number) }
   }
@@ -133,6 +142,37 @@ public final class OpenFile: Sendable {
     text.makeContiguousUTF8()
     try write(text.utf8Span.span)
   }
+
+  /// Writes all bytes of another file from its position on.
+  public func write(contentsOf other: OpenFile) throws(Errno) {
+    while true {
+      let piece = try other.read(atMost: 1 << 16)
+      if piece.isEmpty { return }
+      try write(piece.span)
+    }
+  }
+
+  /// Gives a file without a name one, on its file system.
+  ///
+  /// - Throws: `fileExists` if the path is in use.
+  public func link(to path: String) throws(Errno) {
+    // Safe: the call reads a NUL-terminated copy of the path.
+    guard unsafe larkspur_link_file(number, AT_FDCWD, path) == 0 else { throw .current }
+  }
+
+  /// Tries to take the lock of the file, which processes and threads share. Never waits. The lock ends with the file's last
+  /// descriptor.
+  ///
+  /// - Returns: `false` if the file is locked by means of another open file.
+  public func lock() throws(Errno) -> Bool {
+    if flock(number, LOCK_EX | LOCK_NB) == 0 { return true }
+    if Errno.current == .wouldBlock { return false }
+    throw .current
+  }
+
+  /// Ends the lock. Closing the file is not enough while there are other descriptors: a process that another thread is
+  /// starting has a copy until it becomes its program.
+  public func unlock() { _ = flock(number, LOCK_UN) }
 
   /// Sets the file's permissions (the twelve lowest bits of `st_mode`).
   public func setPermissions(_ mode: UInt32) throws(Errno) {

@@ -312,6 +312,40 @@ import Testing
     #expect(configuration.ofAttempts.uploadRetry?.failuresMax == 7)
   }
 
+  /// The bytes of a download that the disk has no room for go with it.
+  @Test(arguments: [URLError.Code.cannotWriteToFile, .badServerResponse]) func aFullDisk(code: URLError.Code)
+    async throws
+  {
+    let signal = TestServer.Signal()
+    fixture.server.route(
+      "GET", "/file",
+      script: [
+        .send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"a\"\r\n\r\n"), .sendContent(0..<100_000),
+        .wait(signal), .close,
+      ])
+    let executor = try executor()
+    let last = Mutex<TransferRecord?>(nil)
+    let isOver = TestServer.Signal()
+    executor.start { [weak executor] notice in
+      switch notice {
+      case .progress:
+        guard let executor, let inner = executor.attempts[1]?.inner else { return }
+        executor.completed(inner, URLError(code))
+      case .changed(let record) where record.state == .completed:
+        last.withLock { $0 = record }
+        isOver.fire()
+      default: break
+      }
+    }
+    executor.send(.create(try record("/file")))
+    try await isOver.wait()
+    let isKept = code != .cannotWriteToFile
+    #expect(last.withLock { $0?.failure?.code } == Int64(code.rawValue))
+    #expect(last.withLock { $0?.resumePoint != nil && $0?.hasContentFile == true } == isKept)
+    #expect(FileManager.default.fileExists(atPath: executor.contentPath(of: 1)) == isKept)
+    signal.fire()
+  }
+
   /// While a task waits for another try its record says so, and no longer when it is loaded.
   @Test func theTimeOfTheNextTryIsTold() async throws {
     fixture.server.enqueue([

@@ -12,7 +12,7 @@ import Testing
 
   init() throws {
     directory = try TemporaryDirectory()
-    files = PartialFiles(path: directory.path("partial"))
+    files = PartialFiles(in: directory.url.path, name: "partial")
   }
 
   private let point = ResumePoint(validator: "\"one\"", offset: 5, total: 10, coding: nil)
@@ -20,10 +20,9 @@ import Testing
   private func request() throws -> URLRequest { URLRequest(url: try #require(URL(string: "http://localhost/file"))) }
 
   private func kept() throws -> ResumeData {
-    let file = try DownloadFile()
+    let file = try DownloadFile(in: files)
     try file.write(Array("01234".utf8).span)
     let data = try #require(files.keep(file, of: request(), at: point))
-    #expect(!FileManager.default.fileExists(atPath: file.url.path))
     return try ResumeData.decoded(data, key: { files.key(isCreating: false) })
   }
 
@@ -53,10 +52,12 @@ import Testing
     let elsewhere = directory.path("elsewhere")
     try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: false)
     try FileManager.default.createSymbolicLink(atPath: files.path, withDestinationPath: elsewhere)
-    let file = try DownloadFile()
+    let file = try DownloadFile(in: files)
     #expect(files.keep(file, of: try request(), at: point) == nil)
     #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere).isEmpty)
-    #expect(FileManager.default.fileExists(atPath: file.url.path))
+    // The file is none of the directory's, and can still be given to the program.
+    try file.name(stays: false)
+    #expect(file.url.map { FileManager.default.fileExists(atPath: $0.path) } == true)
   }
 
   @Test func whatHasTakenThePartsPlaceIsNotOpened() throws {
@@ -90,7 +91,7 @@ import Testing
     var data = try kept()
     data.fileName = name
     #expect(files.open(data) == nil)
-    #expect(!files.moveOut(data, to: DownloadFile.freshURL()))
+    #expect(!files.moveOut(data, to: files.freshURL()))
     // Resume data with such a file name is refused even if its signature is right.
     let key = try #require(files.key(isCreating: false))
     let encoded = try #require(data.encoded(key: key))
