@@ -23,14 +23,22 @@ struct BackgroundDownloads {
       if let message = error.message { Console.complain(message) }
       return error.status
     }
+    let path: String
     do throws(Errno) {
       // The file comes when this command has ended: nothing reads it from a pipe then.
-      guard try FilePlace(output) != nil else { throw .invalidArgument }
+      path = try DeliveryPlace.path(of: output)
     } catch {
       Console.complain("--background writes regular files only: \(output): \(error)")
       return .writeFailed
     }
-    let (session, files, task) = begin(request, URL(fileURLWithPath: output).standardizedFileURL.path)
+    let place: DeliveryPlace
+    do throws(DirectoryRefusal) {
+      place = try DeliveryPlace(path)
+    } catch {
+      Console.complain("--background cannot deliver to this directory: \(error)")
+      return .writeFailed
+    }
+    let (session, files, task) = begin(request, place)
     let isWritten = DispatchSemaphore(value: 0)
     session.flush {
       // Behind the calls for a task that could not be written.
@@ -56,12 +64,14 @@ struct BackgroundDownloads {
   }
 
   /// Begins the download. Another command that has the session is waited for.
-  private func begin(_ request: URLRequest, _ path: String) -> (URLSession, FileMover, URLSessionDownloadTask) {
+  private func begin(
+    _ request: URLRequest, _ place: DeliveryPlace
+  ) -> (URLSession, FileMover, URLSessionDownloadTask) {
     let end = DispatchTime.now() + Self.patience
     while true {
-      let (session, files) = open()
+      let (session, files) = open(place)
       let task = session.downloadTask(with: request)
-      task.taskDescription = path
+      task.taskDescription = place.path
       // A task of a session that another command has ends at once, on the delegate's queue.
       let isLast = DispatchTime.now() >= end
       files.toleratesUse = !isLast
@@ -99,12 +109,12 @@ struct BackgroundDownloads {
     return end(session, files)
   }
 
-  private func open() -> (URLSession, FileMover) {
+  private func open(_ place: DeliveryPlace? = nil) -> (URLSession, FileMover) {
     let configuration = URLSessionConfiguration.background(withIdentifier: Self.identifier)
     if let own = try? FilePaths.resolved("/proc/self/exe") {
       configuration.launchCommand = [own, "transfers", "deliver"]
     }
-    let files = FileMover()
+    let files = FileMover(place)
     return (URLSession(configuration: configuration, delegate: files, delegateQueue: nil), files)
   }
 
@@ -123,8 +133,11 @@ private final class FileMover: NSObject, URLSessionDownloadDelegate, Sendable {
   private let failed = Mutex<Set<Int>>([])
   private let tolerance = Atomic(false)
   private let log: ServiceLog?
+  /// The place of the command's own download, whose directory stays open until its file comes.
+  private let place: DeliveryPlace?
 
-  override init() {
+  init(_ place: DeliveryPlace?) {
+    self.place = place
     let isLaunched = EnvironmentVariable.value(of: ServiceLauncher.sessionVariable) != nil
     log = isLaunched ? TransferLocation.stateHome().flatMap { try? ServiceLog(directory: $0 + "/larkspur") } : nil
   }
@@ -162,28 +175,13 @@ private final class FileMover: NSObject, URLSessionDownloadDelegate, Sendable {
     let status = (downloadTask.response as? HTTPURLResponse)?.statusCode ?? 0
     guard (200..<300).contains(status) else { return complain(downloadTask, "the server answers \(status)") }
     do {
-      try move(location.path, to: path)
+      let place = if let place, place.path == path { place } else { try DeliveryPlace(path) }
+      try place.take(location.path)
       Console.print("\(path)\n")
     } catch {
       let words = (try? keep(location)).map { "the content is in \($0)" } ?? "the content is lost"
       complain(downloadTask, "cannot be written (\(error)): \(words)")
     }
-  }
-
-  /// Moves a file in one step, so that a process that is killed at any moment leaves it at one of both places.
-  private func move(_ file: String, to path: String) throws {
-    guard let place = try FilePlace(path) else { throw Errno.invalidArgument }
-    let path = place.path
-    // The journal's files are readable by their owner only.
-    try OpenFile(updatingRegular: file).setPermissions(place.permissions ?? FilePaths.creationPermissions())
-    do throws(Errno) { return try FilePaths.rename(file, to: path) } catch {}
-    // The directory may be on another file system. What is at the path stays until all bytes are there, and the file until
-    // the session has been told. A killed process may have left a part.
-    let part = path + ".larkspur-part"
-    defer { try? FilePaths.remove(part) }
-    try? FilePaths.remove(part)
-    try FileManager.default.copyItem(atPath: file, toPath: part)
-    try FilePaths.rename(part, to: path)
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

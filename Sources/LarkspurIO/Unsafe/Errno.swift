@@ -65,6 +65,8 @@ public struct Errno: Error, Hashable, Sendable {
   public static let fileTooLarge = Errno(rawValue: EFBIG)
   /// The kernel has no such system call.
   public static let notImplemented = Errno(rawValue: ENOSYS)
+  /// A file cannot be moved to another file system.
+  public static let crossesFileSystems = Errno(rawValue: EXDEV)
   public static let noSpace = Errno(rawValue: ENOSPC)
   /// A path, or a part of it, is longer than the kernel accepts.
   public static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
@@ -104,7 +106,8 @@ public struct Errno: Error, Hashable, Sendable {
     .noBufferSpace: "ENOBUFS", .badDescriptor: "EBADF", .invalidArgument: "EINVAL",
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
     .notEmpty: "ENOTEMPTY",
-    .readOnlyFileSystem: "EROFS", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG", .noSuchDevice: "ENODEV",
+    .readOnlyFileSystem: "EROFS", .crossesFileSystems: "EXDEV", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG",
+    .noSuchDevice: "ENODEV",
     .tooManyLinks: "ELOOP", .inputOutput: "EIO", .fileTooLarge: "EFBIG", .notImplemented: "ENOSYS",
   ]
 }

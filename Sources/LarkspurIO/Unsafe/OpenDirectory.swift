@@ -27,9 +27,9 @@ public final class OpenDirectory: Sendable {
     let born: Int64
   }
 
-  private let descriptor: OpenFile
+  let descriptor: OpenFile
 
-  private init(_ descriptor: OpenFile) { self.descriptor = descriptor }
+  init(_ descriptor: OpenFile) { self.descriptor = descriptor }
 
   /// Opens the directory at a path. Follows symbolic links in the path.
   public convenience init(path: String) throws(Errno) {

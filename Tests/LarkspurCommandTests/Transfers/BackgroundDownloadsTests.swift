@@ -68,6 +68,60 @@ import Testing
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: file.path) == target.path)
   }
 
+  /// A link that another user makes while the download is under way does not lead the file elsewhere.
+  @Test func aLinkAppearsDuringTheDownload() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (file, target) = (folder.appending(path: "file"), folder.appending(path: "target"))
+    try Data("mine".utf8).write(to: target)
+    server.route("GET", "/file") { _ in
+      try? FileManager.default.createSymbolicLink(at: file, withDestinationURL: target)
+      return .text("content")
+    }
+    let result = try await get("/file")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(try String(contentsOf: target, encoding: .utf8) == "mine")
+    #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.type] as? FileAttributeType == .typeRegular)
+    #expect(try String(contentsOf: file, encoding: .utf8) == "content")
+  }
+
+  /// The directory that the command has opened gets the file, whatever has taken its path.
+  @Test func theDirectoryIsReplacedDuringTheDownload() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (own, moved, other) = (
+      folder.appending(path: "own"), folder.appending(path: "moved"), folder.appending(path: "other")
+    )
+    for url in [own, other] {
+      try FileManager.default.createDirectory(
+        at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+    }
+    server.route("GET", "/file") { _ in
+      try? FileManager.default.moveItem(at: own, to: moved)
+      try? FileManager.default.createSymbolicLink(at: own, withDestinationURL: other)
+      return .text("content")
+    }
+    let path = own.appending(path: "file").path
+    let result = try await larkspur(["get", "--background", "-o", path, server.url("/file")], service: "")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: moved.path) == ["file"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: other.path).isEmpty)
+  }
+
+  /// In such a directory another user can replace the file as well.
+  @Test func aDirectoryOfOthers() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    server.route("GET", "/file") { _ in .text("content") }
+    let shared = folder.appending(path: "shared")
+    try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: false)
+    #expect(chmod(shared.path, 0o777) == 0)
+    let path = shared.appending(path: "file").path
+    let result = try await larkspur(["get", "--background", "-o", path, server.url("/file")], service: "")
+    #expect(result.status == 23 && result.errors.contains("other users may write"), "\(result.errors)")
+    #expect(server.requests.isEmpty)
+    #expect(chmod(shared.path, 0o1777) == 0)
+    let sticky = try await larkspur(["get", "--background", "-o", path, server.url("/file")], service: "")
+    #expect(sticky.status == 0, "\(sticky.errors)")
+  }
+
   /// Neither a directory nor anything else is replaced by a file.
   @Test func otherThanFiles() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
