@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// Blocks in place of a delegate's methods. They are called on ``operationQueue``, unless the comment names another
 /// queue. A block may be set at any time, and also counts for running tasks; `nil` removes it. Without a block the
@@ -98,9 +99,15 @@ extension AFURLSessionManager {
 
   /// Sets the block that returns the location for a download's file. It is called before the task's own destination,
   /// which is called if this block returns `nil`.
+  ///
+  /// A complete download of a background session waits for the block if it has neither a destination nor a handler, such
+  /// as one of an earlier process. Its file stays, also until a later process, and the task is not over.
   public func setDownloadTaskDidFinishDownloadingBlock(
     _ block: ((URLSession, URLSessionDownloadTask, URL) -> URL?)?
-  ) { blocks.change { $0.downloadTaskDidFinishDownloading = block } }
+  ) {
+    blocks.change { $0.downloadTaskDidFinishDownloading = block }
+    if block != nil { state.withLock { $0.session }?.deliverLeftFiles() }
+  }
 
   /// Sets the block that is called while content is written: bytes written now, bytes written in total, and bytes
   /// expected in total, which is -1 if unknown.

@@ -109,7 +109,9 @@ extension AFURLSessionManager {
   /// Moves a download's file to the location that the manager's block returns, or else the task's destination.
   func moveDownload(_ task: URLSessionDownloadTask, of session: URLSession, from location: URL) {
     let record = record(of: task)
-    var target = blocks.current.set.downloadTaskDidFinishDownloading?(session, task, location)
+    let block = blocks.current.set.downloadTaskDidFinishDownloading
+    if block == nil, record?.hasFileReceiver != true { return task.leaveFile() }
+    var target = block?(session, task, location)
     if target == nil, let destination = record?.destination {
       target = destination(location, task.someResponse)
     }
@@ -181,6 +183,15 @@ extension URLSessionTask {
 }
 
 extension TaskRecord {
+  /// Whether the program has given the task a destination or a handler for its file.
+  var hasFileReceiver: Bool {
+    var hasReceiver = false
+    change {
+      if case .absent = $0.receiver { hasReceiver = $0.destination != nil } else { hasReceiver = true }
+    }
+    return hasReceiver
+  }
+
   var destination: Destination? {
     var chosen = UncheckedSendable<Destination?>(nil)
     change { chosen = UncheckedSendable($0.destination) }

@@ -70,7 +70,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   /// The session that creates the tasks. Created when it is first needed, and again after a reset. A background session
   /// is created by itself, so that its tasks of an earlier process continue: when the main thread, if it has created the
   /// manager, serves the main queue next, and 100 ms after the manager at the latest. The blocks that the program sets
-  /// until then are called for these tasks.
+  /// until then are called for these tasks. A complete download waits for its block
+  /// (``setDownloadTaskDidFinishDownloadingBlock(_:)``).
   open var session: URLSession { state.withLock { $0.session(of: self) } }
 
   /// The queue on which the session calls the manager and its blocks, one call at a time.

@@ -5,7 +5,7 @@ import Larkspur
 /// The state of a manager, under its lock.
 struct ManagerState: @unchecked Sendable {
   private(set) var configuration: URLSessionConfiguration
-  private var session: URLSession?
+  private(set) var session: URLSession?
   /// Whether the session has been, or is about to be, invalidated without a successor.
   private(set) var isInvalidated = false
   var operationQueue: OperationQueue?

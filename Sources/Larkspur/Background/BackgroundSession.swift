@@ -34,6 +34,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     var flushes: [@Sendable () -> Void] = []
     /// The tasks whose last calls wait for their turn.
     var ending: Set<Int> = []
+    /// The last records of the downloads in `ending` whose files the delegate has left.
+    var left: [Int: TransferRecord] = [:]
     /// The tasks whose progress waits for its delegate call.
     var progressing: Set<Int> = []
     /// The tasks whose delegate has been told that they continue an earlier download.
@@ -117,12 +119,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       if !record.events.isEmpty { hasEvents = true }
       deliver(record, to: task)
     }
-    if hasEvents {
-      calls.add { [core] in
-        guard let session = core.keptSession else { return }
-        core.delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
-      }
-    }
+    if hasEvents { calls.add { [self] in finishEvents() } }
   }
 
   func listen(to link: any TransferLink) {
@@ -262,6 +259,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       if !isUnsent { link.send(.cancel(task: identifier, isKeepingContent: task.wantsResumeData)) }
       return isUnsent
     }
+    // A download that its delegate has left has no other end.
+    if state.withLock({ $0.left[identifier] != nil }) { deliverLeft() }
     // No executor has been sent the task, and the first one may come after days.
     if isUnsent { TaskCompletion.refuse(task, .make(.cancelled, "cancelled"), core) }
   }
@@ -311,7 +310,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   /// Changes what a task shows.
   ///
   /// - Returns: What the task showed before, and what it shows now.
-  private static func update(
+  static func update(
     _ task: URLSessionTask, by change: (inout URLSessionTask.Shown) -> Void
   ) -> (before: URLSessionTask.Shown, after: URLSessionTask.Shown) {
     defer { task.updateProgress() }
@@ -323,13 +322,13 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   }
 
   /// The count whose growth is the progress of a task.
-  private static func bytes(_ shown: URLSessionTask.Shown, of task: URLSessionTask) -> Int64 {
+  static func bytes(_ shown: URLSessionTask.Shown, of task: URLSessionTask) -> Int64 {
     task is URLSessionDownloadTask ? shown.bytesReceived : shown.bytesSent
   }
 
   /// Returns the number of bytes that no delegate has been told. The count of a task falls with a try that starts over, and
   /// with a service that has been killed.
-  private func newBytes(of task: URLSessionTask, from: URLSessionTask.Shown, to now: URLSessionTask.Shown) -> Int64 {
+  func newBytes(of task: URLSessionTask, from: URLSessionTask.Shown, to now: URLSessionTask.Shown) -> Int64 {
     let (before, count) = (Self.bytes(from, of: task), Self.bytes(now, of: task))
     return state.withLock { state in
       let told = state.told[task.taskIdentifier] ?? before
@@ -338,7 +337,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
   }
 
-  private static func progressCall(
+  static func progressCall(
     of task: URLSessionTask, new: Int64, _ now: URLSessionTask.Shown
   ) -> DelegateCalls.Call {
     { session, delegate in
@@ -354,123 +353,6 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       }
       return true
     }
-  }
-
-  // MARK: - The end of a task
-
-  /// Makes the calls for the events of a task, and acknowledges them after the last one.
-  func deliver(_ record: TransferRecord, to task: URLSessionTask) {
-    let core = core
-    // Another executor may have other events.
-    let teller = link
-    for case .resumed(let offset, let expected) in record.events
-    where state.withLock({ $0.resumed.insert(record.task).inserted }) {
-      calls.add {
-        guard let session = task.read({ $0.session }) else { return }
-        Self.make(.resumed(offset, expected), task, session, core)
-        teller.send(.acknowledge(task: record.task, count: 1))
-      }
-    }
-    guard record.state == .completed, state.withLock({ $0.ending.insert(record.task).inserted }) else { return }
-    calls.add { [self] in
-      guard let session = task.read({ $0.session }) else { return }
-      let (before, after) = Self.update(task) { $0.take(record) }
-      let executor = link
-      let path = executor.contentPath(of: record.task)
-      // The program may cancel the task at any time: this moment decides.
-      let isCancelled = task.state == .canceling
-      // The executor gives no notice of the last bytes but the end.
-      if !isCancelled, Self.bytes(before, of: task) != Self.bytes(after, of: task) {
-        let new = newBytes(of: task, from: before, to: after)
-        DelegateCalls.make(Self.progressCall(of: task, new: new, after), for: task, of: session, core)
-      }
-      for event in record.events {
-        switch event {
-        case .resumed: break
-        // A process that was killed after its delegate had moved the file did not acknowledge it.
-        case .downloaded where !isCancelled && FileManager.default.fileExists(atPath: path):
-          Self.make(.content(URL(fileURLWithPath: path)), task, session, core)
-        case .downloaded: break
-        case .completed: Self.complete(task, record, path, isCancelled: isCancelled, session, core)
-        }
-      }
-      let acknowledgement = TransferCommand.acknowledge(task: record.task, count: record.events.count)
-      executor.send(acknowledgement)
-      let present = state.withLock { state in
-        state.tasks[record.task] = nil
-        state.resumed.remove(record.task)
-        state.told[record.task] = nil
-        state.ending.remove(record.task)
-        return state.link
-      }
-      // The executor may have been lost meanwhile.
-      if present !== executor { present.send(acknowledgement) }
-      core.ended(task)
-    }
-  }
-
-  private enum Event {
-    case resumed(Int64, Int64)
-    case content(URL)
-  }
-
-  private static func make(_ event: Event, _ task: URLSessionTask, _ session: URLSession, _ core: SessionCore) {
-    DelegateCalls.make(
-      { session, delegate in
-        if let download = task as? URLSessionDownloadTask {
-          guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-          switch event {
-          case .resumed(let offset, let expected):
-            delegate.urlSession(
-              session, downloadTask: download, didResumeAtOffset: offset, expectedTotalBytes: expected)
-          case .content(let url):
-            delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: url)
-          }
-          return true
-        }
-        guard case .content(let url) = event, let delegate = delegate as? any URLSessionDataDelegate,
-          let data = try? Data(contentsOf: url), let upload = task as? URLSessionUploadTask
-        else { return false }
-        delegate.urlSession(session, dataTask: upload, didReceive: data)
-        return true
-      }, for: task, of: session, core)
-  }
-
-  /// The metrics of a task that may have been carried out by several processes: its interval, and its redirections.
-  private static func deliverMetrics(
-    of task: URLSessionTask, _ record: TransferRecord, _ session: URLSession, _ core: SessionCore
-  ) {
-    let metrics = URLSessionTaskMetrics(
-      transactions: [], start: Date(timeIntervalSince1970: record.createdSeconds), end: Date(),
-      redirectCount: record.redirects.count)
-    DelegateCalls.make(
-      { session, delegate in
-        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
-        return true
-      }, for: task, of: session, core)
-  }
-
-  private static func complete(
-    _ task: URLSessionTask, _ record: TransferRecord, _ path: String, isCancelled: Bool, _ session: URLSession,
-    _ core: SessionCore
-  ) {
-    var failure = record.error
-    var resumeData: Data?
-    if let error = failure as? URLError, error.code != .cancelled || task.wantsResumeData {
-      resumeData = Self.resumeData(of: record, path)
-      let key =
-        record.kind == .upload ? NSURLSessionUploadTaskResumeData : URLSessionDownloadTaskResumeData
-      if let resumeData { failure = error.adding(resumeData: resumeData, for: key) }
-    }
-    deliverMetrics(of: task, record, session, core)
-    task.resumeDataCall(resumeData)?()
-    let isDelivered = !isCancelled && failure == nil && record.events.contains(.downloaded)
-    let end = task.complete(failure, isDelivered: isDelivered)
-    DelegateCalls.make(
-      { session, delegate in
-        delegate.urlSession(session, task: task, didCompleteWithError: end)
-        return true
-      }, for: task, of: session, core)
   }
 }
 

@@ -11,6 +11,8 @@ extension SessionCore {
       return cancelsTasks ? (state.tasks.members, state.transfers.members) : ([], [])
     }
     background?.willEnd()
+    // The next session gets the files that the delegate leaves again.
+    if !cancelsTasks { background?.deliverLeft() }
     for task in tasks { task.cancel() }
     for transfer in transfers { cancel(transfer) }
     closeIfOver()

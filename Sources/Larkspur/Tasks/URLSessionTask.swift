@@ -61,6 +61,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Kept until the task is complete.
     var session: URLSession?
     var transfer: Transfer?
+    /// Whether the delegate that is being called leaves the file of a download of a background session.
+    var isFileLeft = false
     /// For download and upload tasks only.
     var resumeDataHandlers: [ResumeDataHandler] = []
 
@@ -80,6 +82,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Copies what another task shows, when this task takes that one's place.
     mutating func adopt(_ other: Shown) { shown = other }
+
+    mutating func takeIsFileLeft() -> Bool {
+      defer { isFileLeft = false }
+      return isFileLeft
+    }
 
     /// Completes the task.
     ///

@@ -48,4 +48,67 @@ import Testing
     #expect(try String(contentsOf: target, encoding: .utf8) == "content")
     manager.invalidateSessionCancelingTasks(true, resetSession: false)
   }
+
+  /// A manager that reports when its session has called it for a file.
+  private final class Called: AFURLSessionManager, @unchecked Sendable {
+    let hasBeenCalled = TestServer.Signal()
+
+    override func urlSession(
+      _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+      super.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location)
+      hasBeenCalled.fire()
+    }
+  }
+
+  /// The file of a complete download waits for its block: in the manager, and beyond it.
+  @Test(.ownThread) func aFileWaitsForItsBlock() async throws {
+    let server = try TestServer()
+    let directory = try TemporaryDirectory()
+    server.route("GET", "/file") { _ in .text("content") }
+    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+    configuration.transferStateHome = directory.url.path
+    configuration.sharedContainerIdentifier = "tests"
+
+    let first = Called(sessionConfiguration: configuration)
+    let isInvalid = TestServer.Signal()
+    first.setSessionDidBecomeInvalidBlock { _, _ in isInvalid.fire() }
+    let url = try #require(URL(string: server.url("/file")))
+    first.downloadTask(with: URLRequest(url: url), completionHandler: nil).resume()
+    try await first.hasBeenCalled.wait()
+    first.invalidateSessionCancelingTasks(false, resetSession: false)
+    try await isInvalid.wait()
+
+    let second = Called(sessionConfiguration: configuration)
+    let (isOver, isFinished) = (TestServer.Signal(), TestServer.Signal())
+    second.setTaskDidComplete { _, _, error in if error == nil { isOver.fire() } }
+    try await second.hasBeenCalled.wait()
+    #expect(!isOver.hasFired)
+    let target = directory.url.appending(path: "target")
+    second.setDidFinishEventsForBackgroundURLSessionBlock { _ in isFinished.fire() }
+    second.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in target }
+    try await isOver.wait()
+    #expect(try String(contentsOf: target, encoding: .utf8) == "content")
+    try await isFinished.wait()
+    second.invalidateSessionCancelingTasks(true, resetSession: false)
+  }
+
+  /// A task with a handler ends without a block: the program has asked for nothing but its end.
+  @Test(.ownThread) func aHandlerIsCalledWithoutABlock() async throws {
+    let server = try TestServer()
+    let directory = try TemporaryDirectory()
+    server.route("GET", "/file") { _ in .text("content") }
+    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+    configuration.transferStateHome = directory.url.path
+    configuration.sharedContainerIdentifier = "tests"
+    let manager = AFURLSessionManager(sessionConfiguration: configuration)
+    manager.completionQueue = DispatchQueue(label: "completion")
+    let url = try #require(URL(string: server.url("/file")))
+    let isOver = TestServer.Signal()
+    manager.downloadTask(with: URLRequest(url: url)) { _, file, error in
+      if file == nil, error == nil { isOver.fire() }
+    }.resume()
+    try await isOver.wait()
+    manager.invalidateSessionCancelingTasks(true, resetSession: false)
+  }
 }
