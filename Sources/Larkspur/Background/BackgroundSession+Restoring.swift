@@ -23,6 +23,7 @@ extension BackgroundSession {
       task: task.taskIdentifier, session: identifier, kind: file == nil ? .download : .upload,
       request: try TransferRequest(request, isUpload: file != nil), uploadFile: file,
       createdSeconds: Date().timeIntervalSince1970)
+    record.adjust(to: .now)
     record.state = .running
     record.isDiscretionary = configuration.isDiscretionary
     record.take(TransferProperties(task))

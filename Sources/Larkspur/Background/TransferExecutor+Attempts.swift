@@ -197,7 +197,7 @@ extension TransferExecutor {
     let wait = max(
       delay ?? 0,
       TransferRetry.delay(failures: Int(attempt.record.failedAttempts), fraction: Double.random(in: 0...1)))
-    attempt.record.nextAttemptSeconds = Date().timeIntervalSince1970 + wait
+    attempt.record.nextAttemptSeconds = attempt.record.seconds(at: clock()) + wait
     write(attempt)
     tell(.changed(attempt.record))
     begin(attempt.record.task)

@@ -32,7 +32,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   private let handler: AttemptHandler
   /// Returns the state of the machine. May block.
   private let conditions: @Sendable () -> TransferConditions
-  private let secondsForResource: Double
+  /// Reads the machine's clocks.
+  let clock: @Sendable () -> TransferMoment
+  let secondsForResource: Double
   let traffic: TransferTraffic
   /// The rate of discretionary transfers while there are others, in bytes per second.
   let pacedBytesPerSecond: Double
@@ -66,10 +68,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   init(
     _ transferSession: TransferSession, _ configuration: URLSessionConfiguration, traffic: TransferTraffic,
-    pacedBytesPerSecond: Double = TransferPace.bytesPerSecond, log: @escaping @Sendable (String) -> Void
+    pacedBytesPerSecond: Double = TransferPace.bytesPerSecond,
+    clock: @escaping @Sendable () -> TransferMoment = { .now }, log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) {
     self.traffic = traffic
     self.pacedBytesPerSecond = pacedBytesPerSecond
+    self.clock = clock
     conditions = configuration.storage.transferConditions ?? { TransferConditions.current() }
     directory = transferSession.directory
     self.log = log
@@ -171,7 +175,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.tellsResumption = record.resumePoint != nil
     attempts[record.task] = attempt
     do throws(TransferJournalError) {
-      try journal.write(record)
+      try journal.write(attempt.record)
     } catch .unsynced(let error) {
       log("task \(record.task): the disk does not confirm the record: \(error)")
     } catch {
@@ -186,9 +190,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       TransferCookies.restore(cookies, to: storage)
     }
     var record = record
-    // The clock may have been set back since the record was written.
-    let latest = Date().timeIntervalSince1970 + TransferRetry.secondsMax
-    if let next = record.nextAttemptSeconds, next > latest { record.nextAttemptSeconds = latest }
+    record.adjust(to: clock())
     return TransferAttempt(record, traffic)
   }
 
@@ -196,7 +198,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     guard let attempt = attempts[task], attempt.record.state == .suspended else { return }
     attempt.record.state = .running
     if let start = attempt.record.suspendedSeconds.take() {
-      attempt.record.pausedSeconds += max(Date().timeIntervalSince1970 - start, 0)
+      attempt.record.pausedSeconds += max(attempt.record.seconds(at: clock()) - start, 0)
     }
     write(attempt)
     guard let inner = attempt.inner else { return begin(task) }
@@ -206,14 +208,14 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       checkpoint(attempt)
       return begin(task)
     }
-    wake(attempt, at: resourceEnd(of: attempt))
+    wake(attempt, in: secondsLeft(of: attempt))
     inner.resume()
   }
 
   private func suspend(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running else { return }
     attempt.record.state = .suspended
-    attempt.record.suspendedSeconds = Date().timeIntervalSince1970
+    attempt.record.suspendedSeconds = attempt.record.seconds(at: clock())
     write(attempt)
     // A pause is a suspension already, which the next `resume` ends in place of the pause's timer.
     if attempt.isPaused { attempt.isPaused = false } else { attempt.inner?.suspend() }
@@ -265,6 +267,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Writes a record that is in the journal already. A disk that fails costs the change and not the task: the next start
   /// finds an earlier state, which is as true.
   func write(_ attempt: TransferAttempt) {
+    attempt.record.adjust(to: clock())
     do throws(TransferJournalError) {
       do throws(TransferJournalError) {
         try journal.write(attempt.record)
@@ -286,16 +289,16 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Begins the next attempt of a task that runs, or waits for its time.
   func begin(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running, attempt.inner == nil else { return }
-    let now = Date().timeIntervalSince1970
-    let end = resourceEnd(of: attempt)
-    guard now < end else {
-      return self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
+    let moment = clock()
+    let left = secondsLeft(of: attempt)
+    guard left > 0 else { return timedOut(attempt) }
+    wake(attempt, in: left)
+    if let earliest = attempt.record.earliestBeginSeconds, earliest > moment.wallSeconds {
+      return wake(attempt, in: min(earliest - moment.wallSeconds, left), byWallClock: true)
     }
-    wake(attempt, at: end)
-    if let earliest = attempt.record.earliestBeginSeconds, earliest > now {
-      return wake(attempt, at: min(earliest, end))
+    if let next = attempt.record.nextAttemptSeconds, !attempt.record.isDue(at: moment) {
+      return wake(attempt, in: min(next - attempt.record.seconds(at: moment), left))
     }
-    if let next = attempt.record.nextAttemptSeconds, next > now { return wake(attempt, at: min(next, end)) }
     guard !attempt.isAsking else { return }
     if attempt.record.earliestBeginSeconds != nil {
       // The answer comes later, and leads here again.
@@ -304,31 +307,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     if attempt.record.isDiscretionary {
       // One discretionary task is loaded at a time, and one looks at the machine.
-      guard nextDiscretionary(at: now) === attempt,
+      guard nextDiscretionary(at: moment) === attempt,
         !attempts.values.contains(where: \.isLoading)
       else { return }
-      guard conditions().isQuiet else { return wake(attempt, at: min(now + TransferConditions.secondsBetween, end)) }
+      guard conditions().isQuiet else { return wake(attempt, in: min(TransferConditions.secondsBetween, left)) }
     }
     load(attempt)
-  }
-
-  /// Returns the discretionary task that is to be loaded next: the oldest of those that wait for nothing but the
-  /// machine.
-  private func nextDiscretionary(at now: Double) -> TransferAttempt? {
-    attempts.values.filter {
-      let (record, inner) = ($0.record, $0.inner)
-      return record.isDiscretionary && record.state == .running && inner == nil && !$0.isAsking
-        && max(record.nextAttemptSeconds ?? 0, record.earliestBeginSeconds ?? 0) <= now
-    }.min { $0.record.task < $1.record.task }
-  }
-
-  /// Begins the next discretionary task soon. Not at once: a thousand tasks whose time is over would end one inside the
-  /// other.
-  func beginNextDiscretionary() {
-    queue.async { [weak self] in
-      guard let self, let next = nextDiscretionary(at: Date().timeIntervalSince1970) else { return }
-      begin(next.record.task)
-    }
   }
 
   /// Continues with a task whose earliest time has come.
@@ -360,40 +344,6 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     var data = try? UploadResumeData.decoded(bytes)
     data?.fields = fields.map { UploadRequest.Field($0.name, $0.value) }
     return data?.encoded()
-  }
-
-  /// The time at which the time for the resource is over, in seconds since 1970. It stands still while the task is
-  /// suspended.
-  private func resourceEnd(of attempt: TransferAttempt) -> Double {
-    attempt.record.createdSeconds + attempt.record.pausedSeconds + secondsForResource
-  }
-
-  /// Returns to a task at a time, in seconds since 1970: to begin an attempt, or to end one whose time is over.
-  private func wake(_ attempt: TransferAttempt, at seconds: Double) {
-    let wait = min(max(seconds - Date().timeIntervalSince1970, 0), Self.waitMax)
-    let timer = attempt.timer ?? makeTimer(of: attempt)
-    timer.schedule(wallDeadline: .now() + wait)
-  }
-
-  /// A source, because a delayed block stays in memory until its time, even if it is cancelled.
-  private func makeTimer(of attempt: TransferAttempt) -> any DispatchSourceTimer {
-    let (task, timer) = (attempt.record.task, DispatchSource.makeTimerSource(queue: queue))
-    timer.setEventHandler { [weak self] in self?.timeHasCome(task) }
-    timer.activate()
-    attempt.timer = timer
-    return timer
-  }
-
-  /// Maximum wait in seconds. Longer waits are waited for in parts, because a `DispatchTime` cannot hold them all.
-  private static let waitMax = 86_400.0
-
-  private func timeHasCome(_ task: Int) {
-    guard let attempt = attempts[task], attempt.record.state == .running else { return }
-    guard attempt.inner != nil else { return begin(task) }
-    let end = resourceEnd(of: attempt)
-    guard Date().timeIntervalSince1970 >= end else { return wake(attempt, at: end) }
-    stop(attempt)
-    self.end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
   }
 
   private func load(_ attempt: TransferAttempt) {

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurTransfers
 
 /// The rules by which a background transfer is tried again.
 ///
@@ -9,7 +10,7 @@ enum TransferRetry {
   /// The wait before the first retry, in seconds. Each later wait is twice as long, up to `secondsMax`.
   static let secondsMin = 1.0
   /// Maximum wait in seconds, also for a server that asks for a longer one.
-  static let secondsMax = 3600.0
+  static let secondsMax = TransferRecord.waitMax
   /// Maximum wait between two retries, in seconds, unless the server asks for a longer one.
   static let backOffMax = 300.0
 

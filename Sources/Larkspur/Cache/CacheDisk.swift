@@ -65,7 +65,10 @@ struct CacheDisk {
           Listed(name: name, size: facts.size, usedTime: facts.usedTime, changedTime: facts.changedTime))
       } else if let name = CacheEntryName(headFileName: facts.name) {
         heads[name] = facts
-      } else if facts.name.hasSuffix(CacheEntryName.temporarySuffix), facts.changedTime < now - Self.orphanSecondsMax {
+      } else if facts.name.hasSuffix(CacheEntryName.temporarySuffix),
+        // The clock of the process that left the file may have been ahead.
+        abs(now - facts.changedTime) > Self.orphanSecondsMax
+      {
         try? directory.remove(facts.name)
       }
     }

@@ -181,6 +181,8 @@ struct PartialFiles: Sendable {
     let oldest = now - Double(Self.daysMax) * 86_400
     let parts = files.filter { $0.name != Self.keyName && !$0.name.hasSuffix(Self.liveSuffix) }
       .sorted { $0.changedTime > $1.changedTime }
+    // The clock was ahead: without this, such a file would stay until the clock is there again.
+    for file in parts where file.changedTime > now { try? directory.setTimes(file.name, used: nil, changed: now) }
     for (index, file) in parts.enumerated() where file.changedTime < oldest || index >= Self.filesMax - 1 {
       try? directory.remove(file.name)
     }

@@ -104,7 +104,10 @@ final class ResumableUpload {
     return settings
   }
 
-  private var now: Double { Date().timeIntervalSince1970 }
+  /// The time of the wall clock at the machine's start, as the clocks were when the upload began.
+  private let bootTime = MachineClock.wallSeconds - MachineClock.bootSeconds
+  /// The time in seconds since 1970, by a clock that nothing sets while the upload runs.
+  private var now: Double { bootTime + MachineClock.bootSeconds }
   private var fraction: Double { .random(in: 0...1) }
 
   /// Whether the current request goes to the upload resource.

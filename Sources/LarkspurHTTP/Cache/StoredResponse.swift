@@ -75,8 +75,13 @@ extension StoredResponse {
     return min(max(0, (date - modified) * Self.heuristicShare), Self.heuristicSecondsMax)
   }
 
+  /// The time by which the clock may have been set back since the response came, in seconds. A response of a clock that was
+  /// further ahead has no known age, and counts as stale: it would be fresh until the clock is there again.
+  public static let clockDriftMax = 3600.0
+
   /// Returns the number of seconds since the server made or validated the response (RFC 9111 4.2.3).
   public func age(now: Double) -> Double {
+    if responseTime - now > Self.clockDriftMax { return .infinity }
     let apparentAge = max(0, responseTime - date)
     let correctedAge = ageValue + max(0, responseTime - requestTime)
     // A wall clock that was set back does not make the response younger than it was when it came.

@@ -9,7 +9,7 @@ import LarkspurBytes
 /// and `refused` begins with four bytes of the version.
 package enum TransferMessage: Hashable, Sendable {
   /// The version of the protocol. Every change of a message or of its meaning gets a new one.
-  static let version: UInt32 = 4
+  static let version: UInt32 = 5
   static let name: [UInt8] = Array("LKTS".utf8)
   /// Maximum number of words of a launch command.
   static let launchWordsMax = 256

@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// A record as the bytes of a file: a `TransferEnvelope` with the parts of the record in a fixed order.
 extension TransferRecord {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
-  public static let formatVersion: UInt32 = 4
+  public static let formatVersion: UInt32 = 5
   /// Maximum size of a record's file in bytes. A larger file, which no journal writes, would fill the memory.
   public static let bytesMax = 1 << 20
 
@@ -72,6 +72,10 @@ extension TransferRecord {
     writer.double(pausedSeconds)
     writer.present(earliestBeginSeconds) { $1.double($0) }
     writer.present(nextAttemptSeconds) { $1.double($0) }
+    writer.present(clock) { clock, writer in
+      writer.number(clock.boot)
+      writer.double(clock.startSeconds)
+    }
     writer.number(failedAttempts)
     writer.flag(isDiscretionary)
     writer.double(priority)
@@ -117,6 +121,7 @@ extension TransferRecord {
     pausedSeconds = try input.double()
     if try input.flag() { earliestBeginSeconds = try input.double() }
     if try input.flag() { nextAttemptSeconds = try input.double() }
+    if try input.flag() { clock = Clock(boot: try input.uint64(), startSeconds: try input.double()) }
     failedAttempts = try input.uint32()
     isDiscretionary = try input.flag()
     priority = try input.double()

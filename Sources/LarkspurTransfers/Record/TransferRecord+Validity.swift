@@ -39,7 +39,10 @@ extension TransferRecord {
     if counts.all.contains(where: { $0 < -1 }) { return "the counts" }
     if let response, !response.isValid { return "the response" }
     if failure == nil, underlyingFailure != nil { return "the underlying error" }
-    let times = [createdSeconds, suspendedSeconds, pausedSeconds, earliestBeginSeconds, nextAttemptSeconds, priority]
+    let times = [
+      createdSeconds, suspendedSeconds, pausedSeconds, earliestBeginSeconds, nextAttemptSeconds, clock?.startSeconds,
+      priority,
+    ]
     if !times.allSatisfy({ $0?.isFinite ?? true }) || pausedSeconds < 0 { return "the times" }
     if !(0...1 ~= priority) { return "the priority" }
     if events.count > Self.eventsMax { return "the list of events" }

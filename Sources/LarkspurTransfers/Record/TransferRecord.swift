@@ -110,6 +110,8 @@ public struct TransferRecord: Hashable, Sendable {
   public var earliestBeginSeconds: Double?
   /// The time of the next attempt, in seconds since 1970, while the task waits after a failed attempt.
   public var nextAttemptSeconds: Double?
+  /// The clock of the times but `earliestBeginSeconds`, or `nil` if only the wall clock is known.
+  public var clock: Clock?
   /// The number of failed attempts in a row.
   public var failedAttempts: UInt32 = 0
   public var isDiscretionary = false

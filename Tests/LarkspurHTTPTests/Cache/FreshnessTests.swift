@@ -52,6 +52,9 @@ func date(_ seconds: Double) -> String { HTTPDate.format(seconds) }
     #expect(stored([("Age", "30"), ("Date", date(900))], requestTime: 990).age(now: 1007) == 107)
     #expect(stored([("Date", date(2000))]).age(now: 1007) == 7, "a server's clock that is fast")
     #expect(stored([("Age", "30")]).age(now: 900) == 30, "our clock was set back")
+    // Otherwise the response would be fresh until the clock is there again.
+    #expect(stored([("Age", "30")]).age(now: 1000 - StoredResponse.clockDriftMax) == 30)
+    #expect(stored([("Age", "30")]).age(now: 999 - StoredResponse.clockDriftMax) == .infinity)
   }
 
   @Test(

@@ -346,6 +346,63 @@ import Testing
     signal.fire()
   }
 
+  /// A clock that is set while a task waits neither ends the task nor keeps it.
+  @Test(arguments: [-40 * 365 * 86_400.0, 40 * 365 * 86_400.0]) func aClockThatIsSet(step: Double) async throws {
+    fixture.server.enqueue([
+      .expectRequest, .respond(TestServer.Response(status: 503, fields: ["Retry-After": "0"])), .expectRequest,
+      .respond(.text("here")), .hang,
+    ])
+    let shift = Mutex(0.0)
+    let executor = try TransferExecutor(session, fixture.configuration(), traffic: TransferTraffic()) {
+      var moment = TransferMoment.now
+      moment.wallSeconds += shift.withLock { $0 }
+      return moment
+    } log: { _ in
+    }
+    let last = Mutex<TransferRecord?>(nil)
+    let isOver = TestServer.Signal()
+    executor.start { notice in
+      guard case .changed(let record) = notice else { return }
+      if record.nextAttemptSeconds != nil { shift.withLock { $0 = step } }
+      guard record.state == .completed else { return }
+      last.withLock { $0 = record }
+      isOver.fire()
+    }
+    var record = try record("/file")
+    record.adjust(to: .now)
+    executor.send(.create(record))
+    try await isOver.wait()
+    #expect(last.withLock { $0?.failure } == nil && last.withLock { $0?.response?.status } == 200)
+    // The record has the times of the new clock.
+    let created = try #require(last.withLock { $0?.createdSeconds })
+    #expect(abs(created - step - record.createdSeconds) < 60)
+  }
+
+  /// The time of a task counts from the moment at which it is found, if the clock was ahead when it was made, and a task
+  /// whose time is over ends.
+  @Test(arguments: [(365 * 86_400.0, nil), (-365 * 86_400.0, URLError.Code.timedOut)])
+  func aClockOfAnEarlierBoot(offset: Double, code: URLError.Code?) async throws {
+    let now = 1_900_000_000.0
+    let executor = try TransferExecutor(session, fixture.configuration(), traffic: TransferTraffic()) {
+      TransferMoment(wallSeconds: now, bootSeconds: 1, boot: 2)
+    } log: { _ in
+    }
+    let last = Mutex<TransferRecord?>(nil)
+    let isOver = TestServer.Signal()
+    executor.start { notice in
+      guard case .changed(let record) = notice, record.state == .completed else { return }
+      last.withLock { $0 = record }
+      isOver.fire()
+    }
+    var record = try record("/bytes/10")
+    record.createdSeconds = now + offset
+    record.clock = TransferRecord.Clock(boot: 1, startSeconds: now + offset)
+    executor.send(.create(record))
+    try await isOver.wait()
+    #expect(last.withLock { $0?.failure?.code } == code.map { Int64($0.rawValue) })
+    #expect(last.withLock { $0?.createdSeconds } == min(now, now + offset))
+  }
+
   /// While a task waits for another try its record says so, and no longer when it is loaded.
   @Test func theTimeOfTheNextTryIsTold() async throws {
     fixture.server.enqueue([

@@ -79,13 +79,15 @@ import Testing
     #expect(files.files.count == 2_000 && files.lists < 26)
   }
 
-  /// A temporary file of a killed writer is removed once it is older than `orphanSecondsMax`. A younger one stays,
+  /// A temporary file of a killed writer is removed once it is older than `orphanSecondsMax`, or if the writer's clock
+  /// was ahead by as much. A younger one stays,
   /// since another process may be writing it.
   @Test func orphans() {
     let files = KillableFiles()
     let now = Date().timeIntervalSince1970
     files.put("9-1.part", [1], changed: now - CacheDisk.orphanSecondsMax - 100)
     files.put("9-2.part", [1], changed: now - CacheDisk.orphanSecondsMax + 100)
+    files.put("9-3.part", [1], changed: now + CacheDisk.orphanSecondsMax + 100)
     let cache = cache(files)
     #expect(cache.cachedResponse(for: request(Self.a)) == nil && cache.currentDiskUsage == 0)
     #expect(files.files.keys.sorted() == ["9-2.part"])

@@ -141,6 +141,17 @@ import Testing
     #expect(files.key(isCreating: false) != nil)
   }
 
+  /// The clock that was ahead when a file was kept does not keep the file for ever.
+  @Test func filesOfTheFutureGetOld() throws {
+    let data = try kept()
+    let (path, now) = (files.path + "/" + data.fileName, Date())
+    try FileManager.default.setAttributes([.modificationDate: now.addingTimeInterval(1e9)], ofItemAtPath: path)
+    files.sweep(now: now)
+    #expect(files.open(data) != nil)
+    files.sweep(now: now.addingTimeInterval(Double(PartialFiles.daysMax) * 86_400 + 1))
+    #expect(files.open(data) == nil)
+  }
+
   @Test func theOldestGoWhenThereAreTooMany() throws {
     let oldest = try kept()
     let path = files.path + "/"

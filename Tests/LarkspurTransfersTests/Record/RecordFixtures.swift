@@ -50,6 +50,7 @@ enum Fixture {
     record.nextAttemptSeconds = 1_700_000_200.5
     record.suspendedSeconds = 1_700_000_050
     record.pausedSeconds = 12.5
+    record.clock = TransferRecord.Clock(boot: .max, startSeconds: 1_699_000_000.5)
     record.failedAttempts = 3
     record.isDiscretionary = true
     record.priority = 1

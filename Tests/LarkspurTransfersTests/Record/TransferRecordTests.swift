@@ -152,6 +152,7 @@ import Testing
     ("underlying error", { $0.failure = nil }), ("times", { $0.createdSeconds = .nan }),
     ("times", { $0.earliestBeginSeconds = .infinity }), ("times", { $0.nextAttemptSeconds = -.infinity }),
     ("times", { $0.suspendedSeconds = .nan }), ("times", { $0.pausedSeconds = -1 }),
+    ("times", { $0.clock?.startSeconds = .nan }),
     ("priority", { $0.priority = 1.5 }), ("state", { $0.state = .running }),
     ("events", { $0.events = [.resumed(offset: -1, expected: 0)] }),
     ("events", { $0.events = Array(repeating: .downloaded, count: TransferRecord.eventsMax + 1) }),
