@@ -141,6 +141,9 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
   /// Returns whether a server is trusted. The evaluation takes about 1 ms, runs on the calling thread, and does not
   /// change `serverTrust`.
   ///
+  /// Anchors, policies and a date that the caller has set on `serverTrust` count. AFNetworking replaces the policies by
+  /// one for `domain`; here both apply.
+  ///
   /// - Parameters:
   ///   - serverTrust: The server's trust object, from a session's challenge.
   ///   - domain: The requested host, or `nil` to accept a certificate for any host.

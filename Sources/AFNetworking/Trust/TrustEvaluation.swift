@@ -6,7 +6,7 @@ import Larkspur
 /// The results are those of AFNetworking, but pins are checked more strictly. AFNetworking compares pins with the
 /// chain that the system has built, trusted or not. OpenSSL stops at the first error, and leaves a chain that it has
 /// built by names alone; anyone can put any name into a certificate. So a pin counts only in a chain that has been
-/// verified: up to the session's roots, or up to a pinned certificate.
+/// verified: up to the trust's own anchors or the session's roots, or up to a pinned certificate.
 struct TrustEvaluation {
   private let settings: AFSecurityPolicy.Settings
   private let trust: ServerTrust
@@ -48,17 +48,21 @@ struct TrustEvaluation {
     }
   }
 
-  /// Verifies the chain up to the session's roots, or up to `anchors`.
+  /// Verifies the chain with the trust's own anchors, policies and date, as far as the caller has set them.
   ///
+  /// - Parameters:
+  ///   - anchors: The certificates at which the chain must end, in place of the trust's own anchors or the session's
+  ///     roots.
+  ///   - date: The time at which the chain must be valid, in place of the trust's own or the current time.
   /// - Returns: The chain, or `nil` if it is not valid.
-  private func chain(upTo anchors: [TLSCertificate]? = nil, date: Date = Date()) -> [TLSCertificate]? {
+  private func chain(upTo anchors: [TLSCertificate]? = nil, date: Date? = nil) -> [TLSCertificate]? {
     let host = settings.validatesName ? domain : nil
     guard let (result, chain) = try? trust.evaluate(host: host, anchors: anchors, date: date) else { return nil }
     return result.isTrusted ? chain : nil
   }
 
   /// Whether the chain is valid up to a pinned certificate. Invalid certificates do not change this. If they are not
-  /// allowed, the chain must be valid up to the session's roots, too.
+  /// allowed, the chain must be valid without the pins, too.
   private var hasPinnedCertificate: Bool {
     guard !pinned.isEmpty else { return false }
     if !settings.allowsInvalid {
@@ -77,7 +81,7 @@ struct TrustEvaluation {
     guard !issuers.isEmpty else { return false }
     // Expired certificates are allowed, so the chain is also checked for a moment at which the server's certificate was
     // valid.
-    let dates = [Date(), own.notValidAfter.addingTimeInterval(-1)]
+    let dates = [nil, own.notValidAfter.addingTimeInterval(-1)]
     return dates.contains { chain(upTo: issuers, date: $0)?.contains(where: isKeyPinned) == true }
   }
 

@@ -43,6 +43,11 @@ public final class ServerTrust: Sendable {
       let hosts = policies.compactMap(\.host)
       return hosts.isEmpty ? [nil] : hosts
     }
+
+    /// Adds a rule to those that are set. If no chain is good with these, none is with one more.
+    mutating func add(_ policy: SecPolicy) {
+      if policies?.isEmpty != true { policies = (policies ?? []) + [policy] }
+    }
   }
 
   private struct State {
@@ -63,7 +68,7 @@ public final class ServerTrust: Sendable {
 
   private init(_ inner: LarkspurTLS.Trust, _ settings: Settings, isEvaluated: Bool) {
     original = inner
-    let result = isEvaluated ? TrustResult(inner.result) : .failure("the chain has not been evaluated")
+    let result = isEvaluated ? TrustResult(inner.result) : .notEvaluated
     state = Mutex(State(inner: inner, result: result, settings: settings, isEvaluated: isEvaluated))
   }
 
@@ -117,29 +122,36 @@ public final class ServerTrust: Sendable {
   /// The chain that the last verification built, from the server's certificate to the root, as far as it got.
   public var verifiedChain: [TLSCertificate] { inner.verified.map(TLSCertificate.init) }
 
-  /// The result of the last verification.
+  /// The result of the last verification, or a failure if a setting has been changed since.
   public var result: TrustResult { state.withLock { $0.result } }
 
-  /// Whether the last verification found a good chain.
+  /// Whether the last verification found a good chain, and no setting has been changed since.
   public var isTrusted: Bool { result.isTrusted }
 
   /// Verifies this chain with other inputs. The object does not change.
   ///
-  /// The call takes about 1 ms on the calling thread, and uses neither files nor the network.
+  /// Settings that the program has made count: those of `SecTrustSetAnchorCertificates`, `SecTrustSetVerifyDate` and
+  /// `SecTrustSetPolicies`. The call takes about 1 ms on the calling thread, and uses neither files nor the network.
   ///
   /// - Parameters:
-  ///   - host: The host that the certificate has to be for, as in a URL. `nil` accepts any host.
-  ///   - anchors: The certificates at which a chain has to end. As on Darwin they may be roots, intermediates or the
-  ///     server's own certificate. `nil` means the session's roots. The session's revocation lists count in either
-  ///     case.
-  ///   - date: The time at which the chain has to be valid.
+  ///   - host: The host that the certificate has to be for, as in a URL, in addition to the hosts of policies that are
+  ///     set. `nil` names none.
+  ///   - anchors: The certificates at which a chain has to end, in place of those that are set. As on Darwin they may
+  ///     be roots, intermediates or the server's own certificate. With `nil`, the anchors that are set count, or else
+  ///     the session's roots. The session's revocation lists count in either case.
+  ///   - date: The time at which the chain has to be valid. With `nil`, the date that is set counts, or else the current
+  ///     time.
   /// - Returns: The result, with the chain that was built.
   /// - Throws: ``Failure``.
   public func evaluate(
-    host: String?, anchors: [TLSCertificate]? = nil, date: Date = Date()
+    host: String?, anchors: [TLSCertificate]? = nil, date: Date? = nil
   ) throws(Failure) -> (result: TrustResult, chain: [TLSCertificate]) {
-    let trust = try evaluated(host: host, anchors: anchors, date: date)
-    return (TrustResult(trust.result), trust.verified.map(TLSCertificate.init))
+    var settings = state.withLock { $0.settings }
+    settings.add(SecPolicyCreateSSL(true, host))
+    if let anchors { (settings.anchors, settings.keepsRoots) = (anchors, false) }
+    if let date { settings.date = date }
+    let (result, trust) = try evaluated(by: settings)
+    return (result, trust?.verified.map(TLSCertificate.init) ?? [])
   }
 
   /// The reason why a verification could not start.
@@ -171,46 +183,49 @@ public final class ServerTrust: Sendable {
 
   // MARK: - For Darwin's functions
 
-  /// Changes the settings. The result of the last verification stays, but no longer belongs to the settings.
+  /// Changes the settings. The result of the last verification is dropped.
   func change(_ body: (inout Settings) -> Void) {
     state.withLock { state in
       body(&state.settings)
       state.changes += 1
       state.isEvaluated = false
+      state.result = .notEvaluated
     }
   }
 
   /// The result of the last verification, or `nil` if a setting has been changed since.
   var currentResult: TrustResult? { state.withLock { $0.isEvaluated ? $0.result : nil } }
 
-  /// Verifies with the present settings, and stores the result.
+  /// Verifies with the current settings, and stores the result unless they change meanwhile.
   func reevaluate() -> TrustResult {
     let (settings, changes) = state.withLock { ($0.settings, $0.changes) }
-    let (result, inner) = evaluated(by: settings)
+    let (result, inner): (TrustResult, LarkspurTLS.Trust?)
+    do throws(Failure) {
+      (result, inner) = try evaluated(by: settings)
+    } catch {
+      (result, inner) = (.failure("\(error)"), nil)
+    }
     state.withLock { state in
+      guard state.changes == changes else { return }
       if let inner { state.inner = inner }
       state.result = result
-      state.isEvaluated = state.changes == changes
+      state.isEvaluated = true
     }
     return result
   }
 
-  private func evaluated(by settings: Settings) -> (TrustResult, LarkspurTLS.Trust?) {
+  private func evaluated(by settings: Settings) throws(Failure) -> (TrustResult, LarkspurTLS.Trust?) {
     if settings.policies?.isEmpty == true { return (.failure("no policy is set that is of use"), nil) }
     let date = settings.date ?? Date()
     let anchors = settings.anchors ?? (settings.hasAnchorsOnly ? [] : nil)
     var latest: LarkspurTLS.Trust?
     for host in settings.hosts(ofServer: self.host) {
-      do throws(Failure) {
-        var trust = try evaluated(host: host, anchors: anchors, date: date)
-        if settings.anchors != nil, settings.keepsRoots, !trust.result.isTrusted {
-          trust = try evaluated(host: host, anchors: nil, date: date)
-        }
-        latest = trust
-        if !trust.result.isTrusted { return (TrustResult(trust.result), trust) }
-      } catch {
-        return (.failure("\(error)"), nil)
+      var trust = try evaluated(host: host, anchors: anchors, date: date)
+      if settings.anchors != nil, settings.keepsRoots, !trust.result.isTrusted {
+        trust = try evaluated(host: host, anchors: nil, date: date)
       }
+      latest = trust
+      if !trust.result.isTrusted { return (TrustResult(trust.result), trust) }
     }
     let hasLists = original.hasRevocationLists
     if let policies = settings.policies, policies.contains(where: { $0.lacksAnswer(hasLists: hasLists) }) {
@@ -230,6 +245,8 @@ extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
   static let unspecified = 1
   /// OpenSSL's X509_V_ERR_UNABLE_TO_GET_CRL.
   static let noRevocationList = 3
+
+  static let notEvaluated = failure("the chain has not been evaluated with these settings")
 
   static func failure(_ message: String) -> Self { Self(code: unspecified, depth: 0, message: message) }
 

@@ -156,6 +156,82 @@ import Testing
     #expect(!certificates.evaluateServerTrust(try chains.trust, forDomain: "a.example"))
   }
 
+  // MARK: - Settings of the trust
+
+  /// A change of a trust after which `SecTrustEvaluateWithError` finds no good chain.
+  struct Change: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let body: @Sendable (SecTrust, Chains) throws -> Void
+
+    init(_ name: String, _ body: @escaping @Sendable (SecTrust, Chains) throws -> Void) {
+      testDescription = name
+      self.body = body
+    }
+  }
+
+  static let refusals = [
+    Change("other anchors") { trust, chains in
+      SecTrustSetAnchorCertificates(trust, [try Chains.certificate(chains.otherRoot.rootCertificateDER)])
+    },
+    Change("anchors only, without anchors") { trust, _ in SecTrustSetAnchorCertificatesOnly(trust, true) },
+    Change("an array of other objects") { trust, _ in SecTrustSetAnchorCertificates(trust, ["root"] as CFArray) },
+    Change("a late date") { trust, _ in SecTrustSetVerifyDate(trust, .distantFuture) },
+    Change("an early date") { trust, _ in SecTrustSetVerifyDate(trust, .distantPast) },
+    Change("a policy for another host") { trust, _ in SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, "b.example"))
+    },
+    Change("a policy for no possible host") { trust, _ in
+      SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, "no host"))
+    },
+    Change("no policies") { trust, _ in SecTrustSetPolicies(trust, []) },
+    Change("a policy for revocation") { trust, _ in
+      let policy = SecPolicyCreateRevocation(kSecRevocationRequirePositiveResponse)
+      SecTrustSetPolicies(trust, try #require(policy))
+    },
+  ]
+
+  /// Settings of the trust count in each mode, as for `SecTrustEvaluateWithError`.
+  @Test(arguments: refusals) func settingsThatRefuse(_ change: Change) throws {
+    for mode in [.none, .publicKey, .certificate] as [AFSSLPinningMode] {
+      for domain in [nil, "a.example"] {
+        let policy = chains.policy(mode, chains.all)
+        let trust = try chains.trust
+        #expect(policy.evaluateServerTrust(trust, forDomain: domain))
+        try change.body(trust, chains)
+        #expect(!policy.evaluateServerTrust(trust, forDomain: domain))
+        #expect(!trust.isTrusted && !SecTrustEvaluateWithError(trust, nil))
+        #expect(!policy.evaluateServerTrust(trust, forDomain: domain))
+      }
+    }
+  }
+
+  /// A private authority that is set as the anchor, and a date at which an expired certificate was valid.
+  @Test(arguments: [AFSSLPinningMode.none, .publicKey, .certificate])
+  func settingsThatTrust(_ mode: AFSSLPinningMode) throws {
+    let own = try TestCA(name: "own")
+    let leaf = try own.issue(.init(names: ["a.example"]).expired)
+    let trust = try chains.trust(of: leaf.chainDER)
+    let policy = chains.policy(mode, [leaf.certificateDER])
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    SecTrustSetAnchorCertificates(trust, [try Chains.certificate(own.rootCertificateDER)])
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    SecTrustSetVerifyDate(trust, Date(timeIntervalSinceNow: -5400))
+    #expect(policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "b.example"))
+  }
+
+  /// Pins stay anchors, whatever anchors the trust has.
+  @Test func pinsAreAnchors() throws {
+    let own = try TestCA(name: "own")
+    let leaf = try own.issue(.init(names: ["a.example"]))
+    let policy = chains.policy(.certificate, [own.rootCertificateDER])
+    policy.allowInvalidCertificates = true
+    let trust = try chains.trust(of: leaf.chainDER)
+    SecTrustSetAnchorCertificatesOnly(trust, true)
+    #expect(policy.evaluateServerTrust(trust, forDomain: "a.example"))
+    SecTrustSetVerifyDate(trust, .distantFuture)
+    #expect(!policy.evaluateServerTrust(trust, forDomain: "a.example"))
+  }
+
   // MARK: - Invalid certificates with pins
 
   @Test func aPinnedSelfSignedCertificate() throws {

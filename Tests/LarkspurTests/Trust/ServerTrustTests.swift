@@ -49,6 +49,29 @@ import Testing
     #expect(trust.isTrusted && trust.verifiedChain.count == 2)
   }
 
+  /// Settings of the trust count where the call names no others.
+  @Test func settingsInEvaluations() throws {
+    let other = try Self.certificate(try TestCA(name: "other").rootCertificateDER)
+    SecTrustSetAnchorCertificates(trust, [other])
+    #expect(!trust.isTrusted && trust.result.code != 0)
+    #expect(try !trust.evaluate(host: nil).result.isTrusted)
+    #expect(try trust.evaluate(host: nil, anchors: [root]).result.isTrusted)
+    SecTrustSetAnchorCertificatesOnly(trust, false)
+    #expect(try trust.evaluate(host: nil).result.isTrusted)
+    #expect(try !trust.evaluate(host: nil, anchors: [other]).result.isTrusted)
+    SecTrustSetAnchorCertificates(trust, nil)
+    SecTrustSetVerifyDate(trust, .distantFuture)
+    #expect(try !trust.evaluate(host: nil).result.isTrusted)
+    #expect(try trust.evaluate(host: nil, date: Date()).result.isTrusted)
+    SecTrustSetVerifyDate(trust, Date())
+    SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, "b.example"))
+    #expect(try !trust.evaluate(host: nil).result.isTrusted && !trust.evaluate(host: "a.example").result.isTrusted)
+    SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, "a.example"))
+    #expect(try trust.evaluate(host: nil).result.isTrusted && !trust.evaluate(host: "b.example").result.isTrusted)
+    SecTrustSetPolicies(trust, [])
+    #expect(try !trust.evaluate(host: "a.example").result.isTrusted)
+  }
+
   /// An anchor that a caller names need not be a root certificate; a root of a session has to be self-signed.
   @Test func anchors() throws {
     let intermediate = try ca.intermediate()
