@@ -37,8 +37,9 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
     set { storedOptions.withLock { $0 = newValue } }
   }
 
-  /// Returns an `XMLDocument`, or `nil` if the content type is not acceptable, the body is empty, or the bytes are not
-  /// XML.
+  /// Returns an `XMLDocument`, or `nil` if the content type is not acceptable, the body is empty, the bytes are not XML,
+  /// or entities and default attributes expand the bytes to more than 1 MB and five times their number. External
+  /// entities do not count.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data, !data.isEmpty else { return nil }
     do {

@@ -20,10 +20,16 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
   /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFXMLParserResponseSerializer { AFXMLParserResponseSerializer() }
 
-  /// Returns an `XMLParser`, or `nil` if the content type is not acceptable or there are no bytes. Parsing shows
-  /// whether the bytes are XML.
+  /// Returns an `XMLParser`, or `nil` if the content type is not acceptable, there are no bytes, or entities and default
+  /// attributes expand the bytes to more than 1 MB and five times their number. Parsing shows whether the bytes are XML.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     guard isReadable(response, data, error), let data else { return nil }
+    do {
+      try XMLExpansion.check(data)
+    } catch let failure {
+      store(failure, at: error)
+      return nil
+    }
     return XMLParser(data: data)
   }
 }

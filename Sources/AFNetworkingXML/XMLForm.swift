@@ -7,8 +7,9 @@ enum XMLForm {
   /// ask for this. Foundation on Linux loads external entities by default, even files of this machine, and accepts
   /// whatever part of a document it can read.
   ///
-  /// - Throws: An `NSError` of `XMLParser.errorDomain` if the bytes are not a document.
+  /// - Throws: An `NSError` of `XMLParser.errorDomain` if the bytes are not a document, or expand too far.
   static func document(of data: Data, options: XMLNode.Options = []) throws -> XMLDocument {
+    try XMLExpansion.check(data)
     var options = options
     if !options.contains(.nodeLoadExternalEntitiesAlways) { options.insert(.nodeLoadExternalEntitiesNever) }
     if options.isDisjoint(with: [.documentTidyXML, .documentTidyHTML]) { try check(data) }

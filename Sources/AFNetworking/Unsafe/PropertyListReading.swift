@@ -2,9 +2,10 @@ import Foundation
 
 /// Reads property lists. Foundation's function takes a pointer for the format that it finds, so the call is unsafe.
 enum PropertyListReading {
-  /// The maximum expanded size of a list, in addition to twice its number of bytes. A list without shared objects
-  /// expands to less than its number of bytes.
-  private static let growthMax = 1_000_000
+  /// The maximum expanded size of a list in units of `BinaryPropertyList`, in addition to twice its number of bytes. A
+  /// list without shared objects expands to less than its number of bytes. A unit takes about 100 bytes of memory: a
+  /// list of a few hundred bytes takes 10 MB at most.
+  private static let growthMax = 100_000
 
   /// Reads a property list of any format. A binary list that expands beyond the limit fails with
   /// `propertyListReadCorrupt`.

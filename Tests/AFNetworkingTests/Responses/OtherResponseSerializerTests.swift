@@ -73,6 +73,12 @@ import Testing
       let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), data)
       #expect(object == nil && error != nil)
     }
+    // Lists of 100 bytes, which expand to 16,000 and to 260,000 objects.
+    for (levels, isRead) in [(13, true), (17, false)] as [(UInt8, Bool)] {
+      let list = binary((1...levels).map { [0xA2, $0, $0] } + [end])
+      let (object, error) = serializer.read(try Responses.make(type: "application/x-plist"), list)
+      #expect((object != nil) == isRead && (error == nil) == isRead)
+    }
     // A few shared objects are permitted.
     let shared = binary([[0xA3, 1, 1, 2], [0xA2, 2, 2], [0x51, 0x61]])
     let (object, _) = serializer.read(try Responses.make(type: "application/x-plist"), shared)
@@ -173,6 +179,20 @@ import Testing
     #expect(object == nil && error != nil)
     let nothing = AFXMLDocumentResponseSerializer().read(try Responses.make(204, type: "text/xml"), nil)
     #expect(nothing.object == nil && nothing.error == nil)
+  }
+
+  /// A document of 120 KB that would expand to 900 MB.
+  @Test func aDocumentThatGrows() throws {
+    let entity = String(repeating: "x", count: 30_000)
+    let text = "<!DOCTYPE r [<!ENTITY a '\(entity)'>]><r>\(String(repeating: "&a;", count: 30_000))</r>"
+    for serializer in [AFXMLParserResponseSerializer(), AFXMLDocumentResponseSerializer(xmlDocumentOptions: 0)] {
+      let (object, error) = serializer.read(try Responses.make(type: "text/xml"), text)
+      #expect(object == nil && error?.domain == XMLParser.errorDomain)
+      #expect(error?.code == XMLParser.ErrorCode.entityRefLoopError.rawValue)
+    }
+    let small = "<!DOCTYPE r [<!ENTITY a 'some'>]><r>&a;</r>"
+    let (object, error) = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), small)
+    #expect((object as? XMLDocument)?.rootElement()?.stringValue == "some" && error == nil)
   }
 
   @Test func copies() throws {
