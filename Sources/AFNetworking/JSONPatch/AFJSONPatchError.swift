@@ -34,8 +34,8 @@ public struct AFJSONPatchError: Error, Hashable, Sendable {
     case indistinguishableName(String)
     /// The document would be deeper than ``AFJSONPatchLimits/depthMax``.
     case tooDeep(String)
-    /// The patch copies or moves more than ``AFJSONPatchLimits/carriedValuesMax``, or shifts more than
-    /// ``AFJSONPatchLimits/shiftedElementsMax``.
+    /// The patch copies or moves more than ``AFJSONPatchLimits/carriedValuesMax`` or
+    /// ``AFJSONPatchLimits/carriedBytesMax``, or shifts more than ``AFJSONPatchLimits/shiftedElementsMax``.
     case tooMuchWork(String)
   }
 

@@ -228,7 +228,7 @@ open class AFJSONPatchOperation: NSObject, NSSecureCoding, NSCopying, @unchecked
     // Only a measured value is written: `JSONSerialization` walks it recursively.
     let depthMax = AFJSONPatchLimits().depthMax
     guard let value,
-      (try? JSONValue.extent(of: value, depthMax: depthMax, countMax: .max, isStrict: true)) != nil,
+      (try? JSONValue.extent(of: value, depthMax: depthMax, isStrict: true)) != nil,
       let data = try? JSONSerialization.data(withJSONObject: value, options: .fragmentsAllowed)
     else { return }
     coder.encode(data as NSData, forKey: Key.value)

@@ -9,6 +9,7 @@ struct JSONDocument {
   private(set) var root: Any
   private let limits: AFJSONPatchLimits
   private var carriedValues = 0
+  private var carriedBytes = 0
   private var shiftedElements = 0
 
   typealias Reason = AFJSONPatchError.Reason
@@ -69,7 +70,7 @@ struct JSONDocument {
   /// Checks an operation's own value.
   private func check(_ value: Any, at path: JSONPointer) throws(Reason) {
     do throws(JSONValue.Excess) {
-      _ = try JSONValue.extent(of: value, depthMax: room(at: path), countMax: .max, isStrict: true)
+      _ = try JSONValue.extent(of: value, depthMax: room(at: path), isStrict: true)
     } catch {
       throw error == .tooDeep ? .tooDeep(path.text) : .notJSON(path.text)
     }
@@ -78,9 +79,11 @@ struct JSONDocument {
   /// Checks and counts a value of the document that is added in another place.
   private mutating func carry(_ value: Any, to path: JSONPointer) throws(Reason) {
     do throws(JSONValue.Excess) {
-      let left = max(limits.carriedValuesMax - carriedValues, 0)
-      let extent = try JSONValue.extent(of: value, depthMax: room(at: path), countMax: left, isStrict: false)
+      let (values, bytes) = (limits.carriedValuesMax - carriedValues, limits.carriedBytesMax - carriedBytes)
+      let extent = try JSONValue.extent(
+        of: value, depthMax: room(at: path), countMax: max(values, 0), byteCountMax: max(bytes, 0), isStrict: false)
       carriedValues += extent.count
+      carriedBytes += extent.byteCount
     } catch {
       throw error == .tooDeep ? .tooDeep(path.text) : .tooMuchWork(path.text)
     }

@@ -67,6 +67,8 @@ enum JSONValue {
   struct Extent: Hashable {
     /// Number of values, with the value itself.
     var count = 0
+    /// Number of bytes of the value's JSON without white space. For numbers, the greatest that there can be.
+    var byteCount = 0
     /// Number of nested arrays and objects.
     var depth = 0
   }
@@ -81,33 +83,62 @@ enum JSONValue {
   ///
   /// - Parameter isStrict: Whether values that JSON does not have are an excess.
   static func extent(
-    of value: Any, depthMax: Int, countMax: Int, isStrict: Bool
+    of value: Any, depthMax: Int, countMax: Int = .max, byteCountMax: Int = .max, isStrict: Bool
   ) throws(Excess) -> Extent {
+    var measure = Measure(depthMax: depthMax, countMax: countMax, byteCountMax: byteCountMax, isStrict: isStrict)
+    try measure.add(value, at: 0)
+    return measure.extent
+  }
+
+  private struct Measure {
+    let depthMax: Int
+    let countMax: Int
+    let byteCountMax: Int
+    let isStrict: Bool
     var extent = Extent()
-    try measure(value, at: 0, &extent, depthMax, countMax, isStrict)
-    return extent
-  }
 
-  private static func measure(
-    _ value: Any, at depth: Int, _ extent: inout Extent, _ depthMax: Int, _ countMax: Int, _ isStrict: Bool
-  ) throws(Excess) {
-    guard extent.count < countMax else { throw .tooMany }
-    extent.count += 1
-    switch JSONValue(value) {
-    case .null, .boolean, .number, .string: break
-    case .array(let array):
-      try enter(depth + 1, &extent, depthMax)
-      for element in array { try measure(element, at: depth + 1, &extent, depthMax, countMax, isStrict) }
-    case .object(let object):
-      try enter(depth + 1, &extent, depthMax)
-      for member in object.values { try measure(member, at: depth + 1, &extent, depthMax, countMax, isStrict) }
-    case .other: if isStrict { throw .notJSON }
+    mutating func add(_ value: Any, at depth: Int) throws(Excess) {
+      guard extent.count < countMax else { throw .tooMany }
+      extent.count += 1
+      switch JSONValue(value) {
+      case .null: try add(byteCount: 4)
+      case .boolean: try add(byteCount: 5)
+      case .number(let number): try add(byteCount: number.byteCountMax)
+      case .string(let text): try add(byteCount: Self.byteCount(of: text))
+      case .array(let array):
+        try enter(depth + 1)
+        // Two brackets, and a comma for each element.
+        try add(byteCount: 2 + array.count)
+        for element in array { try add(element, at: depth + 1) }
+      case .object(let object):
+        try enter(depth + 1)
+        // Two braces, and a colon and a comma for each member.
+        try add(byteCount: 2 + 2 * object.count)
+        for (name, member) in object {
+          try add(byteCount: Self.byteCount(of: name))
+          try add(member, at: depth + 1)
+        }
+      case .other:
+        if isStrict { throw .notJSON }
+        try add(byteCount: 1)
+      }
     }
-  }
 
-  private static func enter(_ depth: Int, _ extent: inout Extent, _ depthMax: Int) throws(Excess) {
-    guard depth <= depthMax else { throw .tooDeep }
-    extent.depth = max(extent.depth, depth)
+    private mutating func enter(_ depth: Int) throws(Excess) {
+      guard depth <= depthMax else { throw .tooDeep }
+      extent.depth = max(extent.depth, depth)
+    }
+
+    private mutating func add(byteCount: Int) throws(Excess) {
+      guard byteCount <= byteCountMax - extent.byteCount else { throw .tooMany }
+      extent.byteCount += byteCount
+    }
+
+    /// The bytes that `JSONSerialization` writes for a text: with quotation marks, and with escapes of two characters,
+    /// or of six for control characters.
+    private static func byteCount(of text: String) -> Int {
+      text.utf8.reduce(2) { $0 + ($1 < 0x20 ? 6 : "\"\\/".utf8.contains($1) ? 2 : 1) }
+    }
   }
 }
 
@@ -131,6 +162,15 @@ enum JSONNumber: Equatable {
       self = .floating(number.doubleValue)
     case .unsigned: self = .integer(Int128(number.uint64Value))
     case .signed, .boolean: self = .integer(Int128(number.int64Value))
+    }
+  }
+
+  /// Maximum number of digits and signs of a number of this kind. A `Decimal` has 38 digits and up to 128 zeros.
+  var byteCountMax: Int {
+    switch self {
+    case .integer: 20
+    case .floating: 24
+    case .decimal: 168
     }
   }
 

@@ -96,6 +96,46 @@ import Testing
     #expect(try JSONPatchTexts.reason(copies, to: document, limits: limits) == .tooMuchWork("/b"))
   }
 
+  /// A text of 100 KB, which a patch copies 3,000 times.
+  @Test func copiesOfALongText() throws {
+    let text = String(repeating: "x", count: 100_000)
+    let copies = (0..<3000).map { Operation.copyOperation(from: "/a", to: "/\($0)") }
+    #expect(throws: AFJSONPatchError(.tooMuchWork("/167"), operationIndex: 167)) {
+      try Operation.apply(copies, to: ["a": text])
+    }
+    // A name counts as a text does.
+    #expect(throws: AFJSONPatchError(.tooMuchWork("/167"), operationIndex: 167)) {
+      try Operation.apply(copies, to: ["a": [text: true]])
+    }
+  }
+
+  @Test func carriedBytes() throws {
+    #expect(AFJSONPatchLimits().carriedBytesMax == 1 << 24)
+    let copy = #"[{"op":"copy","from":"/a","path":"/b"}]"#
+    for (json, count) in [
+      ("null", 4), ("true", 5), ("1", 20), ("1.5", 24), (#""""#, 2), (#""é""#, 4), (##""\u0001\"\\""##, 12), ("[]", 2),
+      ("[[],[]]", 8), (#"{"n":null}"#, 11),
+    ] {
+      var limits = AFJSONPatchLimits()
+      limits.carriedBytesMax = count
+      #expect(try JSONPatchTexts.reason(copy, to: #"{"a":\#(json)}"#, limits: limits) == nil, "\(json)")
+      limits.carriedBytesMax = count - 1
+      #expect(try JSONPatchTexts.reason(copy, to: #"{"a":\#(json)}"#, limits: limits) == .tooMuchWork("/b"), "\(json)")
+    }
+    var limits = AFJSONPatchLimits()
+    // A move counts if it goes deeper.
+    limits.carriedBytesMax = 0
+    let moves = [
+      (#"[{"op":"move","from":"/a","path":"/b"}]"#, nil), (#"[{"op":"move","from":"/a","path":"/z/a"}]"#, "/z/a"),
+    ]
+    for (move, path) in moves {
+      let reason = try JSONPatchTexts.reason(move, to: #"{"a":"x","z":{}}"#, limits: limits)
+      #expect(reason == path.map { .tooMuchWork($0) })
+    }
+    limits.carriedBytesMax = .min
+    #expect(try JSONPatchTexts.reason(copy, to: #"{"a":1}"#, limits: limits) == .tooMuchWork("/b"))
+  }
+
   @Test func shiftedElements() throws {
     #expect(AFJSONPatchLimits().shiftedElementsMax == 1 << 28)
     var limits = AFJSONPatchLimits()
