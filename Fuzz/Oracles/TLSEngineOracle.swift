@@ -94,7 +94,7 @@ package enum TLSEngineOracle {
         case .wantsInput: return incoming.count > 0 ? "\(incoming.count) bytes were left" : nil
         case .wantsTrust(let trust):
           if let wrong = look(at: trust) { return wrong }
-          engine.decide(trusts ? .trusted : .verified)
+          engine.decide(trusts ? .trusted() : .verified)
         case .wantsIdentity:
           do throws(TLSError) {
             try engine.identify(nil)

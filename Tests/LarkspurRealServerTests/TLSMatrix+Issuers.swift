@@ -26,7 +26,7 @@ extension TLSMatrix {
       },
       trial("trusted by the caller") { plan in
         try plan.presentUnknown()
-        plan.decideTrust = { _ in .trusted }
+        plan.decideTrust = { _ in .trusted() }
       },
       trial("refused by the caller", .fails(.refusedByCaller)) { plan in plan.decideTrust = { _ in .refused } },
       trial("left to the verification", .fails(.untrustedRoot)) { plan in

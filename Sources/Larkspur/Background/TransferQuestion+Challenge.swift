@@ -119,7 +119,7 @@ extension TransferAnswer.Credential {
     case .password(let user, let password):
       self = .password(user: user, password: password, persistence: UInt8(clamping: credential.persistence.rawValue))
     case .trust:
-      guard TrustChallenge.decision(.useCredential(credential), to: challenge) == .trusted else { return nil }
+      guard case .trusted = TrustChallenge.decision(.useCredential(credential), to: challenge) else { return nil }
       self = .trust
     case .identity(let identity, _):
       guard let identity = SessionSettings.TrustSettings.Identity(identity) else { return nil }

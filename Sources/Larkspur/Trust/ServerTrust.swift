@@ -40,6 +40,7 @@ public final class ServerTrust: Sendable {
     /// Returns the hosts that the certificate has to be for, one after the other; `nil` stands for any host.
     func hosts(ofServer server: String) -> [String?] {
       guard let policies else { return [server] }
+      if policies.isEmpty { return [] }
       let hosts = policies.compactMap(\.host)
       return hosts.isEmpty ? [nil] : hosts
     }
@@ -213,6 +214,28 @@ public final class ServerTrust: Sendable {
     }
     return result
   }
+
+  // MARK: - Decisions
+
+  /// Whether the decision to trust this chain holds for another trust's connection: the server has the key of this
+  /// chain's first certificate, and this trust is for the connected host or for any host.
+  func covers(_ connection: ServerTrust) -> Bool {
+    if self === connection { return true }
+    guard let own = original.sent.first, let leaf = connection.original.sent.first,
+      own.publicKeyInfo == leaf.publicKeyInfo
+    else { return false }
+    return state.withLock { $0.settings }.hosts(ofServer: host).contains { host in
+      host.map { ServerName(host: $0)?.text == connection.host } ?? true
+    }
+  }
+
+  /// The chain that the last evaluation found good, or no certificates if there is none, or a setting has been changed
+  /// since.
+  var goodChain: [LarkspurTLS.Certificate] {
+    state.withLock { $0.result.isTrusted && $0.inner.result.isTrusted ? $0.inner.verified : [] }
+  }
+
+  // MARK: - Evaluations
 
   private func evaluated(by settings: Settings) throws(Failure) -> (TrustResult, LarkspurTLS.Trust?) {
     if settings.policies?.isEmpty == true { return (.failure("no policy is set that is of use"), nil) }

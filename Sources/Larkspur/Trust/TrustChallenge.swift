@@ -24,11 +24,11 @@ enum TrustChallenge {
   ) -> TrustDecision {
     switch reply {
     case .useCredential(let credential):
-      // A credential for other certificates is a mistake or an attack, and overrides nothing.
+      // A credential for another server is a mistake or an attack, and overrides nothing.
       guard case .trust(let trusted)? = credential?.kind, let asked = challenge.protectionSpace.serverTrust,
-        trusted === asked || trusted.host == asked.host && trusted.sentChain == asked.sentChain
+        trusted.covers(asked)
       else { return .verified }
-      return .trusted
+      return .trusted(chain: trusted.goodChain)
     case .performDefaultHandling: return .verified
     // There is no other space to continue with. Programs give this reply when a pin does not match.
     case .rejectProtectionSpace, .cancel: return .refused

@@ -154,7 +154,7 @@ public struct TLSEngine: ~Copyable {
     guard let trust else { return }
     hasDecided = true
     refusal = judge(trust, decision)
-    if decision == .trusted, !trust.result.isTrusted { isPrivate = true }
+    if case .trusted = decision, !trust.result.isTrusted { isPrivate = true }
     // The number determines the alert that OpenSSL sends to the server.
     let code =
       refusal == nil ? X509_V_OK : trust.result.isTrusted ? X509_V_ERR_APPLICATION_VERIFICATION : trust.result.code
@@ -180,14 +180,14 @@ public struct TLSEngine: ~Copyable {
   }
 
   private mutating func judge(_ trust: Trust, _ decision: TrustDecision) -> TLSError? {
+    // Certificates that were not verified prove nothing, not even for pins.
+    var chain = trust.result.isTrusted ? trust.verified : []
     switch decision {
     case .refused: return TLSError(.refusedByCaller)
-    case .trusted: break
+    case .trusted(let verified): if !verified.isEmpty { chain = verified }
     case .verified:
       if let error = trust.result.error, !context.configuration.dangerouslyAllowsAnyCertificate { return error }
     }
-    // Certificates that were not verified prove nothing, not even for pins.
-    let chain = trust.result.isTrusted ? trust.verified : []
     var failure: TLSError?
     for (mismatch, reportsOnly) in context.configuration.pins.mismatches(chain, for: key.server) {
       pinMismatches.append(mismatch)

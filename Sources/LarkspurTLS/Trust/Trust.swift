@@ -75,8 +75,9 @@ public struct Trust: Sendable {
 public enum TrustDecision: Hashable, Sendable {
   /// The result of the verification decides.
   case verified
-  /// The server is trusted regardless of the verification. Pins still count.
-  case trusted
+  /// The server is trusted regardless of the verification. Pins still count: they are compared with `chain`, which the
+  /// caller has verified for the server's key, or, if it is empty, with the chain of the verification.
+  case trusted(chain: [Certificate] = [])
   /// The server is not trusted.
   case refused
 }

@@ -29,7 +29,7 @@ import Testing
     #expect(yes == .challenge(disposition: .useCredential, credential: .trust))
     let (disposition, credential) = yes.reply(to: challenge)
     #expect(disposition == .useCredential)
-    #expect(TrustChallenge.decision(.useCredential(credential), to: challenge) == .trusted)
+    #expect(TrustChallenge.decision(.useCredential(credential), to: challenge) == .trusted())
     // The trust of another server answers nothing.
     let other = try #require(await URLAuthenticationChallenge(Self.trust(chain, host: "other.example"), tls))
     let foreign = try #require(other.protectionSpace.serverTrust)

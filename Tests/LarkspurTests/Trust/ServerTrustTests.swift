@@ -168,9 +168,10 @@ import Testing
     #expect(space.authenticationMethod == NSURLAuthenticationMethodServerTrust && space.host == "a.example")
     #expect(space.protocol == "https" && space.receivesCredentialSecurely && space.distinguishedNames == nil)
     let asked = try #require(space.serverTrust)
-    #expect(TrustChallenge.decision(.useCredential(URLCredential(trust: asked)), to: challenge) == .trusted)
+    let trusted = TrustDecision.trusted(chain: trust.verifiedChain.map(\.inner))
+    #expect(TrustChallenge.decision(.useCredential(URLCredential(trust: asked)), to: challenge) == trusted)
     // A trust of an equal chain and host counts, although it is another object.
-    #expect(TrustChallenge.decision(.useCredential(URLCredential(trust: trust)), to: challenge) == .trusted)
+    #expect(TrustChallenge.decision(.useCredential(URLCredential(trust: trust)), to: challenge) == trusted)
     let password = URLCredential(user: "u", password: "p", persistence: .forSession)
     let chain = [try Self.certificate(try ca.issue().certificateDER)]
     let other = try ServerTrust(host: "a.example", chain: chain, roots: .only([root]))

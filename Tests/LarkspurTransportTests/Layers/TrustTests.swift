@@ -273,7 +273,7 @@ import Testing
 
   // MARK: - The caller's decision
 
-  @Test(arguments: [TrustDecision.verified, .trusted, .refused])
+  @Test(arguments: [TrustDecision.verified, .trusted(), .refused])
   func asking(decision: TrustDecision) async throws {
     let ca = try TestCA()
     let good = try Self.server(for: .init(), by: ca)
@@ -303,7 +303,7 @@ import Testing
     let bad = try Self.server(for: .init(), by: try TestCA())
     let client = try SecureClient(trusting: ca)
     let answers = Mutex<[TrustDecision]>([.verified, .verified, .refused])
-    client.security.decideTrust = { _ in answers.withLock { $0.isEmpty ? .trusted : $0.removeFirst() } }
+    client.security.decideTrust = { _ in answers.withLock { $0.isEmpty ? .trusted() : $0.removeFirst() } }
     #expect(await client.get(from: good).handshake?.isResumed == false)
     let again = await client.get(from: good).handshake
     #expect(again?.isResumed == true)
@@ -340,7 +340,7 @@ import Testing
     client.security.decideTrust = { _ in
       // The signal is never fired: only the cancellation ends the wait.
       try? await TestServer.Signal().wait()
-      return .trusted
+      return .trusted()
     }
     #expect(await client.get(from: server, deadline: .seconds(2)).problem == .handshakeTimedOut)
     let task = Task { await client.get(from: server) }
@@ -356,7 +356,7 @@ import Testing
     let (ca, other) = (try TestCA(), try TestCA())
     let server = try Self.server(for: .init(names: ["localhost", "b.example"]), by: other)
     let client = try SecureClient(trusting: ca)
-    client.security.decideTrust = { _ in .trusted }
+    client.security.decideTrust = { _ in .trusted() }
     let trust = try #require(await client.get(from: server).handshake?.trust)
     #expect(!trust.result.isTrusted && trust.result.code != 0 && !trust.result.message.isEmpty)
     let anchors = [try Certificate.one(other.certificate)]
