@@ -49,11 +49,14 @@ public struct AFImageDownloadOptions {
 public final class AFImageDownloadReceipt: NSObject, Sendable {
   /// The task that downloads the image, perhaps for other requests, too.
   public let task: URLSessionDataTask
-  /// The identifier of the request.
+  /// The identifier that the program has given to the request. Several requests may have one.
   public let receiptID: UUID
+  /// The number of the request in its downloader.
+  let call: Int
 
-  init(receiptID: UUID, task: URLSessionDataTask) {
+  init(receiptID: UUID, task: URLSessionDataTask, call: Int) {
     self.receiptID = receiptID
     self.task = task
+    self.call = call
   }
 }

@@ -218,7 +218,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     downloadImage(for: request, withReceiptID: UUID(), success: success, failure: failure)
   }
 
-  /// Requests an image, with an identifier that is unique. See ``downloadImage(for:success:failure:)``.
+  /// Requests an image, with an identifier for the receipt. See ``downloadImage(for:success:failure:)``.
   @discardableResult
   open func downloadImage(
     for request: URLRequest, withReceiptID receiptID: UUID, success: Success? = nil, failure: Failure? = nil
@@ -236,37 +236,47 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let receiver = Receiver(
       request: request, progress: options.progress, partialImage: options.partialImage, success: success,
       failure: failure)
-    return add(receiver, receiptID, options.priority)
+    return add(receiver, nextCall(), receiptID, options.priority)
   }
 
   /// Requests an image, and returns it. Needs no main queue. Cancelling the caller's task cancels the request.
   open func image(
     for request: URLRequest, priority: AFImageDownloadPriority = .normal
   ) async throws -> any AFDecodedImage {
-    let receiptID = UUID()
+    let call = nextCall()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<any AFDecodedImage, any Error>) in
         let receiver = Receiver(
           request: request, isAwaited: true, success: { _, _, image in waiter.resume(returning: image) },
           failure: { _, _, error in waiter.resume(throwing: error) })
-        _ = add(receiver, receiptID, priority)
+        _ = add(receiver, call, UUID(), priority)
         // The handler below may have run before there was a request.
-        if Task.isCancelled { cancelTask(withReceiptID: receiptID) }
+        if Task.isCancelled { cancel(call) }
       }
     } onCancel: {
-      cancelTask(withReceiptID: receiptID)
+      cancel(call)
     }
   }
 
   /// Cancels a request, whose failure block receives `URLError.cancelled`. The task is cancelled if no other request
   /// waits for it. Does nothing if the request is over.
+  ///
+  /// Each receipt cancels its own request, even if another one has the same identifier. AFNetworking cancels the first
+  /// request with the identifier.
+  ///
+  /// - Parameter imageDownloadReceipt: A receipt of this downloader. One of another downloader has no effect.
   open func cancelTask(for imageDownloadReceipt: AFImageDownloadReceipt) {
-    cancelTask(withReceiptID: imageDownloadReceipt.receiptID)
+    cancel(imageDownloadReceipt.call, of: imageDownloadReceipt.task)
   }
 
-  func cancelTask(withReceiptID receiptID: UUID) {
+  private func nextCall() -> Int { state.read { $0.queue.nextNumber() } }
+
+  private func cancel(_ call: Int, of task: URLSessionDataTask? = nil) {
     let (receiver, cancelled, tasks) = state.read { state -> (Receiver?, URLSessionDataTask?, [URLSessionDataTask]) in
-      guard let (receiver, number) = state.queue.cancel(receiptID) else { return (nil, nil, []) }
+      if let task, state.queue.number(ofCall: call).flatMap({ state.loads[$0] })?.task !== task {
+        return (nil, nil, [])
+      }
+      guard let (receiver, number) = state.queue.cancel(call) else { return (nil, nil, []) }
       return (receiver, number.flatMap { state.loads.removeValue(forKey: $0)?.task }, state.startable())
     }
     cancelled?.cancel()
@@ -290,7 +300,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   }
 
   private func add(
-    _ receiver: Receiver, _ receiptID: UUID, _ priority: AFImageDownloadPriority
+    _ receiver: Receiver, _ call: Int, _ receiptID: UUID, _ priority: AFImageDownloadPriority
   ) -> AFImageDownloadReceipt? {
     let request = receiver.request
     guard request.url != nil else {
@@ -307,7 +317,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
       let cached = Self.permitsCache(request) ? imageCache?.imagefor(request, withAdditionalIdentifier: nil) : nil
       let step =
         cached.map { Step.answered(Outcome(response: nil, result: .success($0))) }
-        ?? state.read { $0.step(receiver, receiptID, priority, created, ended: ended, now: now) }
+        ?? state.read { $0.step(receiver, call, priority, created, ended: ended, now: now) }
       switch step {
       case .again: continue
       case .needsTask:
@@ -325,11 +335,11 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
       case .joined(let load, let number):
         discard(created)
         watch(load.task, for: receiver, load.manager, number)
-        return AFImageDownloadReceipt(receiptID: receiptID, task: load.task)
+        return AFImageDownloadReceipt(receiptID: receiptID, task: load.task, call: call)
       case .added(let task, let number, let early, let tasks):
         for task in tasks { task.resume() }
         if let early { finish(number, request, early) }
-        return AFImageDownloadReceipt(receiptID: receiptID, task: task)
+        return AFImageDownloadReceipt(receiptID: receiptID, task: task, call: call)
       }
     }
   }
@@ -464,12 +474,12 @@ extension AFImageDownloader {
 
 extension AFImageDownloader.State {
   fileprivate mutating func step(
-    _ receiver: AFImageDownloader.Receiver, _ receiptID: UUID, _ priority: AFImageDownloadPriority,
+    _ receiver: AFImageDownloader.Receiver, _ call: Int, _ priority: AFImageDownloadPriority,
     _ created: (number: Int, load: AFImageDownloader.Load)?, ended: Int, now: UInt64
   ) -> AFImageDownloader.Step {
     let request = receiver.request
     if let number = queue.number(of: request), let load = loads[number],
-      queue.join(request, receipt: receiptID, receiver, priority: priority)
+      queue.join(request, call: call, receiver, priority: priority)
     {
       return .joined(load, number)
     }
@@ -481,7 +491,7 @@ extension AFImageDownloader.State {
     }
     guard let (number, load) = created else { return .needsTask }
     let early = pending.removeValue(forKey: number) ?? nil
-    queue.add(number, request, receipt: receiptID, receiver, priority: priority)
+    queue.add(number, request, call: call, receiver, priority: priority)
     loads[number] = load
     return .added(load.task, number, early, startable())
   }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// The downloads of an image downloader: which of them are active, which wait, and which receivers each one has. Pure:
 /// the caller performs what the functions return.
 ///
@@ -12,13 +10,14 @@ struct ImageDownloadQueue<Key: Hashable, Receiver> {
     let key: Key
     var priority: Priority
     var isActive = false
-    /// In the order of their requests.
-    var receivers = OrderedTable<UUID, Receiver>()
+    /// By the numbers of their calls, in the order of these.
+    var receivers = OrderedTable<Int, Receiver>()
   }
 
   private var downloads: [Int: Download] = [:]
   private var numbers: [Key: Int] = [:]
-  private var numbersByReceipt: [UUID: Int] = [:]
+  /// The download of each call.
+  private var numbersByCall: [Int: Int] = [:]
   private var waiting: [Priority: OrderedTable<Int, Void>] = [:]
   private var latest = 0
   private(set) var activeCount = 0
@@ -37,16 +36,19 @@ struct ImageDownloadQueue<Key: Hashable, Receiver> {
 
   func number(of key: Key) -> Int? { numbers[key] }
 
+  func number(ofCall call: Int) -> Int? { numbersByCall[call] }
+
   func isActive(_ number: Int) -> Bool { downloads[number]?.isActive ?? false }
 
   /// Adds a receiver to a download. A higher priority than the download's takes its place.
   ///
+  /// - Parameter call: A number from `nextNumber()`, which identifies the receiver.
   /// - Returns: Whether there is a download for the key.
-  mutating func join(_ key: Key, receipt: UUID, _ receiver: Receiver, priority: Priority) -> Bool {
+  mutating func join(_ key: Key, call: Int, _ receiver: Receiver, priority: Priority) -> Bool {
     guard let number = numbers[key], let old = downloads[number]?.priority else { return false }
     // Performance: in place, because a copy of the download would copy its receivers.
-    downloads[number]?.receivers.append(receipt, receiver)
-    numbersByReceipt[receipt] = number
+    downloads[number]?.receivers.append(call, receiver)
+    numbersByCall[call] = number
     guard priority > old else { return true }
     downloads[number]?.priority = priority
     if !isActive(number) {
@@ -56,19 +58,21 @@ struct ImageDownloadQueue<Key: Hashable, Receiver> {
     return true
   }
 
-  /// Returns a number for a download that is about to be added.
+  /// Returns a number for a download or a call that is about to be added.
   mutating func nextNumber() -> Int {
     latest += 1
     return latest
   }
 
   /// Adds a download, which waits until ``startNext()`` returns its number.
-  mutating func add(_ number: Int, _ key: Key, receipt: UUID, _ receiver: Receiver, priority: Priority) {
+  ///
+  /// - Parameter call: A number from `nextNumber()`, which identifies the receiver.
+  mutating func add(_ number: Int, _ key: Key, call: Int, _ receiver: Receiver, priority: Priority) {
     var download = Download(key: key, priority: priority)
-    download.receivers.append(receipt, receiver)
+    download.receivers.append(call, receiver)
     downloads[number] = download
     numbers[key] = number
-    numbersByReceipt[receipt] = number
+    numbersByCall[call] = number
     enqueue(number, priority)
   }
 
@@ -99,7 +103,7 @@ struct ImageDownloadQueue<Key: Hashable, Receiver> {
     guard let download = remove(number) else { return nil }
     endedCount &+= 1
     var receivers = download.receivers
-    while let receiver = receivers.popFirst() { numbersByReceipt[receiver.key] = nil }
+    while let receiver = receivers.popFirst() { numbersByCall[receiver.key] = nil }
     return download
   }
 
@@ -107,9 +111,9 @@ struct ImageDownloadQueue<Key: Hashable, Receiver> {
   ///
   /// - Returns: The receiver, and the number of the download if it has been removed; `nil` if the download is over, or
   ///   the receiver has been removed before.
-  mutating func cancel(_ receipt: UUID) -> (receiver: Receiver, cancelled: Int?)? {
-    guard let number = numbersByReceipt.removeValue(forKey: receipt),
-      let receiver = downloads[number]?.receivers.remove(receipt)
+  mutating func cancel(_ call: Int) -> (receiver: Receiver, cancelled: Int?)? {
+    guard let number = numbersByCall.removeValue(forKey: call),
+      let receiver = downloads[number]?.receivers.remove(call)
     else { return nil }
     guard downloads[number]?.receivers.count == 0 else { return (receiver, nil) }
     _ = remove(number)

@@ -16,7 +16,7 @@ import Testing
   private func order(_ priorities: [AFImageDownloadPriority], isLastInFirstOut: Bool) -> [Int] {
     var queue = queue(1, isLastInFirstOut)
     for (index, priority) in priorities.enumerated() {
-      queue.add(queue.nextNumber(), "\(index)", receipt: UUID(), 0, priority: priority)
+      queue.add(queue.nextNumber(), "\(index)", call: index, 0, priority: priority)
     }
     var order: [Int] = []
     while let number = queue.startNext() {
@@ -37,9 +37,11 @@ import Testing
 
   @Test func aJoinRaisesThePriority() {
     var queue = queue(1, false)
-    for key in ["a", "b", "c"] { queue.add(queue.nextNumber(), key, receipt: UUID(), 0, priority: .low) }
-    let joins = [("c", AFImageDownloadPriority.high), ("b", .low), ("d", .low)].map { key, priority in
-      queue.join(key, receipt: UUID(), 1, priority: priority)
+    for (call, key) in ["a", "b", "c"].enumerated() {
+      queue.add(queue.nextNumber(), key, call: call, 0, priority: .low)
+    }
+    let joins = [(3, "c", AFImageDownloadPriority.high), (4, "b", .low), (5, "d", .low)].map { call, key, priority in
+      queue.join(key, call: call, 1, priority: priority)
     }
     #expect(joins == [true, true, false])
     let number = queue.startNext()
@@ -54,23 +56,22 @@ import Testing
       var number: Int
       var priority: AFImageDownloadPriority
       var isActive = false
-      var receipts: [UUID]
+      var calls: [Int]
     }
     var random = SeededGenerator(seed: seed)
     let isLastInFirstOut = seed.isMultiple(of: 2)
     var queue = queue(3, isLastInFirstOut)
     var waiting: [Naive] = []
     var active: [Naive] = []
-    for _ in 0..<400 {
+    for call in 0..<400 {
       let key = "\(Int.random(in: 0..<12, using: &random))"
       let priority = AFImageDownloadPriority.allCases.randomElement(using: &random) ?? .normal
-      let receipt = UUID()
       switch Int.random(in: 0..<4, using: &random) {
       case 0, 1:
-        if queue.join(key, receipt: receipt, 0, priority: priority) {
-          if let index = active.firstIndex(where: { $0.key == key }) { active[index].receipts.append(receipt) }
+        if queue.join(key, call: call, 0, priority: priority) {
+          if let index = active.firstIndex(where: { $0.key == key }) { active[index].calls.append(call) }
           if let index = waiting.firstIndex(where: { $0.key == key }) {
-            waiting[index].receipts.append(receipt)
+            waiting[index].calls.append(call)
             if priority > waiting[index].priority {
               var moved = waiting.remove(at: index)
               moved.priority = priority
@@ -80,23 +81,22 @@ import Testing
         } else {
           #expect(!(waiting + active).contains { $0.key == key })
           let number = queue.nextNumber()
-          queue.add(number, key, receipt: receipt, 0, priority: priority)
-          let new = Naive(key: key, number: number, priority: priority, receipts: [receipt])
+          queue.add(number, key, call: call, 0, priority: priority)
+          let new = Naive(key: key, number: number, priority: priority, calls: [call])
           waiting.insert(new, at: isLastInFirstOut ? 0 : waiting.count)
         }
       case 2:
-        guard let victim = (waiting + active).randomElement(using: &random), let receipt = victim.receipts.first else {
+        guard let victim = (waiting + active).randomElement(using: &random), let cancelled = victim.calls.first else {
           continue
         }
-        let cancelled = queue.cancel(receipt)?.cancelled
-        #expect(cancelled == (victim.receipts.count == 1 ? victim.number : nil))
-        for index in waiting.indices { waiting[index].receipts.removeAll { $0 == receipt } }
-        for index in active.indices { active[index].receipts.removeAll { $0 == receipt } }
-        waiting.removeAll { $0.receipts.isEmpty }
-        active.removeAll { $0.receipts.isEmpty }
+        #expect(queue.cancel(cancelled)?.cancelled == (victim.calls.count == 1 ? victim.number : nil))
+        for index in waiting.indices { waiting[index].calls.removeAll { $0 == cancelled } }
+        for index in active.indices { active[index].calls.removeAll { $0 == cancelled } }
+        waiting.removeAll { $0.calls.isEmpty }
+        active.removeAll { $0.calls.isEmpty }
       default:
         guard let over = active.randomElement(using: &random) else { continue }
-        #expect(queue.finish(over.number)?.receivers.count == over.receipts.count)
+        #expect(queue.finish(over.number)?.receivers.count == over.calls.count)
         active.removeAll { $0.number == over.number }
       }
       while active.count < 3, let best = waiting.map(\.priority).max(),

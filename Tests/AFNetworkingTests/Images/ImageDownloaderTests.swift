@@ -117,6 +117,41 @@ import Testing
     #expect(fixture.server.requestsReceived == 1)
   }
 
+  // MARK: - Identifiers
+
+  /// Each of several requests ends, although they have one identifier: equal requests and others.
+  @Test func requestsWithOneIdentifier() async throws {
+    let signal = TestServer.Signal()
+    fixture.serve("/slow", after: signal)
+    fixture.serve("/other", after: signal)
+    let (identifier, journal) = (UUID(), Journal())
+    var receipts: [AFImageDownloadReceipt] = []
+    for (index, path) in ["/slow", "/slow", "/other", "/slow"].enumerated() {
+      let receipt = downloader.downloadImage(for: try fixture.request(path), withReceiptID: identifier) { _, _, _ in
+        journal.note("\(index) has an image")
+      } failure: { _, _, error in
+        journal.note("\(index) has the error \((error as NSError).code)")
+      }
+      receipts.append(try #require(receipt))
+    }
+    #expect(receipts.allSatisfy { $0.receiptID == identifier } && downloader.downloadCount == 2)
+    // A receipt cancels its own request.
+    downloader.cancelTask(for: receipts[1])
+    downloader.cancelTask(for: receipts[1])
+    // Another downloader's receipt with an equal number.
+    let others = AFImageDownloader(sessionConfiguration: .ephemeral)
+    let foreign = try #require(others.downloadImage(for: try fixture.request("/hang"), withReceiptID: identifier))
+    downloader.cancelTask(for: foreign)
+    signal.fire()
+    await journal.wait { $0.count == 4 }
+    #expect(
+      Set(journal.lines) == [
+        "0 has an image", "1 has the error \(NSURLErrorCancelled)", "2 has an image", "3 has an image",
+      ])
+    others.cancelTask(for: foreign)
+    #expect(others.downloadCount == 0 && downloader.downloadCount == 0)
+  }
+
   // MARK: - Cancellation
 
   /// Each of several equal requests is cancelled by its own receipt; the last one cancels the task.
