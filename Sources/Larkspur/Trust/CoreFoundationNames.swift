@@ -22,6 +22,8 @@ public typealias CFDate = NSDate
 public typealias CFNumber = NSNumber
 /// Darwin's name for a Boolean object: `true as CFBoolean`.
 public typealias CFBoolean = NSNumber
+/// Darwin's name for a Boolean value of C.
+public typealias DarwinBoolean = ObjCBool
 /// Darwin's name for any object of Core Foundation.
 public typealias CFTypeRef = AnyObject
 /// Darwin's name for a count or a position.

@@ -33,7 +33,7 @@ public let errSecNotTrusted: OSStatus = -67843
 public enum SecTrustResultType: UInt32, Sendable {
   /// The trust has not been evaluated since it was made or a setting was changed.
   case invalid = 0
-  /// The user trusts the chain. No user is asked here, and so no evaluation has this result.
+  /// The program has decided to ignore the chain's failures: see ``SecTrustSetExceptions(_:_:)``.
   case proceed = 1
   /// The user does not trust the chain. No evaluation has this result.
   case deny = 3
@@ -49,13 +49,13 @@ public enum SecTrustResultType: UInt32, Sendable {
 }
 
 extension ServerTrust.TrustResult {
-  private var problem: TLSError.Problem? {
+  var problem: TLSError.Problem? {
     VerificationResult(code: Int32(truncatingIfNeeded: code), depth: depth).error?.problem
   }
 
   var type: SecTrustResultType {
     switch problem {
-    case nil: .unspecified
+    case nil: hasExceptions ? .proceed : .unspecified
     case .revoked, .badSignature, .weakKey, .weakDigest: .fatalTrustFailure
     default: .recoverableTrustFailure
     }

@@ -208,6 +208,65 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: Any) -> OSStatus 
   SecTrustSetPolicies(trust, elements(of: policies, as: SecPolicy.self) ?? [])
 }
 
+/// Returns data for ``SecTrustSetExceptions(_:_:)``: the failures of the current evaluation, for the server's own
+/// certificate. With them, later evaluations of a trust of this certificate succeed unless they find another failure.
+///
+/// Call this function after the program's user has accepted the failures. Takes 5 ms or less on the calling thread.
+///
+/// - Parameter trust: The server's trust. It does not change.
+/// - Returns: The data, which may be stored, or `nil` if the chain has a failure that cannot be ignored: a wrong
+///   signature, a weak key, a revocation or lack of its answer, or policies that are invalid. On Darwin the evaluation
+///   fails later in these cases.
+public func SecTrustCopyExceptions(_ trust: SecTrust) -> Data? {
+  trust.failures(by: trust.settings).flatMap { try? JSONEncoder().encode($0) }
+}
+
+/// Sets the failures that evaluations of a trust ignore, in place of those set before. Evaluate the trust afterwards,
+/// because other failures count. ``SecTrustGetTrustResult(_:_:)`` is ``SecTrustResultType/proceed`` if failures were
+/// ignored.
+///
+/// Pins of ``TLSTrustSettings/pins`` and of AFNetworking's policy match only the server's own certificate of such a
+/// chain, or none.
+///
+/// - Parameters:
+///   - trust: The server's trust.
+///   - exceptions: Data of ``SecTrustCopyExceptions(_:)``, or `nil` for no exceptions.
+/// - Returns: Whether the data is for the server's own certificate. If not, evaluations ignore nothing.
+@discardableResult
+public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: Data?) -> Bool {
+  let read = exceptions.flatMap { try? JSONDecoder().decode(TrustExceptions.self, from: $0) }
+  let own = read.flatMap { $0.certificate == trust.sentChain.first?.sha256 ? $0 : nil }
+  trust.change { $0.exceptions = own }
+  return own != nil
+}
+
+/// Sets the failures that evaluations of a trust ignore, from data `as CFData?`.
+@discardableResult @_disfavoredOverload
+public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> Bool {
+  SecTrustSetExceptions(trust, exceptions.map { $0 as Data })
+}
+
+/// Stores whether an evaluation may fetch missing intermediate certificates. The value has no effect: Larkspur fetches
+/// none, because a server could make a client send requests with the addresses in its certificate. Add intermediate
+/// certificates to a trust of ``SecTrustCreateWithCertificates(_:_:_:)`` instead.
+///
+/// - Returns: ``errSecSuccess``.
+@discardableResult
+public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool) -> OSStatus {
+  trust.allowsNetworkFetch = allowFetch
+  return errSecSuccess
+}
+
+/// Gets the value of ``SecTrustSetNetworkFetchAllowed(_:_:)``. `false` by default, because Larkspur fetches no
+/// certificates; Darwin's default is `true` for the rules of `SecPolicyCreateSSL(_:_:)`.
+///
+/// - Returns: ``errSecSuccess``.
+@discardableResult
+public func SecTrustGetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: inout DarwinBoolean) -> OSStatus {
+  allowFetch = DarwinBoolean(trust.allowsNetworkFetch)
+  return errSecSuccess
+}
+
 // MARK: - Certificates and keys
 
 /// Reads a certificate in DER, as on Darwin. ``TLSCertificate/init(_:)`` reads PEM as well.

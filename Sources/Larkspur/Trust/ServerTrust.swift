@@ -20,6 +20,9 @@ public final class ServerTrust: Sendable {
     /// used.
     public let message: String
 
+    /// Whether the chain is good only because the program ignores its failures.
+    var hasExceptions = false
+
     /// Whether the chain is good.
     public var isTrusted: Bool { code == 0 }
   }
@@ -36,6 +39,8 @@ public final class ServerTrust: Sendable {
     /// The rules, all of which apply. With an empty array no chain is good. With `nil` the certificate has to be for
     /// the connected host.
     var policies: [SecPolicy]?
+    /// The failures to ignore, or `nil` for none.
+    var exceptions: TrustExceptions?
 
     /// Returns the hosts that the certificate has to be for, one after the other; `nil` stands for any host.
     func hosts(ofServer server: String) -> [String?] {
@@ -59,6 +64,8 @@ public final class ServerTrust: Sendable {
     var isEvaluated: Bool
     /// The number of changes to the settings.
     var changes = 0
+    /// See `SecTrustSetNetworkFetchAllowed(_:_:)`.
+    var allowsNetworkFetch = false
   }
 
   private let state: Mutex<State>
@@ -131,8 +138,8 @@ public final class ServerTrust: Sendable {
 
   /// Verifies this chain with other inputs. The object does not change.
   ///
-  /// Settings that the program has made count: those of `SecTrustSetAnchorCertificates`, `SecTrustSetVerifyDate` and
-  /// `SecTrustSetPolicies`. The call takes about 1 ms on the calling thread, and uses neither files nor the network.
+  /// Settings that the program has made count: those of `SecTrustSetAnchorCertificates`, `SecTrustSetVerifyDate`,
+  /// `SecTrustSetPolicies` and `SecTrustSetExceptions`. The call takes about 1 ms on the calling thread, and uses neither files nor the network.
   ///
   /// - Parameters:
   ///   - host: The host that the certificate has to be for, as in a URL, in addition to the hosts of policies that are
@@ -147,12 +154,14 @@ public final class ServerTrust: Sendable {
   public func evaluate(
     host: String?, anchors: [TLSCertificate]? = nil, date: Date? = nil
   ) throws(Failure) -> (result: TrustResult, chain: [TLSCertificate]) {
-    var settings = state.withLock { $0.settings }
+    var settings = settings
     settings.add(SecPolicyCreateSSL(true, host))
     if let anchors { (settings.anchors, settings.keepsRoots) = (anchors, false) }
     if let date { settings.date = date }
     let (result, trust) = try evaluated(by: settings)
-    return (result, trust?.verified.map(TLSCertificate.init) ?? [])
+    // Of a chain with failures that are ignored, only the server's own certificate is proved.
+    let chain = result.hasExceptions ? original.sent.prefix(1) : trust?.verified[...] ?? []
+    return (result, chain.map(TLSCertificate.init))
   }
 
   /// The reason why a verification could not start.
@@ -183,6 +192,12 @@ public final class ServerTrust: Sendable {
   }
 
   // MARK: - For Darwin's functions
+
+  /// The value of `SecTrustSetNetworkFetchAllowed(_:_:)`, which has no effect.
+  var allowsNetworkFetch: Bool {
+    get { state.withLock { $0.allowsNetworkFetch } }
+    set { state.withLock { $0.allowsNetworkFetch = newValue } }
+  }
 
   /// Changes the settings. The result of the last verification is dropped.
   func change(_ body: (inout Settings) -> Void) {
@@ -224,7 +239,7 @@ public final class ServerTrust: Sendable {
     guard let own = original.sent.first, let leaf = connection.original.sent.first,
       own.publicKeyInfo == leaf.publicKeyInfo
     else { return false }
-    return state.withLock { $0.settings }.hosts(ofServer: host).contains { host in
+    return settings.hosts(ofServer: host).contains { host in
       host.map { ServerName(host: $0)?.text == connection.host } ?? true
     }
   }
@@ -237,7 +252,37 @@ public final class ServerTrust: Sendable {
 
   // MARK: - Evaluations
 
+  /// Verifies with these settings, and ignores failures that are all exceptions.
   private func evaluated(by settings: Settings) throws(Failure) -> (TrustResult, LarkspurTLS.Trust?) {
+    let (result, trust) = try evaluatedStrictly(by: settings)
+    guard !result.isTrusted, let ignored = settings.exceptions?.failures,
+      let failures = failures(by: settings)?.failures, failures.isSubset(of: ignored)
+    else { return (result, trust) }
+    return (TrustResult(code: 0, depth: 0, message: "ignored: \(result)", hasExceptions: true), trust)
+  }
+
+  /// Maximum number of failures of one chain that can be ignored.
+  private static let failuresMax = 8
+
+  /// Returns the failures that evaluations find, each of which ignores those of the earlier ones.
+  ///
+  /// - Returns: `nil` if the chain has a failure that cannot be ignored.
+  func failures(by settings: Settings) -> TrustExceptions? {
+    guard let leaf = sentChain.first else { return nil }
+    var (settings, found) = (settings, TrustExceptions(certificate: leaf.sha256, failures: []))
+    for _ in 0..<Self.failuresMax {
+      guard let result = try? evaluatedStrictly(by: settings).0 else { return nil }
+      if result.isTrusted { return found }
+      found.failures.insert(TrustExceptions.Failure(code: result.code, depth: result.depth))
+      guard settings.ignore(result, of: leaf) else { return nil }
+    }
+    return nil
+  }
+
+  /// The current settings.
+  var settings: Settings { state.withLock { $0.settings } }
+
+  private func evaluatedStrictly(by settings: Settings) throws(Failure) -> (TrustResult, LarkspurTLS.Trust?) {
     if settings.policies?.isEmpty == true { return (.failure("no policy is set that is of use"), nil) }
     let date = settings.date ?? Date()
     let anchors = settings.anchors ?? (settings.hasAnchorsOnly ? [] : nil)

@@ -219,6 +219,21 @@ import Testing
     #expect(!policy.evaluateServerTrust(trust, forDomain: "b.example"))
   }
 
+  /// Exceptions make a chain good. Pins then match the server's own certificate only.
+  @Test func exceptions() throws {
+    let own = try TestCA(name: "own")
+    let leaf = try own.issue(.init(names: ["a.example"]))
+    let trust = try chains.trust(of: leaf.chainDER + [own.rootCertificateDER])
+    #expect(SecTrustSetExceptions(trust, SecTrustCopyExceptions(trust)))
+    #expect(AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: "a.example"))
+    #expect(!AFSecurityPolicy.default().evaluateServerTrust(trust, forDomain: "b.example"))
+    for mode in Self.pinningModes {
+      #expect(chains.policy(mode, [leaf.certificateDER]).evaluateServerTrust(trust, forDomain: "a.example"))
+      #expect(!chains.policy(mode, [chains.root.rootCertificateDER]).evaluateServerTrust(trust, forDomain: "a.example"))
+    }
+    #expect(!chains.policy(.publicKey, [own.rootCertificateDER]).evaluateServerTrust(trust, forDomain: "a.example"))
+  }
+
   /// Pins stay anchors, whatever anchors the trust has.
   @Test func pinsAreAnchors() throws {
     let own = try TestCA(name: "own")
