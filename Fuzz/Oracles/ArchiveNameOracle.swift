@@ -25,7 +25,23 @@ package enum ArchiveNameOracle {
     for permitsSimilarNames in [false, true] {
       if let problem = planProblem(records, permitsSimilarNames) { return problem }
     }
-    return nil
+    return writingProblem(records)
+  }
+
+  /// What is written can be extracted.
+  private static func writingProblem(_ records: [EntryRecord]) -> String? {
+    var plan = WritingPlan(SSZipArchiveLimits())
+    var written: [[UInt8]: EntryRecord] = [:]
+    for record in records {
+      guard let name = try? EntryName.text(record.name, isUTF8: record.isUTF8, host: record.host),
+        let accepted = try? plan.add(name, mode: record.attributes >> 16, size: record.size)
+      else { continue }
+      var entry = record
+      (entry.name, entry.isUTF8, entry.host) = (Array(accepted.utf8), true, 3)
+      written[entry.name] = entry
+    }
+    let isExtracted = (try? ArchivePlan(Array(written.values), archiveSize: 1 << 30, SSZipArchiveLimits())) != nil
+    return isExtracted ? nil : "entries that are written and not extracted"
   }
 
   private static func planProblem(_ records: [EntryRecord], _ permitsSimilarNames: Bool) -> String? {

@@ -3,6 +3,10 @@ import Foundation
 /// Creation of whole archives. Every form replaces a file at the archive's path, once the archive is complete. A failed
 /// call leaves that file as it was.
 ///
+/// The rules of the extraction apply with ``limits``: what would not be extracted is not written. An archive of a
+/// directory is made without its sockets, pipes and devices, and without links that leave the directory. The form with
+/// the parameter `delegate` reports these, and throws the reason of a failure.
+///
 /// Entries are compressed with deflate, and encrypted with AES unless the form has the parameter `aes`. Info-ZIP's
 /// `unzip` and macOS's Archive Utility cannot read AES; others can break ZipCrypto, the alternative.
 extension SSZipArchive {
@@ -11,7 +15,7 @@ extension SSZipArchive {
 
   /// Creates an archive of files, each under the last component of its path.
   ///
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(atPath path: String, withFilesAtPaths paths: [String]) -> Bool {
     createZipFile(atPath: path, withFilesAtPaths: paths, withPassword: nil)
@@ -19,7 +23,7 @@ extension SSZipArchive {
 
   /// Creates an archive of files, each under the last component of its path.
   ///
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withFilesAtPaths paths: [String], withPassword password: String?
@@ -34,14 +38,15 @@ extension SSZipArchive {
   ///   - paths: The files.
   ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - progressHandler: Called on this thread after each entry.
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withFilesAtPaths paths: [String], withPassword password: String?,
     progressHandler: ZipProgressHandler?
   ) -> Bool {
-    create(path, progressHandler) { archive in
-      paths.allSatisfy { archive.writeFile($0, withPassword: password) }
+    succeeds {
+      try createZipFile(
+        atPath: path, withFilesAtPaths: paths, withPassword: password, progressHandler: progressHandler, limits: limits)
     }
   }
 
@@ -52,24 +57,46 @@ extension SSZipArchive {
   ///   - paths: The files.
   ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, what they point to does.
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withFilesAtPaths paths: [String], withPassword password: String?, keepSymlinks: Bool
   ) -> Bool {
-    create(path, nil) { archive in
-      paths.allSatisfy { file in
-        keepSymlinks && type(file) == .typeSymbolicLink
-          ? archive.writeSymlinkFile(
-            atPath: file, withFileName: nil, compressionLevel: -1, password: password, aes: true)
-          : archive.writeFile(file, withPassword: password)
+    succeeds {
+      try createZipFile(
+        atPath: path, withFilesAtPaths: paths, withPassword: password, keepSymlinks: keepSymlinks, limits: limits)
+    }
+  }
+
+  /// Creates an archive of files and symbolic links, each under the last component of its path, and throws the reason of a
+  /// failure. SSZipArchive has no such function.
+  ///
+  /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - paths: The files.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
+  ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, what they point to does.
+  ///   - progressHandler: Called on this thread after each entry.
+  ///   - limits: The limits of the archive.
+  /// - Throws: An error with ``SSZipArchiveErrorDomain``. A file at the archive's path is as it was then.
+  public class func createZipFile(
+    atPath path: String, withFilesAtPaths paths: [String], withPassword password: String? = nil,
+    keepSymlinks: Bool = false, progressHandler: ZipProgressHandler? = nil, limits: SSZipArchiveLimits
+  ) throws {
+    try create(path, limits, progressHandler) { archive in
+      for file in paths {
+        let type = (try? FileManager.default.attributesOfItem(atPath: file))?[.type] as? FileAttributeType
+        // Two files of one name cannot be extracted.
+        try keepSymlinks && type == .typeSymbolicLink
+          ? archive.addLink(file, named: nil, coding(-1, password, true), isReplacing: false)
+          : archive.addFile(file, named: nil, coding(-1, password, true), isReplacing: false)
       }
     }
   }
 
   /// Creates an archive of what is in a directory.
   ///
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(atPath path: String, withContentsOfDirectory directoryPath: String) -> Bool {
     createZipFile(atPath: path, withContentsOfDirectory: directoryPath, keepParentDirectory: false)
@@ -81,7 +108,7 @@ extension SSZipArchive {
   ///   - path: The archive to create.
   ///   - directoryPath: The directory.
   ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withContentsOfDirectory directoryPath: String, keepParentDirectory: Bool
@@ -92,7 +119,7 @@ extension SSZipArchive {
 
   /// Creates an archive of what is in a directory.
   ///
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withContentsOfDirectory directoryPath: String, withPassword password: String?
@@ -108,7 +135,7 @@ extension SSZipArchive {
   ///   - directoryPath: The directory.
   ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
   ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withContentsOfDirectory directoryPath: String, keepParentDirectory: Bool,
@@ -127,7 +154,7 @@ extension SSZipArchive {
   ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
   ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - progressHandler: Called on this thread after each entry.
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withContentsOfDirectory directoryPath: String, keepParentDirectory: Bool,
@@ -138,7 +165,7 @@ extension SSZipArchive {
       compressionLevel: -1, password: password, aes: true, progressHandler: progressHandler)
   }
 
-  /// Creates an archive of what is in a directory. What symbolic links point to becomes a file of the archive.
+  /// Creates an archive of what is in a directory. A symbolic link to a file becomes that file, and any other link a link.
   ///
   /// - Parameters:
   ///   - path: The archive to create.
@@ -148,16 +175,18 @@ extension SSZipArchive {
   ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - aes: Whether to encrypt with AES of 256 bits, or else with ZipCrypto, which can be broken.
   ///   - progressHandler: Called on this thread after each entry.
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withContentsOfDirectory directoryPath: String, keepParentDirectory: Bool,
     compressionLevel: Int32, password: String?, aes: Bool, progressHandler: ZipProgressHandler?
   ) -> Bool {
-    createZipFile(
-      atPath: path, withContentsOfDirectory: directoryPath, keepParentDirectory: keepParentDirectory,
-      compressionLevel: compressionLevel, password: password, aes: aes, progressHandler: progressHandler,
-      keepSymlinks: false)
+    succeeds {
+      try createZipFile(
+        atPath: path, withContentsOfDirectory: directoryPath, keepParentDirectory: keepParentDirectory,
+        compressionLevel: compressionLevel, password: password, aes: aes, progressHandler: progressHandler,
+        delegate: nil)
+    }
   }
 
   /// Creates an archive of what is in a directory.
@@ -170,69 +199,74 @@ extension SSZipArchive {
   ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
   ///   - aes: Whether to encrypt with AES of 256 bits, or else with ZipCrypto, which can be broken.
   ///   - progressHandler: Called on this thread after each entry.
-  ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, what they point to becomes a
-  ///     file of the archive, and a link to a directory fails.
-  /// - Returns: `false` if a file cannot be read, or the archive cannot be written.
+  ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, a link to a file becomes that
+  ///     file, and other links are left out.
+  /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
   public class func createZipFile(
     atPath path: String, withContentsOfDirectory directoryPath: String, keepParentDirectory: Bool,
     compressionLevel: Int32, password: String?, aes: Bool, progressHandler: ZipProgressHandler?, keepSymlinks: Bool
   ) -> Bool {
-    create(path, progressHandler) { archive in
-      archive.writeContents(
-        of: directoryPath, keepParentDirectory: keepParentDirectory, keepSymlinks: keepSymlinks,
-        compressionLevel: compressionLevel, password: password, aes: aes)
+    succeeds {
+      try createZipFile(
+        atPath: path, withContentsOfDirectory: directoryPath, keepParentDirectory: keepParentDirectory,
+        compressionLevel: compressionLevel, password: password, aes: aes, progressHandler: progressHandler,
+        keepSymlinks: keepSymlinks, delegate: nil)
+    }
+  }
+
+  /// Creates an archive of what is in a directory, reports what is left out, and throws the reason of a failure.
+  /// SSZipArchive has no such function.
+  ///
+  /// - Parameters:
+  ///   - path: The archive to create.
+  ///   - directoryPath: The directory.
+  ///   - keepParentDirectory: Whether the names of the entries begin with the directory's own name.
+  ///   - compressionLevel: -1 for zlib's default, 0 for no compression, 1 to 9.
+  ///   - password: Encrypts the contents. `nil` and an empty text mean no encryption.
+  ///   - aes: Whether to encrypt with AES of 256 bits, or else with ZipCrypto, which can be broken.
+  ///   - progressHandler: Called on this thread after each entry.
+  ///   - keepSymlinks: Whether symbolic links become links in the archive. If `false`, a link to a file becomes that
+  ///     file, and other links are left out. If `nil`, a link to a file becomes that file, and other links become links.
+  ///   - limits: The limits of the archive.
+  ///   - delegate: Called on this thread with each entry of the directory that is left out.
+  /// - Throws: An error with ``SSZipArchiveErrorDomain``. A file at the archive's path is as it was then.
+  public class func createZipFile(
+    atPath path: String, withContentsOfDirectory directoryPath: String, keepParentDirectory: Bool = false,
+    compressionLevel: Int32 = -1, password: String? = nil, aes: Bool = true,
+    progressHandler: ZipProgressHandler? = nil, keepSymlinks: Bool? = nil,
+    limits: SSZipArchiveLimits = SSZipArchive.limits, delegate: (any SSZipArchiveDelegate)?
+  ) throws {
+    try create(path, limits, progressHandler) { archive in
+      try archive.addContents(
+        of: directoryPath, keepsParent: keepParentDirectory, keepsLinks: keepSymlinks,
+        coding(compressionLevel, password, aes)
+      ) { file, refusal in
+        delegate?.zipArchiveDidLeaveOutFile(atPath: file, archivePath: path, error: refusal.error)
+      }
     }
   }
 
   private class func create(
-    _ path: String, _ progressHandler: ZipProgressHandler?, _ write: (SSZipArchive) -> Bool
-  ) -> Bool {
-    let archive = SSZipArchive(path: path)
-    // Without `close`, nothing is written.
-    return archive.open() && write(archive) && archive.close(progressHandler)
+    _ path: String, _ limits: SSZipArchiveLimits, _ progressHandler: ZipProgressHandler?,
+    _ write: (ArchiveWriter) throws -> Void
+  ) throws {
+    do {
+      let archive = try ArchiveWriter(path, isAppending: false, limits)
+      // Without `close`, nothing is written.
+      try write(archive)
+      try archive.close(progressHandler)
+    } catch {
+      throw ArchiveWriter.problem(error, path)
+    }
   }
 
-  /// The type of what is at a path, without following a symbolic link.
-  class func type(_ path: String) -> FileAttributeType? {
-    (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
-  }
-}
-
-extension SSZipArchive {
-  /// Adds what is in a directory, in the order of the names.
-  private func writeContents(
-    of directory: String, keepParentDirectory: Bool, keepSymlinks: Bool, compressionLevel: Int32, password: String?,
-    aes: Bool
-  ) -> Bool {
-    let root = URL(fileURLWithPath: directory, isDirectory: true).standardizedFileURL
-    let own = URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path
-    guard let names = try? FileManager.default.subpathsOfDirectory(atPath: root.path) else { return false }
-    let prefix = keepParentDirectory ? root.lastPathComponent + "/" : ""
-    if names.isEmpty, keepParentDirectory {
-      return writeFolder(atPath: root.path, withFolderName: root.lastPathComponent, withPassword: password)
+  private class func succeeds(_ call: () throws -> Void) -> Bool {
+    do {
+      try call()
+      return true
+    } catch {
+      return false
     }
-    for name in names.sorted() {
-      let file = root.appending(path: name)
-      // An archive that is replaced is not a part of itself.
-      if file.resolvingSymlinksInPath().path == own { continue }
-      let type = Self.type(file.path)
-      let success: Bool
-      if type == .typeSymbolicLink, keepSymlinks {
-        success = writeSymlinkFile(
-          atPath: file.path, withFileName: prefix + name, compressionLevel: compressionLevel, password: password,
-          aes: aes)
-      } else if type == .typeDirectory {
-        // Directories with contents need no entries of their own.
-        let isEmpty = (try? FileManager.default.contentsOfDirectory(atPath: file.path))?.isEmpty ?? false
-        success = !isEmpty || writeFolder(atPath: file.path, withFolderName: prefix + name, withPassword: password)
-      } else {
-        success = writeFile(
-          atPath: file.path, withFileName: prefix + name, compressionLevel: compressionLevel, password: password,
-          aes: aes)
-      }
-      if !success { return false }
-    }
-    return true
   }
 }

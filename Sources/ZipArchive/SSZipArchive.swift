@@ -8,7 +8,11 @@ import Synchronization
 /// once; use an object on one thread at a time.
 open class SSZipArchive: NSObject {
   let path: String
-  var writer: ZipWriter?
+  var writer: ArchiveWriter?
+
+  /// The error of the latest call that opens, adds or closes, or `nil` if the call returned `true`. Has
+  /// ``SSZipArchiveErrorDomain``. SSZipArchive has no such property.
+  public internal(set) var lastError: NSError?
 
   /// Creates an object that writes the archive at a path. ``open()`` or ``openForAppending()`` comes next.
   public init(path: String) {
@@ -18,7 +22,8 @@ open class SSZipArchive: NSObject {
 
   private static let defaultLimits = Mutex(SSZipArchiveLimits())
 
-  /// The limits of extractions that are given none. An extraction reads them when it begins.
+  /// The limits of extractions and new archives that are given none. An extraction reads them when it begins, and an
+  /// archive when it is opened for writing.
   public static var limits: SSZipArchiveLimits {
     get { defaultLimits.withLock { $0 } }
     set { defaultLimits.withLock { $0 = newValue } }
@@ -28,7 +33,7 @@ open class SSZipArchive: NSObject {
 
   /// Whether an entry of the archive is encrypted. `false` if the file is not an archive.
   open class func isFilePasswordProtected(atPath path: String) -> Bool {
-    guard let reader = try? Extraction.open(path).reader else { return false }
+    guard let reader = try? Extraction.open(path) else { return false }
     return (0..<reader.entryCount).contains { (try? reader.record($0))?.isEncrypted == true }
   }
 
@@ -84,7 +89,7 @@ open class SSZipArchive: NSObject {
   ///
   /// - Throws: An error with ``SSZipArchiveErrorDomain`` if the archive cannot be read.
   public class func payloadSizeForArchive(atPath path: String) throws -> NSNumber {
-    let reader = try Extraction.open(path).reader
+    let reader = try Extraction.open(path)
     do {
       var size: UInt64 = 0
       for index in 0..<reader.entryCount { size = size.addingSaturated(try reader.record(index).size) }
@@ -101,7 +106,7 @@ enum PasswordCheck {
   private static let bytesMax = 1 << 20
 
   static func passes(_ path: String, _ password: String) throws -> Bool {
-    let reader = try Extraction.open(path).reader
+    let reader = try Extraction.open(path)
     guard let (index, record) = try smallestEncrypted(reader, path) else { return true }
     do throws(ZipFailure) {
       let contents = try reader.open(index, record, password: password)

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Receives the events of an extraction. Every method has a default implementation that does nothing, in place of
-/// Objective-C's optional methods.
+/// Receives the events of an extraction, and the entries that a new archive is made without. Every method has a default
+/// implementation, in place of Objective-C's optional methods. The default does nothing.
 ///
-/// The extraction calls all methods on the thread of its caller, in between its own work.
+/// All methods are called on the thread of the caller, in between the work.
 public protocol SSZipArchiveDelegate: NSObjectProtocol {
   /// The extraction begins. Nothing has been written.
   func zipArchiveWillUnzipArchive(atPath path: String, zipInfo: unz_global_info)
@@ -30,6 +30,15 @@ public protocol SSZipArchiveDelegate: NSObjectProtocol {
 
   /// The number of bytes of the archive that have been read, and their total number.
   func zipArchiveProgressEvent(_ loaded: UInt64, total: UInt64)
+
+  /// A new archive of a directory is made without an entry of that directory. SSZipArchive has no such method.
+  ///
+  /// - Parameters:
+  ///   - filePath: The entry: a socket, a pipe, a device, a symbolic link that leaves the directory or that the caller
+  ///     does not want, or what is below `__MACOSX`.
+  ///   - archivePath: The archive.
+  ///   - error: The reason, with ``SSZipArchiveErrorDomain``.
+  func zipArchiveDidLeaveOutFile(atPath filePath: String, archivePath: String, error: NSError)
 }
 
 extension SSZipArchiveDelegate {
@@ -55,4 +64,6 @@ extension SSZipArchiveDelegate {
   ) {}
   /// Does nothing.
   public func zipArchiveProgressEvent(_ loaded: UInt64, total: UInt64) {}
+  /// Does nothing.
+  public func zipArchiveDidLeaveOutFile(atPath filePath: String, archivePath: String, error: NSError) {}
 }

@@ -13,20 +13,23 @@ public enum SSZipArchiveErrorCode: Int, Sendable {
   case failedOpenFileInZip = -2
   /// The contents of an entry do not have the checksum of the archive.
   case fileInfoNotLoadable = -3
-  /// The contents of an entry cannot be decompressed, or are cut off.
+  /// The contents of an entry cannot be decompressed, or are cut off. Or a file for a new archive cannot be read.
   case fileContentNotReadable = -4
-  /// A file cannot be written, or its place in the destination is taken by a directory, a file or a symbolic link.
+  /// A file or a new archive cannot be written, or the place of a file in the destination is taken by a directory, a file
+  /// or a symbolic link.
   case failedToWriteFile = -5
-  /// A path is empty.
+  /// A path is empty or a name missing, or an object is open that should not be, or the reverse.
   case invalidArguments = -6
-  /// A symbolic link points out of the destination.
+  /// A symbolic link points out of the destination, or, in a new archive, out of the archive's directory.
   case symlinkEscapesTargetDirectory = -7
-  /// The name of an entry is absolute, has a drive letter or `..`, is not valid UTF-8, or is too long or too deep.
+  /// The name of an entry is absolute, has a drive letter or `..`, is not valid UTF-8, or is too long or too deep. New
+  /// entries have no backslash in their names either.
   case unsafeEntryName = -101
   /// Two entries have one name, or names that differ in case or Unicode normalization only, or an entry lies below a
   /// file or link.
   case conflictingEntryNames = -102
-  /// An entry is a device, a pipe or a socket, or a directory with contents.
+  /// An entry is a device, a pipe or a socket, or a directory with contents. Or an entry of a directory has no place in a
+  /// new archive: a symbolic link that leads to no file, or what is below `__MACOSX`.
   case unsupportedEntryType = -103
   /// The archive has more than ``SSZipArchiveLimits/entryCountMax`` entries, or files and directories.
   case tooManyEntries = -104
@@ -59,6 +62,9 @@ extension ArchiveRefusal {
     case .nameLeavesDestination:
       return SSZipArchiveErrorCode.unsafeEntryName.error("\(subject) has a name that leaves the destination.")
     case .nameTooLong: return SSZipArchiveErrorCode.unsafeEntryName.error("\(subject) has a name that is too long.")
+    case .nameHasBackslash:
+      return SSZipArchiveErrorCode.unsafeEntryName.error(
+        "\(subject) has a name with a backslash, which separates directories for other systems.")
     case .conflictingNames:
       return SSZipArchiveErrorCode.conflictingEntryNames.error("\(subject) has a name that conflicts with another's.")
     case .specialFile:
@@ -66,6 +72,10 @@ extension ArchiveRefusal {
     case .malformedEntry: return SSZipArchiveErrorCode.unsupportedEntryType.error("\(subject) is malformed.")
     case .linkLeavesDestination:
       return SSZipArchiveErrorCode.symlinkEscapesTargetDirectory.error("\(subject) is a link out of the destination.")
+    case .linkWithoutFile:
+      return SSZipArchiveErrorCode.unsupportedEntryType.error("\(subject) is a link that leads to no file.")
+    case .neverExtracted:
+      return SSZipArchiveErrorCode.unsupportedEntryType.error("\(subject) is one that extractions leave out.")
     case .tooManyEntries: return SSZipArchiveErrorCode.tooManyEntries.error("\(subject) has too many entries.")
     case .tooLarge:
       return SSZipArchiveErrorCode.totalSizeTooLarge.error("\(subject) exceeds the limit on the size of all files.")

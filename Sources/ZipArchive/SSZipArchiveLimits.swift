@@ -1,5 +1,5 @@
 /// Limits on what the extraction of an archive may write. SSZipArchive has none. Every limit is inclusive: the value
-/// itself passes.
+/// itself passes. New archives have the limits as well, so that an archive of this library can be extracted by it.
 ///
 /// An archive that exceeds a limit is refused with an error, and what has been extracted of it is removed. Nested
 /// archives count as a part of the archive that holds them.

@@ -9,6 +9,15 @@ package struct ArchivePlan: Sendable {
     package var kind: EntryRecord.Kind
     /// Whether the entry is extracted. macOS adds entries below `__MACOSX` that have a meaning only there.
     package var isWanted: Bool
+
+    /// Checks one record without regard to others.
+    package init(_ record: EntryRecord, index: Int) throws(ArchiveRefusal) {
+      name = try EntryName.text(record.name, isUTF8: record.isUTF8, host: record.host)
+      let path = try EntryPath(name)
+      kind = try record.kind(of: path, named: name)
+      isWanted = path.components.first != "__MACOSX"
+      (self.index, self.path) = (index, path.components)
+    }
   }
 
   package private(set) var entries: [Entry] = []
@@ -38,78 +47,13 @@ package struct ArchivePlan: Sendable {
 
   /// Adds the next entry of the archive.
   package mutating func add(_ record: EntryRecord) throws(ArchiveRefusal) {
-    let name = try EntryName.text(record.name, isUTF8: record.isUTF8, host: record.host)
-    let path = try EntryPath(name)
-    let kind = try record.kind(of: path, named: name)
-    try names.add(path.components, isDirectory: kind == .directory, named: name)
-    let isWanted = path.components.first != "__MACOSX"
-    entries.append(Entry(index: entries.count, name: name, path: path.components, kind: kind, isWanted: isWanted))
+    let entry = try Entry(record, index: entries.count)
+    try names.add(entry)
+    entries.append(entry)
     totalSize = totalSize.addingSaturated(record.size)
     // Each entry has two headers: 30 bytes before its contents, and 46 in the central directory.
     occupied = occupied.addingSaturated(record.compressedSize).addingSaturated(76)
-    if occupied > archiveSize { throw ArchiveRefusal(.overlappingEntries, name) }
-  }
-}
-
-/// The names that are in use, with the directories above them, as a tree: each name is stored once, and time and memory
-/// are in proportion to the bytes of the names.
-private struct NameTable: Sendable {
-  private enum Name: Hashable, Sendable {
-    /// Equal for names that are equal without regard to case and to Unicode normalization, because strings that are
-    /// canonically equivalent are equal.
-    case folded(String)
-    case exact([UInt8])
-  }
-
-  private struct Key: Hashable, Sendable {
-    /// The number of the directory. 0 is the destination.
-    var parent: Int
-    var name: Name
-  }
-
-  private struct Use: Sendable {
-    /// Different for each use, from 1.
-    var number: Int
-    var name: String
-    var isDirectory: Bool
-  }
-
-  private let permitsSimilarNames: Bool
-  /// A name of a few hundred bytes can need a hundred directories.
-  private let countMax: Int
-  private var uses: [Key: Use] = [:]
-  /// The directories on the way to the latest entry.
-  private var chain: [(name: String, number: Int)] = []
-
-  init(_ limits: SSZipArchiveLimits) {
-    (permitsSimilarNames, countMax) = (limits.permitsSimilarNames, limits.entryCountMax)
-  }
-
-  mutating func add(_ components: [String], isDirectory: Bool, named name: String) throws(ArchiveRefusal) {
-    guard let last = components.last else { return }
-    let parents = components.dropLast()
-    let common = zip(chain, parents).prefix { $0.name.utf8.elementsEqual($1.utf8) }.count
-    chain.removeSubrange(common...)
-    for part in parents.dropFirst(common) { chain.append((part, try use(part, isDirectory: true, named: name))) }
-    _ = try use(last, isDirectory: isDirectory, named: name)
-  }
-
-  /// - Parameter part: A name in the last directory of `chain`.
-  /// - Returns: The number of the use.
-  private mutating func use(_ part: String, isDirectory: Bool, named name: String) throws(ArchiveRefusal) -> Int {
-    // Upper case first: the upper case of `ß` is `SS`.
-    let found: Name = permitsSimilarNames ? .exact(Array(part.utf8)) : .folded(part.uppercased().lowercased())
-    let key = Key(parent: chain.last?.number ?? 0, name: found)
-    guard let use = uses[key] else {
-      if uses.count >= countMax { throw ArchiveRefusal(.tooManyEntries) }
-      let number = uses.count + 1
-      uses[key] = Use(number: number, name: part, isDirectory: isDirectory)
-      return number
-    }
-    guard use.isDirectory, isDirectory, use.name.utf8.elementsEqual(part.utf8) else {
-      throw ArchiveRefusal(.conflictingNames, name)
-    }
-    return use.number
+    if occupied > archiveSize { throw ArchiveRefusal(.overlappingEntries, entry.name) }
   }
 }
 

@@ -53,12 +53,4 @@ package struct EntryRecord: Hashable, Sendable {
     if isMalformed || path.components.isEmpty && kind != .directory { throw ArchiveRefusal(.malformedEntry, name) }
     return kind
   }
-
-  /// Reads the time of modification from the extended timestamp, extra field 0x5455: one byte of flags, of which bit 0
-  /// says that the time follows, and the time in seconds since 1970, signed.
-  package static func modificationTime(extendedTimestamp field: [UInt8]) -> Double? {
-    guard field.count >= 5, field[0] & 1 == 1 else { return nil }
-    let bits = field[1...4].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-    return Double(Int32(bitPattern: bits))
-  }
 }

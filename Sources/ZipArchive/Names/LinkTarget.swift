@@ -31,4 +31,12 @@ package enum LinkTarget {
     }
     return path.count >= allowed.count && zip(path, allowed).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
   }
+
+  /// Whether what a link of an archive points to lies in the destination, wherever that is: a target that is absolute
+  /// lies in at most one.
+  ///
+  /// - Parameter parent: The components of the link's directory in the archive.
+  package static func staysInAnyDestination(_ target: String, from parent: [String]) -> Bool {
+    target.utf8.first != UInt8(ascii: "/") && stays(target, from: parent, within: [])
+  }
 }

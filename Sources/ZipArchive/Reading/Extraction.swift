@@ -42,14 +42,14 @@ final class Extraction {
     guard !path.isEmpty, !destination.isEmpty else {
       throw SSZipArchiveErrorCode.invalidArguments.error("The path of the archive or of the destination is empty.")
     }
-    let (reader, size) = try open(path)
+    let reader = try open(path)
     let events = ExtractionEvents(
-      path: path, destination: destination, size: size, entryCount: reader.entryCount, delegate: delegate,
+      path: path, destination: destination, size: reader.size, entryCount: reader.entryCount, delegate: delegate,
       progressHandler: progressHandler)
     do {
       // Everything that the central directory shows is checked before the destination is touched.
-      var meter = ExtractionMeter(options.limits, archiveSize: size)
-      let contents = try Contents(reader, size: size, &meter, options)
+      var meter = ExtractionMeter(options.limits, archiveSize: reader.size)
+      let contents = try Contents(reader, &meter, options)
       let extraction = Extraction(try DestinationTree(destination), meter, options)
       do {
         try extraction.extract(contents, below: [], level: options.nestedLevel, events)
@@ -64,10 +64,9 @@ final class Extraction {
   }
 
   /// Opens an archive. A pipe or a device is not opened, because that could wait forever.
-  static func open(_ path: String) throws -> (reader: ZipReader, size: UInt64) {
+  static func open(_ path: String) throws -> ZipReader {
     do {
-      let file = try OpenFile(readingRegular: path)
-      return (try ZipReader(file), UInt64(clamping: try file.byteCount()))
+      return try ZipReader(OpenFile(readingRegular: path))
     } catch let failure as ZipFailure {
       throw failure.error(path, or: .failedOpenZipFile)
     } catch {
@@ -81,11 +80,11 @@ final class Extraction {
     let records: [EntryRecord]
     let plan: ArchivePlan
 
-    init(_ reader: ZipReader, size: UInt64, _ meter: inout ExtractionMeter, _ options: Options) throws {
+    init(_ reader: ZipReader, _ meter: inout ExtractionMeter, _ options: Options) throws {
       self.reader = reader
       try meter.addEntries(reader.entryCount)
       var records: [EntryRecord] = []
-      var plan = ArchivePlan(archiveSize: size, options.limits)
+      var plan = ArchivePlan(archiveSize: reader.size, options.limits)
       do {
         for index in 0..<reader.entryCount {
           if Task.isCancelled { throw CocoaError(.userCancelled) }
@@ -202,8 +201,7 @@ final class Extraction {
     guard entry.path.last?.lowercased().hasSuffix(".zip") == true, let reader = try? ZipReader(file) else {
       return false
     }
-    let size = UInt64(clamping: (try? file.byteCount()) ?? 0)
-    let contents = try Contents(reader, size: size, &meter, options)
+    let contents = try Contents(reader, &meter, options)
     try extract(contents, below: prefix, level: level - 1, ExtractionEvents())
     return true
   }

@@ -8,21 +8,38 @@ final class ZipReader {
   // Safe: the archive is open until `deinit`.
   private let archive: OpaquePointer
   let entryCount: Int
+  /// The size of the archive in bytes, without bytes before it that its offsets do not count.
+  let size: UInt64
+  /// Whether the file begins with something other than the archive, such as a program that extracts it.
+  let hasPrefix: Bool
 
   /// Reads the central directory, which stays in memory.
   ///
   /// - Parameter file: A regular file. The reader has a descriptor of its own for it.
   /// - Throws: `ZipFailure` if the file is not an archive; `Errno`.
   init(_ file: OpenFile) throws {
+    let fileSize = UInt64(clamping: try file.byteCount())
     let descriptor = try file.duplicatedDescriptor()
+    let read = { (offset: UInt64, count: Int) in Self.read(descriptor, at: offset, count) }
+    let start = EndRecord.archiveStart(fileSize: fileSize, read: read)
+    hasPrefix = start > 0 || read(0, 2) != Array("PK".utf8)
+    size = fileSize - start
     var code: Int32 = 0
-    // Safe: libzip owns the descriptor if the call succeeds. If not, the descriptor is closed here.
-    guard let archive = unsafe zip_fdopen(descriptor, 0, &code) else {
-      close(descriptor)
+    // Safe: the call takes over the descriptor, and writes one value to `code`.
+    guard let archive = unsafe larkspur_zip_open_part(descriptor, start, size, &code) else {
       throw ZipFailure(openingCode: code)
     }
     unsafe self.archive = archive
     entryCount = unsafe Int(clamping: zip_get_num_entries(archive, 0))
+  }
+
+  /// Returns the bytes at a position of a file: fewer at its end, and none after an error.
+  private static func read(_ descriptor: Int32, at offset: UInt64, _ count: Int) -> [UInt8] {
+    // Safe: pread writes at most `count` bytes, and returns their number.
+    unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(clamping: offset))
+      initialized = max(got, 0)
+    }
   }
 
   deinit {
@@ -63,19 +80,22 @@ final class ZipReader {
     }
     // Safe: libzip writes one value to each of the two variables.
     _ = unsafe zip_file_get_external_attributes(archive, index, 0, &record.host, &record.attributes)
-    if let time = extendedTimestamp(index) { record.modified = time }
+    for field in EntryTime.allCases {
+      guard let time = extraField(index, field.rawValue).flatMap(field.modified) else { continue }
+      record.modified = time
+      break
+    }
     return record
   }
 
-  private func extendedTimestamp(_ index: UInt64) -> Double? {
+  /// Returns the first extra field of an ID in the central directory.
+  private func extraField(_ index: UInt64, _ id: UInt16) -> [UInt8]? {
     var length: UInt16 = 0
     // Safe: the field has `length` bytes, which live as long as the archive, and are copied here.
     guard
-      let field = unsafe zip_file_extra_field_get_by_id(
-        archive, index, 0x5455, 0, &length, UInt32(ZIP_FL_CENTRAL))
+      let field = unsafe zip_file_extra_field_get_by_id(archive, index, id, 0, &length, UInt32(ZIP_FL_CENTRAL))
     else { return nil }
-    let bytes = unsafe Array(UnsafeBufferPointer(start: field, count: Int(length)))
-    return EntryRecord.modificationTime(extendedTimestamp: bytes)
+    return unsafe Array(UnsafeBufferPointer(start: field, count: Int(length)))
   }
 
   /// Opens the contents of an entry.

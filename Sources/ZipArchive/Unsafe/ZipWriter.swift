@@ -14,6 +14,11 @@ final class ZipWriter {
     var mode: UInt32
     /// Seconds since 1970.
     var modified: Double
+    var coding = Coding()
+  }
+
+  /// The compression and encryption of an entry.
+  struct Coding: Hashable {
     /// -1 for zlib's default, 0 for none, 1 to 9.
     var compressionLevel: Int32 = -1
     var password: String?
@@ -29,6 +34,7 @@ final class ZipWriter {
 
   // Safe: the archive is open until `close` or `deinit`, which sets this to `nil`.
   private var archive: OpaquePointer?
+  private let judge = Judge()
   /// Whether the archive has an entry that differs from the caller's settings. Such an archive must not be written.
   private(set) var hasFailed = false
   /// The number of files that are open for `close`.
@@ -39,8 +45,14 @@ final class ZipWriter {
   /// - Parameter isAppending: Whether to keep the entries of an archive at the path, instead of replacing it.
   init(path: String, isAppending: Bool) throws(ZipFailure) {
     var code: Int32 = 0
-    // Safe: libzip copies the path, and writes one value to `code`.
-    let archive = unsafe zip_open(path, isAppending ? ZIP_CREATE : ZIP_CREATE | ZIP_TRUNCATE, &code)
+    // Safe: libzip copies the path, and writes one value to `code`. The judge lives as long as this object, which closes
+    // the archive.
+    let archive = unsafe larkspur_zip_open_output(
+      path, isAppending ? ZIP_CREATE : ZIP_CREATE | ZIP_TRUNCATE,
+      { judge, count in
+        guard let judge = unsafe judge else { return 0 }
+        return unsafe Unmanaged<Judge>.fromOpaque(judge).takeUnretainedValue().accepts(count) ? 1 : 0
+      }, Unmanaged.passUnretained(judge).toOpaque(), &code)
     guard unsafe archive != nil else { throw ZipFailure(openingCode: code) }
     unsafe self.archive = archive
   }
@@ -62,7 +74,7 @@ final class ZipWriter {
   /// Adds bytes, which libzip copies.
   func add(_ bytes: Span<UInt8>, named name: String, _ attributes: Attributes) throws(ZipFailure) {
     guard let archive = unsafe archive else { throw Self.isClosed }
-    try Self.check(attributes)
+    try Self.check(attributes.coding)
     // Safe: the bytes are lent for the call, which copies them.
     let source = unsafe bytes.withUnsafeBufferPointer { bytes in
       unsafe larkspur_zip_source_copy(archive, bytes.baseAddress, UInt64(clamping: bytes.count))
@@ -73,7 +85,7 @@ final class ZipWriter {
   /// Adds a file. Up to 128 files stay open, and may be removed before `close`; others must stay.
   func add(_ file: OpenFile, at path: String, named name: String, _ attributes: Attributes) throws {
     guard let archive = unsafe archive else { throw Self.isClosed }
-    try Self.check(attributes)
+    try Self.check(attributes.coding)
     if descriptorCount < Self.descriptorMax, let descriptor = try? file.duplicatedDescriptor() {
       // Safe: the source owns the descriptor.
       let source = unsafe larkspur_zip_source_descriptor(archive, descriptor)
@@ -101,11 +113,11 @@ final class ZipWriter {
   }
 
   /// Checks what can be checked before libzip replaces an entry of the name.
-  private static func check(_ attributes: Attributes) throws(ZipFailure) {
-    guard -1...9 ~= attributes.compressionLevel else {
+  static func check(_ coding: Coding) throws(ZipFailure) {
+    guard -1...9 ~= coding.compressionLevel else {
       throw ZipFailure(.other, "The compression level is not in -1...9.")
     }
-    guard let encryption = attributes.encryption else { return }
+    guard let encryption = coding.encryption else { return }
     guard zip_encryption_method_supported(encryption, 1) != 0 else {
       throw ZipFailure(.other, "libzip does not support the encryption.")
     }
@@ -122,7 +134,7 @@ final class ZipWriter {
       throw failure
     }
     do throws(ZipFailure) {
-      try setCoding(UInt64(index), attributes)
+      try setCoding(UInt64(index), attributes.coding)
       try finish(UInt64(index), attributes)
     } catch {
       // The entry may have replaced another one, and libzip cannot undo that for one entry.
@@ -131,17 +143,16 @@ final class ZipWriter {
     }
   }
 
-  private func setCoding(_ index: UInt64, _ attributes: Attributes) throws(ZipFailure) {
+  private func setCoding(_ index: UInt64, _ coding: Coding) throws(ZipFailure) {
     // Safe: the archive is open, and libzip copies the password.
     guard let archive = unsafe archive else { throw Self.isClosed }
-    let method = attributes.compressionLevel == 0 ? ZIP_CM_STORE : ZIP_CM_DEFLATE
+    let method = coding.compressionLevel == 0 ? ZIP_CM_STORE : ZIP_CM_DEFLATE
     // Level 0 of libzip is the default.
-    guard
-      unsafe zip_set_file_compression(archive, index, method, UInt32(max(attributes.compressionLevel, 0))) == 0
+    guard unsafe zip_set_file_compression(archive, index, method, UInt32(max(coding.compressionLevel, 0))) == 0
     else { throw failure() }
     // An entry that replaces an encrypted one keeps the encryption of that one, unless it is set otherwise.
-    let encryption = attributes.encryption ?? UInt16(ZIP_EM_NONE)
-    let password = attributes.encryption == nil ? nil : attributes.password
+    let encryption = coding.encryption ?? UInt16(ZIP_EM_NONE)
+    let password = coding.encryption == nil ? nil : coding.password
     guard unsafe zip_file_set_encryption(archive, index, encryption, password) == 0 else { throw failure() }
   }
 
@@ -152,16 +163,32 @@ final class ZipWriter {
     guard
       unsafe zip_file_set_external_attributes(
         archive, index, 0, UInt8(ZIP_OPSYS_UNIX), attributes.mode << 16) == 0,
-      unsafe zip_file_set_mtime(archive, index, time_t(seconds), 0) == 0
+      unsafe zip_file_set_mtime(archive, index, time_t(seconds), 0) == 0,
+      // An entry that replaces another one keeps the extra fields of that one.
+      unsafe zip_file_extra_field_delete(archive, index, UInt16(ZIP_EXTRA_FIELD_ALL), Self.bothHeaders) == 0
     else { throw failure() }
+    // The time of MS-DOS is in local time, and in units of two seconds.
+    guard let time = EntryTime.extendedField(modified: attributes.modified) else { return }
+    // Safe: libzip copies the field.
+    let result = unsafe time.withUnsafeBufferPointer { field in
+      unsafe zip_file_extra_field_set(
+        archive, index, EntryTime.extended.rawValue, UInt16(ZIP_EXTRA_FIELD_NEW), field.baseAddress,
+        UInt16(clamping: field.count), Self.bothHeaders)
+    }
+    if result != 0 { throw failure() }
   }
+
+  private static let bothHeaders = UInt32(ZIP_FL_LOCAL) | UInt32(ZIP_FL_CENTRAL)
 
   /// Compresses and writes all entries, and closes the archive.
   ///
-  /// - Parameter progress: Called on this thread with the part that is done, from 0 to 1.
-  func close(progress: ((Double) -> Void)?) throws(ZipFailure) {
+  /// - Parameters:
+  ///   - accepts: Decides about the finished archive, by its size in bytes. `false` keeps the file at the path.
+  ///   - progress: Called on this thread with the part that is done, from 0 to 1.
+  func close(accepts: @escaping (UInt64) -> Bool, progress: ((Double) -> Void)?) throws(ZipFailure) {
     // Safe: the archive is open, or `nil`.
     guard let archive = unsafe archive else { throw Self.isClosed }
+    judge.accepts = accepts
     let box = progress.map { ProgressBox($0) }
     if let box {
       // Safe: the box lives until the end of this function, and libzip calls the function only in `zip_close`.
@@ -196,4 +223,9 @@ private final class ProgressBox {
   let report: (Double) -> Void
 
   init(_ report: @escaping (Double) -> Void) { self.report = report }
+}
+
+/// The decision about an archive that has been written, by its size in bytes.
+private final class Judge {
+  var accepts: (UInt64) -> Bool = { _ in false }
 }

@@ -14,6 +14,16 @@ import ZipArchive
     try SSZipArchive.unzipFile(atPath: "songs.zip", toDestination: "copy", overwrite: false, password: nil)
   }
 
+  private func reported() throws {
+    final class Report: NSObject, SSZipArchiveDelegate {
+      func zipArchiveDidLeaveOutFile(atPath filePath: String, archivePath: String, error: NSError) {
+        print(filePath, error.localizedDescription)
+      }
+    }
+
+    try SSZipArchive.createZipFile(atPath: "home.zip", withContentsOfDirectory: "home", delegate: Report())
+  }
+
   @concurrent
   func unpack(_ url: URL, into directory: String) async throws {
     let (file, _) = try await URLSession.shared.download(from: url)
@@ -70,7 +80,7 @@ import ZipArchive
     let page = try String(
       contentsOf: root.appending(path: "Sources/ZipArchive/ZipArchive.docc/ZipArchive.md"), encoding: .utf8)
     let examples = page.components(separatedBy: "```swift\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
-    #expect(examples.count == 3)
+    #expect(examples.count == 4)
     for example in examples {
       let lines = example.split(separator: "\n").filter { !$0.hasPrefix("import ") }
       #expect(source.contains(dense(lines.joined())), "\(example)")

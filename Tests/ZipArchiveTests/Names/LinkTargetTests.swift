@@ -20,4 +20,14 @@ import Testing
     #expect(LinkTarget.stays(longest, from: ["d"], within: ["d"]))
     #expect(!LinkTarget.stays(longest + "a", from: ["d"], within: ["d"]))
   }
+
+  /// The place of the destination is not known when an archive is written.
+  @Test(arguments: [
+    ("b", true), ("../b", true), ("..", true), ("../..", false), ("../../out/a", false), ("/out/a/b", false),
+    ("/", false),
+    ("", false), ("b/../c", false),
+  ])
+  func inAnyDestination(target: String, stays: Bool) {
+    #expect(LinkTarget.staysInAnyDestination(target, from: ["a"]) == stays)
+  }
 }
