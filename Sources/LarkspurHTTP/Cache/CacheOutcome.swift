@@ -79,8 +79,8 @@ public enum CacheOutcome: Sendable {
 extension StoredResponse {
   fileprivate enum Use { case kept, once, none }
 
-  /// Returns the response with the fields of an answer that confirms it, and the use that the fields permit. Everything
-  /// that depends on the fields is derived from the new ones: the selection, and whether the response may be stored.
+  /// Returns the response with the fields of an answer that confirms it, and the use that the fields permit. The
+  /// selection, and whether the response may be stored, are derived from the new fields.
   ///
   /// - Parameter isSame: Whether an entity tag shows that this is the response to `request`. A date does not: it may be
   ///   the date of another response, if a field of `Vary` distinguishes the requests that brought the two.

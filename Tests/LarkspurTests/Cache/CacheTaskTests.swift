@@ -93,8 +93,8 @@ import Testing
     #expect(try await fixture.load("/any") == .init(200, "v2"))
   }
 
-  /// A server that begins to distinguish requests when it confirms a stored response: from then on no other request gets
-  /// it.
+  /// A server that begins to distinguish requests when it confirms a stored response: other requests no longer get the
+  /// response.
   @Test(arguments: ["X-Kind", "*"], ["GET", "HEAD"]) func variantsFromAValidation(vary: String, method: String)
     async throws
   {
