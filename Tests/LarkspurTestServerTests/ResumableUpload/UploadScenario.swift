@@ -69,7 +69,7 @@ struct UploadScenario {
       case .deliver: return .delivered(status: status)
       case .deliverRetrieval: return .learned
       case .fail(let failure): return .failed(failure)
-      // None fits here: nothing is in flight, the program does not cancel, and there is one origin.
+      // None fits here: nothing is in flight, the program does not cancel, and questions are answered.
       case .proceed, .finish, .ask: return .endless
       }
     }
@@ -87,7 +87,20 @@ struct UploadScenario {
       decoded.file.change(to: identity) == nil
     else { return nil }
     machine = ResumableUploadMachine(settings: machine.settings, url: decoded.url, point: decoded.point)
-    return machine.start(now: now)
+    return refusing { [now] in $0.start(now: now) }
+  }
+
+  /// Passes a fact to the machine, and refuses each upload resource of another origin that it asks about.
+  private mutating func refusing(
+    _ fact: (inout ResumableUploadMachine) -> ResumableUploadMachine.Action
+  ) -> ResumableUploadMachine.Action {
+    var action = fact(&machine)
+    for _ in 0..<Self.requestsMax {
+      guard case .ask(let location) = action else { break }
+      machine.answered(location, isAgreed: false)
+      action = fact(&machine)
+    }
+    return action
   }
 
   // MARK: - One request
@@ -160,7 +173,8 @@ struct UploadScenario {
   }
 
   private mutating func fail(_ random: inout SeededGenerator) -> ResumableUploadMachine.Action {
-    machine.failed(isFutile: false, now: now, fraction: .random(in: 0...1, using: &random))
+    let fraction = Double.random(in: 0...1, using: &random)
+    return refusing { [now] in $0.failed(isFutile: false, now: now, fraction: fraction) }
   }
 
   /// - Returns: The action that ends the request in flight, or `nil` if it goes on.
@@ -176,7 +190,8 @@ struct UploadScenario {
     if faults.losesResponse { return fail(&random) }
     status = response.status
     let facts = self.response(response.status, response.fields, url)
-    return machine.responded(facts, now: now, fraction: .random(in: 0...1, using: &random))
+    let fraction = Double.random(in: 0...1, using: &random)
+    return refusing { [now] in $0.responded(facts, now: now, fraction: fraction) }
   }
 
   private func response(_ status: Int, _ fields: TestServer.Fields, _ url: String) -> UploadResponse {
