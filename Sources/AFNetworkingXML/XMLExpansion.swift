@@ -1,5 +1,6 @@
 import Foundation
 import FoundationXML
+import Larkspur
 
 /// Measures how far the declarations of an XML document expand the document, without expanding it.
 ///
@@ -40,7 +41,7 @@ struct XMLExpansion {
   }
 
   private static func error(_ code: XMLParser.ErrorCode, _ text: String) -> NSError {
-    NSError(domain: XMLParser.errorDomain, code: code.rawValue, userInfo: [NSLocalizedDescriptionKey: text])
+    NSError(domain: XMLParser.errorDomain, code: code.rawValue, userInfo: NSError.entries(forMessage: text))
   }
 
   // MARK: - Sizes

@@ -132,7 +132,7 @@ extension TransferExecutor {
       attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)
     }
     guard let failure else { return succeeded(attempt, inner) }
-    let error = failure as? URLError ?? URLError(.unknown)
+    let error = failure as? URLError ?? URLError.make(.unknown)
     if let place = attempt.place, place.point == nil || error.isOfFullDisk {
       // The bytes in the file may be any of the resource, or the disk needs their room.
       attempt.record.resumePoint = nil

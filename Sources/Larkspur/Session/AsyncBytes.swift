@@ -26,7 +26,7 @@ public struct URLSessionAsyncBytes: AsyncSequence, Sendable {
     } onCancel: {
       task.cancel()
     }
-    guard let answer else { throw URLError(.cancelled) }
+    guard let answer else { throw URLError.make(.cancelled) }
     return try answer.get()
   }
 

@@ -189,6 +189,7 @@ import Testing
       let (object, error) = serializer.read(try Responses.make(type: "text/xml"), text)
       #expect(object == nil && error?.domain == XMLParser.errorDomain)
       #expect(error?.code == XMLParser.ErrorCode.entityRefLoopError.rawValue)
+      #expect(error?.localizedFailureReason != nil)
     }
     let small = "<!DOCTYPE r [<!ENTITY a 'some'>]><r>&a;</r>"
     let (object, error) = AFXMLDocumentResponseSerializer().read(try Responses.make(type: "text/xml"), small)
