@@ -21,7 +21,8 @@ extension URLSessionConfiguration {
   }
 
   /// The only kind of addresses to connect to, or `nil`, the default, for all. A task whose host has no such address
-  /// fails with `URLError.cannotFindHost`.
+  /// fails with `URLError.cannotFindHost`. The tasks of a background session that another process carries out connect to
+  /// all.
   package var addressFamily: SocketAddress.Family? {
     get { storage.addressFamily }
     set { storage.addressFamily = newValue }
