@@ -33,7 +33,7 @@ public let errSecNotTrusted: OSStatus = -67843
 public enum SecTrustResultType: UInt32, Sendable {
   /// The trust has not been evaluated since it was made or a setting was changed.
   case invalid = 0
-  /// The program has decided to ignore the chain's failures: see ``SecTrustSetExceptions(_:_:)``.
+  /// The program has decided to ignore the chain's failures: see `SecTrustSetExceptions`.
   case proceed = 1
   /// The user does not trust the chain. No evaluation has this result.
   case deny = 3

@@ -208,7 +208,7 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: Any) -> OSStatus 
   SecTrustSetPolicies(trust, elements(of: policies, as: SecPolicy.self) ?? [])
 }
 
-/// Returns data for ``SecTrustSetExceptions(_:_:)``: the failures of the current evaluation, for the server's own
+/// Returns data for `SecTrustSetExceptions`: the failures of the current evaluation, for the server's own
 /// certificate. With them, later evaluations of a trust of this certificate succeed unless they find another failure.
 ///
 /// Call this function after the program's user has accepted the failures. Takes 5 ms or less on the calling thread.
