@@ -79,18 +79,14 @@ extension BackgroundSession {
   /// Keeps the end of a download for later: its delegate has no place for the file yet. The journal keeps the file, also
   /// beyond the session.
   private func leave(_ record: TransferRecord, _ task: URLSessionTask) {
-    let isCancelled = task.state == .canceling
-    let isKept = state.withLock { state in
-      // A session that ends leaves the file to the next one, but a cancelled task has its end here.
-      guard isCancelled || !state.isEnding else { return false }
+    let isEnding = state.withLock { state in
       state.left[record.task] = record
-      return true
+      return state.isEnding
     }
-    guard !isKept else {
-      // The program may have cancelled the task before the record was there.
-      if task.state == .canceling { deliverLeft() }
-      return
-    }
+    // The program may have cancelled the task before the record was there.
+    if task.state == .canceling { return deliverLeft() }
+    guard isEnding else { return }
+    state.withLock { $0.left[record.task] = nil }
     _ = forget(task)
     core.ended(task)
   }

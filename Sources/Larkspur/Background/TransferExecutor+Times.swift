@@ -47,8 +47,7 @@ extension TransferExecutor {
     timedOut(attempt)
   }
 
-  /// Returns the discretionary task that is to be loaded next: the oldest of those that wait for nothing but the
-  /// machine.
+  /// Returns the next discretionary task to load: the oldest of those that wait for nothing but the machine.
   func nextDiscretionary(at moment: TransferMoment) -> TransferAttempt? {
     attempts.values.filter {
       let (record, inner) = ($0.record, $0.inner)

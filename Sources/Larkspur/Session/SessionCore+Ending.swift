@@ -10,11 +10,13 @@ extension SessionCore {
       if cancelsTasks { state.cancelsTasks = true }
       return cancelsTasks ? (state.tasks.members, state.transfers.members) : ([], [])
     }
+    for task in tasks { task.cancel() }
+    for transfer in transfers { cancel(transfer) }
+    // After the cancellations: a background session that ends forgets the tasks whose files are left, unless they are
+    // cancelled.
     background?.willEnd()
     // The next session gets the files that the delegate leaves again.
     if !cancelsTasks { background?.deliverLeft() }
-    for task in tasks { task.cancel() }
-    for transfer in transfers { cancel(transfer) }
     closeIfOver()
   }
 

@@ -33,7 +33,7 @@ struct FormBody: Sendable {
   /// Data whose files together have no more bytes is read into memory, where it can be sent again and hashed.
   static let heldBytesMax = 1 << 20
 
-  /// Creates the content of `-d`, or returns `nil` if it is to be read into memory: it has no large regular file.
+  /// Creates the content of `-d`, or returns `nil` if it has no large regular file: then the caller reads it into memory.
   init?(_ data: [GetOptions.Data], separator: String) throws(CommandFailure) {
     var files: [Int: FormStream.Segment] = [:]
     for (index, part) in data.enumerated() {

@@ -86,7 +86,7 @@ extension PoolMachine {
     /// Whether the endpoint needs a connection and waits for `totalMax` to allow one.
     var isStalled = false
 
-    /// The latest moment at which the endpoint was crowded, apart from the present moment.
+    /// The latest moment before the current one at which the endpoint was crowded.
     var crowdedUntil = Deadline(nanoseconds: 0)
 
     var waitingCount: Int { waiting.count + wantingFresh.count }

@@ -377,7 +377,7 @@ public final class Connection: EndOfTickHook {
     guard core.exchangeNumber == number else { throw .connectionClosed }
   }
 
-  /// The part of the present exchange that is in progress.
+  /// The part of the current exchange that is in progress.
   var phase: TransportError.Phase { core.phase }
 
   /// Whether the connection is open and the exchange has not begun yet, because others are before it.

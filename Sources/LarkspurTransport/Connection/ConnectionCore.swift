@@ -45,7 +45,7 @@ struct ConnectionCore: ~Copyable {
   var exchangeNumber: UInt64 = 0
   /// Whether the connection was idle before its first request. The server may have closed it in that time.
   var wasKeptUnused = false
-  /// The part of the present exchange that is in progress.
+  /// The part of the current exchange that is in progress.
   var phase = TransportError.Phase.sending
   var failure: TransportError?
   /// The latest error of the kernel or of TLS.

@@ -102,8 +102,8 @@ public final class RequestSlot: @unchecked Sendable {
     return connection?.isBehind(number) == true ? now : leftQueueAt
   }
 
-  /// The part of opening its connection or of its exchange that the present request waits for, or `nil` if there is
-  /// none. Read it on the loop.
+  /// The phase of the current request: a part of opening its connection, or of its exchange. `nil` without a request.
+  /// Read it on the loop.
   public var phase: TransportError.Phase? {
     if let pendingIndex {
       guard let wait = pool.wait(of: pendingIndex), wait.crowdedUntil < pool.loop.now else { return .queueing }

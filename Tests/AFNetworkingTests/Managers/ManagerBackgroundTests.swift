@@ -8,6 +8,13 @@ import Testing
 
 /// Tests managers of background sessions, as the articles on AFNetworking use them.
 @Suite(.timeLimit(.minutes(2))) struct ManagerBackgroundTests {
+  private static func configuration(in directory: TemporaryDirectory) -> URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+    configuration.transferStateHome = directory.url.path
+    configuration.sharedContainerIdentifier = "tests"
+    return configuration
+  }
+
   /// A manager finds the download of a program that was killed, and calls its blocks for it.
   @Test(.ownThread) func aManagerFindsTheTasksOfItsSession() async throws {
     let server = try TestServer()
@@ -22,9 +29,7 @@ import Testing
     program.kill()
     signal.fire()
 
-    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
-    configuration.transferStateHome = folder.path
-    configuration.sharedContainerIdentifier = "tests"
+    let configuration = Self.configuration(in: directory)
     let manager = AFURLSessionManager(sessionConfiguration: configuration)
     let lines = Mutex<[String]>([])
     let isOver = TestServer.Signal()
@@ -66,9 +71,7 @@ import Testing
     let server = try TestServer()
     let directory = try TemporaryDirectory()
     server.route("GET", "/file") { _ in .text("content") }
-    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
-    configuration.transferStateHome = directory.url.path
-    configuration.sharedContainerIdentifier = "tests"
+    let configuration = Self.configuration(in: directory)
 
     let first = Called(sessionConfiguration: configuration)
     let isInvalid = TestServer.Signal()
@@ -98,9 +101,7 @@ import Testing
     let server = try TestServer()
     let directory = try TemporaryDirectory()
     server.route("GET", "/file") { _ in .text("content") }
-    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
-    configuration.transferStateHome = directory.url.path
-    configuration.sharedContainerIdentifier = "tests"
+    let configuration = Self.configuration(in: directory)
     let manager = AFURLSessionManager(sessionConfiguration: configuration)
     manager.completionQueue = DispatchQueue(label: "completion")
     let url = try #require(URL(string: server.url("/file")))
