@@ -26,16 +26,14 @@ package struct ArgumentReader {
   }
 
   private let options: [Option]
-  private let topic: HelpTopic
   private var rest: ArraySlice<String>
   /// The short options that are left in the current word.
   private var group = Substring()
   private var isPastOptions = false
 
-  package init(_ arguments: ArraySlice<String>, options: [Option], topic: HelpTopic = .overview) {
+  package init(_ arguments: ArraySlice<String>, options: [Option]) {
     rest = arguments
     self.options = options
-    self.topic = topic
   }
 
   /// - Returns: The next option or operand, or `nil` at the end.
@@ -53,13 +51,15 @@ package struct ArgumentReader {
   }
 
   private mutating func shortOption(_ letter: Character) throws(UsageError) -> Argument {
-    guard let option = options.first(where: { $0.short == letter }) else { throw error("unknown option -\(letter)") }
+    guard let option = options.first(where: { $0.short == letter }) else {
+      throw UsageError("unknown option -\(letter)")
+    }
     guard option.takesValue else { return .option(name: option.long, value: "") }
     if !group.isEmpty {
       defer { group = "" }
       return .option(name: option.long, value: String(group))
     }
-    guard let value = rest.popFirst() else { throw error("-\(letter) needs a value") }
+    guard let value = rest.popFirst() else { throw UsageError("-\(letter) needs a value") }
     return .option(name: option.long, value: value)
   }
 
@@ -67,18 +67,16 @@ package struct ArgumentReader {
     let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
     guard let option = options.first(where: { $0.long == name }) else {
-      throw error(
+      throw UsageError(
         "unknown option --\(name)" + Suggestion.text(for: name, among: options.map(\.long), prefix: "--"))
     }
     switch (option.takesValue, parts.count > 1) {
     case (true, true): return .option(name: name, value: String(parts[1]))
     case (false, false): return .option(name: name, value: "")
-    case (false, true): throw error("--\(name) takes no value")
+    case (false, true): throw UsageError("--\(name) takes no value")
     case (true, false):
-      guard let value = rest.popFirst() else { throw error("--\(name) needs a value") }
+      guard let value = rest.popFirst() else { throw UsageError("--\(name) needs a value") }
       return .option(name: name, value: value)
     }
   }
-
-  private func error(_ message: String) -> UsageError { UsageError(message, topic: topic) }
 }

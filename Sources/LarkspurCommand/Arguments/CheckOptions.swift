@@ -12,18 +12,18 @@ package struct CheckOptions: Hashable, Sendable {
 
   /// - Returns: The options, or `nil` if the command line asks for help.
   static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> CheckOptions? {
-    var reader = ArgumentReader(arguments, options: [.init("h", "help"), .init(nil, "mend")], topic: .check)
+    var reader = ArgumentReader(arguments, options: [.init("h", "help"), .init(nil, "mend")])
     var result = CheckOptions()
     while let argument = try reader.next() {
       switch argument {
       case .option("mend", _): result.mends = true
       case .option: return nil
       case .operand(let path):
-        guard !path.isEmpty else { throw UsageError("the program's path is empty", topic: .check) }
+        guard !path.isEmpty else { throw UsageError("the program's path is empty") }
         result.programs.append(path)
       }
     }
-    guard !result.programs.isEmpty else { throw UsageError("the program is missing", topic: .check) }
+    guard !result.programs.isEmpty else { throw UsageError("the program is missing") }
     return result
   }
 }

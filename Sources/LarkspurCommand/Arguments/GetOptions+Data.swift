@@ -1,7 +1,3 @@
-import LarkspurBytes
-import LarkspurHTTP
-import LarkspurIO
-
 extension GetOptions {
   mutating func add(_ more: Data, isJSON: Bool = false) throws(UsageError) {
     guard data.isEmpty || isJSON == session.isJSON else {
@@ -26,28 +22,15 @@ extension GetOptions {
   /// - Returns: The URL of the request.
   mutating func readData() throws(CommandFailure) -> RequestURL {
     for (index, name) in encodedNames {
-      let content = String(decoding: RequestURL.formEncoded(try Self.bytes(of: data[index])), as: UTF8.self)
+      let content = String(decoding: RequestURL.formEncoded(try GetRequest.bytes(of: data[index])), as: UTF8.self)
       data[index] = .text(name.isEmpty ? content : "\(name)=\(content)")
     }
     encodedNames = [:]
     let target = try RequestURL.parse(url)
     guard dataIsQuery else { return target }
     var query: [[UInt8]] = []
-    for part in data { query.append(try Self.bytes(of: part)) }
+    for part in data { query.append(try GetRequest.bytes(of: part)) }
     data = []
     return target.appending(query: Array(query.joined(separator: (session.isJSON ? "" : "&").utf8)))
-  }
-
-  private static func bytes(of data: Data) throws(CommandFailure) -> [UInt8] {
-    let name = if case .file(let path) = data { path } else { "standard input" }
-    do throws(Errno) {
-      return switch data {
-      case .text(let text): Array(text.utf8)
-      case .file(let path): try OpenFile(reading: path).readToEnd()
-      case .standardInput: try OpenFile.standardInput.readToEnd()
-      }
-    } catch {
-      throw CommandFailure(.readFailed, "could not read \(name): \(error)")
-    }
   }
 }

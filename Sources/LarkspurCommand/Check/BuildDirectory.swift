@@ -126,9 +126,9 @@ final class BuildDirectory {
     return ["\(path)/\(target).build"] + modules.map { "\(path)/Modules/\($0)" } + manifests
   }
 
-  /// Removes what the compiler has made of a target.
-  func remove(_ target: String) throws(CommandFailure) {
-    for product in products(of: target) {
+  /// Removes products of a target.
+  static func remove(_ products: [String]) throws(CommandFailure) {
+    for product in products {
       do {
         try FileManager.default.removeItem(atPath: product)
       } catch {

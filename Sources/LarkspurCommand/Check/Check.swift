@@ -18,8 +18,9 @@ struct Check {
         let (directory, found) = try report(on: program)
         findings += found
         for target in found.compactMap(\.target) {
-          for product in directory.products(of: target) where !products.contains(product) { products.append(product) }
-          if options.mends { try directory.remove(target) }
+          let made = directory.products(of: target)
+          for product in made where !products.contains(product) { products.append(product) }
+          if options.mends { try BuildDirectory.remove(made) }
         }
       } catch {
         if let message = error.message { Console.complain(message) }

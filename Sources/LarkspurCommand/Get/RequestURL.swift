@@ -220,7 +220,7 @@ package struct RequestURL: Hashable, Sendable {
     return string(result[...])
   }
 
-  /// Returns the URL with data behind its query, or as its query.
+  /// Returns the URL with data after its query, or as its query.
   func appending(query: [UInt8]) -> RequestURL {
     guard !query.isEmpty else { return self }
     var url = self

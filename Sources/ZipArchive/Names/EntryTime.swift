@@ -14,7 +14,8 @@ package enum EntryTime: UInt16, CaseIterable {
   /// - Returns: Seconds since 1970, or `nil` if the field is cut off or has no such time.
   package func modified(in field: [UInt8]) -> Double? {
     switch self {
-    case .extended: EntryRecord.modificationTime(extendedTimestamp: field)
+    // Bit 0 of the flags says that the time follows them.
+    case .extended: field.count >= 5 && field[0] & 1 == 1 ? Self.seconds(field[1..<5]) : nil
     case .ntfs: Self.modified(ntfs: field)
     // The time of the last access comes first.
     case .unix: field.count >= 8 ? Self.seconds(field[4..<8]) : nil
@@ -28,7 +29,8 @@ package enum EntryTime: UInt16, CaseIterable {
     return ticks == 0 ? nil : Double(ticks) / 10_000_000 - 11_644_473_600
   }
 
-  fileprivate static func seconds(_ bytes: ArraySlice<UInt8>) -> Double {
+  /// Reads seconds since 1970: 32 bits with a sign.
+  private static func seconds(_ bytes: ArraySlice<UInt8>) -> Double {
     Double(Int32(bitPattern: bytes.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }))
   }
 
@@ -39,13 +41,5 @@ package enum EntryTime: UInt16, CaseIterable {
     guard let seconds = Int32(exactly: time.rounded(.down)) else { return nil }
     let bits = UInt32(bitPattern: seconds)
     return [1] + stride(from: 0, to: 32, by: 8).map { UInt8(truncatingIfNeeded: bits >> $0) }
-  }
-}
-
-extension EntryRecord {
-  /// Reads the time of modification from the extended timestamp: one byte of flags, of which bit 0 says that the time
-  /// follows, and the time in seconds since 1970, signed.
-  package static func modificationTime(extendedTimestamp field: [UInt8]) -> Double? {
-    field.count >= 5 && field[0] & 1 == 1 ? EntryTime.seconds(field[1..<5]) : nil
   }
 }

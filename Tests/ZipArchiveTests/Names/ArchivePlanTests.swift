@@ -121,7 +121,7 @@ import Testing
   }
 
   @Test func extendedTimestamps() {
-    func time(_ bytes: [UInt8]) -> Double? { EntryRecord.modificationTime(extendedTimestamp: bytes) }
+    func time(_ bytes: [UInt8]) -> Double? { EntryTime.extended.modified(in: bytes) }
     #expect(time([1, 0x10, 0x32, 0x54, 0x66]) == 0x6654_3210)
     #expect(time([3, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4]) == -1)
     #expect(time([2, 0x10, 0x32, 0x54, 0x66]) == nil)
