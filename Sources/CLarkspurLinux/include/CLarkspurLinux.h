@@ -573,12 +573,6 @@ static inline int larkspur_create_file_in_folder(int folder, const char *name, u
   return openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)permissions);
 }
 
-// The `st_mode` of the entry, or -1 with errno.
-static inline long larkspur_mode_in_folder(int folder, const char *name) {
-  struct stat status;
-  return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? (long)status.st_mode : -1;
-}
-
 // The owner, the group and the `st_mode` of an entry.
 struct larkspur_access {
   uint32_t user;

@@ -21,17 +21,10 @@ enum BodyHashing {
   static func of(_ data: Data) -> AuthenticatedRequest.BodyHash {
     { hash in
       guard var digest = MessageDigest(hash.algorithm) else { return nil }
-      var start = data.startIndex
-      while start < data.endIndex {
-        let end = min(start + pieceBytes, data.endIndex)
-        digest.update([UInt8](data[start..<end]).span)
-        start = end
-      }
+      digest.update(data.span)
       return digest.finish()
     }
   }
-
-  private static let pieceBytes = 1 << 16
 
   /// Hashes a file, reading it to its end on the calling thread. The hash is `nil` if the file cannot be read.
   static func ofFile(at path: String) -> AuthenticatedRequest.BodyHash {
@@ -40,7 +33,7 @@ enum BodyHashing {
         return nil
       }
       while true {
-        guard let piece = try? file.read(atMost: pieceBytes) else { return nil }
+        guard let piece = try? file.read(atMost: 1 << 16) else { return nil }
         if piece.isEmpty { return digest.finish() }
         digest.update(piece.span)
       }

@@ -19,11 +19,12 @@ extension BackgroundSession {
         throw URLError.make(.fileDoesNotExist, "there is no file \(url.path)", url: request.url)
       }
     }
+    let moment = TransferMoment.now
     var record = TransferRecord(
       task: task.taskIdentifier, session: identifier, kind: file == nil ? .download : .upload,
       request: try TransferRequest(request, isUpload: file != nil), uploadFile: file,
-      createdSeconds: Date().timeIntervalSince1970)
-    record.adjust(to: .now)
+      createdSeconds: moment.wallSeconds)
+    record.adjust(to: moment)
     record.state = .running
     record.isDiscretionary = configuration.isDiscretionary
     record.take(TransferProperties(task))

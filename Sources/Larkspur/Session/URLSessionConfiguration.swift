@@ -246,8 +246,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
   /// The maximum number of simultaneous connections to one host; at least 1. The default is 6, as in browsers. Further
   /// tasks wait in a queue, in the order of their priorities and of `resume`; that time counts towards
-  /// ``timeoutIntervalForResource`` only, and not towards ``timeoutIntervalForRequest``. For plain HTTP through a proxy the proxy
-  /// is the host: its connections serve all origins. Connections that a task's own delegate decides about count
+  /// ``timeoutIntervalForResource`` only, and not towards ``timeoutIntervalForRequest``. For plain HTTP through a proxy
+  /// the proxy is the host: its connections serve all origins. Connections that a task's own delegate decides about count
   /// separately for that delegate: see <doc:Authentication>.
   open var httpMaximumConnectionsPerHost: Int {
     get { storage.maximumConnectionsPerHost }

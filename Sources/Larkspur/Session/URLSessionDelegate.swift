@@ -59,8 +59,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   /// The server redirects the task. Answer with the next request: `request`, another request, or `nil` to get the
   /// redirecting response itself as the task's result. Background sessions follow redirections without this call.
   ///
-  /// Also called when a server has named an upload resource of another origin for a resumable upload, which now is to
-  /// be used: with the response that names the resource, such as a 104, and with the request that sends the rest of the
+  /// Also called before a resumable upload uses an upload resource of another origin that a server has named: with the
+  /// response that names the resource, such as a 104, and with the request that sends the rest of the
   /// file, without its content. With `nil`, or without an implementation of the method, the resource is not used. See
   /// <doc:Resuming>.
   func urlSession(

@@ -91,7 +91,7 @@ final class DelegateCalls {
   ///
   /// - Parameters:
   ///   - isOften: Whether the call is one of many.
-  ///   - dropped: Called, on any thread, if the program cancels the operation that was to run `work`.
+  ///   - dropped: Called, on any thread, if the program cancels the operation of `work`.
   func dispatch(
     isOften: Bool = true, dropped: @escaping @Sendable () -> Void = {}, _ work: @escaping @Sendable () -> Void
   ) {

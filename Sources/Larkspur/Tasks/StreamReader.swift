@@ -66,8 +66,7 @@ final class StreamReader: @unchecked Sendable {
       return continuation.resume(returning: count == piece.count ? piece : Array(piece[..<count]))
     }
     if count < 0 {
-      return continuation.resume(
-        throwing: StreamBytes.error(of: stream) ?? URLError.make(.cannotOpenFile, "the stream of the body failed"))
+      return continuation.resume(throwing: failure)
     }
     switch stream.streamStatus {
     // A stream that has nothing yet has not ended: a stream of a class of the program's own may be waiting itself.
@@ -80,11 +79,13 @@ final class StreamReader: @unchecked Sendable {
       queue.asyncAfter(deadline: .now() + .milliseconds(Self.pauseMilliseconds)) { [self] in
         read(for: continuation)
       }
-    case .error:
-      continuation.resume(
-        throwing: stream.streamError ?? URLError.make(.cannotOpenFile, "the stream of the body failed"))
+    case .error: continuation.resume(throwing: failure)
     default: continuation.resume(returning: nil)
     }
+  }
+
+  private var failure: any Error {
+    StreamBytes.error(of: stream) ?? URLError.make(.cannotOpenFile, "the stream of the body failed")
   }
 
   private var isOver: Bool { isClosed.load(ordering: .sequentiallyConsistent) }

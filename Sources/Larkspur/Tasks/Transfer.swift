@@ -123,7 +123,7 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: - Interruption
 
-  /// Why the load is to end before its time.
+  /// The error with which the load ends before its time, or `nil`.
   private(set) var interruption: URLError?
   /// The part of the load that is in progress without a request of the slot, for the error of a timeout.
   private var phase: String?

@@ -58,10 +58,9 @@ public final class ServerTrust: Sendable {
 
   private struct State {
     var inner: LarkspurTLS.Trust
-    var result: TrustResult
+    /// The result of the last verification, or `nil` if there was none with these settings.
+    var result: TrustResult?
     var settings = Settings()
-    /// Whether `result` was computed with these settings.
-    var isEvaluated: Bool
     /// The number of changes to the settings.
     var changes = 0
     /// See `SecTrustSetNetworkFetchAllowed(_:_:)`.
@@ -76,8 +75,8 @@ public final class ServerTrust: Sendable {
 
   private init(_ inner: LarkspurTLS.Trust, _ settings: Settings, isEvaluated: Bool) {
     original = inner
-    let result = isEvaluated ? TrustResult(inner.result) : .notEvaluated
-    state = Mutex(State(inner: inner, result: result, settings: settings, isEvaluated: isEvaluated))
+    let result = isEvaluated ? TrustResult(inner.result) : nil
+    state = Mutex(State(inner: inner, result: result, settings: settings))
   }
 
   /// Creates a trust for a chain that does not come from a handshake, to be evaluated by policies and the system's
@@ -131,7 +130,7 @@ public final class ServerTrust: Sendable {
   public var verifiedChain: [TLSCertificate] { inner.verified.map(TLSCertificate.init) }
 
   /// The result of the last verification, or a failure if a setting has been changed since.
-  public var result: TrustResult { state.withLock { $0.result } }
+  public var result: TrustResult { currentResult ?? .notEvaluated }
 
   /// Whether the last verification found a good chain, and no setting has been changed since.
   public var isTrusted: Bool { result.isTrusted }
@@ -139,7 +138,8 @@ public final class ServerTrust: Sendable {
   /// Verifies this chain with other inputs. The object does not change.
   ///
   /// Settings that the program has made count: those of `SecTrustSetAnchorCertificates`, `SecTrustSetVerifyDate`,
-  /// `SecTrustSetPolicies` and `SecTrustSetExceptions`. The call takes about 1 ms on the calling thread, and uses neither files nor the network.
+  /// `SecTrustSetPolicies` and `SecTrustSetExceptions`. The call takes about 1 ms on the calling thread, and uses
+  /// neither files nor the network.
   ///
   /// - Parameters:
   ///   - host: The host that the certificate has to be for, as in a URL, in addition to the hosts of policies that are
@@ -204,13 +204,12 @@ public final class ServerTrust: Sendable {
     state.withLock { state in
       body(&state.settings)
       state.changes += 1
-      state.isEvaluated = false
-      state.result = .notEvaluated
+      state.result = nil
     }
   }
 
   /// The result of the last verification, or `nil` if a setting has been changed since.
-  var currentResult: TrustResult? { state.withLock { $0.isEvaluated ? $0.result : nil } }
+  var currentResult: TrustResult? { state.withLock { $0.result } }
 
   /// Verifies with the current settings, and stores the result unless they change meanwhile.
   func reevaluate() -> TrustResult {
@@ -225,7 +224,6 @@ public final class ServerTrust: Sendable {
       guard state.changes == changes else { return }
       if let inner { state.inner = inner }
       state.result = result
-      state.isEvaluated = true
     }
     return result
   }
@@ -247,7 +245,7 @@ public final class ServerTrust: Sendable {
   /// The chain that the last evaluation found good, or no certificates if there is none, or a setting has been changed
   /// since.
   var goodChain: [LarkspurTLS.Certificate] {
-    state.withLock { $0.result.isTrusted && $0.inner.result.isTrusted ? $0.inner.verified : [] }
+    state.withLock { $0.result?.isTrusted == true && $0.inner.result.isTrusted ? $0.inner.verified : [] }
   }
 
   // MARK: - Evaluations

@@ -13,7 +13,7 @@ extension URLSession {
 }
 
 extension URLSessionTask {
-  /// Returns the answer to `willPerformHTTPRedirection` of a delegate that makes no choice of its own: `request` for a
+  /// Returns the answer to `willPerformHTTPRedirection` of a delegate that makes no choice itself: `request` for a
   /// redirection, and `nil` for an upload resource of another origin, which needs an agreement. On the delegate queue,
   /// before the method returns.
   package func indifferentAnswer(to request: URLRequest) -> URLRequest? {

@@ -152,9 +152,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// Closes the WebSocket: sends a Close behind the messages that have been sent before. The task is complete when the
   /// server has answered, or after 10 seconds. A WebSocket that is not open yet is closed right after the handshake; a
   /// task that was never resumed is cancelled. A code that may not be sent is left out (RFC 6455 7.4), and a reason is
-  /// cut behind 123 bytes. A call on a WebSocket that is over, or has been closed or cancelled before, changes nothing.
+  /// cut after 123 bytes. A call on a WebSocket that is over, or has been closed or cancelled before, changes nothing.
   ///
-  /// A server that ends the connection without a Close of its own has not answered: the task fails with
+  /// A server that ends the connection without sending a Close has not answered: the task fails with
   /// `URLError.networkConnectionLost`, ``closeCode-swift.property`` stays, and the delegate is not notified of a Close.
   open func cancel(with closeCode: CloseCode, reason: Data?) {
     guard state == .running || state == .suspended, settings.close(with: closeCode, reason) else { return }

@@ -103,8 +103,8 @@ extension StoredResponse {
   }
 
   fileprivate func isShared(with other: CacheFields) -> Bool {
-    if entityTag != nil, other.contains(named: "ETag") { return hasTag(of: other) }
-    guard let date = other.firstValue(named: "Last-Modified") else { return false }
-    return date == lastModified && !other.contains(named: "ETag")
+    if hasTag(of: other) { return true }
+    guard !other.contains(named: "ETag"), let date = other.firstValue(named: "Last-Modified") else { return false }
+    return date == lastModified
   }
 }

@@ -62,7 +62,7 @@ extension OpenDirectory {
     OpenDirectory(try OpenFile(opened: unsafe larkspur_enter_directory_in_folder(descriptor.number, name)))
   }
 
-  private struct Access {
+  struct Access {
     let mode: UInt32
     let isOfUserOrRoot: Bool
     private let isOfOwnGroup: Bool
@@ -80,7 +80,7 @@ extension OpenDirectory {
     }
   }
 
-  private func access(_ name: String = ".") throws(Errno) -> Access {
+  func access(_ name: String = ".") throws(Errno) -> Access {
     var found = larkspur_access()
     // Safe: the call reads a NUL-terminated copy of the name, and writes one structure.
     guard unsafe larkspur_access_in_folder(descriptor.number, name, &found) == 0 else { throw .current }

@@ -69,10 +69,10 @@ public final class OpenDirectory: Sendable {
   ///
   /// - Returns: `nil` if there is no such entry.
   public func kind(_ name: String) throws(Errno) -> Kind? {
-    // Safe: the call reads a NUL-terminated copy of the name.
-    let mode = unsafe larkspur_mode_in_folder(descriptor.number, name)
-    guard mode >= 0 else {
-      let error = Errno.current
+    let mode: UInt32
+    do throws(Errno) {
+      mode = try access(name).mode
+    } catch {
       if error == .noSuchFile { return nil }
       throw error
     }

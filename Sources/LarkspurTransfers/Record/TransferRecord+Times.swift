@@ -2,7 +2,7 @@
 ///
 /// The times are those of the wall clock with the difference of `clock`. Within one boot all differences of times are those
 /// of the monotonic clock: when the wall clock is set, `adjust` moves the times with it. In another boot nothing but the wall
-/// clock connects a record with the present, and `adjust` moves impossible times to the present.
+/// clock connects a record with the current time, and `adjust` moves impossible times to it.
 extension TransferRecord {
   /// The relation of both clocks by which the times of a record were written.
   public struct Clock: Hashable, Sendable {

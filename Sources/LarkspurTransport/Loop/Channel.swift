@@ -155,7 +155,7 @@ public final class Channel {
 
   /// Receives once, and updates `isReadable`.
   ///
-  /// - Throws: The kernel's error. An end of the stream behind an error that a sending call has got is that error.
+  /// - Throws: The kernel's error. An end of the stream after an error that a sending call has got is that error.
   func receive(into chunk: inout Chunk) throws(Errno) -> ClientSocket.Received {
     let received = try socket.receive(into: &chunk)
     switch received {
