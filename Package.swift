@@ -5,6 +5,8 @@ import PackageDescription
 // root package's view of `package` symbols, and neither may burden a package that depends on this one.
 let wantsFuzzers = Context.environment["LARKSPUR_FUZZ"] != nil
 let wantsBenchmarks = Context.environment["LARKSPUR_BENCHMARKS"] != nil
+/// The test targets to build, all of them by default. Sanitizers run a part, and need not compile the others.
+let wantedTests = Context.environment["LARKSPUR_TESTS"]?.split(separator: " ").map(String.init)
 let warningsAreErrors = Context.environment["CI"] != nil
 
 // Tests may reach for raw memory where a scripted kernel or a fault needs it: they go without strict memory safety.
@@ -230,6 +232,10 @@ let package = Package(
       swiftSettings: testSettings),
   ]
 )
+
+if let wantedTests {
+  package.targets.removeAll { $0.type == .test && !wantedTests.contains($0.name) }
+}
 
 if wantsBenchmarks {
   package.targets += [

@@ -54,11 +54,21 @@ struct XMLExpansion {
     var references: [String: Double] = [:]
   }
 
+  /// What a text with references expands to.
+  private struct Expansion {
+    static let tooLarge = Expansion(size: .infinity)
+
+    /// Bytes.
+    var size = 0.0
+    /// Number of declarations within each other.
+    var depth = 0
+  }
+
   private let size: Double
   private var declarations: [String: Declaration] = [:]
   private var references: [String: Double] = [:]
-  /// The expanded size of each declaration. Infinite for a declaration that is being measured, and so refers to itself.
-  private var sizes: [String: Double] = [:]
+  /// What is known of each declaration. A declaration that is being measured is too large: it refers to itself.
+  private var measured: [String: Expansion] = [:]
   /// Whether a parameter entity contains markup, which may be declarations.
   private var hasHiddenDeclarations = false
 
@@ -79,24 +89,32 @@ struct XMLExpansion {
   private var isWithinLimits: Bool {
     mutating get {
       guard !hasHiddenDeclarations else { return false }
-      return size + expansion(of: references, depth: 0) <= max(Self.expansionMax, Self.amplificationMax * size)
+      let expansion = expansion(of: references, within: 0)
+      return size + expansion.size <= max(Self.expansionMax, Self.amplificationMax * size)
     }
   }
 
-  private mutating func expansion(of references: [String: Double], depth: Int) -> Double {
-    references.reduce(0) { sum, reference in
-      guard let declaration = declarations[reference.key] else { return sum }
-      return sum + reference.value * (expandedSize(reference.key, declaration, depth: depth + 1) + Self.referenceCost)
+  /// Measures references that stand within a number of declarations.
+  private mutating func expansion(of references: [String: Double], within level: Int) -> Expansion {
+    references.reduce(into: Expansion()) { sum, reference in
+      guard let declaration = declarations[reference.key] else { return }
+      let expansion = expansion(of: reference.key, declaration, within: level)
+      sum.size += reference.value * (expansion.size + Self.referenceCost)
+      sum.depth = max(sum.depth, expansion.depth)
     }
   }
 
-  private mutating func expandedSize(_ name: String, _ declaration: Declaration, depth: Int) -> Double {
-    if let known = sizes[name] { return known }
-    guard depth <= Self.depthMax else { return .infinity }
-    sizes[name] = .infinity
-    let size = declaration.size + expansion(of: declaration.references, depth: depth)
-    sizes[name] = size
-    return size
+  private mutating func expansion(of name: String, _ declaration: Declaration, within level: Int) -> Expansion {
+    if let known = measured[name] { return known }
+    guard level < Self.depthMax else { return .tooLarge }
+    measured[name] = .tooLarge
+    var expansion = expansion(of: declaration.references, within: level + 1)
+    expansion.size += declaration.size
+    expansion.depth += 1
+    // The order of references is not that of the document: the depth may have been measured from the middle.
+    if expansion.depth > Self.depthMax { expansion = .tooLarge }
+    measured[name] = expansion
+    return expansion
   }
 
   // MARK: - Declarations
