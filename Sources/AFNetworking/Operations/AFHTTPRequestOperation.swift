@@ -4,9 +4,9 @@ import Larkspur
 
 /// An operation that loads one HTTP request, and makes an object of the response with a serializer.
 ///
-/// After a pause the operation continues where it stopped if the server supports range requests (RFC 9110 14);
-/// otherwise it loads everything again. The operation fails if its ``responseSerializer`` does not accept the status or
-/// the content type.
+/// After a pause the operation continues where it stopped if the server supports range requests and names the version
+/// by a strong validator (RFC 9110 8.8.1, 14); otherwise it loads everything again. The operation fails if its
+/// ``responseSerializer`` does not accept the status or the content type.
 open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable {
   /// Creates an operation for `urlRequest`, with an `AFHTTPResponseSerializer`.
   public required init(request urlRequest: URLRequest) {
@@ -112,8 +112,8 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     return own ?? completionQueueOrMain
   }
 
-  override func continuation(of request: URLRequest, after response: URLResponse?, count: Int64) -> URLRequest? {
-    RangeContinuation.request(request, after: response, count: count)
+  override func continuation(after response: URLResponse) -> RangeContinuation? {
+    RangeContinuation(of: read { $0.request }, after: response)
   }
 
   // MARK: - Acceptance by class, as in AFNetworking 1

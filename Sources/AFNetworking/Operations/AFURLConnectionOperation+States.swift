@@ -66,7 +66,7 @@ extension AFURLConnectionOperation {
       details.output = output
       return (OperationSessions.Settings(details), details.request, output)
     }
-    let next = continuation(of: request, after: read { $0.response }, count: output.count)
+    let next = output.continuation?.request(request, after: output.count)
     let load = OperationLoad(self, output, request: next ?? request, isContinuation: next != nil)
     load.makeTask(in: OperationSessions.session(for: settings), priority: taskPriority)
     let isWanted = read { details -> Bool in

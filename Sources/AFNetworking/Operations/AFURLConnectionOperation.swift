@@ -283,8 +283,8 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   // MARK: - Overridden by subclasses in this module
 
-  /// Returns the request that continues the load after a pause, or `nil` to load everything again.
-  func continuation(of request: URLRequest, after response: URLResponse?, count: Int64) -> URLRequest? { nil }
+  /// Returns the value that continues the load of a response after a pause, or `nil` to load everything again.
+  func continuation(after response: URLResponse) -> RangeContinuation? { nil }
 
   // MARK: - Archives and copies
 

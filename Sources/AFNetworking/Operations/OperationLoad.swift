@@ -72,11 +72,9 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   ) {
     defer { completionHandler(.allow) }
     guard isWanted else { return }
-    let answer =
-      isContinuation
-      ? RangeContinuation.classify(response, to: request, after: operation.read { $0.response }) : .whole(count: nil)
+    let answer = isContinuation ? output.continuation?.classify(response) : nil
     isContinuation = false
-    switch answer {
+    switch answer ?? .whole(count: nil) {
     case .rest(let count):
       offset = output.count
       wantedCount = count
@@ -86,6 +84,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
         .failure(URLError.make(.badServerResponse, "the response does not continue the bytes that arrived")))
     case .whole(let count):
       wantedCount = count
+      output.continuation = operation.continuation(after: response)
       do {
         try output.rewind()
       } catch {

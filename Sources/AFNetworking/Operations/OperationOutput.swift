@@ -9,6 +9,8 @@ final class OperationOutput: @unchecked Sendable {
   private var buffer = Data()
   /// Number of bytes of the current content so far.
   private(set) var count: Int64 = 0
+  /// Requests the rest of the current content, or `nil` if a pause makes the content start over.
+  var continuation: RangeContinuation?
   /// Maximum number of bytes written from the start position of the content, by this and earlier loads.
   private var countMax: Int64 = 0
   /// The start of the current content in a stream to memory, which cannot seek.

@@ -84,8 +84,7 @@ final class TaskDownload {
     try place?.check(response)
     guard let partial, let first = partial.asked, let point = partial.point else { return true }
     self.partial?.end = nil
-    let fields = response.fields
-    switch point.decide(asking: first, status: response.statusCode, fields: { fields.values(of: $0) }) {
+    switch point.decide(asking: first, status: response.statusCode, fields: response.fieldValues) {
     case .continueAt(let offset, let end, let total):
       guard try takePart(at: offset) else {
         startOver()
@@ -152,9 +151,8 @@ final class TaskDownload {
     // There may have been a part, of another version.
     transfer.task.show { $0.bytesReceived = 0 }
     guard let response = response as? HTTPURLResponse, !response.isDecoded else { return }
-    let fields = response.fields
     let point = ResumePoint(
-      status: response.statusCode, now: Date().timeIntervalSince1970, fields: { fields.values(of: $0) })
+      status: response.statusCode, now: Date().timeIntervalSince1970, fields: response.fieldValues)
     guard point != nil || end != nil else { return }
     if partial == nil { partial = PartialDownload() }
     partial?.point = point
@@ -168,19 +166,16 @@ final class TaskDownload {
   /// - Returns: How many bytes the whole has, if the response has a `Content-Range` that says it.
   private func countOfWhole(_ response: URLResponse) throws(URLError) -> Int? {
     // RFC 9110 14.2: ranges are defined for GET only.
-    guard let response = response as? HTTPURLResponse, [200, 203, 206].contains(response.statusCode),
-      transfer.machine.request.own.method == "GET"
-    else { return nil }
+    guard let response = response as? HTTPURLResponse, transfer.machine.request.own.method == "GET" else { return nil }
     // A range that the program asks for, in the request or for the session, is the program's affair.
     var asked = transfer.machine.request
     transfer.core.composer.complete(&asked, hasLeftOrigin: transfer.machine.hasLeftOrigin)
     guard asked.value(forHTTPHeaderField: "Range") == nil else { return nil }
-    let fields = response.fields
-    switch BodyExtent({ fields.values(of: $0) }) {
-    // A 206 that does not say which part it is may be any.
-    case .whole(let count) where count != nil || response.statusCode != 206: return count
-    case .unclear where response.statusCode != 206: return nil
-    case .whole, .unclear, .part:
+    switch response.bodyExtent {
+    case .whole(let count): return count
+    case .part(let range) where range.isWhole: return range.total
+    case .nothing, .unclear, .other: return nil
+    case .part, .contradiction:
       throw URLError.make(
         .badServerResponse, "the server sends a part of the resource in place of the whole, or contradicts itself",
         url: response.url)

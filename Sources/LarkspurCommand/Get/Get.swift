@@ -202,27 +202,32 @@ struct Get {
     let status = response.statusCode
     let text = progress.takeHeads()
     try heads?.write(text.span)
-    if output.offset == 0, let part = RangeAnswer.part(in: response) {
-      throw CommandFailure(.resumeFailed, "\(output.name) cannot be loaded: the server sends \(part)")
-    }
-    if let offset = output.offset, offset > 0 {
-      switch RangeAnswer(response, offset: offset) {
-      case .rest(let count):
-        missing = count
+    if let offset = output.offset {
+      let failure = "\(output.name) cannot be \(offset == 0 ? "loaded" : "completed"): "
+      let named = response.value(forHTTPHeaderField: "Content-Range") ?? "no range"
+      switch response.bodyExtent {
+      case .part(let range)
+      where range.bytes.lowerBound == offset && range.isTail
+        && ResumePoint.coding(of: response.fieldValues) == nil:
+        missing = range.bytes.count
         return true
-      case .complete: return false
-      case .whole:
+      case .part, .contradiction:
+        let others = ["Content-Length", "Content-Encoding", "Content-Type"].compactMap { name in
+          response.value(forHTTPHeaderField: name).map { ", \(name): \($0)" }
+        }
+        throw CommandFailure(.resumeFailed, "\(failure)the server sends \(named)\(others.joined())")
+      case _ where offset == 0: break
+      // Without a total the server states that no bytes follow those of the file.
+      case .nothing(let total) where total ?? offset == offset: return false
+      case .unclear where status == 416, .nothing:
+        throw CommandFailure(.resumeFailed, "\(failure)the server has other bytes: \(named)")
+      case .whole, .unclear:
         throw CommandFailure(
-          .rangeRefused,
-          "\(output.name) cannot be completed: the server sends the whole only (without --resume it begins "
-            + "again)")
-      case .another(let message):
-        throw CommandFailure(.resumeFailed, "\(output.name) cannot be completed: \(message)")
+          .rangeRefused, "\(failure)the server sends the whole only (without --resume it begins again)")
       case .other where status < 400:
         throw CommandFailure(
           .rangeRefused,
-          "\(output.name) cannot be completed: the server answered with \(status) "
-            + "\(HTTPURLResponse.localizedString(forStatusCode: status))")
+          "\(failure)the server answered with \(status) \(HTTPURLResponse.localizedString(forStatusCode: status))")
       case .other: break
       }
     }

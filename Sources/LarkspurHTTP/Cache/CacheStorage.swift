@@ -25,12 +25,11 @@ public enum CacheStorage {
       let selection = CacheSelection(response: fields, request: request.fields)
     else { return nil }
     var part: ContentRange?
-    if status == 206 {
-      // RFC 9111 3.3: a cache may store a part only if it understands the range.
-      guard let range = fields.firstValue(named: "Content-Range").flatMap(ContentRange.init) else { return nil }
-      part = range
-    } else if BodyExtent({ fields.values(named: $0) }) == .part {
-      return nil
+    switch BodyExtent(status: status, { fields.values(named: $0) }) {
+    // RFC 9111 3.3: a cache may store a part only if it understands the range.
+    case .part(let range): part = range
+    case .contradiction: return nil
+    case .whole, .nothing, .unclear, .other: break
     }
     return Proposal(fields: storable(fields, control, now: now), selection: selection, part: part)
   }

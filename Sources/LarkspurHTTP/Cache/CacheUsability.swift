@@ -91,10 +91,9 @@ extension StoredResponse {
   /// Whether this response is the one that an `If-Range` names (RFC 9110 13.1.5).
   func isExactly(_ condition: String) -> Bool {
     if let tag = entityTag, EntityTag.isStronglyEqual(tag, condition) { return true }
-    // RFC 9110 8.8.2.2: a date is a strong validator if the response was made a minute later or more; within the minute
-    // there may have been two versions.
+    // The cache adds a `Date` to a response without one, so its clock may be another one than the server's.
     guard lastModified == condition, let modified = HTTPDate.parse(condition, now: responseTime) else { return false }
-    return date - modified >= 60
+    return date - modified >= ResumePoint.otherClockSeconds
   }
 
   /// Whether this response and one with these fields are parts of one representation, so that their bytes may be

@@ -13,28 +13,33 @@ public struct ContentRange: Hashable, Sendable {
 
   /// Reads `bytes 0-499/1234` and `bytes 0-499/*`.
   public init?(_ text: String) {
-    let parts = text.split(separator: " ", maxSplits: 1)
-    guard parts.count == 2, String(parts[0]).equalsIgnoringCase("bytes") else { return nil }
-    let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
-    guard halves.count == 2 else { return nil }
-    let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last else {
-      return nil
-    }
+    guard let halves = Self.suffix(of: text, after: "bytes ")?.split(separator: "/", omittingEmptySubsequences: false),
+      halves.count == 2, case .from(let first, let last?)? = RequestedRange(ends: halves[0])
+    else { return nil }
     bytes = first..<(last + 1)
-    if halves[1] != "*" {
-      guard let total = Self.number(halves[1]), total > last else { return nil }
-      self.total = total
-    }
+    guard halves[1] != "*" else { return }
+    guard let total = Self.number(halves[1]), total > last else { return nil }
+    self.total = total
   }
 
   public var text: String { "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(total.map { "\($0)" } ?? "*")" }
 
   public var isWhole: Bool { bytes.lowerBound == 0 && bytes.upperBound == total }
 
+  /// Whether, as far as known, no bytes follow.
+  package var isTail: Bool { bytes.upperBound == total ?? bytes.upperBound }
+
+  /// Reads the total of `bytes */1234`, which a 416 has.
+  static func total(ofUnsatisfied text: String) -> Int? { suffix(of: text, after: "bytes */").flatMap(number) }
+
+  /// Returns the text after a unit, whose name is in capital or small letters (RFC 9110 14.1).
+  fileprivate static func suffix(of text: String, after unit: String) -> Substring? {
+    String(text.prefix(unit.count)).equalsIgnoringCase(unit) ? text.dropFirst(unit.count) : nil
+  }
+
   /// Returns the number, or `nil` if the text contains anything but digits, or more than 18 of them. With 18 digits
   /// sums of two numbers do not overflow.
-  fileprivate static func number(_ text: some StringProtocol) -> Int? {
+  static func number(_ text: some StringProtocol) -> Int? {
     guard 1...18 ~= text.utf8.count, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
     return Int(text)
   }
@@ -47,20 +52,18 @@ public enum RequestedRange: Hashable, Sendable {
   case suffix(Int)
 
   public init?(_ text: String) {
-    guard text.utf8.count > 6, String(text.prefix(6)).equalsIgnoringCase("bytes=") else { return nil }
-    let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+    guard let ends = ContentRange.suffix(of: text, after: "bytes=") else { return nil }
+    self.init(ends: ends)
+  }
+
+  fileprivate init?(ends text: Substring) {
+    let ends = text.split(separator: "-", omittingEmptySubsequences: false)
     guard ends.count == 2 else { return nil }
-    if ends[0].isEmpty {
-      guard let count = ContentRange.number(ends[1]) else { return nil }
-      self = .suffix(count)
-      return
-    }
-    guard let first = ContentRange.number(ends[0]) else { return nil }
-    if ends[1].isEmpty {
-      self = .from(first, through: nil)
-    } else {
-      guard let last = ContentRange.number(ends[1]), first <= last else { return nil }
-      self = .from(first, through: last)
+    switch (ContentRange.number(ends[0]), ContentRange.number(ends[1])) {
+    case (let first?, let last?) where first <= last: self = .from(first, through: last)
+    case (let first?, nil) where ends[1].isEmpty: self = .from(first, through: nil)
+    case (nil, let count?) where ends[0].isEmpty: self = .suffix(count)
+    default: return nil
     }
   }
 
@@ -68,12 +71,9 @@ public enum RequestedRange: Hashable, Sendable {
   /// they depend on an unknown total.
   public func bytes(ofTotal total: Int?) -> Range<Int>? {
     switch self {
-    case .from(let first, through: let last?):
-      let end = min(last + 1, total ?? last + 1)
+    case .from(let first, let last):
+      let end = min(last.map { $0 + 1 } ?? total ?? 0, total ?? .max)
       return first < end ? first..<end : nil
-    case .from(let first, through: nil):
-      guard let total, first < total else { return nil }
-      return first..<total
     case .suffix(let count):
       guard let total, count > 0, total > 0 else { return nil }
       return max(0, total - count)..<total

@@ -1,6 +1,9 @@
 /// Compares entity tags (RFC 9110 8.8.3).
 enum EntityTag {
-  static func isStrong(_ tag: String) -> Bool { tag.utf8.count >= 2 && tag.utf8.first == ASCII.quote }
+  /// Whether the tag has quotation marks at both ends, and none inside.
+  static func isStrong(_ tag: String) -> Bool {
+    tag.utf8.first == ASCII.quote && tag.utf8.last == ASCII.quote && tag.utf8.count { $0 == ASCII.quote } == 2
+  }
 
   /// Whether the tags are equal when weakness is ignored (RFC 9110 8.8.3.2).
   static func isWeaklyEqual(_ tag: String, _ other: String) -> Bool { opaque(tag) == opaque(other) }

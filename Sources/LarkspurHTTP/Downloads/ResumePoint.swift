@@ -58,29 +58,24 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   }
 
   private static func validator(now: Double, fields: Fields) -> String? {
-    if let tag = fields("etag").first {
+    let (tags, dates) = (fields("etag"), fields("last-modified"))
+    // Two validators name no version: only one of them can be right.
+    guard tags.count + (tags.isEmpty ? dates.count : 0) == 1 else { return nil }
+    if let tag = tags.first {
       // RFC 9110 13.1.5: neither a weak tag nor, where there is any tag, a date may be sent in If-Range. A tag without
       // quotes, as some servers send it, counts as a strong tag.
-      if EntityTag.isStrong(tag) { return tag.utf8.last == ASCII.quote ? tag : nil }
-      let mayBeOne = !tag.isEmpty && !tag.utf8.contains(ASCII.quote) && HTTPDate.parse(tag, now: now) == nil
-      return mayBeOne ? tag : nil
+      let isBare = !tag.isEmpty && !tag.utf8.contains(ASCII.quote) && HTTPDate.parse(tag, now: now) == nil
+      return EntityTag.isStrong(tag) || isBare && !String(tag.prefix(2)).equalsIgnoringCase("W/") ? tag : nil
     }
-    guard let text = fields("last-modified").first, let changed = HTTPDate.parse(text, now: now) else { return nil }
-    if let date = fields("date").first.flatMap({ HTTPDate.parse($0, now: now) }) {
-      return date - changed >= ownClockSeconds ? text : nil
-    }
-    return now - changed >= otherClockSeconds ? text : nil
+    guard let changed = HTTPDate.parse(dates[0], now: now) else { return nil }
+    let date = fields("date").first.flatMap { HTTPDate.parse($0, now: now) }
+    return date.map({ $0 - changed >= ownClockSeconds }) ?? (now - changed >= otherClockSeconds) ? dates[0] : nil
   }
 
-  private static func coding(of fields: Fields) -> String? {
+  /// Returns the content codings in lower case, or `nil` if there are none.
+  package static func coding(of fields: Fields) -> String? {
     let codings = fields("content-encoding").joined(separator: ", ").lowercased()
     return codings.isEmpty || codings == "identity" ? nil : codings
-  }
-
-  /// - Returns: The number that the digits of `text` make, or `nil` if it has other characters or more than 18 digits.
-  static func number(_ text: String) -> Int? {
-    guard 1...18 ~= text.utf8.count, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
-    return Int(text)
   }
 
   // MARK: - The request for the rest
@@ -90,9 +85,12 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   /// version.
   public var firstAsked: Int { offset > 0 && offset == total ? offset - 1 : offset }
 
-  /// Returns the fields that request the bytes from `first` on, if the version is still the one of `validator`.
-  public static func conditions(from first: Int, validator: String) -> [(name: String, value: String)] {
-    [(name: "Range", value: "bytes=\(first)-"), (name: "If-Range", value: validator)]
+  /// Returns the fields that request the bytes from `first` up to `last`, or up to the end, if the version is still the
+  /// one of `validator`.
+  public static func conditions(
+    from first: Int, through last: Int? = nil, validator: String
+  ) -> [(name: String, value: String)] {
+    [(name: "Range", value: "bytes=\(first)-\(last.map { "\($0)" } ?? "")"), (name: "If-Range", value: validator)]
   }
 
   // MARK: - The answer
@@ -113,60 +111,35 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   ///
   /// - Parameter first: The first byte that was requested.
   public func decide(asking first: Int, status: Int, fields: Fields) -> Decision {
-    switch status {
-    case 200: return decideWhole(fields)
-    case 206: return decidePart(first, fields)
-    case 416:
-      // RFC 9110 15.5.17: `bytes */N`. The validator matched, because otherwise the server would have ignored the
-      // range. If the total is unknown, a 416 without `Content-Range` may mean the same: a request for the last byte
-      // shows which.
-      let said = fields("content-range").first
-      guard first == offset, offset > 0, said.map({ $0 == "bytes */\(offset)" }) ?? (total == nil) else {
-        return .startOver
-      }
-      return total == nil || total == offset ? .confirmLast : .startOver
-    default: return .deliver
-    }
-  }
-
-  private func decideWhole(_ fields: Fields) -> Decision {
-    guard case .whole(let said) = BodyExtent(fields) else { return .startOver }
-    // RFC 9110 8.8.1: a strong validator stands for one sequence of bytes, and so for one size.
-    let known = fields(versionField) == [validator] && Self.coding(of: fields) == coding ? total : nil
-    guard let count = said ?? known else { return .replace(count: nil) }
-    guard count == known ?? count, count == BodyExtent.length(fields) ?? count else { return .startOver }
-    return .replace(count: count)
-  }
-
-  /// Whether `validator` is an entity tag in quotation marks.
-  private var isQuoted: Bool { validator.utf8.first == ASCII.quote }
-
-  private var isTag: Bool { isQuoted || HTTPDate.parse(validator, now: 0) == nil }
-
-  /// The name of the field that the validator is from.
-  private var versionField: String { isTag ? "etag" : "last-modified" }
-
-  private func decidePart(_ first: Int, _ fields: Fields) -> Decision {
-    // RFC 9110 15.3.7.1: one part has Content-Range. Several parts were not asked for.
-    let ranges = fields("content-range")
-    guard !BodyExtent.isMultipart(fields), ranges.count == 1, let range = ContentRange(ranges[0]),
-      range.bytes.lowerBound == first
-    else {
-      return .startOver
-    }
-    if let total, let complete = range.total, total != complete { return .startOver }
-    if let total, range.bytes.upperBound > total { return .startOver }
+    let isTag = HTTPDate.parse(validator, now: 0) == nil
+    let versions = fields(isTag ? "etag" : "last-modified")
     // RFC 9110 15.3.7.3: parts are combined only if they have one strong validator. A response to If-Range may omit
-    // fields that the client already has (15.3.7), so a missing field counts as equal.
-    let present = fields(versionField)
-    guard present.allSatisfy({ $0 == validator }) else { return .startOver }
-    // A server that does not understand a tag without quotes may have ignored the condition, so the response must
-    // repeat the tag.
-    guard isQuoted || !isTag || !present.isEmpty else { return .startOver }
-    // The coding may be omitted like other fields about the representation; a coding that is named must be equal.
-    if let coding = Self.coding(of: fields), coding != self.coding { return .startOver }
-    // A body whose length differs from its range's is not that range.
-    if let length = BodyExtent.length(fields), length != range.bytes.count { return .startOver }
-    return .continueAt(first, end: range.bytes.upperBound, total: range.total ?? total)
+    // fields that the client already has (15.3.7), so a missing field counts as equal. But a server that does not
+    // understand a tag without quotes may have ignored the condition, so the response must repeat the tag.
+    let mayOmit = !isTag || validator.utf8.first == ASCII.quote
+    let isSame = versions.isEmpty ? mayOmit : versions.allSatisfy { $0 == validator }
+    switch BodyExtent(status: status, fields) {
+    case .whole(let said):
+      // RFC 9110 8.8.1: a strong validator stands for one sequence of bytes, and so for one size. A proxy has changed
+      // the bytes of a 203 (15.3.4).
+      let isKnown = status == 200 && versions == [validator] && Self.coding(of: fields) == coding
+      let known = isKnown ? total : nil
+      guard let count = said ?? known else { return .replace(count: nil) }
+      let fits = count == known ?? count && count == BodyExtent.length(fields) ?? count
+      return fits ? .replace(count: count) : .startOver
+    case .part(let range):
+      guard isSame, Self.coding(of: fields) ?? coding == coding,
+        range.bytes.lowerBound == first, range.bytes.upperBound <= total ?? .max,
+        range.total ?? total == total ?? range.total
+      else { return .startOver }
+      return .continueAt(first, end: range.bytes.upperBound, total: range.total ?? total)
+    case .nothing(let said):
+      // The validator matched, because otherwise the server would have ignored the range. If the total is unknown, a
+      // 416 without `Content-Range` may mean the same: a request for the last byte shows which.
+      let fits = said == nil ? total == nil : said == offset && total ?? offset == offset
+      return fits && isSame && first == offset && offset > 0 ? .confirmLast : .startOver
+    case .unclear, .contradiction: return .startOver
+    case .other: return .deliver
+    }
   }
 }

@@ -166,6 +166,32 @@ import Testing
     #expect(content == Data(TestServer.content(0..<300_000)))
   }
 
+  /// A file may change twice within a second. A date of the response's own second names no version (RFC 9110 8.8.2.2):
+  /// the operation starts over, or it would join the bytes of two versions.
+  @Test(arguments: [(0, false), (1, true)]) func aDateOfTheSameSecondNamesNoVersion(age: Int, isContinued: Bool)
+    async throws
+  {
+    // The server's route has this date, and honours it in `If-Range`.
+    let changed = "Thu, 01 Jan 2026 00:00:00 GMT"
+    let old = [UInt8](repeating: 1, count: 50_000)
+    server.enqueue([
+      .expectRequest,
+      .send(
+        "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nLast-Modified: \(changed)\r\n"
+          + "Date: Thu, 01 Jan 2026 00:00:0\(age) GMT\r\n\r\n"),
+      .send(old), .expectClose,
+    ])
+    let operation = try operation("/range/300000")
+    try await pause(operation, at: 50_000)
+    operation.resume()
+    await operation.isOver()
+    let request = try #require(server.requests.last)
+    #expect(request.fields["if-range"] == (isContinued ? changed : nil))
+    #expect((request.fields["range"] != nil) == isContinued && operation.error == nil)
+    let rest = TestServer.content((isContinued ? 50_000 : 0)..<300_000)
+    #expect(operation.responseData == Data((isContinued ? old : []) + rest))
+  }
+
   /// New content that is shorter leaves old bytes in the file, so the operation fails.
   @Test func aFileThatStaysTooLongIsAFailure() async throws {
     sendsPart(of: 300_000, part: 100_000, fields: "ETag: \"old\"\r\n")

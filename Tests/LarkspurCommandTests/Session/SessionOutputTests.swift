@@ -202,14 +202,21 @@ import Testing
     #expect(text == "twenty bytes of mine" + (status == 18 ? "0123456789" : ""))
   }
 
-  @Test func resumeFromNothingWithATail() async throws {
+  /// A response with a part in place of the whole, or several parts, fails the command, also if nothing is resumed.
+  @Test(arguments: [
+    ("200 OK", "Content-Range: bytes 10-19/20"), ("206 Partial Content", "Content-Range: bytes 10-18/20"),
+    ("206 Partial Content", "Content-Type: multipart/byteranges; boundary=x"), ("206 Partial Content", "X: y"),
+  ])
+  func resumeWithATailInPlaceOfTheWhole(status: String, field: String) async throws {
     server.defaultScript = [
-      .expectRequest,
-      .send("HTTP/1.1 200 OK\r\nContent-Range: bytes 10-19/20\r\nContent-Length: 10\r\n\r\n0123456789"), .close,
+      .expectRequest, .send("HTTP/1.1 \(status)\r\n\(field)\r\nContent-Length: 10\r\n\r\n0123456789"), .close,
     ]
-    let result = try await get("/", "--resume", "-o", directory.path("file"))
-    #expect(result.status == 36, "\(result.errors)")
-    #expect(try directory.text(of: "file") == "")
+    for content in ["", "ten bytes."] {
+      if !content.isEmpty { try directory.write(content, to: "file") }
+      let result = try await get("/", "--resume", "-o", directory.path("file"))
+      #expect(result.status == 36, "\(result.errors)")
+      #expect(try directory.text(of: "file") == content)
+    }
   }
 
   // MARK: - Metrics

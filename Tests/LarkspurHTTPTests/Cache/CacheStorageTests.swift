@@ -50,6 +50,11 @@ import Testing
     #expect(!isStored(fresh, status: 600) && !isStored(fresh, status: 0) && !isStored(fresh, status: -1))
     #expect(isStored(fresh + [("Content-Range", "bytes 0-4/10")], status: 206))
     #expect(!isStored(fresh + [("Content-Range", "bytes 5-4/10")], status: 206))
+    // Heads that contradict themselves.
+    let part: CacheFields = fresh + [("Content-Range", "bytes 0-4/10")]
+    #expect(!isStored(part) && !isStored(part + [("Content-Length", "6")], status: 206))
+    #expect(!isStored(part + [("Content-Type", "multipart/byteranges; boundary=x")], status: 206))
+    #expect(!isStored(part + part, status: 206))
   }
 
   /// RFC 9111 5.2.2.3: `must-understand` overrides `no-store` for statuses that the cache understands.

@@ -37,9 +37,15 @@ import Testing
     #expect(decide(("etag", "range101")) == .startOver)
     // Without a tag, the server may not have understood the condition.
     #expect(decide(nil) == .startOver)
+    let complete = ResumePoint(validator: "range100", offset: 40, total: nil, coding: nil)
+    let nothing = complete.decide(asking: 40, status: 416) { $0 == "content-range" ? ["bytes */40"] : [] }
+    #expect(nothing == .startOver)
   }
 
-  @Test(arguments: ["W/\"one\"", "w/\"one\"", "one\"", "\"", "\"one", "", "Sun, 06 Nov 1994 08:49:37 GMT"])
+  @Test(arguments: [
+    "W/\"one\"", "w/\"one\"", "W/one", "w/one", "\"one\", \"two\"", "one\"", "\"", "\"one", "",
+    "Sun, 06 Nov 1994 08:49:37 GMT",
+  ])
   func aTagThatIsWeakOrNoneDoesNot(tag: String) {
     // RFC 9110 13.1.5: a date beside such a tag does not count either.
     let date = ("last-modified", "Sat, 05 Nov 1994 08:49:37 GMT")
@@ -53,6 +59,13 @@ import Testing
   func aDateDoesASecondBeforeTheResponse(changed: String, isGood: Bool) {
     let point = point([("last-modified", changed), ("date", "Sun, 06 Nov 1994 08:49:37 GMT")])
     #expect((point?.validator == changed) == isGood)
+  }
+
+  @Test func twoValidatorsNameNoVersion() {
+    let old = ("last-modified", "Sat, 05 Nov 1994 08:49:37 GMT")
+    #expect(point([("etag", "\"one\""), ("etag", "\"two\"")]) == nil)
+    #expect(point([old, ("last-modified", "Fri, 04 Nov 1994 08:49:37 GMT")]) == nil)
+    #expect(point([("etag", "\"one\""), old, old])?.validator == "\"one\"")
   }
 
   @Test(arguments: [("Sun, 06 Nov 1994 08:48:37 GMT", true), ("Sun, 06 Nov 1994 08:48:38 GMT", false)])
@@ -78,6 +91,7 @@ import Testing
     #expect(point.firstAsked == 40)
     let fields = ResumePoint.conditions(from: 40, validator: point.validator)
     #expect(fields.map(\.name) == ["Range", "If-Range"])
+    #expect(ResumePoint.conditions(from: 40, through: 60, validator: "\"one\"").first?.value == "bytes=40-60")
     #expect(fields.map(\.value) == ["bytes=40-", "\"one\""])
   }
 
@@ -178,6 +192,9 @@ import Testing
     let date = "Sun, 06 Nov 1994 08:48:37 GMT"
     #expect(decide(200, [("last-modified", date), ("content-length", "60")], validator: date) == .startOver)
     #expect(decide(200, [("etag", "\"x\""), ("content-length", "60")], validator: date) == .replace(count: nil))
+    // A proxy has changed the bytes of a 203 (RFC 9110 15.3.4).
+    #expect(decide(203, [tag, ("content-length", "60")]) == .replace(count: nil))
+    #expect(decide(203, [tag, ("content-range", "bytes 40-99/100")]) == .startOver)
   }
 
   @Test func nothingLeftMayMeanThatItIsComplete() {
@@ -185,6 +202,9 @@ import Testing
     #expect(decide(416, [("content-range", "bytes */40")], total: 40) == .confirmLast)
     #expect(decide(416, [("content-range", "bytes */40")], total: 100) == .startOver)
     #expect(decide(416, [("content-range", "bytes */30")], total: nil) == .startOver)
+    #expect(decide(416, [("content-range", "BYTES */40")], total: nil) == .confirmLast)
+    #expect(decide(416, [("content-range", "bytes */40"), ("etag", "\"two\"")], total: nil) == .startOver)
+    #expect(decide(416, [("content-range", "junk")], total: nil) == .startOver)
     // Where the total length is unknown, a request for the last byte decides.
     #expect(decide(416, [], total: nil) == .confirmLast)
     #expect(decide(416, [], total: 40) == .startOver)

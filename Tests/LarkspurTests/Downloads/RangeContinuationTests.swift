@@ -1,7 +1,6 @@
 import Foundation
+import Larkspur
 import Testing
-
-@testable import AFNetworking
 
 @Suite struct RangeContinuationTests {
   private func response(_ status: Int, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
@@ -10,17 +9,26 @@ import Testing
       HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
   }
 
+  private static let then = "Sat, 05 Nov 1994 08:49:37 GMT"
+
+  private func continuation(
+    _ fields: [String: String] = ["ETag": "\"a\""], status: Int = 200, _ change: (inout URLRequest) -> Void = { _ in }
+  ) throws -> (RangeContinuation?, URLRequest) {
+    var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+    change(&request)
+    return (RangeContinuation(of: request, after: try response(status, fields)), request)
+  }
+
   private func next(
     _ fields: [String: String] = ["ETag": "\"a\""], status: Int = 200, count: Int64 = 100,
     _ change: (inout URLRequest) -> Void = { _ in }
   ) throws -> URLRequest? {
-    var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
-    change(&request)
-    return RangeContinuation.request(request, after: try response(status, fields), count: count)
+    var (continuation, request) = try continuation(fields, status: status, change)
+    return continuation?.request(request, after: count)
   }
 
   @Test func theRestIsAskedFor() throws {
-    let request = try #require(try next(["ETag": "\"a\"", "Last-Modified": "then"]))
+    let request = try #require(try next(["ETag": "\"a\"", "Last-Modified": Self.then]))
     #expect(request.value(forHTTPHeaderField: "Range") == "bytes=100-")
     #expect(request.value(forHTTPHeaderField: "If-Range") == "\"a\"")
     #expect(request.value(forHTTPHeaderField: "Accept-Encoding") == "identity")
@@ -28,31 +36,44 @@ import Testing
 
   @Test func validators() throws {
     // RFC 9110 13.1.5: a weak entity tag cannot be used in `If-Range`.
-    #expect(try next(["ETag": "W/\"a\"", "Last-Modified": "then"]) == nil)
-    let date = try #require(try next(["Last-Modified": "then"]))
-    #expect(date.value(forHTTPHeaderField: "If-Range") == "then")
+    #expect(try next(["ETag": "W/\"a\"", "Last-Modified": Self.then]) == nil)
+    let date = try #require(try next(["Last-Modified": Self.then]))
+    #expect(date.value(forHTTPHeaderField: "If-Range") == Self.then)
+    // RFC 9110 8.8.2.2: the file may have changed twice within the second of the response.
+    #expect(try next(["Last-Modified": Self.then, "Date": Self.then]) == nil)
+    #expect(try next(["Last-Modified": "then"]) == nil)
     // Without a validator nothing shows whether the rest belongs to the received part.
     #expect(try next([:]) == nil)
+    #expect(try next(["ETag": "\"a\"", "Accept-Ranges": "none"]) == nil)
   }
 
   @Test func rangesOfTheCaller() throws {
-    let open = try next(status: 206) { $0.setValue("bytes=50-", forHTTPHeaderField: "Range") }
-    #expect(open?.value(forHTTPHeaderField: "Range") == "bytes=150-")
-    let closed = try next(status: 206) { $0.setValue("bytes=50-199", forHTTPHeaderField: "Range") }
-    #expect(closed?.value(forHTTPHeaderField: "Range") == "bytes=150-199")
+    func range(_ asked: String, _ known: String, count: Int64 = 100) throws -> String? {
+      try next(["ETag": "\"a\"", "Content-Range": known], status: 206, count: count) {
+        $0.setValue(asked, forHTTPHeaderField: "Range")
+      }?.value(forHTTPHeaderField: "Range")
+    }
+    #expect(try range("bytes=50-", "bytes 50-999/1000") == "bytes=150-")
+    #expect(try range("bytes=50-199", "bytes 50-199/1000") == "bytes=150-199")
+    // The server may send another range than the requested one (RFC 9110 15.3.7).
+    #expect(try range("bytes=50-", "bytes 60-999/1000") == nil)
+    #expect(try range("bytes=50-", "junk") == nil)
+    // All bytes of the range have arrived: there is no rest to request.
+    #expect(try range("bytes=50-199", "bytes 50-199/1000", count: 150) == nil)
     for text in ["bytes=-50", "bytes=0-1,5-6", "lines=1-2", "bytes=9-3", "bytes", "bytes=a-b", "bytes=-"] {
-      #expect(try next(status: 206) { $0.setValue(text, forHTTPHeaderField: "Range") } == nil, "\(text)")
+      #expect(try range(text, "bytes 0-99/100") == nil, "\(text)")
     }
   }
 
   @Test func whatCannotBeContinued() throws {
     #expect(try next(count: 0) == nil)
-    #expect(try next(status: 404) == nil)
+    #expect(try next(count: .max) { $0.setValue("bytes=5-", forHTTPHeaderField: "Range") } == nil)
+    #expect(try next(status: 404) == nil && next(status: 203) == nil)
     #expect(try next(["Content-Encoding": "gzip", "ETag": "\"a\""]) == nil)
     #expect(try next(["Content-Encoding": "identity", "ETag": "\"a\""]) != nil)
+    // Such a 200 may have a part only.
+    #expect(try next(["Content-Range": "bytes 5-9/10", "ETag": "\"a\""]) == nil)
     #expect(try next { $0.httpMethod = "POST" } == nil)
-    let url = try #require(URL(string: "http://a.example/"))
-    #expect(RangeContinuation.request(URLRequest(url: url), after: nil, count: 5) == nil)
   }
 
   /// A 200 response has the content from its first byte, so the caller's own range says nothing about the received
@@ -62,15 +83,29 @@ import Testing
     #expect(try next(status: 200) { $0.setValue("bytes=0-", forHTTPHeaderField: "Range") } != nil)
   }
 
+  /// A later response to a request for the rest may omit the validator, and may be the first one with a total.
+  @Test func aSecondPause() throws {
+    var (known, request) = try continuation(["Last-Modified": Self.then])
+    _ = known?.request(request, after: 100)
+    #expect(try known?.classify(response(206, ["Content-Range": "bytes 100-199/200"])) == .rest(count: 100))
+    let next = known?.request(request, after: 150)
+    #expect(next?.value(forHTTPHeaderField: "Range") == "bytes=150-")
+    #expect(next?.value(forHTTPHeaderField: "If-Range") == Self.then)
+    #expect(try known?.classify(response(206, ["Content-Range": "bytes 150-199/*"])) == .rest(count: 50))
+    #expect(try known?.classify(response(206, ["Content-Range": "bytes 150-179/*"])) == .wrong)
+  }
+
   /// The decision about a response to a request for the bytes after the first 100.
   private func answer(
     _ status: Int, _ fields: [String: String], known: [String: String] = ["ETag": "\"a\""], knownStatus: Int = 200,
     asking range: String? = nil
   ) throws -> RangeContinuation.Classification {
-    let request = try #require(
-      try next(known, status: knownStatus) { if let range { $0.setValue(range, forHTTPHeaderField: "Range") } })
-    return RangeContinuation.classify(
-      try response(status, fields), to: request, after: try response(knownStatus, known))
+    let (continuation, request) = try continuation(known, status: knownStatus) {
+      if let range { $0.setValue(range, forHTTPHeaderField: "Range") }
+    }
+    var known = try #require(continuation)
+    #expect(known.request(request, after: 100) != nil)
+    return known.classify(try response(status, fields))
   }
 
   @Test(arguments: rangeAnswers) func answers(status: Int, range: String?, answer: RangeContinuation.Classification)
@@ -87,7 +122,8 @@ import Testing
     #expect(try rest("bytes 100-199/200", ["ETag": "\"a\"", "Content-Length": "100"]) == .rest(count: 100))
     #expect(try rest("bytes 100-199/*") == .rest(count: 100))
     // A 416 response would mean that the received part is everything, but the content is known to be longer.
-    #expect(try answer(416, ["Content-Range": "bytes */100"], known: known) == .wrong)
+    #expect(try answer(416, ["Content-Range": "bytes */100"], known: known) == .whole(count: nil))
+    #expect(try answer(416, ["Content-Range": "bytes */100", "ETag": "\"b\""]) == .whole(count: nil))
     for range in ["bytes 100-149/200", "bytes 100-149/*", "bytes 100-249/250", "bytes 100-149/150"] {
       #expect(try rest(range) == .wrong, "\(range)")
     }
@@ -120,6 +156,7 @@ import Testing
     #expect(try whole(["ETag": "\"a\"", "Content-Length": "100", "Content-Range": "bytes 100-199/200"]) == .wrong)
     #expect(try whole(["Content-Length": "100", "Content-Range": "bytes 0-199/200"]) == .wrong)
     #expect(try whole(["Content-Range": "bytes 0-299/300"]) == .whole(count: 300))
+    #expect(try whole(["Content-Type": "multipart/byteranges; boundary=x"]) == .wrong)
   }
 }
 
