@@ -30,7 +30,7 @@ enum BackgroundLink {
     let identifier = storage.identifier ?? ""
     let directory = try directory(storage)
     var session = TransferSession(identifier: identifier, directory: directory, settings: [])
-    session.launchCommand = storage.sessionSendsLaunchEvents ? launchCommand(storage) : []
+    session.launchCommand = storage.settings.sessionSendsLaunchEvents ? launchCommand(storage) : []
     var refusal: String?
     do throws(TransferLinkError) {
       if storage.transferStateHome == nil, let client = try service(&session, configuration, &refusal) { return client }
@@ -107,7 +107,7 @@ enum BackgroundLink {
         "background sessions need a directory for their state: neither XDG_STATE_HOME nor HOME is an absolute path")
     }
     let identifier = storage.identifier ?? ""
-    if let container = storage.sharedContainerIdentifier {
+    if let container = storage.settings.sharedContainerIdentifier {
       return TransferLocation.directory(stateHome: stateHome, container: container, session: identifier)
     }
     let program = ProcessInfo.processInfo.processName

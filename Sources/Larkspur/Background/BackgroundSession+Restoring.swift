@@ -6,10 +6,9 @@ import LarkspurTransfers
 extension BackgroundSession {
   /// Makes the record of a task that has been resumed for the first time.
   static func record(of task: URLSessionTask, in core: SessionCore) throws(URLError) -> TransferRecord {
-    let configuration = core.configuration.storage
     if case .refused(let refusal)? = (task as? URLSessionDownloadTask)?.decodedResumeData { throw URLError(refusal) }
     if case .failure(let refusal)? = (task as? ResumedUploadTask)?.resumeData { throw URLError(refusal) }
-    guard let identifier = configuration.identifier, let request = task.originalRequest else {
+    guard let identifier = core.configuration.identifier, let request = task.originalRequest else {
       throw URLError.make(.badURL, "the task has no request")
     }
     var file: TransferRecord.UploadFile?
@@ -26,7 +25,7 @@ extension BackgroundSession {
       createdSeconds: moment.wallSeconds)
     record.adjust(to: moment)
     record.state = .running
-    record.isDiscretionary = configuration.isDiscretionary
+    record.isDiscretionary = core.settings.isDiscretionary
     record.take(TransferProperties(task))
     if let file { record.counts.expectedToSend = Int64(file.identity.size) }
     record.earliestBeginSeconds = task.earliestBeginDate?.timeIntervalSince1970

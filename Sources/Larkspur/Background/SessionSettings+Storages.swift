@@ -6,12 +6,12 @@ extension SessionSettings.Cookies {
       leftBehind.append("the program's own class of httpCookieStorage")
     }
     path = storage.disk?.path
-    acceptPolicy = storage.cookieAcceptPolicy.rawValue
+    acceptPolicy = RawSetting(wrappedValue: storage.cookieAcceptPolicy)
   }
 
-  func storage() throws(SessionSettings.Failure) -> HTTPCookieStorage {
+  func storage() -> HTTPCookieStorage {
     let storage = HTTPCookieStorage(disk: path.map { CookieDisk(path: $0) })
-    storage.cookieAcceptPolicy = try SessionSettings.policy(acceptPolicy)
+    storage.cookieAcceptPolicy = acceptPolicy.wrappedValue
     return storage
   }
 }

@@ -10,7 +10,7 @@ import LarkspurTransfers
 /// settings have changed. The bytes contain secrets: passwords, and the key of a client certificate.
 struct SessionSettings: Codable {
   /// The version of the form. Every change of the parts or of their meaning gets a new one.
-  static let version = 2
+  static let version = 3
 
   /// The reason for which bytes are no settings, or settings cannot travel at all.
   enum Failure: Error, Hashable {
@@ -34,36 +34,12 @@ struct SessionSettings: Codable {
   }
 
   var version = Self.version
-  var sharedContainerIdentifier: String?
-  var requestCachePolicy: UInt
-  var timeoutIntervalForRequest: Double
-  var timeoutIntervalForResource: Double
-  var timeoutForConnection: Double?
-  var networkServiceType: UInt
-  var allowsCellularAccess: Bool
-  var allowsExpensiveNetworkAccess: Bool
-  var allowsConstrainedNetworkAccess: Bool
-  var waitsForConnectivity: Bool
-  var isDiscretionary: Bool
-  var sessionSendsLaunchEvents: Bool
+  var settings: URLSessionConfiguration.Settings
   var proxies: [String: ProxyValue]?
   /// The environment variables of the program that name proxies. They count without `proxies`.
   var proxyEnvironment: [String: String]
-  var tlsMinimum: UInt16
-  var tlsMaximum: UInt16
-  var shouldUsePipelining: Bool
-  var shouldSetCookies: Bool
-  var cookieAcceptPolicy: UInt?
   /// The configuration's fields, and those that name the program and its user's languages.
   var additionalHeaders: [String: String]
-  var maximumConnectionsPerHost: Int
-  var shouldUseExtendedBackgroundIdleMode: Bool
-  var requiresDNSSECValidation: Bool
-  var multipathServiceType: Int
-  var usesClassicLoadingMode: Bool
-  var enablesEarlyData: Bool
-  /// The version of resumable uploads, or `nil` for none.
-  var resumableUploadVersion: Int?
   var cookies: Cookies?
   var credentials: Credentials?
   var trust: TrustSettings
@@ -72,7 +48,7 @@ struct SessionSettings: Codable {
   struct Cookies: Codable {
     /// `nil` for a storage in memory.
     var path: String?
-    var acceptPolicy: UInt
+    var acceptPolicy: RawSetting<HTTPCookie.AcceptPolicy>
   }
 
   /// A storage of credentials.
@@ -106,27 +82,11 @@ struct SessionSettings: Codable {
   }
 
   private init(_ storage: URLSessionConfiguration.Storage, _ leftBehind: inout [String]) {
-    sharedContainerIdentifier = storage.sharedContainerIdentifier
-    requestCachePolicy = storage.requestCachePolicy.rawValue
-    timeoutIntervalForRequest = storage.timeoutIntervalForRequest
-    timeoutIntervalForResource = storage.timeoutIntervalForResource
-    timeoutForConnection = storage.timeoutForConnection
-    networkServiceType = storage.networkServiceType.rawValue
-    allowsCellularAccess = storage.allowsCellularAccess
-    allowsExpensiveNetworkAccess = storage.allowsExpensiveNetworkAccess
-    allowsConstrainedNetworkAccess = storage.allowsConstrainedNetworkAccess
-    waitsForConnectivity = storage.waitsForConnectivity
-    isDiscretionary = storage.isDiscretionary
-    sessionSendsLaunchEvents = storage.sessionSendsLaunchEvents
+    settings = storage.settings
     proxies = storage.connectionProxyDictionary.map { dictionary in
       Self.texts(dictionary, "an entry of connectionProxyDictionary", &leftBehind, ProxyValue.init)
     }
     proxyEnvironment = storage.connectionProxyDictionary == nil ? SessionProxies.environment(of: storage) : [:]
-    tlsMinimum = storage.tlsMinimum.rawValue
-    tlsMaximum = storage.tlsMaximum.rawValue
-    shouldUsePipelining = storage.shouldUsePipelining
-    shouldSetCookies = storage.shouldSetCookies
-    cookieAcceptPolicy = storage.cookieAcceptPolicy?.rawValue
     additionalHeaders = Self.texts(
       storage.additionalHeaders ?? [:], "a field of httpAdditionalHeaders", &leftBehind
     ) { $0 as? String }
@@ -134,13 +94,6 @@ struct SessionSettings: Codable {
     where !additionalHeaders.keys.contains(where: { $0.equalsIgnoringCase(name) }) {
       additionalHeaders[name] = value
     }
-    maximumConnectionsPerHost = storage.maximumConnectionsPerHost
-    shouldUseExtendedBackgroundIdleMode = storage.shouldUseExtendedBackgroundIdleMode
-    requiresDNSSECValidation = storage.requiresDNSSECValidation
-    multipathServiceType = storage.multipathServiceType.rawValue
-    usesClassicLoadingMode = storage.usesClassicLoadingMode
-    enablesEarlyData = storage.enablesEarlyData
-    resumableUploadVersion = storage.resumableUploadDraft.version?.rawValue
     cookies = storage.cookieStorage.map { Cookies($0, &leftBehind) }
     credentials = storage.credentialStorage.map { Credentials($0, &leftBehind) }
     trust = TrustSettings(storage.trust, &leftBehind)
@@ -192,41 +145,13 @@ struct SessionSettings: Codable {
   }
 
   private func apply(to storage: inout URLSessionConfiguration.Storage) throws(Failure) {
-    storage.sharedContainerIdentifier = sharedContainerIdentifier
-    storage.requestCachePolicy = try Self.known(URLRequest.CachePolicy(rawValue: requestCachePolicy), "cache policy")
-    storage.timeoutIntervalForRequest = timeoutIntervalForRequest
-    storage.timeoutIntervalForResource = timeoutIntervalForResource
-    storage.timeoutForConnection = timeoutForConnection
-    storage.networkServiceType = try Self.known(
-      URLRequest.NetworkServiceType(rawValue: networkServiceType), "network service type")
-    storage.allowsCellularAccess = allowsCellularAccess
-    storage.allowsExpensiveNetworkAccess = allowsExpensiveNetworkAccess
-    storage.allowsConstrainedNetworkAccess = allowsConstrainedNetworkAccess
-    storage.waitsForConnectivity = waitsForConnectivity
-    storage.isDiscretionary = isDiscretionary
-    storage.sessionSendsLaunchEvents = sessionSendsLaunchEvents
+    storage.settings = settings
     storage.connectionProxyDictionary = proxies.map { proxies in
       Dictionary(uniqueKeysWithValues: proxies.map { (AnyHashable($0), $1.value) })
     }
     storage.proxyEnvironment = proxyEnvironment
-    storage.tlsMinimum = try Self.known(tls_protocol_version_t(rawValue: tlsMinimum), "version of TLS")
-    storage.tlsMaximum = try Self.known(tls_protocol_version_t(rawValue: tlsMaximum), "version of TLS")
-    storage.shouldUsePipelining = shouldUsePipelining
-    storage.shouldSetCookies = shouldSetCookies
-    storage.cookieAcceptPolicy = nil
-    if let cookieAcceptPolicy { storage.cookieAcceptPolicy = try Self.policy(cookieAcceptPolicy) }
     storage.additionalHeaders = additionalHeaders
-    storage.maximumConnectionsPerHost = maximumConnectionsPerHost
-    storage.shouldUseExtendedBackgroundIdleMode = shouldUseExtendedBackgroundIdleMode
-    storage.requiresDNSSECValidation = requiresDNSSECValidation
-    storage.multipathServiceType = try Self.known(
-      URLSessionConfiguration.MultipathServiceType(rawValue: multipathServiceType), "multipath service type")
-    storage.usesClassicLoadingMode = usesClassicLoadingMode
-    storage.enablesEarlyData = enablesEarlyData
-    let drafts: [URLSessionConfiguration.ResumableUploadDraft] = [.none, .draft01, .draft11, .draft12, .draft13]
-    storage.resumableUploadDraft = try Self.known(
-      drafts.first { $0.version?.rawValue == resumableUploadVersion }, "version of resumable uploads")
-    storage.cookieStorage = try cookies?.storage()
+    storage.cookieStorage = cookies?.storage()
     storage.credentialStorage = try credentials?.storage()
     storage.trust = try trust.settings()
   }
@@ -235,10 +160,6 @@ struct SessionSettings: Codable {
   static func known<Value>(_ value: Value?, _ words: String) throws(Failure) -> Value {
     guard let value else { throw .damaged("a \(words) is not known") }
     return value
-  }
-
-  static func policy(_ raw: UInt) throws(Failure) -> HTTPCookie.AcceptPolicy {
-    try known(HTTPCookie.AcceptPolicy(rawValue: raw), "policy for cookies")
   }
 }
 

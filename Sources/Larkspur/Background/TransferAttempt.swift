@@ -134,16 +134,16 @@ extension URLSessionConfiguration {
     var storage = storage
     storage.identifier = nil
     storage.cache = nil
-    storage.waitsForConnectivity = true
+    storage.settings.waitsForConnectivity = true
     storage.protocolClasses = []
-    storage.timeoutIntervalForResource = .infinity
+    storage.settings.timeoutIntervalForResource = .infinity
     // The session of the attempts is none of background transfers itself.
     if storage.uploadRetry == nil {
       var retry = UploadRetry()
       retry.failuresMax = nil
       storage.uploadRetry = retry
     }
-    if storage.isDiscretionary { storage.networkServiceType = .background }
+    if storage.settings.isDiscretionary { storage.settings.networkServiceType = .background }
     return URLSessionConfiguration(storage: storage)
   }
 }

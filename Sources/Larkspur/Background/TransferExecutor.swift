@@ -90,7 +90,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     for problem in content.problems {
       log("task \(problem.task) of session \"\(transferSession.identifier)\" is lost: \(problem.reason)")
     }
-    secondsForResource = configuration.storage.timeoutForResource
+    secondsForResource = configuration.storage.settings.timeoutForResource
     handler = AttemptHandler()
     session = URLSession(
       configuration: configuration.ofAttempts, delegate: handler, delegateQueue: SerialOperationQueue(on: queue))

@@ -90,12 +90,12 @@ final class Arrival {
 extension SessionCore {
   func trafficClass(of request: URLRequest) -> UInt8 {
     let own = request.own.networkServiceType
-    return (own == .default ? networkServiceType : own).trafficClass
+    return (own == .default ? settings.networkServiceType : own).trafficClass
   }
 
   func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     let own = request.cachePolicy
-    return own == .useProtocolCachePolicy ? requestCachePolicy : own
+    return own == .useProtocolCachePolicy ? settings.requestCachePolicy : own
   }
 
   /// Whether the cache has no influence before the request is sent: no field of the request concerns a cache, and
@@ -143,7 +143,7 @@ extension SessionCore {
   /// Whether the request gets cookies from the storage. A `Cookie` field of the program's own replaces them, as Apple
   /// documents it, except after a redirection, whose response may have set other cookies.
   func handlesCookies(of request: URLRequest, isRedirected: Bool) -> Bool {
-    request.httpShouldHandleCookies && sendsCookies
+    request.httpShouldHandleCookies && settings.shouldSetCookies
       && (isRedirected || request.own.fields?.value(of: "Cookie") == nil)
   }
 
@@ -152,7 +152,7 @@ extension SessionCore {
     guard request.httpShouldHandleCookies, let jar = cookieStorage, let url = request.url else { return }
     jar.store(
       setCookieFields: response.fields.values(of: "Set-Cookie"), from: url, mainDocument: request.mainDocumentURL,
-      isTopLevel: request.isTopLevel, policy: cookieAcceptPolicy, now: Date())
+      isTopLevel: request.isTopLevel, policy: settings.cookieAcceptPolicy?.wrappedValue, now: Date())
   }
 
   func poolRequest(
@@ -175,7 +175,8 @@ extension SessionCore {
       // Connections to a proxy that makes the requests itself serve all origins: surplus bytes of one origin must not
       // be taken for the answer of another.
       poolRequest.mayBePipelined =
-        (pipelines || request.httpShouldUsePipelining) && route.forwarder(toSecure: target.isSecure) == nil
+        (settings.shouldUsePipelining || request.httpShouldUsePipelining)
+        && route.forwarder(toSecure: target.isSecure) == nil
       return poolRequest
     } catch {
       throw URLError.make(.badURL, "the request cannot be sent: \(error)", url: request.url)

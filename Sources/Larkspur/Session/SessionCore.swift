@@ -19,19 +19,12 @@ final class SessionCore: @unchecked Sendable {
   let memory: AuthenticationMemory
   /// The `URLProtocol` classes of the configuration.
   let protocolClasses: [URLProtocol.Type]
-  // Performance: the settings that every task reads, one by one, because the whole configuration is large to copy.
+  // Performance: the values that tasks read, because each read of the class `configuration` copies its storage.
+  let settings: URLSessionConfiguration.Settings
   let cookieStorage: HTTPCookieStorage?
-  /// Whether requests send cookies. Cookies that servers set are stored regardless.
-  let sendsCookies: Bool
-  let cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
-  let requestCachePolicy: URLRequest.CachePolicy
-  let networkServiceType: URLRequest.NetworkServiceType
-  let pipelines: Bool
   let isBackground: Bool
-  let waitsForConnectivity: Bool
-  let resumableUploadDraft: URLSessionConfiguration.ResumableUploadDraft
   let uploadRetry: UploadRetry?
   /// The timeouts in nanoseconds.
   let timeoutForRequest: UInt64
@@ -65,20 +58,14 @@ final class SessionCore: @unchecked Sendable {
     memory = AuthenticationMemory(storage: storage.credentialStorage)
     protocolClasses = storage.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
     composer = RequestComposer(additional: storage.additionalHeaders)
+    settings = storage.settings
     cookieStorage = storage.cookieStorage
-    sendsCookies = storage.shouldSetCookies
-    cookieAcceptPolicy = storage.cookieAcceptPolicy
     credentialStorage = storage.credentialStorage
     cache = storage.cache
-    requestCachePolicy = storage.requestCachePolicy
-    networkServiceType = storage.networkServiceType
-    pipelines = storage.shouldUsePipelining
     isBackground = storage.identifier != nil
-    waitsForConnectivity = storage.waitsForConnectivity || isBackground
-    resumableUploadDraft = storage.resumableUploadDraft
     uploadRetry = storage.uploadRetry
-    timeoutForRequest = LoadClock.nanoseconds(Duration(interval: storage.timeoutForRequest))
-    timeoutForResource = LoadClock.nanoseconds(Duration(interval: storage.timeoutForResource))
+    timeoutForRequest = LoadClock.nanoseconds(Duration(interval: settings.timeoutForRequest))
+    timeoutForResource = LoadClock.nanoseconds(Duration(interval: settings.timeoutForResource))
     state = Mutex(
       State(
         delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,

@@ -100,15 +100,15 @@ final class SessionEngine: @unchecked Sendable {
     taskPool = TaskPool(on: loop)
     clocks = LoadClocks(on: loop)
     var options = Pool.Options()
-    options.limits.perEndpointMax = max(1, storage.maximumConnectionsPerHost)
+    options.limits.perEndpointMax = max(1, storage.settings.maximumConnectionsPerHost)
     options.limits.totalMax = max(options.limits.totalMax, options.limits.perEndpointMax)
     options.limits.pipelineDepth = Self.pipelineDepth
     // The task's own timeouts apply, so this limit is no shorter than the request's. The resource's timeout, a week by
     // default, would let a server that accepts connections and sends nothing occupy all connections of its host for too
     // long.
     options.dialMax =
-      storage.timeoutForConnection.flatMap(Duration.init(interval:))
-      ?? max(options.dialMax, Duration(interval: storage.timeoutForRequest) ?? .seconds(1 << 32))
+      storage.settings.timeoutForConnection?.asTimeout.flatMap(Duration.init(interval:))
+      ?? max(options.dialMax, Duration(interval: storage.settings.timeoutForRequest) ?? .seconds(1 << 32))
     if let family = storage.addressFamily { options.resolver = Resolver(family: family) }
     options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)

@@ -29,8 +29,8 @@ final class TLSProvider: Sendable {
 
   init(_ storage: URLSessionConfiguration.Storage) {
     var configuration = TLSConfiguration()
-    configuration.minimumVersion = storage.tlsMinimum.version
-    configuration.maximumVersion = storage.tlsMaximum.version
+    configuration.minimumVersion = storage.settings.tlsMinimum.version
+    configuration.maximumVersion = storage.settings.tlsMaximum.version
     isShareable = storage.trust.isStandard
     mismatchReport = storage.trust.mismatchReport
     storage.trust.apply(to: &configuration)

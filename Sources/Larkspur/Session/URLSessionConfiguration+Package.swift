@@ -8,10 +8,10 @@ import LarkspurTransport
 extension URLSessionConfiguration {
   /// How long opening a connection may take, in seconds: looking up the name, connecting, the proxy's tunnel, TLS. A
   /// task whose connection takes longer fails with `URLError.timedOut`, and `URLError.transportError` says in which
-  /// phase the time was up. `nil`, the default, sets 60 seconds, or `timeoutIntervalForRequest` if that is longer.
+  /// phase the time was up. `nil`, the default, and 0 set 60 seconds, or `timeoutIntervalForRequest` if that is longer.
   package var timeoutIntervalForConnection: TimeInterval? {
-    get { storage.timeoutForConnection }
-    set { storage.timeoutForConnection = newValue }
+    get { storage.settings.timeoutForConnection }
+    set { storage.settings.timeoutForConnection = newValue }
   }
 
   /// The directory for the journals of background sessions, in place of `XDG_STATE_HOME`.

@@ -14,25 +14,25 @@ public enum URLSessionMultipathServiceType: Int, Sendable {
 extension URLSessionConfiguration {
   /// The use of multipath TCP. No effect: connections use TCP with one path each.
   public var multipathServiceType: MultipathServiceType {
-    get { storage.multipathServiceType }
-    set { storage.multipathServiceType = newValue }
+    get { storage.settings.multipathServiceType }
+    set { storage.settings.multipathServiceType = newValue }
   }
 
   /// Whether name resolution requires DNSSEC. No effect: see ``URLRequest/requiresDNSSECValidation``.
   public var requiresDNSSECValidation: Bool {
-    get { storage.requiresDNSSECValidation }
-    set { storage.requiresDNSSECValidation = newValue }
+    get { storage.settings.requiresDNSSECValidation }
+    set { storage.settings.requiresDNSSECValidation = newValue }
   }
   /// Whether the older of Darwin's two loaders is used. No effect: Larkspur has one loader.
   public var usesClassicLoadingMode: Bool {
-    get { storage.usesClassicLoadingMode }
-    set { storage.usesClassicLoadingMode = newValue }
+    get { storage.settings.usesClassicLoadingMode }
+    set { storage.settings.usesClassicLoadingMode = newValue }
   }
 
   /// Whether requests may be sent as early data (RFC 8446 2.3). No effect: no request is sent as early data, which an
   /// attacker could replay. A resumed TLS session saves the verification of certificates, and no round trip.
   public var enablesEarlyData: Bool {
-    get { storage.enablesEarlyData }
-    set { storage.enablesEarlyData = newValue }
+    get { storage.settings.enablesEarlyData }
+    set { storage.settings.enablesEarlyData = newValue }
   }
 }

@@ -28,48 +28,24 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     var storage = Storage()
     storage.identifier = identifier
-    storage.sessionSendsLaunchEvents = true
+    storage.settings.sessionSendsLaunchEvents = true
     storage.cache = nil
     return URLSessionConfiguration(storage: storage)
   }
 
   struct Storage {
     var identifier: String?
-    var requestCachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
-    var timeoutIntervalForRequest = Self.timeoutForRequestDefault
-    var timeoutIntervalForResource = Self.timeoutForResourceDefault
-    var networkServiceType = URLRequest.NetworkServiceType.default
-    var allowsCellularAccess = true
-    var allowsExpensiveNetworkAccess = true
-    var allowsConstrainedNetworkAccess = true
-    var waitsForConnectivity = false
-    var isDiscretionary = false
-    var sharedContainerIdentifier: String?
-    var sessionSendsLaunchEvents = false
+    var settings = Settings()
     var launchCommand: [String] = []
     var connectionProxyDictionary: [AnyHashable: Any]?
     /// The environment variables that name proxies, or `nil` for those of the process.
     var proxyEnvironment: [String: String]?
-    var tlsMinimum = tls_protocol_version_t.TLSv12
-    var tlsMaximum = tls_protocol_version_t.TLSv13
-    var shouldUsePipelining = false
-    var shouldSetCookies = true
-    /// The accept policy, or `nil` for the policy of the cookie storage.
-    var cookieAcceptPolicy: HTTPCookie.AcceptPolicy?
     var additionalHeaders: [AnyHashable: Any]?
-    var maximumConnectionsPerHost = 6
     var cookieStorage: HTTPCookieStorage? = .shared
     var credentialStorage: URLCredentialStorage? = .shared
     var cache: URLCache? = .shared
-    var shouldUseExtendedBackgroundIdleMode = false
     var protocolClasses: [AnyClass]? = []
     var trust = TLSTrustSettings()
-    var requiresDNSSECValidation = false
-    var multipathServiceType = MultipathServiceType.none
-    var usesClassicLoadingMode = true
-    var enablesEarlyData = false
-    /// How long opening a connection may take, in seconds, or `nil` for the session's own limit.
-    var timeoutForConnection: TimeInterval?
     /// The directory for state in place of the user's, or `nil`.
     var transferStateHome: String?
     /// Returns the state of the machine for discretionary transfers, or `nil` for the real one.
@@ -77,18 +53,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// The only kind of addresses to connect to, or `nil` for all.
     var addressFamily: SocketAddress.Family?
     var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
-    var resumableUploadDraft = ResumableUploadDraft.draft11
     /// The times and the number of tries of resumable uploads, or `nil` for the session's own.
     var uploadRetry: UploadRetry?
     /// The loop of the session, or `nil` for one of the shared loops. For tests, whose loop has a scripted kernel.
     var loop: ClientLoop?
-
-    static let timeoutForRequestDefault: TimeInterval = 60
-    static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60
-
-    /// The timeouts that apply, in seconds: the defaults replace values that are not positive.
-    var timeoutForRequest: TimeInterval { timeoutIntervalForRequest.asTimeout ?? Self.timeoutForRequestDefault }
-    var timeoutForResource: TimeInterval { timeoutIntervalForResource.asTimeout ?? Self.timeoutForResourceDefault }
   }
 
   var storage: Storage
@@ -112,75 +80,75 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
   /// The cache policy for requests that do not set one.
   open var requestCachePolicy: URLRequest.CachePolicy {
-    get { storage.requestCachePolicy }
-    set { storage.requestCachePolicy = newValue }
+    get { storage.settings.requestCachePolicy }
+    set { storage.settings.requestCachePolicy = newValue }
   }
 
   /// How long a task may wait for the next byte, in seconds, for requests that do not set a timeout. Fractions and
   /// `.infinity` are valid; 0 stands for 60. The time during which a task is suspended or waits for its delegate does
   /// not count.
   open var timeoutIntervalForRequest: TimeInterval {
-    get { storage.timeoutIntervalForRequest }
-    set { storage.timeoutIntervalForRequest = newValue }
+    get { storage.settings.timeoutIntervalForRequest }
+    set { storage.settings.timeoutIntervalForRequest = newValue }
   }
 
   /// How long a task may take in all, in seconds. Fractions and `.infinity` are valid; 0 stands for one week. The time
   /// during which a task is suspended does not count, but in a background session, whose tasks outlive the process.
   open var timeoutIntervalForResource: TimeInterval {
-    get { storage.timeoutIntervalForResource }
-    set { storage.timeoutIntervalForResource = newValue }
+    get { storage.settings.timeoutIntervalForResource }
+    set { storage.settings.timeoutIntervalForResource = newValue }
   }
 
   /// The kind of traffic, for requests that do not set one. See ``URLRequest/networkServiceType``.
   open var networkServiceType: URLRequest.NetworkServiceType {
-    get { storage.networkServiceType }
-    set { storage.networkServiceType = newValue }
+    get { storage.settings.networkServiceType }
+    set { storage.settings.networkServiceType = newValue }
   }
 
   /// No effect: see ``URLRequest/allowsCellularAccess``.
   open var allowsCellularAccess: Bool {
-    get { storage.allowsCellularAccess }
-    set { storage.allowsCellularAccess = newValue }
+    get { storage.settings.allowsCellularAccess }
+    set { storage.settings.allowsCellularAccess = newValue }
   }
 
   /// No effect: see ``URLRequest/allowsExpensiveNetworkAccess``.
   open var allowsExpensiveNetworkAccess: Bool {
-    get { storage.allowsExpensiveNetworkAccess }
-    set { storage.allowsExpensiveNetworkAccess = newValue }
+    get { storage.settings.allowsExpensiveNetworkAccess }
+    set { storage.settings.allowsExpensiveNetworkAccess = newValue }
   }
 
   /// No effect: see ``URLRequest/allowsConstrainedNetworkAccess``.
   open var allowsConstrainedNetworkAccess: Bool {
-    get { storage.allowsConstrainedNetworkAccess }
-    set { storage.allowsConstrainedNetworkAccess = newValue }
+    get { storage.settings.allowsConstrainedNetworkAccess }
+    set { storage.settings.allowsConstrainedNetworkAccess = newValue }
   }
 
   /// Whether a task waits while there is no route to the server, instead of failing at once. The timeout for the
   /// resource keeps running. Tasks of background sessions always wait.
   open var waitsForConnectivity: Bool {
-    get { storage.waitsForConnectivity }
-    set { storage.waitsForConnectivity = newValue }
+    get { storage.settings.waitsForConnectivity }
+    set { storage.settings.waitsForConnectivity = newValue }
   }
 
   /// Whether the tasks of a background session wait for a quiet machine: see <doc:TimesAndNetwork>. No effect in other
   /// sessions.
   open var isDiscretionary: Bool {
-    get { storage.isDiscretionary }
-    set { storage.isDiscretionary = newValue }
+    get { storage.settings.isDiscretionary }
+    set { storage.settings.isDiscretionary = newValue }
   }
 
   /// The identifier of a container that several programs share. A background session with such an identifier keeps its
   /// tasks there, so that another program of the user can find them. No effect in other sessions.
   open var sharedContainerIdentifier: String? {
-    get { storage.sharedContainerIdentifier }
-    set { storage.sharedContainerIdentifier = newValue }
+    get { storage.settings.sharedContainerIdentifier }
+    set { storage.settings.sharedContainerIdentifier = newValue }
   }
 
   /// Whether the transfer service starts ``launchCommand`` for events of a background session. No effect in other
   /// sessions.
   open var sessionSendsLaunchEvents: Bool {
-    get { storage.sessionSendsLaunchEvents }
-    set { storage.sessionSendsLaunchEvents = newValue }
+    get { storage.settings.sessionSendsLaunchEvents }
+    set { storage.settings.sessionSendsLaunchEvents = newValue }
   }
 
   /// The proxies, by CFNetwork's keys (`HTTPEnable`, `HTTPProxy`, `HTTPPort`, `HTTPSEnable`, `SOCKSEnable`, ...). If
@@ -199,14 +167,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
   /// The lowest version of TLS. Values below TLS 1.2 count as TLS 1.2, because earlier versions are broken.
   open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
-    get { storage.tlsMinimum }
-    set { storage.tlsMinimum = newValue }
+    get { storage.settings.tlsMinimum }
+    set { storage.settings.tlsMinimum = newValue }
   }
 
   /// The highest version of TLS. The latest version is TLS 1.3. Values below TLS 1.2 count as TLS 1.2.
   open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
-    get { storage.tlsMaximum }
-    set { storage.tlsMaximum = newValue }
+    get { storage.settings.tlsMaximum }
+    set { storage.settings.tlsMaximum = newValue }
   }
 
   /// The roots that the session's connections trust, the keys that hosts are pinned to, and the client's own
@@ -221,21 +189,21 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   /// gets interim responses (``URLSessionSelectiveDelegate`` can do without them), or if the program uses the task's
   /// ``URLSessionTask/progress``.
   open var httpShouldUsePipelining: Bool {
-    get { storage.shouldUsePipelining }
-    set { storage.shouldUsePipelining = newValue }
+    get { storage.settings.shouldUsePipelining }
+    set { storage.settings.shouldUsePipelining = newValue }
   }
 
   /// Whether requests send cookies. ``httpCookieAcceptPolicy`` decides which cookies are stored.
   open var httpShouldSetCookies: Bool {
-    get { storage.shouldSetCookies }
-    set { storage.shouldSetCookies = newValue }
+    get { storage.settings.shouldSetCookies }
+    set { storage.settings.shouldSetCookies = newValue }
   }
 
   /// The cookies that are stored. Until the program sets a policy, the property returns `onlyFromMainDocumentDomain`,
   /// and the policy of the cookie storage applies.
   open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
-    get { storage.cookieAcceptPolicy ?? .onlyFromMainDocumentDomain }
-    set { storage.cookieAcceptPolicy = newValue }
+    get { storage.settings.cookieAcceptPolicy?.wrappedValue ?? .onlyFromMainDocumentDomain }
+    set { storage.settings.cookieAcceptPolicy = RawSetting(wrappedValue: newValue) }
   }
 
   /// The header fields that every request gets unless it sets them itself.
@@ -250,8 +218,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   /// the proxy is the host: its connections serve all origins. Connections that a task's own delegate decides about count
   /// separately for that delegate: see <doc:Authentication>.
   open var httpMaximumConnectionsPerHost: Int {
-    get { storage.maximumConnectionsPerHost }
-    set { storage.maximumConnectionsPerHost = newValue }
+    get { storage.settings.maximumConnectionsPerHost }
+    set { storage.settings.maximumConnectionsPerHost = newValue }
   }
 
   /// The storage that cookies are read from and stored in. If it is `nil`, no cookies are sent or stored.
@@ -275,8 +243,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
   /// Whether connections stay open when a program moves to the background. The value is kept and has no effect.
   open var shouldUseExtendedBackgroundIdleMode: Bool {
-    get { storage.shouldUseExtendedBackgroundIdleMode }
-    set { storage.shouldUseExtendedBackgroundIdleMode = newValue }
+    get { storage.settings.shouldUseExtendedBackgroundIdleMode }
+    set { storage.settings.shouldUseExtendedBackgroundIdleMode = newValue }
   }
 
   /// The subclasses of ``URLProtocol`` that are asked, in their order, before Larkspur loads a request itself, and

@@ -23,7 +23,8 @@ extension Transfer {
     guard let jar = core.cookieStorage, jar.isSubclass else { return core.keepCookies(of: response, request) }
     guard request.httpShouldHandleCookies, let url = request.url else { return }
     let fields = response.fields.values(of: "Set-Cookie")
-    guard jar.accepts(core.cookieAcceptPolicy ?? .always, from: url, mainDocument: request.mainDocumentURL) else {
+    let policy = core.settings.cookieAcceptPolicy?.wrappedValue ?? .always
+    guard jar.accepts(policy, from: url, mainDocument: request.mainDocumentURL) else {
       return
     }
     let cookies = jar.cookies(

@@ -232,7 +232,7 @@ extension Transfer {
 
   private func mayBeSubscribed(_ load: NetworkLoad, _ request: PoolRequest) -> Bool {
     // The server's consent to a body may take long to come, and a long body long to leave.
-    !core.pipelines && !load.request.httpShouldUsePipelining && !request.head.context.expectsContinue
+    !core.settings.shouldUsePipelining && !load.request.httpShouldUsePipelining && !request.head.context.expectsContinue
       && (load.body?.isLittle ?? true)
   }
 
@@ -258,7 +258,7 @@ extension Transfer {
     } catch {
       metrics?.collect(load)
       var hasWaited = false
-      if core.waitsForConnectivity, interruption == nil {
+      if core.settings.waitsForConnectivity || core.isBackground, interruption == nil {
         hasWaited = try await connectivityWait.hasWaited(after: error)
       }
       if let resumable, interruption == nil, try await resumable.continues(after: error) { return loadAgain() }

@@ -70,7 +70,7 @@ final class ResumableUpload {
   /// Creates the upload of a file, or returns `nil` if the request cannot be resumed.
   init?(of transfer: Transfer, file url: URL) {
     let core = transfer.core
-    guard let version = core.resumableUploadDraft.version, url.isFileURL,
+    guard let version = core.settings.resumableUploadVersion, url.isFileURL,
       !core.composer.hasUploadFields(transfer.request), transfer.request.own.exactForm == nil,
       Redirection.isOfHTTP(transfer.request.url)
     else { return nil }

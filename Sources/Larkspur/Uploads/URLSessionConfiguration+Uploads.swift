@@ -21,13 +21,23 @@ extension URLSessionConfiguration {
   /// Client and server cannot negotiate the version: a server of another version takes the upload as any other, and the
   /// upload cannot be resumed. Upload tasks from data or a stream offer no version. See <doc:Resuming>.
   public var resumableUploadDraft: ResumableUploadDraft {
-    get { storage.resumableUploadDraft }
-    set { storage.resumableUploadDraft = newValue }
+    get { ResumableUploadDraft(storage.settings.resumableUploadVersion) }
+    set { storage.settings.resumableUploadVersion = newValue.version }
   }
 }
 
 extension URLSessionResumableUploadDraft {
-  var version: ResumableUploadVersion? {
+  fileprivate init(_ version: ResumableUploadVersion?) {
+    switch version {
+    case nil: self = .none
+    case .interop3: self = .draft01
+    case .interop8: self = .draft11
+    case .interop9: self = .draft12
+    case .interop10: self = .draft13
+    }
+  }
+
+  fileprivate var version: ResumableUploadVersion? {
     switch self {
     case .none: nil
     case .draft01: .interop3

@@ -3,7 +3,7 @@
 /// Versions cannot be negotiated: a request names one version in `Upload-Draft-Interop-Version`, and both sides ignore
 /// a message of another version (draft 01, section 4.2; draft 13, appendix "Draft Version Identification"). A server
 /// of another version therefore counts as a server without resumable uploads.
-package enum ResumableUploadVersion: Int, Hashable, Sendable, CaseIterable {
+package enum ResumableUploadVersion: Int, Codable, Hashable, Sendable, CaseIterable {
   /// Draft 01, which URLSession speaks since iOS 17 and macOS 14. `Upload-Incomplete` states the completeness.
   case interop3 = 3
   /// Drafts 09 to 11. `Upload-Complete` states the completeness, appended bytes have the media type

@@ -57,7 +57,8 @@ import Testing
     #expect(read.identifier == "read")
     #expect(read.httpCookieStorage?.disk?.path == HTTPCookieStorage.shared.disk?.path)
     #expect(read.urlCredentialStorage?.path == URLCredentialStorage.shared.path)
-    #expect(read.storage.cookieAcceptPolicy == nil && read.urlCache == nil && read.connectionProxyDictionary == nil)
+    #expect(
+      read.storage.settings.cookieAcceptPolicy == nil && read.urlCache == nil && read.connectionProxyDictionary == nil)
     #expect(read.timeoutIntervalForResource == 7 * 24 * 60 * 60)
     #expect(try Self.bytes(read) == Self.bytes(configuration))
   }
@@ -89,33 +90,19 @@ import Testing
     #expect(proxies["fraction"] as? Double == 0.5)
   }
 
-  /// Fields of a configuration that this test has not been told of have to travel, too.
+  /// A plain value of a configuration travels because it is one of its `Settings`.
   @Test func noFieldIsForgotten() throws {
-    // Fields for tests, fields that other processes cannot have, fields that no public property sets, and fields of
-    // other tests.
-    let others: Set<String> = [
-      "addressFamily", "identifier", "cache", "protocolClasses", "transferStateHome", "transferConditions",
-      "connectionObserver",
-      "uploadRetry", "loop", "launchCommand", "trust", "cookieStorage", "credentialStorage", "proxyEnvironment",
-      "connectionProxyDictionary", "cookieAcceptPolicy", "additionalHeaders",
-    ]
-    func values(_ configuration: URLSessionConfiguration) -> [String: String] {
-      let children = Mirror(reflecting: configuration.storage).children
-      return Dictionary(uniqueKeysWithValues: children.map { ($0.label ?? "", "\($0.value)") })
-        .filter { !others.contains($0.key) }
-    }
-    let full = Self.full()
-    full.tlsMaximumSupportedProtocolVersion = .TLSv12
-    full.usesClassicLoadingMode = false
-    full.enablesEarlyData = true
-    full.shouldUseExtendedBackgroundIdleMode = true
-    full.requiresDNSSECValidation = true
-    full.multipathServiceType = .handover
-    let (before, after) = (values(full), values(try Self.read(Self.bytes(full))))
-    for (name, value) in values(.background(withIdentifier: "a")) {
-      #expect(before[name] != value, "\(name) is not set")
-      #expect(after[name] == before[name], "\(name)")
-    }
+    // The session's place and launch command, which are not in its settings, and the environment, which has a form of its
+    // own.
+    let others = ["identifier", "launchCommand", "proxyEnvironment", "transferStateHome"]
+    let storage = Self.full().storage
+    let plain = Mirror(reflecting: storage).children.filter { type(of: $0.value) is any Encodable.Type }
+    #expect(plain.compactMap(\.label).sorted() == (others + ["settings"]).sorted())
+    // The names of fields with a wrapper begin with a line.
+    let names = Mirror(reflecting: storage.settings).children.compactMap { $0.label?.drop { $0 == "_" } }
+    let form = try JSONSerialization.jsonObject(with: Data(Self.bytes(Self.full())))
+    let written = try #require((form as? [String: Any])?["settings"] as? [String: Any])
+    #expect(written.keys.sorted() == names.map(String.init).sorted())
   }
 
   /// The environment that counts is the program's, and not the service's.
@@ -211,6 +198,21 @@ import Testing
     }
   }
 
+  @Test func oddNumbersAreNoTrap() throws {
+    let text = String(decoding: try Self.bytes(Self.full()), as: UTF8.self)
+    let times = try Regex("(?<name>\"timeout[A-Za-z]+\"):[^,]+", as: (Substring, name: Substring).self)
+    for (time, limit) in [
+      ("-1e300", "\(Int.min)"), ("1e300", "\(Int.max)"), ("\"nan\"", "0"), ("\"inf\"", "-1"), ("\"-inf\"", "1"),
+    ] {
+      let changed = text.replacing(times) { "\($0.output.name):\(time)" }
+        .replacing("\"maximumConnectionsPerHost\":3", with: "\"maximumConnectionsPerHost\":\(limit)")
+      #expect(changed.split(separator: time).count == 4 && changed.contains(":\(limit)"))
+      let session = URLSession(configuration: try Self.read(Array(changed.utf8)).ofAttempts)
+      #expect(try session.core.engine() != nil)
+      session.invalidateAndCancel()
+    }
+  }
+
   @Test func bytesThatAreNoSettings() throws {
     let bytes = try Self.bytes(Self.full())
     func error(_ bytes: [UInt8]) -> SessionSettings.Failure? {
@@ -227,8 +229,16 @@ import Testing
       #expect(text.contains(old), "\(old)")
       return Array(text.replacing(old, with: new).utf8)
     }
-    #expect(error(changed("\"version\":2", "\"version\":3")) == .otherVersion(3))
-    #expect(error(changed("\"tlsMinimum\":772", "\"tlsMinimum\":9")) == .damaged("a version of TLS is not known"))
+    #expect(error(changed("\"version\":3", "\"version\":4")) == .otherVersion(4))
+    for name in [
+      "requestCachePolicy", "networkServiceType", "tlsMinimum", "tlsMaximum", "cookieAcceptPolicy",
+      "multipathServiceType",
+    ] {
+      let unknown = text.replacing(try Regex("\"\(name)\":[0-9]+"), with: "\"\(name)\":9")
+      #expect(error(Array(unknown.utf8)) == .damaged("\(name) has the value 9, which is not known"))
+    }
+    #expect(error(changed("\"resumableUploadVersion\":3", "\"resumableUploadVersion\":4")) != nil)
+    #expect(error(changed("\"isDiscretionary\":true,", "")) != nil)
     #expect(error([UInt8](repeating: 32, count: TransferSession.settingsBytesMax + 1)) == .tooLarge((1 << 20) + 1))
     let configuration = Self.full()
     configuration.httpAdditionalHeaders = ["X": String(repeating: "x", count: 1 << 20)]

@@ -42,6 +42,14 @@ import Testing
     #expect(problem.problem == .handshakeTimedOut)
   }
 
+  @Test(arguments: [0, -1]) func aLimitThatIsNotPositiveIsNone(limit: TimeInterval) async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.timeoutIntervalForConnection = limit
+    let session = URLSession(configuration: configuration)
+    defer { session.invalidateAndCancel() }
+    _ = try await session.data(from: try #require(URL(string: server.url("/get"))))
+  }
+
   /// The limit ends with the opening of the connection.
   @Test func lateResponse() async throws {
     let configuration = URLSessionConfiguration.ephemeral
