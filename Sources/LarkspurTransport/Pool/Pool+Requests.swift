@@ -112,14 +112,12 @@ extension Pool {
       do throws(TransportError) {
         return try await answer(to: present, of: request, deadline: deadline, in: slot)
       } catch {
+        let mayRepeat = present.mayBeRepeated(after: error.endOfTry)
         if let connection = present.connection {
           slot.failedPeer = connection.dialRecord?.peer
           ended(connection, present.id, present.number, in: slot)
-          guard !slot.isCancelled, connection.mayReplay(request, present.number != nil, after: error) else {
-            throw error
-          }
         }
-        if demand.wantsFresh { throw error }
+        guard !slot.isCancelled, mayRepeat else { throw error }
       }
       // A request that was lost behind another one goes alone next. If it fails again, it gets a new connection.
       demand.wantsFresh = present.isAlone
@@ -148,8 +146,10 @@ extension Pool {
     // The connection may have been closed since it was assigned.
     let connection = openConnection(id)
     var inFlight = InFlightRequest(
-      id: id, sequenceNumber: sequenceNumber, connection: connection, wantsFresh: demand.wantsFresh,
-      isRepeatable: request.body.isRepeatable, isIdempotent: request.head.isIdempotent)
+      id: id, sequenceNumber: sequenceNumber, connection: connection,
+      attempt: RequestTry(
+        isOverFresh: demand.wantsFresh, isBodyRepeatable: request.body.isRepeatable,
+        isIdempotent: request.head.isIdempotent))
     guard let connection else { return inFlight }
     inFlight.isAlone = connection.isIdle
     if let observer = request.observer {
@@ -183,7 +183,7 @@ extension Pool {
       slot.leftQueue()
     }
     let exchange = try await connection.head(of: number)
-    if inFlight.mayBeUnanswered(on: connection) { throw .connectionClosed }
+    if connection.hasRefusedAsLate, inFlight.mayBeRepeated(after: .refusedAsLate) { throw .connectionClosed }
     if slot.failedPeer != nil { slot.failedPeer = nil }
     return RunningExchange(exchange, on: inFlight.id, in: slot)
   }

@@ -151,7 +151,7 @@ extension RequestSlot {
     }
     do throws(TransportError) {
       guard let exchange = try connection.head(of: number, for: work) else { return nil }
-      if inFlight?.mayBeUnanswered(on: connection) == true { throw .connectionClosed }
+      if connection.hasRefusedAsLate, inFlight?.mayBeRepeated(after: .refusedAsLate) == true { throw .connectionClosed }
       inFlight = nil
       if failedPeer != nil { failedPeer = nil }
       return RunningExchange(exchange, on: id, in: self)
@@ -182,13 +182,10 @@ struct InFlightRequest {
   let sequenceNumber: UInt64
   /// The connection, or `nil` if it had been closed.
   let connection: Connection?
-  /// Whether the request needs a connection that has served no request before.
-  let wantsFresh: Bool
   /// The number of the exchange, or `nil` if it has not begun.
   var number: UInt64?
   var isAlone = true
-  private let isRepeatable: Bool
-  private let isIdempotent: Bool
+  private let attempt: RequestTry
   /// The reason why there is no response. Boxed, because errors are large and rare.
   var failure: TransportError? {
     get { failed?.error }
@@ -202,21 +199,17 @@ struct InFlightRequest {
   }
 
   init(
-    id: PoolMachine.ConnectionID, sequenceNumber: UInt64, connection: Connection?, wantsFresh: Bool, isRepeatable: Bool,
-    isIdempotent: Bool
+    id: PoolMachine.ConnectionID, sequenceNumber: UInt64, connection: Connection?, attempt: RequestTry
   ) {
     self.id = id
     self.sequenceNumber = sequenceNumber
     self.connection = connection
-    self.wantsFresh = wantsFresh
-    self.isRepeatable = isRepeatable
-    self.isIdempotent = isIdempotent
+    self.attempt = attempt
   }
 
-  /// Whether the head that has come may belong to no request (a late 408) and this request may be sent once more.
-  @inline(__always)
-  func mayBeUnanswered(on connection: Connection) -> Bool {
-    connection.mayHaveBeenLate && !wantsFresh && isRepeatable && (isIdempotent || connection.holdsBody)
+  /// Whether the request may be sent once more, over another connection.
+  func mayBeRepeated(after end: RequestTry.End) -> Bool {
+    (connection?.observed(attempt, isStarted: number != nil) ?? attempt).mayBeRepeated(after: end)
   }
 }
 
