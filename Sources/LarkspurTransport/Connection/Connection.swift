@@ -240,13 +240,14 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// Subscribes a callback to a channel.
+  /// Subscribes a callback, if there is one, to a channel.
   ///
   /// - Returns: `false` if there is nothing to wait for.
   @inline(__always)
   private func subscribe(
-    _ callback: any LoopCallback, to channel: Channel, reading: Bool = true, writing: Bool
+    _ callback: (any LoopCallback)?, to channel: Channel, reading: Bool = true, writing: Bool
   ) throws(TransportError) -> Bool {
+    guard let callback else { return true }
     do throws(Channel.Interruption) {
       return try channel.wait(reading: reading, writing: writing, with: callback)
     } catch {
@@ -273,30 +274,20 @@ public final class Connection: EndOfTickHook {
     core.limit(sending: sending, receiving: receiving)
   }
 
-  /// Lends the next piece of the body to `consume`, if the piece has come.
-  ///
-  /// - Returns: `true` if a piece was lent, `false` if the response is complete, `nil` if nothing has come yet.
+  /// Lends the next piece of the body to `consume`, if it is there. See `Exchange.takeData`.
   @inline(__always)
-  func takeData(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
-    defer { writeLog() }
-    switch try pollPiece(consume) {
-    case .ready: return true
-    case .end: return false
-    case .wait: return nil
-    }
-  }
-
-  /// Lends the next piece of the body to `consume`, if it is there.
-  ///
-  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run when
-  ///   another call may succeed.
   func takeData(
-    for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
+    for callback: (any LoopCallback)?, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
     defer { writeLog() }
     while true {
-      switch try pollPiece(consume) {
-      case .ready: return true
+      var chunk = Chunk()
+      var range = 0..<0
+      switch try core.pollBody(lending: &chunk, at: &range) {
+      case .ready:
+        chunk.lend(range, to: consume)
+        core.restore(&chunk)
+        return true
       case .end: return false
       case .wait(let channel, let reading, let writing):
         if try subscribe(callback, to: channel, reading: reading, writing: writing) { return nil }
@@ -304,60 +295,17 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  @inline(__always)
-  private func pollPiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> ConnectionCore.Step {
-    var chunk = Chunk()
-    var range = 0..<0
-    let step = try core.pollBody(lending: &chunk, at: &range)
-    if case .ready = step {
-      chunk.lend(range, to: consume)
-      core.restore(&chunk)
-    }
-    return step
-  }
-
-  /// Waits for the next piece of the body and lends it to `consume`.
-  ///
-  /// - Returns: `false` if there is none because the response is complete.
-  @inline(__always)
-  func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
-    defer { writeLog() }
-    while true {
-      switch try pollPiece(consume) {
-      case .ready: return true
-      case .end: return false
-      case .wait(let channel, let reading, let writing):
-        try await wait(for: channel, reading: reading, writing: writing)
-      }
-    }
-  }
-
-  /// Waits for the next piece of the body and moves it into the file.
-  ///
-  /// - Returns: The length of the piece, or `nil` if the response is complete.
-  func receiveData(into file: OpenFile) async throws(TransportError) -> Int? {
+  /// Moves the next piece of the body into the file, if it is there. See `Exchange.takeData`.
+  func takeData(into file: OpenFile, for callback: (any LoopCallback)?) throws(TransportError) -> Int? {
     defer { writeLog() }
     var count = 0
     while true {
       switch try core.pollBody(into: file, count: &count) {
       case .ready: return count
-      case .end: return nil
+      case .end: return 0
       case .wait(let channel, let reading, let writing):
-        try await wait(for: channel, reading: reading, writing: writing)
+        if try subscribe(callback, to: channel, reading: reading, writing: writing) { return nil }
       }
-    }
-  }
-
-  /// Moves the next piece of the body into the file, if the piece has come.
-  ///
-  /// - Returns: The length of the piece, 0 if the response is complete, or `nil` if nothing has come yet.
-  func takeData(into file: OpenFile) throws(TransportError) -> Int? {
-    defer { writeLog() }
-    var count = 0
-    switch try core.pollBody(into: file, count: &count) {
-    case .ready: return count
-    case .end: return 0
-    case .wait: return nil
     }
   }
 

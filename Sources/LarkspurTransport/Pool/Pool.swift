@@ -8,7 +8,7 @@ import LarkspurIO
 /// let endpoint = pool.endpoint(for: Route(host: "example.org", port: 80))
 /// try await pool.cancelledWithTask { slot in
 ///   try await pool.exchange(PoolRequest(head), with: endpoint, in: slot) { exchange in
-///     try await exchange.receiveBody { ... }
+///     while try await exchange.receiveData({ ... }) {}
 ///   }
 /// }
 /// ```
