@@ -129,7 +129,7 @@ extension Transfer {
   /// Has a task carry the load on.
   func startWorker() {
     hasWorker = true
-    if !slot.isInFlight, !slot.isRequestingConnection {
+    if !slot.isInFlight {
       isStarting = true
       engine.startingCount += 1
     }

@@ -39,19 +39,23 @@ public final class Pool: @unchecked Sendable {
   struct PendingRequest {
     fileprivate var state = PendingState.free
     fileprivate var id: PoolMachine.RequestID?
-    /// The task that waits for the connection, if it has suspended.
-    fileprivate var continuation: TaskContinuation?
-    /// The callback to run in place of resuming a task.
-    fileprivate var work: (any LoopCallback)?
+    fileprivate var waiter = Waiter.none
     /// The record of the failed dial that the request waited for.
     fileprivate var failedDial: DialRecord?
   }
 
-  fileprivate enum PendingState {
+  enum PendingState {
     case free
     case waiting
     case running(PoolMachine.ConnectionID)
     indirect case failed(TransportError)
+  }
+
+  /// What waits for the end of a queued request's wait.
+  fileprivate enum Waiter {
+    case none
+    case task(TaskContinuation)
+    case callback(any LoopCallback)
   }
 
   private enum ConnectionSlot {
@@ -107,12 +111,6 @@ public final class Pool: @unchecked Sendable {
   }
 
   // MARK: - Requests
-
-  /// Whether an idle connection to the endpoint is available.
-  public func hasIdleConnection(to endpoint: Endpoint) -> Bool {
-    guard let id = endpoint.id else { return false }
-    return loopBound.state.decide { machine, _ in machine.hasIdle(id) }
-  }
 
   /// Ends an exchange: adds its metrics to the slot, and releases its connection.
   @inline(__always)
@@ -180,33 +178,18 @@ public final class Pool: @unchecked Sendable {
     throw .cancelled
   }
 
-  /// Waits for a connection.
+  /// Waits for a connection, in the queue. Takes the place of a callback that waits in the slot.
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64) {
-    let queued = slot.takePendingIndex()
-    let index = queued ?? takePendingRequest()
-    slot.pendingIndex = index
-    defer {
-      if let dial = loopBound.state.pendingRequests[index].failedDial {
-        slot.failedPeer = dial.peer
-        if slot.collectsMetrics {
-          var metrics = ExchangeMetrics(requested: slot.requested)
-          metrics.opening = dial.finished()
-          slot.metrics.append(metrics)
-        }
-      }
-      slot.pendingIndex = nil
-      releasePendingRequest(index)
-    }
-    if queued == nil { enqueue(index, endpoint, demand) }
+    let index = if case .subscribed(let index) = slot.state { index } else { enqueue(endpoint, demand) }
+    slot.state = .queued(index)
+    defer { leaveQueue(index, in: slot) }
     if case .waiting = loopBound.state.pendingRequests[index].state { await wait(index, deadline: deadline) }
     switch loopBound.state.pendingRequests[index].state {
     case .running(let id):
       slot.leftQueue()
-      guard slot.isCancelled else {
-        return (id, sequenceNumber: loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0)
-      }
+      guard slot.isCancelled else { return (id, sequenceNumber(of: index)) }
       if let connection = openConnection(id) { release(connection, id, nil) }
       throw .cancelled
     case .failed(let error):
@@ -217,44 +200,36 @@ public final class Pool: @unchecked Sendable {
     }
   }
 
-  /// Queues for a connection, for a request that is not pipelined. `work` runs when there is a connection or an error;
-  /// `sendNow` or `start` continue from there.
+  /// Queues for a connection. `callback` runs when there is a connection or an error.
   ///
-  /// - Returns: `false` if the slot cannot start a request now.
-  public func requestConnection(
-    to endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback
+  /// - Returns: `false` if the wait is over already.
+  func subscribe(
+    _ callback: any LoopCallback, to endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot
   ) -> Bool {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.start(at: loop.now) else { return false }
-    var demand = PoolMachine.Demand()
-    demand.priority = priority
-    let index = takePendingRequest()
-    slot.pendingIndex = index
-    slot.isRequestingConnection = true
-    enqueue(index, endpoint, demand)
-    if case .waiting = loopBound.state.pendingRequests[index].state {
-      loopBound.state.pendingRequests[index].work = work
-    } else {
-      loop.submit(work, inline: false)
-    }
+    let index = enqueue(endpoint, demand)
+    slot.state = .subscribed(index)
+    guard case .waiting = loopBound.state.pendingRequests[index].state else { return false }
+    loopBound.state.pendingRequests[index].waiter = .callback(callback)
     return true
   }
 
-  /// Returns the connection that `requestConnection` has obtained, or `nil` if `start` has to handle the result.
-  func obtainedConnection(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
-    guard slot.isRequestingConnection, !slot.isCancelled, !slot.isSuspended, let index = slot.pendingIndex,
-      case .running(let id) = loopBound.state.pendingRequests[index].state
-    else { return nil }
-    return id
-  }
+  func pendingState(_ index: Int) -> PendingState { loopBound.state.pendingRequests[index].state }
 
-  /// Takes the connection that `requestConnection` has obtained, and the request's sequence number.
-  func takeObtainedConnection(in slot: RequestSlot) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
-    guard let id = obtainedConnection(in: slot), let index = slot.takePendingIndex() else { return nil }
-    let sequenceNumber = loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0
-    slot.pendingIndex = nil
-    slot.leftQueue()
-    releasePendingRequest(index)
-    return (id, sequenceNumber)
+  func sequenceNumber(of index: Int) -> UInt64 { loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0 }
+
+  /// Ends the use of a pending request by its slot.
+  func leaveQueue(_ index: Int, in slot: RequestSlot) {
+    if let dial = loopBound.state.pendingRequests[index].failedDial {
+      slot.failedPeer = dial.peer
+      if slot.collectsMetrics {
+        var metrics = ExchangeMetrics(requested: slot.requested)
+        metrics.opening = dial.finished()
+        slot.metrics.append(metrics)
+      }
+    }
+    slot.state = .started
+    loopBound.state.pendingRequests[index] = PendingRequest()
+    loopBound.state.freePendingIndices.append(index)
   }
 
   /// Returns the endpoint that a queued request waits for, and the latest moment at which it waited for a connection that
@@ -270,30 +245,32 @@ public final class Pool: @unchecked Sendable {
     return (endpoint, loopBound.state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
   }
 
-  /// Drops the request and the result of `requestConnection`, which is not needed any more.
-  public func withdrawRequest(in slot: RequestSlot) {
-    guard let index = slot.takePendingIndex() else { return }
-    loopBound.state.pendingRequests[index].work = nil
+  /// Withdraws a request for which a callback waits, and its result.
+  func withdrawSubscription(_ index: Int, in slot: RequestSlot) {
+    loopBound.state.pendingRequests[index].waiter = .none
     switch loopBound.state.pendingRequests[index].state {
     case .waiting: withdraw(index, .cancelled)
     case .running(let id): if let connection = openConnection(id) { release(connection, id, nil) }
     case .failed, .free: break
     }
-    slot.pendingIndex = nil
-    releasePendingRequest(index)
-    slot.end()
+    leaveQueue(index, in: slot)
   }
 
   /// Requests a connection from the machine.
-  private func enqueue(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
+  private func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> Int {
+    let index = takePendingRequest()
     let (endpointID, now) = (id(of: endpoint), loop.now)
     let requestID = loopBound.state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
-    guard let requestID else { return loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency) }
+    guard let requestID else {
+      loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency)
+      return index
+    }
     loopBound.state.pendingRequests[index].state = .waiting
     loopBound.state.pendingRequests[index].id = requestID
     while loopBound.state.pendingByRequestID.count <= requestID.index { loopBound.state.pendingByRequestID.append(0) }
     loopBound.state.pendingByRequestID[requestID.index] = index
     perform()
+    return index
   }
 
   private func wait(_ index: Int, deadline: Deadline) async {
@@ -301,7 +278,7 @@ public final class Pool: @unchecked Sendable {
     if deadline != .never {
       timer = loop.startTimer(deadline) { [self] in withdraw(index, .timedOut(.queueing)) }
     }
-    await TaskContinuation.suspend { loopBound.state.pendingRequests[index].continuation = $0 }
+    await TaskContinuation.suspend { loopBound.state.pendingRequests[index].waiter = .task($0) }
     if let timer { loop.stopTimer(timer) }
   }
 
@@ -313,7 +290,7 @@ public final class Pool: @unchecked Sendable {
   }
 
   /// Removes a queued request from the queue and fails it.
-  private func withdraw(_ index: Int, _ error: TransportError) {
+  func withdraw(_ index: Int, _ error: TransportError) {
     guard case .waiting = loopBound.state.pendingRequests[index].state,
       let requestID = loopBound.state.pendingRequests[index].id
     else { return }
@@ -328,14 +305,16 @@ public final class Pool: @unchecked Sendable {
   func cancel(_ slot: RequestSlot) {
     slot.cancelRunning()
     slot.endWaits()
-    if let pendingIndex = slot.pendingIndex { withdraw(pendingIndex, .cancelled) }
   }
 
   private func wake(_ index: Int) {
-    if let work = loopBound.state.pendingRequests[index].work.take() { return loop.submit(work, inline: false) }
-    guard let continuation = loopBound.state.pendingRequests[index].continuation else { return }
-    loopBound.state.pendingRequests[index].continuation = nil
-    continuation.resume()
+    let waiter = loopBound.state.pendingRequests[index].waiter
+    loopBound.state.pendingRequests[index].waiter = .none
+    switch waiter {
+    case .none: break
+    case .task(let continuation): continuation.resume()
+    case .callback(let callback): loop.submit(callback, inline: false)
+    }
   }
 
   // MARK: - Connections
@@ -560,12 +539,6 @@ public final class Pool: @unchecked Sendable {
     if let index = loopBound.state.freePendingIndices.popLast() { return index }
     loopBound.state.pendingRequests.append(PendingRequest())
     return loopBound.state.pendingRequests.count - 1
-  }
-
-  private func releasePendingRequest(_ index: Int) {
-    loopBound.state.pendingRequests[index].state = .free
-    loopBound.state.pendingRequests[index].failedDial = nil
-    loopBound.state.freePendingIndices.append(index)
   }
 }
 
