@@ -94,6 +94,10 @@ public final class Pool: @unchecked Sendable {
   public let loop: ClientLoop
   let options: Options
   private let loopBound: LoopBound<State>
+  private var state: State {
+    @inline(__always) _read { yield loopBound.state }
+    @inline(__always) _modify { yield &loopBound.state }
+  }
 
   public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
@@ -102,12 +106,12 @@ public final class Pool: @unchecked Sendable {
   }
 
   public func endpoint(for route: Route) -> Endpoint {
-    loopBound.state.endpoints[route] ?? Endpoint(route)
+    state.endpoints[route] ?? Endpoint(route)
   }
 
   /// The numbers of connections (including those being opened), of idle connections, and of waiting requests.
   public var counts: (connections: Int, idle: Int, waiting: Int) {
-    loopBound.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
+    state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
   }
 
   // MARK: - Requests
@@ -153,8 +157,8 @@ public final class Pool: @unchecked Sendable {
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
     guard !demand.wantsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
     let now = loop.now
-    let taken = loopBound.state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
-    if !loopBound.state.actions.isEmpty { perform() }
+    let taken = state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
+    if !state.actions.isEmpty { perform() }
     return taken
   }
 
@@ -185,8 +189,8 @@ public final class Pool: @unchecked Sendable {
     let index = if case .subscribed(let index) = slot.state { index } else { enqueue(endpoint, demand) }
     slot.state = .queued(index)
     defer { leaveQueue(index, in: slot) }
-    if case .waiting = loopBound.state.pendingRequests[index].state { await wait(index, deadline: deadline) }
-    switch loopBound.state.pendingRequests[index].state {
+    if case .waiting = state.pendingRequests[index].state { await wait(index, deadline: deadline) }
+    switch state.pendingRequests[index].state {
     case .running(let id):
       slot.leftQueue()
       guard slot.isCancelled else { return (id, sequenceNumber(of: index)) }
@@ -194,7 +198,7 @@ public final class Pool: @unchecked Sendable {
       throw .cancelled
     case .failed(let error):
       // A request that was cancelled or timed out has no failed dial of its own, so the latest dial's peer is reported.
-      if loopBound.state.pendingRequests[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
+      if state.pendingRequests[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
       throw error
     case .waiting, .free: throw .internalInconsistency
     }
@@ -208,18 +212,18 @@ public final class Pool: @unchecked Sendable {
   ) -> Bool {
     let index = enqueue(endpoint, demand)
     slot.state = .subscribed(index)
-    guard case .waiting = loopBound.state.pendingRequests[index].state else { return false }
-    loopBound.state.pendingRequests[index].waiter = .callback(callback)
+    guard case .waiting = state.pendingRequests[index].state else { return false }
+    state.pendingRequests[index].waiter = .callback(callback)
     return true
   }
 
-  func pendingState(_ index: Int) -> PendingState { loopBound.state.pendingRequests[index].state }
+  func pendingState(_ index: Int) -> PendingState { state.pendingRequests[index].state }
 
-  func sequenceNumber(of index: Int) -> UInt64 { loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0 }
+  func sequenceNumber(of index: Int) -> UInt64 { state.pendingRequests[index].id?.sequenceNumber ?? 0 }
 
   /// Ends the use of a pending request by its slot.
   func leaveQueue(_ index: Int, in slot: RequestSlot) {
-    if let dial = loopBound.state.pendingRequests[index].failedDial {
+    if let dial = state.pendingRequests[index].failedDial {
       slot.failedPeer = dial.peer
       if slot.collectsMetrics {
         var metrics = ExchangeMetrics(requested: slot.requested)
@@ -228,8 +232,8 @@ public final class Pool: @unchecked Sendable {
       }
     }
     slot.state = .started
-    loopBound.state.pendingRequests[index] = PendingRequest()
-    loopBound.state.freePendingIndices.append(index)
+    state.pendingRequests[index] = PendingRequest()
+    state.freePendingIndices.append(index)
   }
 
   /// Returns the endpoint that a queued request waits for, and the latest moment at which it waited for a connection that
@@ -238,17 +242,17 @@ public final class Pool: @unchecked Sendable {
   /// - Returns: `nil` if the request does not wait any more.
   func wait(of index: Int) -> (endpoint: Endpoint, crowdedUntil: Deadline)? {
     let now = loop.now
-    guard let requestID = loopBound.state.pendingRequests[index].id,
-      let id = loopBound.state.decide({ machine, _ in machine.endpoint(awaitedBy: requestID) }),
-      let endpoint = loopBound.state.endpointsByID[id.index]
+    guard let requestID = state.pendingRequests[index].id,
+      let id = state.decide({ machine, _ in machine.endpoint(awaitedBy: requestID) }),
+      let endpoint = state.endpointsByID[id.index]
     else { return nil }
-    return (endpoint, loopBound.state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
+    return (endpoint, state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
   }
 
   /// Withdraws a request for which a callback waits, and its result.
   func withdrawSubscription(_ index: Int, in slot: RequestSlot) {
-    loopBound.state.pendingRequests[index].waiter = .none
-    switch loopBound.state.pendingRequests[index].state {
+    state.pendingRequests[index].waiter = .none
+    switch state.pendingRequests[index].state {
     case .waiting: withdraw(index, .cancelled)
     case .running(let id): if let connection = openConnection(id) { release(connection, id, nil) }
     case .failed, .free: break
@@ -260,15 +264,15 @@ public final class Pool: @unchecked Sendable {
   private func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> Int {
     let index = takePendingRequest()
     let (endpointID, now) = (id(of: endpoint), loop.now)
-    let requestID = loopBound.state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
+    let requestID = state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
     guard let requestID else {
-      loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency)
+      state.pendingRequests[index].state = .failed(.internalInconsistency)
       return index
     }
-    loopBound.state.pendingRequests[index].state = .waiting
-    loopBound.state.pendingRequests[index].id = requestID
-    while loopBound.state.pendingByRequestID.count <= requestID.index { loopBound.state.pendingByRequestID.append(0) }
-    loopBound.state.pendingByRequestID[requestID.index] = index
+    state.pendingRequests[index].state = .waiting
+    state.pendingRequests[index].id = requestID
+    while state.pendingByRequestID.count <= requestID.index { state.pendingByRequestID.append(0) }
+    state.pendingByRequestID[requestID.index] = index
     perform()
     return index
   }
@@ -278,25 +282,25 @@ public final class Pool: @unchecked Sendable {
     if deadline != .never {
       timer = loop.startTimer(deadline) { [self] in withdraw(index, .timedOut(.queueing)) }
     }
-    await TaskContinuation.suspend { loopBound.state.pendingRequests[index].waiter = .task($0) }
+    await TaskContinuation.suspend { state.pendingRequests[index].waiter = .task($0) }
     if let timer { loop.stopTimer(timer) }
   }
 
   func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
-    guard loopBound.state.decide({ machine, _ in machine.isRunning(id) }),
-      case .open(let connection) = loopBound.state.connectionSlots[id.index]
+    guard state.decide({ machine, _ in machine.isRunning(id) }),
+      case .open(let connection) = state.connectionSlots[id.index]
     else { return nil }
     return connection
   }
 
   /// Removes a queued request from the queue and fails it.
   func withdraw(_ index: Int, _ error: TransportError) {
-    guard case .waiting = loopBound.state.pendingRequests[index].state,
-      let requestID = loopBound.state.pendingRequests[index].id
+    guard case .waiting = state.pendingRequests[index].state,
+      let requestID = state.pendingRequests[index].id
     else { return }
-    loopBound.state.pendingRequests[index].state = .failed(error)
+    state.pendingRequests[index].state = .failed(error)
     let now = loop.now
-    loopBound.state.decide { $0.cancelled(requestID, now: now, into: &$1) }
+    state.decide { $0.cancelled(requestID, now: now, into: &$1) }
     perform()
     wake(index)
   }
@@ -308,8 +312,8 @@ public final class Pool: @unchecked Sendable {
   }
 
   private func wake(_ index: Int) {
-    let waiter = loopBound.state.pendingRequests[index].waiter
-    loopBound.state.pendingRequests[index].waiter = .none
+    let waiter = state.pendingRequests[index].waiter
+    state.pendingRequests[index].waiter = .none
     switch waiter {
     case .none: break
     case .task(let continuation): continuation.resume()
@@ -330,17 +334,17 @@ public final class Pool: @unchecked Sendable {
       // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
       // queued on it.
       if connection.isBehind(number) { outcome = PoolMachine.ExchangeOutcome(isReusable: true, requestsLeft: 0) }
-      loopBound.state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
+      state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
     } else {
       // The connection is as good for other requests as it was, unless the server has closed it meanwhile.
       connection.lookForEnd()
       let isOpen = connection.isOpen
-      loopBound.state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
+      state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
       noteUnused(connection, id)
     }
     perform()
     connection.wakeFollowers()
-    if loopBound.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
+    if state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
     if !connection.isOpen { closed(id) }
   }
 
@@ -360,11 +364,11 @@ public final class Pool: @unchecked Sendable {
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let record = DialRecord()
     endpoint.latestDial = record
-    let givenUp = loopBound.state.givenUp
+    let givenUp = state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [self] in
       await loop.leaveInlineTick()
       for former in givenUp { await former.dial.value }
-      defer { loopBound.state.givenUp.removeAll { $0.id == id } }
+      defer { state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
@@ -379,16 +383,16 @@ public final class Pool: @unchecked Sendable {
         failed(error, record, as: id)
       }
     }
-    loopBound.state.connectionSlots[id.index] = .dialing(task)
+    state.connectionSlots[id.index] = .dialing(task)
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
+    guard state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
     guard connection.isIdle else { return failed(.connectionClosed, connection.dialRecord ?? DialRecord(), as: id) }
-    loopBound.state.connectionSlots[id.index] = .open(connection)
+    state.connectionSlots[id.index] = .open(connection)
     connection.watch(by: IdleWatch(self, id))
     let now = loop.now
-    loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
+    state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
     noteUnused(connection, id)
     perform()
   }
@@ -396,24 +400,24 @@ public final class Pool: @unchecked Sendable {
   /// Notes if a connection is idle before its first request.
   private func noteUnused(_ connection: Connection, _ id: PoolMachine.ConnectionID) {
     guard connection.exchangeNumber == 0 else { return }
-    if loopBound.state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
+    if state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
   }
 
   private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
-    loopBound.state.connectionSlots[id.index] = .empty
-    loopBound.state.dialFailure = (error, record)
+    guard state.decide({ machine, _ in machine.isDialing(id) }) else { return }
+    state.connectionSlots[id.index] = .empty
+    state.dialFailure = (error, record)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
-    loopBound.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
+    state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
     perform()
-    loopBound.state.dialFailure = nil
+    state.dialFailure = nil
   }
 
   /// Handles input on an idle connection.
   fileprivate func becameReadable(_ id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }),
-      case .open(let connection) = loopBound.state.connectionSlots[id.index],
+    guard state.decide({ machine, _ in machine.isPresent(id) }),
+      case .open(let connection) = state.connectionSlots[id.index],
       connection.isIdle
     else { return }
     connection.lookForEnd()
@@ -422,24 +426,24 @@ public final class Pool: @unchecked Sendable {
 
   /// Handles the end of an idle connection: the server has closed it, or sent unsolicited bytes.
   private func closed(_ id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }) else { return }
-    loopBound.state.connectionSlots[id.index] = .empty
+    guard state.decide({ machine, _ in machine.isPresent(id) }) else { return }
+    state.connectionSlots[id.index] = .empty
     let now = loop.now
-    loopBound.state.decide { $0.connectionClosed(id, now: now, into: &$1) }
+    state.decide { $0.connectionClosed(id, now: now, into: &$1) }
     perform()
   }
 
   /// Closes the idle connections. Connections that are in use or being opened serve no requests beyond those that use
   /// them or wait for them.
   public func renewConnections() {
-    loopBound.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
+    state.decide { $0.presentConnectionsUnwanted(into: &$1) }
     perform()
   }
 
   /// Closes the idle connections and the dials, fails the waiting requests, and refuses new ones. Running exchanges end
   /// by themselves.
   public func shutDown() {
-    loopBound.state.decide { $0.shutDown(into: &$1) }
+    state.decide { $0.shutDown(into: &$1) }
     perform()
     stopTimer()
   }
@@ -453,28 +457,28 @@ public final class Pool: @unchecked Sendable {
   private func perform() {
     // Tasks and callbacks that are resumed here run later, so they add no actions to this list.
     var index = 0
-    while index < loopBound.state.actions.count {
-      perform(loopBound.state.actions[index])
+    while index < state.actions.count {
+      perform(state.actions[index])
       index += 1
     }
     // Performance: removing one by one keeps the storage, and does not query its capacity.
-    while !loopBound.state.actions.isEmpty { loopBound.state.actions.removeLast() }
-    let deadline = loopBound.state.decide { machine, _ in machine.timer }
-    guard deadline < loopBound.state.timer?.deadline ?? .never else { return }
+    while !state.actions.isEmpty { state.actions.removeLast() }
+    let deadline = state.decide { machine, _ in machine.timer }
+    guard deadline < state.timer?.deadline ?? .never else { return }
     stopTimer()
-    loopBound.state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
+    state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
   }
 
   private func stopTimer() {
-    guard let timer = loopBound.state.timer else { return }
-    loopBound.state.timer = nil
+    guard let timer = state.timer else { return }
+    state.timer = nil
     loop.stopTimer(timer.timer)
   }
 
   private func timerFired() {
     stopTimer()
     let now = loop.now
-    loopBound.state.decide { $0.timerFired(now: now, into: &$1) }
+    state.decide { $0.timerFired(now: now, into: &$1) }
     perform()
   }
 
@@ -482,40 +486,40 @@ public final class Pool: @unchecked Sendable {
     switch action {
     case .run(let requestID, let id): settle(requestID, .running(id))
     case .fail(let requestID, let failure):
-      loopBound.state.pendingRequests[loopBound.state.pendingByRequestID[requestID.index]].failedDial =
-        loopBound.state.dialFailure?.record
+      state.pendingRequests[state.pendingByRequestID[requestID.index]].failedDial =
+        state.dialFailure?.record
       settle(requestID, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
-      while loopBound.state.connectionSlots.count <= id.index { loopBound.state.connectionSlots.append(.empty) }
-      guard let endpoint = loopBound.state.endpointsByID[endpoint.index] else { return }
+      while state.connectionSlots.count <= id.index { state.connectionSlots.append(.empty) }
+      guard let endpoint = state.endpointsByID[endpoint.index] else { return }
       dial(id, to: endpoint)
     case .close(let id):
-      let connectionSlot = loopBound.state.connectionSlots[id.index]
-      loopBound.state.connectionSlots[id.index] = .empty
+      let connectionSlot = state.connectionSlots[id.index]
+      state.connectionSlots[id.index] = .empty
       switch connectionSlot {
       case .open(let connection): connection.close()
       case .dialing(let task):
         task.cancel()
-        loopBound.state.givenUp.append((id, task))
+        state.givenUp.append((id, task))
       case .empty: break
       }
     case .forget(let id):
-      guard let endpoint = loopBound.state.endpointsByID[id.index] else { return }
-      loopBound.state.endpointsByID[id.index] = nil
+      guard let endpoint = state.endpointsByID[id.index] else { return }
+      state.endpointsByID[id.index] = nil
       endpoint.id = nil
-      loopBound.state.endpoints[endpoint.route] = nil
+      state.endpoints[endpoint.route] = nil
     }
   }
 
-  private func settle(_ requestID: PoolMachine.RequestID, _ state: PendingState) {
-    let index = loopBound.state.pendingByRequestID[requestID.index]
-    loopBound.state.pendingRequests[index].state = state
+  private func settle(_ requestID: PoolMachine.RequestID, _ end: PendingState) {
+    let index = state.pendingByRequestID[requestID.index]
+    state.pendingRequests[index].state = end
     wake(index)
   }
 
   private func transportError(_ failure: PoolMachine.Failure) -> TransportError {
     switch failure {
-    case .dialFailed: loopBound.state.dialFailure?.error ?? .internalInconsistency
+    case .dialFailed: state.dialFailure?.error ?? .internalInconsistency
     case .tooManyWaiting: .tooManyWaiting
     case .closed: .localMisuse(.poolShutDown)
     }
@@ -526,19 +530,19 @@ public final class Pool: @unchecked Sendable {
   private func id(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
     // Another endpoint for this route may have been created since the machine dropped this one.
-    if let id = loopBound.state.endpoints[endpoint.route]?.id { return id }
-    let id = loopBound.state.machine.addEndpoint()
+    if let id = state.endpoints[endpoint.route]?.id { return id }
+    let id = state.machine.addEndpoint()
     endpoint.id = id
-    loopBound.state.endpoints[endpoint.route] = endpoint
-    while loopBound.state.endpointsByID.count <= id.index { loopBound.state.endpointsByID.append(nil) }
-    loopBound.state.endpointsByID[id.index] = endpoint
+    state.endpoints[endpoint.route] = endpoint
+    while state.endpointsByID.count <= id.index { state.endpointsByID.append(nil) }
+    state.endpointsByID[id.index] = endpoint
     return id
   }
 
   private func takePendingRequest() -> Int {
-    if let index = loopBound.state.freePendingIndices.popLast() { return index }
-    loopBound.state.pendingRequests.append(PendingRequest())
-    return loopBound.state.pendingRequests.count - 1
+    if let index = state.freePendingIndices.popLast() { return index }
+    state.pendingRequests.append(PendingRequest())
+    return state.pendingRequests.count - 1
   }
 }
 
