@@ -92,6 +92,7 @@ public struct Exchange {
   /// Waits for the next piece of the body and lends it to `consume`. See `takeData`.
   ///
   /// - Returns: `false` if the body is complete, and the request has been sent.
+  @inline(never)
   public func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     try await TaskCallback.awaiting { (callback) throws(TransportError) in
       try takeData(for: callback, consume)

@@ -192,7 +192,7 @@ extension Pool {
     return inFlight
   }
 
-  @inline(__always)
+  @inline(never)
   private func answer(
     to inFlight: InFlightRequest, of request: PoolRequest, deadline: Deadline, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {

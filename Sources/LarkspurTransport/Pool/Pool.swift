@@ -183,6 +183,7 @@ public final class Pool: @unchecked Sendable {
   }
 
   /// Waits for a connection, in the queue. Takes the place of a callback that waits in the slot.
+  @inline(never)
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64) {
