@@ -35,7 +35,7 @@ final class ConnectivityWait {
       hasNotifiedDelegate = true
       // A background session always waits, and does not call its delegate for that.
       if transfer.hasDelegate, !transfer.core.isBackground {
-        transfer.calls.post { session, task, delegate in
+        transfer.postToDelegate { session, task, delegate in
           delegate.urlSession(session, taskIsWaitingForConnectivity: task)
         }
       }

@@ -136,7 +136,7 @@ final class TaskAuthentication {
     _ challenge: URLAuthenticationChallenge
   ) async throws(URLError) -> AuthenticationFlow.Reply {
     let task = transfer.task
-    return try await transfer.calls.ask(otherwise: .performDefaultHandling) { session, delegate, answer in
+    return try await transfer.askDelegate(otherwise: .performDefaultHandling) { session, delegate, answer in
       challenge.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
         return true

@@ -195,7 +195,7 @@ final class TaskDownload {
     }
     transfer.task.updateProgress()
     guard isFirst, case .delegate = transfer.output, let task = transfer.task as? URLSessionDownloadTask else { return }
-    await transfer.calls.notify { session, delegate in
+    await transfer.notifyDelegate { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
       delegate.urlSession(
         session, downloadTask: task, didResumeAtOffset: Int64(offset), expectedTotalBytes: expected)
@@ -245,7 +245,7 @@ final class TaskDownload {
     guard case .delegate = transfer.output, let url = file?.url, let task = transfer.task as? URLSessionDownloadTask
     else { return }
     hasGivenFile = true
-    await transfer.calls.notify { session, delegate in
+    await transfer.notifyDelegate { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
       delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: url)
       return true

@@ -163,7 +163,7 @@ final class TaskUpload {
 
   func askForStream() async throws(URLError) -> InputStream? {
     let task = transfer.task
-    let answer = try await transfer.calls.ask(otherwise: StreamBox(nil)) { session, delegate, answer in
+    let answer = try await transfer.askDelegate(otherwise: StreamBox(nil)) { session, delegate, answer in
       delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
       return true
     }

@@ -112,7 +112,7 @@ extension Transfer {
   func askRedirection(
     _ response: HTTPURLResponse, to next: URLRequest
   ) async throws(URLError) -> TaskMachine.Step {
-    let step = machine.redirectionAnswered(try await calls.askRedirection(response, next))
+    let step = machine.redirectionAnswered(try await askDelegate(toFollow: response, to: next))
     // The credentials were for the request before.
     authentication = nil
     return step
@@ -153,7 +153,7 @@ extension Transfer {
   func endExchange() {
     guard let running = running.take() else { return }
     running.end()
-    if let load { metrics?.collect(load) }
+    if let load { collectMetrics(of: load) }
   }
 
   // MARK: - Drain

@@ -348,7 +348,7 @@ extension Transfer {
       )
     }
     if isWatched { currentTask.updateProgress() }
-    perCallDelegate?.notify(ofContent: count, received)
+    perCallDelegate?.notify(of: content.data, latest: count, total: received)
     return received
   }
 
@@ -380,7 +380,7 @@ extension Transfer {
     defer { resumeClock() }
     if let downloadTask = task as? URLSessionDownloadTask {
       let expected = task.read { $0.shown.bytesExpectedToReceive }
-      try await calls.notifyOfContent { session, delegate in
+      try await notifyDelegateOfContent { session, delegate in
         guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
         delegate.urlSession(
           session, downloadTask: downloadTask, didWriteData: Int64(count), totalBytesWritten: received,
@@ -392,7 +392,7 @@ extension Transfer {
     guard let dataTask = task as? URLSessionDataTask else { return }
     let data = content.data
     content.data = Data()
-    try await calls.notifyOfContent { session, delegate in
+    try await notifyDelegateOfContent { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, didReceive: data)
       return true

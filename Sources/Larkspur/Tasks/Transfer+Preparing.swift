@@ -256,7 +256,7 @@ extension Transfer {
       sent(request)
       answered(by: running)
     } catch {
-      metrics?.collect(load)
+      collectMetrics(of: load)
       var hasWaited = false
       if core.waitsForConnectivity, interruption == nil {
         hasWaited = try await connectivityWait.hasWaited(after: error)
@@ -278,7 +278,7 @@ extension Transfer {
     if let running = running.take() {
       slot.failedPeer = running.exchange.peer
       running.end()
-      if let load { metrics?.collect(load) }
+      if let load { collectMetrics(of: load) }
     } else if slot.isInFlight {
       slot.giveUp()
     } else {

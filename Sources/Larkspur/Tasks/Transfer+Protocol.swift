@@ -200,7 +200,7 @@ extension Transfer {
     }
     let none = StoringDecision(cached: unasked, isOfDelegate: false)
     let isCalled = OneShot<Bool>()
-    let decision = try await calls.ask(otherwise: none) { session, delegate, answer in
+    let decision = try await askDelegate(otherwise: none) { session, delegate, answer in
       isCalled.set(true)
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
@@ -226,7 +226,7 @@ extension Transfer {
     let task = task
     let asked = OneShot<OneShot<AuthenticationFlow.Reply>>()
     pauseClock()
-    await calls.notify { session, delegate in
+    await notifyDelegate { session, delegate in
       let question = OneShot<AuthenticationFlow.Reply>()
       let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }

@@ -122,7 +122,7 @@ extension Transfer {
     case .dataHandler, .fileHandler, .delegate: break
     }
     stopClock()
-    complete(failure: nil, metrics?.make())
+    complete(failure: nil, finalMetrics)
     return true
   }
 
@@ -169,8 +169,8 @@ extension Transfer {
     var finalMetrics: URLSessionTaskMetrics?
     switch output {
     // Performance: one dispatch to the queue brings the last two calls.
-    case .delegate, .dataHandler, .fileHandler: finalMetrics = metrics?.make()
-    case .dataResult, .fileResult, .bytes: await metrics?.notifyBeforeResult()
+    case .delegate, .dataHandler, .fileHandler: finalMetrics = self.finalMetrics
+    case .dataResult, .fileResult, .bytes: await notifyOfMetricsBeforeResult()
     }
     if let callsIfAny, !core.isQueueStuck.load(ordering: .relaxed) { await callsIfAny.waitForPending() }
     complete(failure: ownFailure ?? failure?.failing(at: machine.request.url).from(slot.failedPeer), finalMetrics)

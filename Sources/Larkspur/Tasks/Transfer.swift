@@ -102,7 +102,7 @@ final class Transfer: @unchecked Sendable {
 
   var calls: DelegateCalls {
     if let callsIfAny { return callsIfAny }
-    let calls = DelegateCalls(of: self)
+    let calls = DelegateCalls(on: core.delegateQueue, engine.loop)
     callsIfAny = calls
     return calls
   }
@@ -181,7 +181,7 @@ final class Transfer: @unchecked Sendable {
       request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
     clock = LoadClock(idle: idle, total: core.timeoutForResource)
-    if isWatched { metrics = TaskMetrics(of: self) }
+    if isWatched { metrics = TaskMetrics() }
   }
 
   // MARK: - The task

@@ -142,7 +142,7 @@ final class ResumableUpload {
 
   /// Asks the delegate whether the upload may use an upload resource of another origin.
   func ask(_ question: Question) async throws(URLError) {
-    var answer = try await transfer.calls.askUploadResource(question.response, question.request)
+    var answer = try await transfer.askDelegate(question)
     // A request to another URL is no agreement to the one that the server has named.
     if answer?.url != question.request.url { answer = nil }
     agreements[question.location] = answer.map { answer in
