@@ -121,10 +121,25 @@ extension Transfer {
   /// Asks for credentials that a response demands.
   func askCredential(for response: HTTPURLResponse) async throws(URLError) -> TaskMachine.Step {
     guard let load else { throw Self.inconsistency }
-    let authentication = authentication ?? TaskAuthentication(of: self)
+    let (task, authentication) = (task, authentication ?? TaskAuthentication(core, source))
     self.authentication = authentication
-    let hasCredential = try await authentication.answerChallenge(of: response, to: load)
-    return hasCredential ? machine.credentialGiven() : machine.credentialRefused()
+    var step = authentication.challenged(by: response, to: load, resumable, of: task)
+    while case .ask(let question) = step {
+      let challenge = question.challenge(response: response)
+      let reply = try await askDelegate(otherwise: AuthenticationFlow.Reply.performDefaultHandling) {
+        session, delegate, answer in
+        challenge.methodProbe.isImplemented(by: delegate) {
+          delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
+          return true
+        }
+      }
+      step = authentication.replied(reply, to: response)
+    }
+    switch step {
+    case .send: return machine.credentialGiven()
+    case .cancel: throw URLError.make(.cancelled, "cancelled")
+    case .ask, .deliver, .nothing, nil: return machine.credentialRefused()
+    }
   }
 
   /// Uses a stored response as it would be used if it had come from the server.

@@ -172,8 +172,8 @@ extension Transfer {
     if let download { load.additions.conditions = download.conditions }
     try live?.addFields(to: load)
     if authentication != nil || !core.memory.isBlank {
-      let authentication = authentication ?? TaskAuthentication(of: self)
-      if authentication.prepare(load) { self.authentication = authentication }
+      let authentication = authentication ?? TaskAuthentication(core, source)
+      if authentication.prepare(load, resumable, of: task) { self.authentication = authentication }
     }
   }
 
@@ -259,7 +259,7 @@ extension Transfer {
       collectMetrics(of: load)
       var hasWaited = false
       if core.waitsForConnectivity, interruption == nil {
-        hasWaited = try await connectivityWait.hasWaited(after: error)
+        hasWaited = try await hasWaitedForNetwork(after: error)
       }
       if let resumable, interruption == nil, try await resumable.continues(after: error) { return loadAgain() }
       if hasWaited {

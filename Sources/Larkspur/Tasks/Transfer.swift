@@ -97,8 +97,7 @@ final class Transfer: @unchecked Sendable {
   private(set) var callsIfAny: DelegateCalls?
   /// `nil` if the load has sent no body, and its request has no observer.
   private(set) var uploadIfAny: TaskUpload?
-  /// `nil` if the load has never failed for want of a network.
-  private var connectivity: ConnectivityWait?
+  var connectivity = ConnectivityWait()
 
   var calls: DelegateCalls {
     if let callsIfAny { return callsIfAny }
@@ -112,13 +111,6 @@ final class Transfer: @unchecked Sendable {
     let upload = TaskUpload(of: self)
     uploadIfAny = upload
     return upload
-  }
-
-  var connectivityWait: ConnectivityWait {
-    if let connectivity { return connectivity }
-    let wait = ConnectivityWait(of: self)
-    connectivity = wait
-    return wait
   }
 
   // MARK: - Interruption
