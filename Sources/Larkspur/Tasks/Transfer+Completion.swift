@@ -15,7 +15,7 @@ extension Transfer {
     let hasGivenFile = download?.hasGivenFile ?? false
     var failure = failure ?? (hasGivenFile ? nil : cancellation)
     var resumeData: Data?
-    if let error = failure as? URLError, let data = download?.resumeData(after: error) {
+    if let error = failure as? URLError, let data = download?.resumeData(of: task, after: error) {
       resumeData = data
       failure = error.adding(resumeData: data, for: URLSessionDownloadTaskResumeData)
     }

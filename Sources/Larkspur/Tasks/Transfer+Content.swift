@@ -58,7 +58,7 @@ extension Transfer {
   }
 
   private func startContent(of response: URLResponse, length: Int64) async throws(URLError) {
-    if let download { return try await download.openFile(for: response) }
+    if let download { return try await openFile(of: download, for: response) }
     if !deliversPieces { makeRoom(for: length) }
     try await decideDisposition(of: response)
   }

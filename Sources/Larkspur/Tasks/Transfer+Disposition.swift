@@ -15,8 +15,8 @@ extension Transfer {
     case .allow: break
     case .cancel: throw URLError.make(.cancelled, "cancelled")
     case .becomeDownload:
-      let download = TaskDownload(of: self)
-      try await download.openFile(for: response)
+      let download = TaskDownload()
+      try await openFile(of: download, for: response)
       self.download = download
       await becomeDownload()
     case .becomeStream: try await becomeStream()

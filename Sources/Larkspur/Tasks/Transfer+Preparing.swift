@@ -28,7 +28,11 @@ extension Transfer {
       machine.replaceWebSocketURL()
       return try findTarget()
     }
-    if let need = try resumable?.next() { return need }
+    if let resumable {
+      if let need = try resumable.next(after: machine.request) { return need }
+      // Credentials are for one origin, and some for one method and URL.
+      if resumable.isNewAtResource { authentication = nil }
+    }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     // A program's protocol answers the program's requests, and not those of an upload resource.
     let mayBeOfProtocol = core.mayHaveProtocols && resumable?.isAtResource != true
@@ -123,11 +127,15 @@ extension Transfer {
         "the body's length is not known, and the server's last answer was of HTTP/1.0, which has no chunks",
         url: request.url)
     }
-    if body.length != .none { upload.expectToSend(body) }
+    if body.length != .none { upload.expectToSend(body, of: currentTask) }
     var poolRequest = try core.poolRequest(
       for: request, to: load.target, by: route, load.additions, body.content, body.length, priority: priority)
-    if isObserved(body) { upload.observe(&poolRequest, url: request.url) }
-    resumable?.limit(&poolRequest)
+    if isObserved(body) { observe(&poolRequest, url: request.url) }
+    if let timeMax = resumable?.timeMax {
+      // The time of this request has a limit of its own, and the failure before it is the load's.
+      stopIdleTime()
+      poolRequest.deadline = engine.loop.now.advanced(by: timeMax)
+    }
     load.poolRequest = poolRequest
     enter(.prepared)
     return nil
@@ -169,7 +177,7 @@ extension Transfer {
     load.additions = core.additions(
       of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
     load.additions.hasLeftOrigin = machine.hasLeftOrigin
-    if let download { load.additions.conditions = download.conditions }
+    if let download { load.additions.conditions = download.conditions(of: load.request) }
     try live?.addFields(to: load)
     if authentication != nil || !core.memory.isBlank {
       let authentication = authentication ?? TaskAuthentication(core, source)
@@ -178,16 +186,20 @@ extension Transfer {
   }
 
   private func knownBody(of load: NetworkLoad) throws(URLError) -> UploadBody? {
-    if let resumable { return try resumable.body(of: load) }
+    if let body = try resumable?.ownBody(of: load) {
+      if body.length == .none { uploadIfAny?.expectNoBody() }
+      return body
+    }
     let request = load.request
     // Once there is an `upload`, it notes requests without a body as well: an earlier one may have read a stream.
     if uploadIfAny == nil, case .request = source, case .none = request.own.body { return UploadBody() }
-    return try upload.knownBody(of: request)
-  }
-
-  func askForBody() async throws(URLError) {
-    guard let load else { throw Self.inconsistency }
-    load.body = try await upload.askForBody(of: load.request)
+    let whole = try upload.knownBody(
+      of: request, isRedirected: machine.redirectCount > 0, isPinned: resumable != nil, engine.loop.kernel)
+    guard let resumable else { return whole }
+    if let body = try resumable.begin(whole, of: load) { return body }
+    // The request does not send a regular file.
+    self.resumable = nil
+    return whole
   }
 
   /// Whether events of the request have an observer: the sending of its body, or interim responses.
@@ -238,7 +250,7 @@ extension Transfer {
 
   /// The request has been sent. If it has an observer, that has been notified.
   private func sent(_ request: PoolRequest) {
-    if request.observer == nil { uploadIfAny?.allSent() }
+    if request.observer == nil { allSent() }
   }
 
   private func answered(by running: consuming RunningExchange) {
@@ -261,7 +273,7 @@ extension Transfer {
       if core.waitsForConnectivity, interruption == nil {
         hasWaited = try await hasWaitedForNetwork(after: error)
       }
-      if let resumable, interruption == nil, try await resumable.continues(after: error) { return loadAgain() }
+      if let resumable, interruption == nil, try await continues(resumable, after: error) { return loadAgain() }
       if hasWaited {
         uploadIfAny?.streamIsUnread()
         return loadAgain()

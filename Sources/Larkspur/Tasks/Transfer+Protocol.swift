@@ -47,7 +47,7 @@ extension Transfer {
     // A suspended task delays no others.
     if isHalted { core.protocolTurns.end(turn) }
     try await passGate()
-    if case .delegateStream = source, let stream = try await upload.askForStream() {
+    if case .delegateStream = source, let stream = try await askForStream() {
       load.client.request.httpBodyStream = stream
     }
     let start = metrics == nil ? .distantPast : Date()
@@ -141,7 +141,7 @@ extension Transfer {
     case .dataResult, .fileResult, .bytes: return try await start(blank, loadState)
     case .delegate, .dataHandler, .fileHandler: loadState.response = blank
     }
-    try await download?.openFile(for: blank)
+    if let download { try await openFile(of: download, for: blank) }
   }
 
   private func deliver(_ data: Data, _ loadState: ProtocolLoadState) async throws(URLError) {

@@ -155,7 +155,7 @@ extension Transfer {
         if case .event = need { return hasWorker = false }
         try await provide(need)
       }
-      try download?.nameFile()
+      try download?.nameFile(for: output)
     } catch {
       abandonExchange()
       loadFailure = interruption ?? error
@@ -165,7 +165,7 @@ extension Transfer {
     // result: see `complete`.
     let ownFailure = interruption == nil ? protocolFailure : nil
     let failure = loadFailure ?? cancellation
-    if failure == nil { await download?.giveFile() }
+    if failure == nil { await giveFile() }
     var finalMetrics: URLSessionTaskMetrics?
     switch output {
     // Performance: one dispatch to the queue brings the last two calls.
@@ -188,8 +188,8 @@ extension Transfer {
   func provide(_ need: Need) async throws(URLError) {
     switch need {
     case .resumption: try await passGate()
-    case .delay(let duration): try await resumable?.wait(for: duration)
-    case .uploadResource(let question): try await resumable?.ask(question)
+    case .delay(let duration): try await waitToUpload(for: duration)
+    case .uploadResource(let question): resumable?.answered(question, try await askDelegate(question))
     case .protocolLoad: try await loadByProtocol()
     case .localLoad(let url): try await loadLocally(url)
     case .route(let decider, let needs): try await resolveRoute(decider, needs)

@@ -108,7 +108,7 @@ final class Transfer: @unchecked Sendable {
 
   var upload: TaskUpload {
     if let uploadIfAny { return uploadIfAny }
-    let upload = TaskUpload(of: self)
+    let upload = TaskUpload(source)
     uploadIfAny = upload
     return upload
   }
