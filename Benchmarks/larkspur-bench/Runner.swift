@@ -116,7 +116,7 @@ final class Runner {
   private func receive(_ exchange: Exchange) async throws -> Int {
     guard !workload.intoFile else { return try await receiveIntoFile(exchange) }
     var received = 0
-    try await exchange.receiveBody { received += $0.count }
+    while try await exchange.receiveData({ received += $0.count }), exchange.isReceiving {}
     return received
   }
 

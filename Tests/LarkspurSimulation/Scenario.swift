@@ -259,7 +259,7 @@ package final class Scenario: @unchecked Sendable {
   func read(_ exchange: Exchange, _ plan: ClientScript.Plan) async throws(TransportError) -> Outcome {
     var reader = reader(of: exchange, for: plan)
     switch plan.reading {
-    case .all: try await exchange.receiveBody { reader.take($0) }
+    case .all: while try await exchange.receiveData({ reader.take($0) }) {}
     case .collect(let bytesMax):
       let body = try await exchange.collectBody(bytesMax: bytesMax)
       reader.take(body.span)
@@ -275,7 +275,7 @@ package final class Scenario: @unchecked Sendable {
       return .left
     case .cancel:
       exchange.canceller?.cancel()
-      try await exchange.receiveBody { reader.take($0) }
+      while try await exchange.receiveData({ reader.take($0) }) {}
       return .left
     }
     return reader.completed()

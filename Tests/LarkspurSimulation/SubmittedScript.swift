@@ -57,21 +57,21 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
     case .new:
       began = world.began(plan)
       deadline = world.deadline(of: plan)
-      if pool.startNow(request, with: endpoint, in: slot) {
-        stage = .sent
-        receive()
-      } else if plan.timeMax == nil, pool.requestConnection(to: endpoint, priority: plan.priority, in: slot, for: self)
-      {
-        stage = .asking
-      } else {
-        continueInTask()
-      }
-    case .asking:
-      guard pool.sendNow(request, in: slot) else { return continueInTask() }
-      stage = .sent
-      receive()
+      stage = .asking
+      send()
+    case .asking: send()
     case .sent: receive()
     case .reading: read()
+    }
+  }
+
+  private func send() {
+    switch pool.send(request, with: endpoint, in: slot, for: self) {
+    case .sent:
+      stage = .sent
+      receive()
+    case .queued: break
+    case .needsTask: continueInTask()
     }
   }
 

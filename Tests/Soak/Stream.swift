@@ -68,7 +68,7 @@ struct Stream: Sendable {
     defer { connection.close() }
     let exchange = try await connection.send(request("GET", "/bytes/\(count)"))
     var received = 0
-    try await exchange.receiveBody { received += $0.count }
+    while try await exchange.receiveData({ received += $0.count }) {}
     return received
   }
 

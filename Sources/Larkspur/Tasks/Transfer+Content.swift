@@ -205,7 +205,7 @@ extension Transfer {
         let hasMore =
           try await exchange.receiveData { decoder.append($0) }
           && gather(from: exchange) { (count) throws(TransportError) in
-            try exchange.takeData { piece in
+            try exchange.takeData(for: nil) { piece in
               decoder.append(piece)
               count += piece.count
             }
@@ -214,18 +214,21 @@ extension Transfer {
         return hasMore && content.lateFailure == nil
       }
       if let file = download?.file {
-        guard let count = try await exchange.receiveData(into: file.file) else { return false }
+        let count = try await TaskCallback.awaiting { (callback) throws(TransportError) in
+          try exchange.takeData(into: file.file, for: callback)
+        }
+        guard count > 0 else { return false }
         content.pendingCount += count
         return gather(from: exchange) { (_) throws(TransportError) in
-          guard let piece = try exchange.takeData(into: file.file) else { return nil }
+          guard let piece = try exchange.takeData(into: file.file, for: nil) else { return nil }
           content.pendingCount += piece
           return piece > 0
         }
       }
-      var isTaken = try exchange.takeData { take($0) }
+      var isTaken = try exchange.takeData(for: nil) { take($0) }
       if isTaken == nil { isTaken = try await exchange.receiveData { take($0) } }
       guard isTaken == true, exchange.isReceiving else { return false }
-      return gather(from: exchange) { (_) throws(TransportError) in try exchange.takeData { take($0) } }
+      return gather(from: exchange) { (_) throws(TransportError) in try exchange.takeData(for: nil) { take($0) } }
     } catch {
       throw URLError(error, url: machine.request.url)
     }

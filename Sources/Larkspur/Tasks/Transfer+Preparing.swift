@@ -217,20 +217,14 @@ extension Transfer {
   /// A load that has no worker subscribes to its response, if nothing but a connection has to be waited for.
   func send() throws(URLError) -> Need? {
     if hasWorker { return .response }
-    if !slot.isInFlight {
+    if !slot.isSent {
       guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
-      let pool = engine.pool
-      if slot.isRequestingConnection {
-        guard pool.sendNow(request, in: slot) else { return .response }
-      } else {
-        guard mayBeSubscribed(load, request) else { return .response }
-        guard pool.hasIdleConnection(to: route.endpoint) else {
-          return pool.requestConnection(to: route.endpoint, priority: priority, in: slot, for: self)
-            ? .callback : .response
-        }
-        guard pool.startNow(request, with: route.endpoint, in: slot) else { return .response }
+      guard slot.isInFlight || mayBeSubscribed(load, request) else { return .response }
+      switch engine.pool.send(request, with: route.endpoint, in: slot, for: self) {
+      case .sent: sent(request)
+      case .queued: return .callback
+      case .needsTask: return .response
       }
-      sent(request)
     }
     do throws(TransportError) {
       guard let running = try slot.answer(for: self) else { return .callback }
@@ -293,8 +287,6 @@ extension Transfer {
       if let load { collectMetrics(of: load) }
     } else if slot.isInFlight {
       slot.giveUp()
-    } else {
-      engine.pool.withdrawRequest(in: slot)
     }
   }
 }

@@ -69,7 +69,7 @@ extension Transfer {
   func advance() throws(URLError) -> Need? {
     while true {
       let need: Need? =
-        switch loopBound.state.stage {
+        switch state.stage {
         case .created: try start()
         case .requested: try findSource()
         case .preparing: try prepare()
@@ -81,11 +81,11 @@ extension Transfer {
         case .complete: nil
         }
       if let need { return need }
-      if case .complete = loopBound.state.stage { return nil }
+      if case .complete = state.stage { return nil }
     }
   }
 
-  func enter(_ stage: Stage) { loopBound.state.stage = stage }
+  func enter(_ stage: Stage) { state.stage = stage }
 
   // MARK: - Callbacks
 
@@ -93,8 +93,8 @@ extension Transfer {
   ///
   /// - Returns: `false` if the load needs a worker.
   func performStages() -> Bool {
-    guard loadFailure == nil, loopBound.state.need == nil else { return false }
-    if case .created = loopBound.state.stage {
+    guard loadFailure == nil, state.need == nil else { return false }
+    if case .created = state.stage {
       // A load that comes later does not overtake those that are about to get a worker.
       guard engine.startingCount == 0 else { return false }
     } else {
@@ -106,7 +106,7 @@ extension Transfer {
       guard let need = try advance() else { return completeNow() }
       switch need {
       case .callback, .event: return true
-      default: loopBound.state.need = need
+      default: state.need = need
       }
     } catch {
       loadFailure = error
@@ -129,7 +129,7 @@ extension Transfer {
   /// Has a task carry the load on.
   func startWorker() {
     hasWorker = true
-    if !slot.isInFlight, !slot.isRequestingConnection {
+    if !slot.isInFlight {
       isStarting = true
       engine.startingCount += 1
     }
@@ -150,7 +150,7 @@ extension Transfer {
     _ = task
     do throws(URLError) {
       if let loadFailure { throw loadFailure }
-      if let need = loopBound.state.need.take() { try await provide(need) }
+      if let need = state.need.take() { try await provide(need) }
       while let need = try advance() {
         if case .event = need { return hasWorker = false }
         try await provide(need)

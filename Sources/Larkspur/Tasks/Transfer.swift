@@ -46,16 +46,20 @@ final class Transfer: @unchecked Sendable {
     var content = TaskContent()
   }
 
-  let loopBound: LoopBound<State>
+  private let loopBound: LoopBound<State>
+  var state: State {
+    @inline(__always) _read { yield loopBound.state }
+    @inline(__always) _modify { yield &loopBound.state }
+  }
 
   var machine: TaskMachine {
-    _read { yield loopBound.state.machine }
-    _modify { yield &loopBound.state.machine }
+    _read { yield state.machine }
+    _modify { yield &state.machine }
   }
 
   var content: TaskContent {
-    _read { yield loopBound.state.content }
-    _modify { yield &loopBound.state.content }
+    _read { yield state.content }
+    _modify { yield &state.content }
   }
 
   /// The place of the load's requests in the pool.

@@ -30,25 +30,18 @@ extension Connection {
   /// `nil` if it has served no exchange, or more than one.
   var provenAt: Deadline? { exchangeNumber == 1 ? exchangeEnded.advanced(by: Self.closingTime) : nil }
 
-  /// Whether the response may not belong to the present request. A server that has waited too long for a request sends
-  /// 408 and closes, perhaps just as the request is on its way (RFC 9110 15.5.9). On a connection's first request this
-  /// happens only if the connection was idle before it.
-  var mayHaveBeenLate: Bool { status == 408 && (exchangeNumber > 1 || wasKeptUnused) && !head.isPersistent }
-
-  /// Whether a request that failed on this connection may be sent once more, over another connection.
-  func mayReplay(_ request: PoolRequest, _ isStarted: Bool, after error: TransportError) -> Bool {
-    guard !isStarted || request.body.isRepeatable else { return false }
-    switch error {
-    // Nothing was sent.
-    case .connectionClosed: return true
-    // RFC 9112 9.3.1: the server may have closed just as the request was on its way. It may also have acted on the
-    // request, so the request must be idempotent, or have a body that was never sent because it waited for
-    // `100 Continue`.
-    case .connectionLost, .badResponse(.truncated(.beforeHead)):
-      return (exchangeNumber > 1 || wasKeptUnused) && !hasReceived && (request.head.isIdempotent || holdsBody)
-    default: return false
-    }
+  /// Returns a try over this connection with the connection's facts.
+  func observed(_ attempt: RequestTry, isStarted: Bool) -> RequestTry {
+    var attempt = attempt
+    attempt.isStarted = isStarted
+    attempt.followsIdleTime = exchangeNumber > 1 || wasKeptUnused
+    attempt.hasReceived = hasReceived
+    attempt.holdsBody = holdsBody
+    return attempt
   }
+
+  /// Whether the response is the end of a connection on which the server waited too long for a request.
+  var hasRefusedAsLate: Bool { status == 408 && !head.isPersistent }
 
   /// Starts a request of a pool. See `start(_:body:deadline:isPipelined:)`.
   func start(_ request: PoolRequest, deadline: Deadline, isPipelined: Bool) throws(TransportError) -> UInt64 {
@@ -60,6 +53,17 @@ extension Connection {
       }
     }
     return try start(request.head, body: request.body, timeouts: request.timeouts ?? Timeouts(), deadline: deadline)
+  }
+}
+
+extension TransportError {
+  /// The end of a try that ended with this error.
+  var endOfTry: RequestTry.End {
+    switch self {
+    case .connectionClosed: .unsent
+    case .connectionLost, .badResponse(.truncated(.beforeHead)): .lost
+    default: .failed
+    }
   }
 }
 

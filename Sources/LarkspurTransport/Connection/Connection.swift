@@ -53,12 +53,12 @@ public final class Connection: EndOfTickHook {
 
   /// The kind of peer: an origin server or a proxy. Requests must be made for this kind of recipient.
   public internal(set) var recipient: RequestHead.Recipient {
-    get { loopBound.state.recipient }
+    get { core.recipient }
     set { core.recipient = newValue }
   }
 
   /// Whether the connection is open and has no exchange in progress.
-  public var isIdle: Bool { loopBound.state.isIdle }
+  public var isIdle: Bool { core.isIdle }
 
   /// The address of the peer (the proxy's, if there is one), or `nil` once the connection is closed.
   public var address: SocketAddress? { core.channel?.address }
@@ -240,13 +240,14 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// Subscribes a callback to a channel.
+  /// Subscribes a callback, if there is one, to a channel.
   ///
   /// - Returns: `false` if there is nothing to wait for.
   @inline(__always)
   private func subscribe(
-    _ callback: any LoopCallback, to channel: Channel, reading: Bool = true, writing: Bool
+    _ callback: (any LoopCallback)?, to channel: Channel, reading: Bool = true, writing: Bool
   ) throws(TransportError) -> Bool {
+    guard let callback else { return true }
     do throws(Channel.Interruption) {
       return try channel.wait(reading: reading, writing: writing, with: callback)
     } catch {
@@ -273,30 +274,20 @@ public final class Connection: EndOfTickHook {
     core.limit(sending: sending, receiving: receiving)
   }
 
-  /// Lends the next piece of the body to `consume`, if the piece has come.
-  ///
-  /// - Returns: `true` if a piece was lent, `false` if the response is complete, `nil` if nothing has come yet.
+  /// Lends the next piece of the body to `consume`, if it is there. See `Exchange.takeData`.
   @inline(__always)
-  func takeData(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
-    defer { writeLog() }
-    switch try pollPiece(consume) {
-    case .ready: return true
-    case .end: return false
-    case .wait: return nil
-    }
-  }
-
-  /// Lends the next piece of the body to `consume`, if it is there.
-  ///
-  /// - Returns: `true` if a piece was lent, `false` if the response is complete, or `nil` if `callback` will run when
-  ///   another call may succeed.
   func takeData(
-    for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
+    for callback: (any LoopCallback)?, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
     defer { writeLog() }
     while true {
-      switch try pollPiece(consume) {
-      case .ready: return true
+      var chunk = Chunk()
+      var range = 0..<0
+      switch try core.pollBody(lending: &chunk, at: &range) {
+      case .ready:
+        chunk.lend(range, to: consume)
+        core.restore(&chunk)
+        return true
       case .end: return false
       case .wait(let channel, let reading, let writing):
         if try subscribe(callback, to: channel, reading: reading, writing: writing) { return nil }
@@ -304,60 +295,17 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  @inline(__always)
-  private func pollPiece(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> ConnectionCore.Step {
-    var chunk = Chunk()
-    var range = 0..<0
-    let step = try core.pollBody(lending: &chunk, at: &range)
-    if case .ready = step {
-      chunk.lend(range, to: consume)
-      core.restore(&chunk)
-    }
-    return step
-  }
-
-  /// Waits for the next piece of the body and lends it to `consume`.
-  ///
-  /// - Returns: `false` if there is none because the response is complete.
-  @inline(__always)
-  func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
-    defer { writeLog() }
-    while true {
-      switch try pollPiece(consume) {
-      case .ready: return true
-      case .end: return false
-      case .wait(let channel, let reading, let writing):
-        try await wait(for: channel, reading: reading, writing: writing)
-      }
-    }
-  }
-
-  /// Waits for the next piece of the body and moves it into the file.
-  ///
-  /// - Returns: The length of the piece, or `nil` if the response is complete.
-  func receiveData(into file: OpenFile) async throws(TransportError) -> Int? {
+  /// Moves the next piece of the body into the file, if it is there. See `Exchange.takeData`.
+  func takeData(into file: OpenFile, for callback: (any LoopCallback)?) throws(TransportError) -> Int? {
     defer { writeLog() }
     var count = 0
     while true {
       switch try core.pollBody(into: file, count: &count) {
       case .ready: return count
-      case .end: return nil
+      case .end: return 0
       case .wait(let channel, let reading, let writing):
-        try await wait(for: channel, reading: reading, writing: writing)
+        if try subscribe(callback, to: channel, reading: reading, writing: writing) { return nil }
       }
-    }
-  }
-
-  /// Moves the next piece of the body into the file, if the piece has come.
-  ///
-  /// - Returns: The length of the piece, 0 if the response is complete, or `nil` if nothing has come yet.
-  func takeData(into file: OpenFile) throws(TransportError) -> Int? {
-    defer { writeLog() }
-    var count = 0
-    switch try core.pollBody(into: file, count: &count) {
-    case .ready: return count
-    case .end: return 0
-    case .wait: return nil
     }
   }
 
@@ -458,41 +406,41 @@ public final class Connection: EndOfTickHook {
   // MARK: - The response
 
   /// Whether something of the response, or its error, is still to be received.
-  var isReceiving: Bool { loopBound.state.isReceiving }
-  var exchangeNumber: UInt64 { loopBound.state.exchangeNumber }
+  var isReceiving: Bool { core.isReceiving }
+  var exchangeNumber: UInt64 { core.exchangeNumber }
 
   var wasKeptUnused: Bool {
-    get { loopBound.state.wasKeptUnused }
+    get { core.wasKeptUnused }
     set { core.wasKeptUnused = newValue }
   }
-  var status: Int { loopBound.state.head.status }
-  func canceller(of exchange: UInt64) -> Canceller? { loopBound.state.channel?.canceller(of: .exchange(exchange)) }
-  var minorVersion: Int { loopBound.state.head.minorVersion }
-  var fields: FieldTable { loopBound.state.head.fields }
-  var head: ResponseHead { loopBound.state.head }
-  var headBytes: [UInt8] { loopBound.state.headBytes }
+  var status: Int { core.head.status }
+  func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(of: .exchange(exchange)) }
+  var minorVersion: Int { core.head.minorVersion }
+  var fields: FieldTable { core.head.fields }
+  var head: ResponseHead { core.head }
+  var headBytes: [UInt8] { core.headBytes }
   /// The time at which the latest response was complete.
-  var exchangeEnded: Deadline { loopBound.state.record.ended }
+  var exchangeEnded: Deadline { core.record.ended }
   /// Whether the latest exchange is over and the connection can serve another one.
-  var hasEndedWell: Bool { loopBound.state.machine.isIdle }
+  var hasEndedWell: Bool { core.machine.isIdle }
   /// Releases the memory of the latest response, if the connection is idle. This halves the memory of a connection that
   /// stays idle for long.
-  public func forgetResponse() { loopBound.state.forgetResponse() }
+  public func forgetResponse() { core.forgetResponse() }
   /// The channel, or `nil` once the connection is closed.
-  var channel: Channel? { loopBound.state.channel }
-  var isOpen: Bool { loopBound.state.channel != nil }
+  var channel: Channel? { core.channel }
+  var isOpen: Bool { core.channel != nil }
   /// Whether the present request's body waited for `100 Continue` and nothing of it has been sent.
-  var holdsBody: Bool { loopBound.state.holdsBody }
+  var holdsBody: Bool { core.holdsBody }
   /// The number of bytes of the latest request's body that have been sent.
-  var sentBodyBytes: Int { loopBound.state.record.requestBodyBytes }
+  var sentBodyBytes: Int { core.record.requestBodyBytes }
   /// Whether any byte of the present response has come.
-  var hasReceived: Bool { loopBound.state.record.hasFirstByte }
+  var hasReceived: Bool { core.record.hasFirstByte }
 
   /// Closes the connection if the server has closed it, or sent unsolicited bytes, while it is idle.
   func lookForEnd() {
     core.lookForEnd()
     writeLog()
   }
-  var trailers: FieldTable { loopBound.state.trailers }
-  var trailerBytes: [UInt8] { loopBound.state.trailerBytes }
+  var trailers: FieldTable { core.trailers }
+  var trailerBytes: [UInt8] { core.trailerBytes }
 }

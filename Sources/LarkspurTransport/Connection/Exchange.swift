@@ -61,61 +61,39 @@ public struct Exchange {
     return FieldValue.text(entry.value, in: bytes.span)
   }
 
-  /// Waits for the next piece of the body and lends it to `consume`, which runs at once, on the loop's thread. Nothing
+  /// Lends the next piece of the body to `consume`, if it is there. `consume` runs at once, on the loop's thread. Nothing
   /// is received while no caller asks for it.
   ///
-  /// - Returns: `false` if the body is complete, and the request has been sent.
-  public func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
-    guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try await connection.receiveData(consume)
-  }
-
-  /// Lends the next piece of the body to `consume`, if the piece has come. Most small bodies come together with their
-  /// heads.
-  ///
-  /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if nothing can be had without
-  ///   waiting.
-  public func takeData(_ consume: (Span<UInt8>) -> Void) throws(TransportError) -> Bool? {
-    guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try connection.takeData(consume)
-  }
-
-  /// Lends the next piece of the body to `consume`, if it is there.
-  ///
-  /// - Returns: `true` if a piece was lent, `false` if the body is complete, or `nil` if `callback` runs when
-  ///   another call may succeed.
+  /// - Parameter callback: The callback that runs when another call may succeed, or `nil` for none.
+  /// - Returns: `true` if a piece was lent, `false` if the body is complete and the request has been sent, or `nil` if
+  ///   nothing can be had without waiting.
   public func takeData(
-    for callback: any LoopCallback, _ consume: (Span<UInt8>) -> Void
+    for callback: (any LoopCallback)?, _ consume: (Span<UInt8>) -> Void
   ) throws(TransportError) -> Bool? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
     return try connection.takeData(for: callback, consume)
   }
 
-  /// Waits for the next piece of the body and moves it into the file, as `receiveBody(into:)` does.
+  /// Moves the next piece of the body into the file, as `receiveBody(into:)` does, if the piece is there.
   ///
-  /// - Returns: The length of the piece, or `nil` if the body is complete.
-  public func receiveData(into file: OpenFile) async throws(TransportError) -> Int? {
-    guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try await connection.receiveData(into: file)
-  }
-
-  /// Moves the next piece of the body into the file, if the piece has come.
-  ///
+  /// - Parameter callback: The callback that runs when another call may succeed, or `nil` for none.
   /// - Returns: The length of the piece, 0 if the body is complete, or `nil` if nothing can be had without waiting.
-  public func takeData(into file: OpenFile) throws(TransportError) -> Int? {
+  public func takeData(into file: OpenFile, for callback: (any LoopCallback)?) throws(TransportError) -> Int? {
     guard isPresent else { throw .localMisuse(.exchangeOver) }
-    return try connection.takeData(into: file)
+    return try connection.takeData(into: file, for: callback)
   }
 
   /// Whether some of the body is still to come, or some of the request is still to be sent because the server answers
   /// while it reads.
   public var isReceiving: Bool { isPresent && connection.isReceiving }
 
-  /// Receives the body to its end and lends each piece to `consume`.
-  public func receiveBody(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) {
-    guard isPresent else { throw .localMisuse(.exchangeOver) }
-    // Performance: with the last piece the exchange is over, so no further call is needed.
-    while try await connection.receiveData(consume), isPresent, connection.isReceiving {}
+  /// Waits for the next piece of the body and lends it to `consume`. See `takeData`.
+  ///
+  /// - Returns: `false` if the body is complete, and the request has been sent.
+  public func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
+    try await TaskCallback.awaiting { (callback) throws(TransportError) in
+      try takeData(for: callback, consume)
+    }
   }
 
   /// Writes the body into a regular file, from the file's position on. Over plain TCP a body that is not chunked moves
@@ -126,19 +104,22 @@ public struct Exchange {
   public func receiveBody(
     into file: OpenFile, progress: (Int) -> Void = { _ in }
   ) async throws(TransportError) -> Int {
-    guard isPresent else { throw .localMisuse(.exchangeOver) }
     var total = 0
-    while let count = try await connection.receiveData(into: file) {
+    repeat {
+      let count = try await TaskCallback.awaiting { (callback) throws(TransportError) in
+        try takeData(into: file, for: callback)
+      }
+      guard count > 0 else { break }
       total += count
       progress(total)
-      guard isPresent, connection.isReceiving else { break }
-    }
+    } while isReceiving
     return total
   }
 
   /// Receives the body to its end and throws it away.
   public func discardBody() async throws(TransportError) {
-    try await receiveBody { _ in }
+    // Performance: with the last piece the exchange is over, so no further call is needed.
+    while try await receiveData({ _ in }), isReceiving {}
   }
 
   /// Receives and returns the whole body. If the body is larger than `bytesMax`, closes the connection and throws.

@@ -198,9 +198,9 @@ final class Dial {
         forget(attempt)
         throw error
       }
-      channel.connectAnswered = { [unowned self] in
-        answered.append(attempt)
-        news?.finish(.fulfilled(()))
+      channel.connectAnswered = { [weak self] in
+        self?.answered.append(attempt)
+        self?.news?.finish(.fulfilled(()))
       }
     } catch {
       attemptFailed(attempt, error)

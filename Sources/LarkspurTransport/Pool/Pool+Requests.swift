@@ -17,8 +17,8 @@ extension Pool {
     }
   }
 
-  /// Sends a request, and returns its exchange when the response's head has come. If `startNow` or `sendNow` has sent
-  /// the request, this continues it.
+  /// Sends a request, and returns its exchange when the response's head has come. If `send` has begun to send the
+  /// request, this continues it.
   ///
   /// The connection serves other requests once the returned value is released. If the response has not been read to its
   /// end by then, the connection is closed.
@@ -33,7 +33,7 @@ extension Pool {
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    if !slot.isInFlight, !slot.isRequestingConnection {
+    if !slot.isInFlight {
       if slot.isCancelled { throw .cancelled }
       guard slot.start(at: loop.now) else { throw .localMisuse(.slotBusy) }
     }
@@ -45,39 +45,62 @@ extension Pool {
     }
   }
 
-  /// Sends a request if a connection is free and the request needs no other wait. `RequestSlot.answer(for:)` and
-  /// `start` continue it.
-  ///
-  /// - Returns: `false` if the request has to wait. Nothing has been sent then.
-  public func startNow(_ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot) -> Bool {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return false }
-    let demand = demand(of: request)
-    guard !demand.isPipelinable, slot.start(at: loop.now) else { return false }
-    guard let (id, sequenceNumber) = take(endpoint, demand) else {
-      slot.end()
-      return false
-    }
-    if waitsForProof(request, of: id) {
-      if let connection = openConnection(id) { release(connection, id, nil) }
-      slot.end()
-      return false
-    }
-    slot.inFlight = send(
-      request, over: id, demand, sequenceNumber: sequenceNumber, deadline: deadline(of: request, in: slot), in: slot)
-    return true
+  /// The progress of `send`.
+  public enum Sending {
+    /// The request has been sent. `RequestSlot.answer(for:)` continues it.
+    case sent
+    /// The callback runs when another call may succeed.
+    case queued
+    /// The request needs other waits. `start` continues it.
+    case needsTask
   }
 
-  /// Sends a request over the connection that `requestConnection` has obtained. `answer` and `start` continue it.
-  ///
-  /// - Returns: `false` if there is no connection, or the request has to wait for something else. Call `start` then.
-  public func sendNow(_ request: PoolRequest, in slot: RequestSlot) -> Bool {
-    guard request.body.isRepeatable, let obtained = obtainedConnection(in: slot), !waitsForProof(request, of: obtained),
-      let (id, sequenceNumber) = takeObtainedConnection(in: slot)
-    else { return false }
-    slot.inFlight = send(
-      request, over: id, demand(of: request), sequenceNumber: sequenceNumber, deadline: deadline(of: request, in: slot),
-      in: slot)
-    return true
+  /// Sends a request for a callback: over a free connection, or over the connection that its wait in the queue brings.
+  /// `start` can continue it at any time, and `RequestSlot.giveUp` ends it.
+  public func send(
+    _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot, for callback: any LoopCallback
+  ) -> Sending {
+    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return .needsTask }
+    let demand = demand(of: request)
+    if !slot.isInFlight {
+      guard !demand.isPipelinable, slot.start(at: loop.now) else { return .needsTask }
+      if let (id, sequenceNumber) = take(endpoint, demand) {
+        guard waitsForProof(request, of: id) else {
+          send(request, over: id, demand, sequenceNumber, in: slot)
+          return .sent
+        }
+        if let connection = openConnection(id) { release(connection, id, nil) }
+        slot.end()
+        return .needsTask
+      }
+      // A task watches the deadline.
+      guard deadline(of: request, in: slot) == .never else {
+        slot.end()
+        return .needsTask
+      }
+      if subscribe(callback, to: endpoint, demand, in: slot) { return .queued }
+    }
+    guard case .subscribed(let index) = slot.state else { return .needsTask }
+    switch pendingState(index) {
+    case .waiting: return .queued
+    case .running(let id) where !waitsForProof(request, of: id):
+      let sequenceNumber = sequenceNumber(of: index)
+      slot.leftQueue()
+      leaveQueue(index, in: slot)
+      send(request, over: id, demand, sequenceNumber, in: slot)
+      return .sent
+    case .running, .failed, .free: return .needsTask
+    }
+  }
+
+  /// Sends a request over the connection that has been assigned to it, for a callback.
+  private func send(
+    _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, _ sequenceNumber: UInt64,
+    in slot: RequestSlot
+  ) {
+    slot.state = .sent(
+      send(
+        request, over: id, demand, sequenceNumber: sequenceNumber, deadline: deadline(of: request, in: slot), in: slot))
   }
 
   @inline(__always)
@@ -86,14 +109,14 @@ extension Pool {
   ) async throws(TransportError) -> RunningExchange {
     let deadline = deadline(of: request, in: slot)
     var demand = demand(of: request)
-    var next = slot.takeInFlight()
+    var next = slot.takeSent()
     while true {
       let present: InFlightRequest
       if let inFlight = next.take() {
         present = inFlight
       } else {
         let (id, sequenceNumber) =
-          if !slot.isRequestingConnection, let free = take(endpoint, demand) {
+          if !slot.isInFlight, let free = take(endpoint, demand) {
             free
           } else {
             try await wait(for: endpoint, demand, in: slot, deadline: deadline)
@@ -108,18 +131,17 @@ extension Pool {
           continue
         }
         present = send(request, over: id, demand, sequenceNumber: sequenceNumber, deadline: deadline, in: slot)
+        slot.runs(present)
       }
       do throws(TransportError) {
         return try await answer(to: present, of: request, deadline: deadline, in: slot)
       } catch {
+        let mayRepeat = present.mayBeRepeated(after: error.endOfTry)
         if let connection = present.connection {
           slot.failedPeer = connection.dialRecord?.peer
           ended(connection, present.id, present.number, in: slot)
-          guard !slot.isCancelled, connection.mayReplay(request, present.number != nil, after: error) else {
-            throw error
-          }
         }
-        if demand.wantsFresh { throw error }
+        guard !slot.isCancelled, mayRepeat else { throw error }
       }
       // A request that was lost behind another one goes alone next. If it fails again, it gets a new connection.
       demand.wantsFresh = present.isAlone
@@ -148,8 +170,10 @@ extension Pool {
     // The connection may have been closed since it was assigned.
     let connection = openConnection(id)
     var inFlight = InFlightRequest(
-      id: id, sequenceNumber: sequenceNumber, connection: connection, wantsFresh: demand.wantsFresh,
-      isRepeatable: request.body.isRepeatable, isIdempotent: request.head.isIdempotent)
+      id: id, sequenceNumber: sequenceNumber, connection: connection,
+      attempt: RequestTry(
+        isOverFresh: demand.wantsFresh, isBodyRepeatable: request.body.isRepeatable,
+        isIdempotent: request.head.isIdempotent))
     guard let connection else { return inFlight }
     inFlight.isAlone = connection.isIdle
     if let observer = request.observer {
@@ -164,7 +188,6 @@ extension Pool {
     }
     do throws(TransportError) {
       let number = try connection.start(request, deadline: deadline, isPipelined: demand.isPipelinable)
-      slot.runs(on: connection, number)
       inFlight.number = number
     } catch {
       inFlight.failure = error
@@ -183,7 +206,7 @@ extension Pool {
       slot.leftQueue()
     }
     let exchange = try await connection.head(of: number)
-    if inFlight.mayBeUnanswered(on: connection) { throw .connectionClosed }
+    if connection.hasRefusedAsLate, inFlight.mayBeRepeated(after: .refusedAsLate) { throw .connectionClosed }
     if slot.failedPeer != nil { slot.failedPeer = nil }
     return RunningExchange(exchange, on: inFlight.id, in: slot)
   }

@@ -8,7 +8,7 @@ import LarkspurIO
 /// let endpoint = pool.endpoint(for: Route(host: "example.org", port: 80))
 /// try await pool.cancelledWithTask { slot in
 ///   try await pool.exchange(PoolRequest(head), with: endpoint, in: slot) { exchange in
-///     try await exchange.receiveBody { ... }
+///     while try await exchange.receiveData({ ... }) {}
 ///   }
 /// }
 /// ```
@@ -39,19 +39,23 @@ public final class Pool: @unchecked Sendable {
   struct PendingRequest {
     fileprivate var state = PendingState.free
     fileprivate var id: PoolMachine.RequestID?
-    /// The task that waits for the connection, if it has suspended.
-    fileprivate var continuation: TaskContinuation?
-    /// The callback to run in place of resuming a task.
-    fileprivate var work: (any LoopCallback)?
+    fileprivate var waiter = Waiter.none
     /// The record of the failed dial that the request waited for.
     fileprivate var failedDial: DialRecord?
   }
 
-  fileprivate enum PendingState {
+  enum PendingState {
     case free
     case waiting
     case running(PoolMachine.ConnectionID)
     indirect case failed(TransportError)
+  }
+
+  /// What waits for the end of a queued request's wait.
+  fileprivate enum Waiter {
+    case none
+    case task(TaskContinuation)
+    case callback(any LoopCallback)
   }
 
   private enum ConnectionSlot {
@@ -90,6 +94,10 @@ public final class Pool: @unchecked Sendable {
   public let loop: ClientLoop
   let options: Options
   private let loopBound: LoopBound<State>
+  private var state: State {
+    @inline(__always) _read { yield loopBound.state }
+    @inline(__always) _modify { yield &loopBound.state }
+  }
 
   public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
@@ -98,21 +106,15 @@ public final class Pool: @unchecked Sendable {
   }
 
   public func endpoint(for route: Route) -> Endpoint {
-    loopBound.state.endpoints[route] ?? Endpoint(route)
+    state.endpoints[route] ?? Endpoint(route)
   }
 
   /// The numbers of connections (including those being opened), of idle connections, and of waiting requests.
   public var counts: (connections: Int, idle: Int, waiting: Int) {
-    loopBound.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
+    state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
   }
 
   // MARK: - Requests
-
-  /// Whether an idle connection to the endpoint is available.
-  public func hasIdleConnection(to endpoint: Endpoint) -> Bool {
-    guard let id = endpoint.id else { return false }
-    return loopBound.state.decide { machine, _ in machine.hasIdle(id) }
-  }
 
   /// Ends an exchange: adds its metrics to the slot, and releases its connection.
   @inline(__always)
@@ -155,8 +157,8 @@ public final class Pool: @unchecked Sendable {
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
     guard !demand.wantsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
     let now = loop.now
-    let taken = loopBound.state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
-    if !loopBound.state.actions.isEmpty { perform() }
+    let taken = state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
+    if !state.actions.isEmpty { perform() }
     return taken
   }
 
@@ -180,81 +182,58 @@ public final class Pool: @unchecked Sendable {
     throw .cancelled
   }
 
-  /// Waits for a connection.
+  /// Waits for a connection, in the queue. Takes the place of a callback that waits in the slot.
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64) {
-    let queued = slot.takePendingIndex()
-    let index = queued ?? takePendingRequest()
-    slot.pendingIndex = index
-    defer {
-      if let dial = loopBound.state.pendingRequests[index].failedDial {
-        slot.failedPeer = dial.peer
-        if slot.collectsMetrics {
-          var metrics = ExchangeMetrics(requested: slot.requested)
-          metrics.opening = dial.finished()
-          slot.metrics.append(metrics)
-        }
-      }
-      slot.pendingIndex = nil
-      releasePendingRequest(index)
-    }
-    if queued == nil { enqueue(index, endpoint, demand) }
-    if case .waiting = loopBound.state.pendingRequests[index].state { await wait(index, deadline: deadline) }
-    switch loopBound.state.pendingRequests[index].state {
+    let index = if case .subscribed(let index) = slot.state { index } else { enqueue(endpoint, demand) }
+    slot.state = .queued(index)
+    defer { leaveQueue(index, in: slot) }
+    if case .waiting = state.pendingRequests[index].state { await wait(index, deadline: deadline) }
+    switch state.pendingRequests[index].state {
     case .running(let id):
       slot.leftQueue()
-      guard slot.isCancelled else {
-        return (id, sequenceNumber: loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0)
-      }
+      guard slot.isCancelled else { return (id, sequenceNumber(of: index)) }
       if let connection = openConnection(id) { release(connection, id, nil) }
       throw .cancelled
     case .failed(let error):
       // A request that was cancelled or timed out has no failed dial of its own, so the latest dial's peer is reported.
-      if loopBound.state.pendingRequests[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
+      if state.pendingRequests[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
       throw error
     case .waiting, .free: throw .internalInconsistency
     }
   }
 
-  /// Queues for a connection, for a request that is not pipelined. `work` runs when there is a connection or an error;
-  /// `sendNow` or `start` continue from there.
+  /// Queues for a connection. `callback` runs when there is a connection or an error.
   ///
-  /// - Returns: `false` if the slot cannot start a request now.
-  public func requestConnection(
-    to endpoint: Endpoint, priority: UInt8, in slot: RequestSlot, for work: any LoopCallback
+  /// - Returns: `false` if the wait is over already.
+  func subscribe(
+    _ callback: any LoopCallback, to endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot
   ) -> Bool {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, slot.start(at: loop.now) else { return false }
-    var demand = PoolMachine.Demand()
-    demand.priority = priority
-    let index = takePendingRequest()
-    slot.pendingIndex = index
-    slot.isRequestingConnection = true
-    enqueue(index, endpoint, demand)
-    if case .waiting = loopBound.state.pendingRequests[index].state {
-      loopBound.state.pendingRequests[index].work = work
-    } else {
-      loop.submit(work, inline: false)
-    }
+    let index = enqueue(endpoint, demand)
+    slot.state = .subscribed(index)
+    guard case .waiting = state.pendingRequests[index].state else { return false }
+    state.pendingRequests[index].waiter = .callback(callback)
     return true
   }
 
-  /// Returns the connection that `requestConnection` has obtained, or `nil` if `start` has to handle the result.
-  func obtainedConnection(in slot: RequestSlot) -> PoolMachine.ConnectionID? {
-    guard slot.isRequestingConnection, !slot.isCancelled, !slot.isSuspended, let index = slot.pendingIndex,
-      case .running(let id) = loopBound.state.pendingRequests[index].state
-    else { return nil }
-    return id
-  }
+  func pendingState(_ index: Int) -> PendingState { state.pendingRequests[index].state }
 
-  /// Takes the connection that `requestConnection` has obtained, and the request's sequence number.
-  func takeObtainedConnection(in slot: RequestSlot) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
-    guard let id = obtainedConnection(in: slot), let index = slot.takePendingIndex() else { return nil }
-    let sequenceNumber = loopBound.state.pendingRequests[index].id?.sequenceNumber ?? 0
-    slot.pendingIndex = nil
-    slot.leftQueue()
-    releasePendingRequest(index)
-    return (id, sequenceNumber)
+  func sequenceNumber(of index: Int) -> UInt64 { state.pendingRequests[index].id?.sequenceNumber ?? 0 }
+
+  /// Ends the use of a pending request by its slot.
+  func leaveQueue(_ index: Int, in slot: RequestSlot) {
+    if let dial = state.pendingRequests[index].failedDial {
+      slot.failedPeer = dial.peer
+      if slot.collectsMetrics {
+        var metrics = ExchangeMetrics(requested: slot.requested)
+        metrics.opening = dial.finished()
+        slot.metrics.append(metrics)
+      }
+    }
+    slot.state = .started
+    state.pendingRequests[index] = PendingRequest()
+    state.freePendingIndices.append(index)
   }
 
   /// Returns the endpoint that a queued request waits for, and the latest moment at which it waited for a connection that
@@ -263,37 +242,39 @@ public final class Pool: @unchecked Sendable {
   /// - Returns: `nil` if the request does not wait any more.
   func wait(of index: Int) -> (endpoint: Endpoint, crowdedUntil: Deadline)? {
     let now = loop.now
-    guard let requestID = loopBound.state.pendingRequests[index].id,
-      let id = loopBound.state.decide({ machine, _ in machine.endpoint(awaitedBy: requestID) }),
-      let endpoint = loopBound.state.endpointsByID[id.index]
+    guard let requestID = state.pendingRequests[index].id,
+      let id = state.decide({ machine, _ in machine.endpoint(awaitedBy: requestID) }),
+      let endpoint = state.endpointsByID[id.index]
     else { return nil }
-    return (endpoint, loopBound.state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
+    return (endpoint, state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
   }
 
-  /// Drops the request and the result of `requestConnection`, which is not needed any more.
-  public func withdrawRequest(in slot: RequestSlot) {
-    guard let index = slot.takePendingIndex() else { return }
-    loopBound.state.pendingRequests[index].work = nil
-    switch loopBound.state.pendingRequests[index].state {
+  /// Withdraws a request for which a callback waits, and its result.
+  func withdrawSubscription(_ index: Int, in slot: RequestSlot) {
+    state.pendingRequests[index].waiter = .none
+    switch state.pendingRequests[index].state {
     case .waiting: withdraw(index, .cancelled)
     case .running(let id): if let connection = openConnection(id) { release(connection, id, nil) }
     case .failed, .free: break
     }
-    slot.pendingIndex = nil
-    releasePendingRequest(index)
-    slot.end()
+    leaveQueue(index, in: slot)
   }
 
   /// Requests a connection from the machine.
-  private func enqueue(_ index: Int, _ endpoint: Endpoint, _ demand: PoolMachine.Demand) {
+  private func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> Int {
+    let index = takePendingRequest()
     let (endpointID, now) = (id(of: endpoint), loop.now)
-    let requestID = loopBound.state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
-    guard let requestID else { return loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency) }
-    loopBound.state.pendingRequests[index].state = .waiting
-    loopBound.state.pendingRequests[index].id = requestID
-    while loopBound.state.pendingByRequestID.count <= requestID.index { loopBound.state.pendingByRequestID.append(0) }
-    loopBound.state.pendingByRequestID[requestID.index] = index
+    let requestID = state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
+    guard let requestID else {
+      state.pendingRequests[index].state = .failed(.internalInconsistency)
+      return index
+    }
+    state.pendingRequests[index].state = .waiting
+    state.pendingRequests[index].id = requestID
+    while state.pendingByRequestID.count <= requestID.index { state.pendingByRequestID.append(0) }
+    state.pendingByRequestID[requestID.index] = index
     perform()
+    return index
   }
 
   private func wait(_ index: Int, deadline: Deadline) async {
@@ -301,25 +282,25 @@ public final class Pool: @unchecked Sendable {
     if deadline != .never {
       timer = loop.startTimer(deadline) { [self] in withdraw(index, .timedOut(.queueing)) }
     }
-    await TaskContinuation.suspend { loopBound.state.pendingRequests[index].continuation = $0 }
+    await TaskContinuation.suspend { state.pendingRequests[index].waiter = .task($0) }
     if let timer { loop.stopTimer(timer) }
   }
 
   func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
-    guard loopBound.state.decide({ machine, _ in machine.isRunning(id) }),
-      case .open(let connection) = loopBound.state.connectionSlots[id.index]
+    guard state.decide({ machine, _ in machine.isRunning(id) }),
+      case .open(let connection) = state.connectionSlots[id.index]
     else { return nil }
     return connection
   }
 
   /// Removes a queued request from the queue and fails it.
-  private func withdraw(_ index: Int, _ error: TransportError) {
-    guard case .waiting = loopBound.state.pendingRequests[index].state,
-      let requestID = loopBound.state.pendingRequests[index].id
+  func withdraw(_ index: Int, _ error: TransportError) {
+    guard case .waiting = state.pendingRequests[index].state,
+      let requestID = state.pendingRequests[index].id
     else { return }
-    loopBound.state.pendingRequests[index].state = .failed(error)
+    state.pendingRequests[index].state = .failed(error)
     let now = loop.now
-    loopBound.state.decide { $0.cancelled(requestID, now: now, into: &$1) }
+    state.decide { $0.cancelled(requestID, now: now, into: &$1) }
     perform()
     wake(index)
   }
@@ -328,14 +309,16 @@ public final class Pool: @unchecked Sendable {
   func cancel(_ slot: RequestSlot) {
     slot.cancelRunning()
     slot.endWaits()
-    if let pendingIndex = slot.pendingIndex { withdraw(pendingIndex, .cancelled) }
   }
 
   private func wake(_ index: Int) {
-    if let work = loopBound.state.pendingRequests[index].work.take() { return loop.submit(work, inline: false) }
-    guard let continuation = loopBound.state.pendingRequests[index].continuation else { return }
-    loopBound.state.pendingRequests[index].continuation = nil
-    continuation.resume()
+    let waiter = state.pendingRequests[index].waiter
+    state.pendingRequests[index].waiter = .none
+    switch waiter {
+    case .none: break
+    case .task(let continuation): continuation.resume()
+    case .callback(let callback): loop.submit(callback, inline: false)
+    }
   }
 
   // MARK: - Connections
@@ -351,17 +334,17 @@ public final class Pool: @unchecked Sendable {
       // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
       // queued on it.
       if connection.isBehind(number) { outcome = PoolMachine.ExchangeOutcome(isReusable: true, requestsLeft: 0) }
-      loopBound.state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
+      state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
     } else {
       // The connection is as good for other requests as it was, unless the server has closed it meanwhile.
       connection.lookForEnd()
       let isOpen = connection.isOpen
-      loopBound.state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
+      state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
       noteUnused(connection, id)
     }
     perform()
     connection.wakeFollowers()
-    if loopBound.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
+    if state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
     if !connection.isOpen { closed(id) }
   }
 
@@ -381,11 +364,11 @@ public final class Pool: @unchecked Sendable {
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let record = DialRecord()
     endpoint.latestDial = record
-    let givenUp = loopBound.state.givenUp
+    let givenUp = state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [self] in
       await loop.leaveInlineTick()
       for former in givenUp { await former.dial.value }
-      defer { loopBound.state.givenUp.removeAll { $0.id == id } }
+      defer { state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
@@ -400,16 +383,16 @@ public final class Pool: @unchecked Sendable {
         failed(error, record, as: id)
       }
     }
-    loopBound.state.connectionSlots[id.index] = .dialing(task)
+    state.connectionSlots[id.index] = .dialing(task)
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
+    guard state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
     guard connection.isIdle else { return failed(.connectionClosed, connection.dialRecord ?? DialRecord(), as: id) }
-    loopBound.state.connectionSlots[id.index] = .open(connection)
+    state.connectionSlots[id.index] = .open(connection)
     connection.watch(by: IdleWatch(self, id))
     let now = loop.now
-    loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
+    state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
     noteUnused(connection, id)
     perform()
   }
@@ -417,24 +400,24 @@ public final class Pool: @unchecked Sendable {
   /// Notes if a connection is idle before its first request.
   private func noteUnused(_ connection: Connection, _ id: PoolMachine.ConnectionID) {
     guard connection.exchangeNumber == 0 else { return }
-    if loopBound.state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
+    if state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
   }
 
   private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
-    loopBound.state.connectionSlots[id.index] = .empty
-    loopBound.state.dialFailure = (error, record)
+    guard state.decide({ machine, _ in machine.isDialing(id) }) else { return }
+    state.connectionSlots[id.index] = .empty
+    state.dialFailure = (error, record)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
-    loopBound.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
+    state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
     perform()
-    loopBound.state.dialFailure = nil
+    state.dialFailure = nil
   }
 
   /// Handles input on an idle connection.
   fileprivate func becameReadable(_ id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }),
-      case .open(let connection) = loopBound.state.connectionSlots[id.index],
+    guard state.decide({ machine, _ in machine.isPresent(id) }),
+      case .open(let connection) = state.connectionSlots[id.index],
       connection.isIdle
     else { return }
     connection.lookForEnd()
@@ -443,24 +426,24 @@ public final class Pool: @unchecked Sendable {
 
   /// Handles the end of an idle connection: the server has closed it, or sent unsolicited bytes.
   private func closed(_ id: PoolMachine.ConnectionID) {
-    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }) else { return }
-    loopBound.state.connectionSlots[id.index] = .empty
+    guard state.decide({ machine, _ in machine.isPresent(id) }) else { return }
+    state.connectionSlots[id.index] = .empty
     let now = loop.now
-    loopBound.state.decide { $0.connectionClosed(id, now: now, into: &$1) }
+    state.decide { $0.connectionClosed(id, now: now, into: &$1) }
     perform()
   }
 
   /// Closes the idle connections. Connections that are in use or being opened serve no requests beyond those that use
   /// them or wait for them.
   public func renewConnections() {
-    loopBound.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
+    state.decide { $0.presentConnectionsUnwanted(into: &$1) }
     perform()
   }
 
   /// Closes the idle connections and the dials, fails the waiting requests, and refuses new ones. Running exchanges end
   /// by themselves.
   public func shutDown() {
-    loopBound.state.decide { $0.shutDown(into: &$1) }
+    state.decide { $0.shutDown(into: &$1) }
     perform()
     stopTimer()
   }
@@ -474,28 +457,28 @@ public final class Pool: @unchecked Sendable {
   private func perform() {
     // Tasks and callbacks that are resumed here run later, so they add no actions to this list.
     var index = 0
-    while index < loopBound.state.actions.count {
-      perform(loopBound.state.actions[index])
+    while index < state.actions.count {
+      perform(state.actions[index])
       index += 1
     }
     // Performance: removing one by one keeps the storage, and does not query its capacity.
-    while !loopBound.state.actions.isEmpty { loopBound.state.actions.removeLast() }
-    let deadline = loopBound.state.decide { machine, _ in machine.timer }
-    guard deadline < loopBound.state.timer?.deadline ?? .never else { return }
+    while !state.actions.isEmpty { state.actions.removeLast() }
+    let deadline = state.decide { machine, _ in machine.timer }
+    guard deadline < state.timer?.deadline ?? .never else { return }
     stopTimer()
-    loopBound.state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
+    state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
   }
 
   private func stopTimer() {
-    guard let timer = loopBound.state.timer else { return }
-    loopBound.state.timer = nil
+    guard let timer = state.timer else { return }
+    state.timer = nil
     loop.stopTimer(timer.timer)
   }
 
   private func timerFired() {
     stopTimer()
     let now = loop.now
-    loopBound.state.decide { $0.timerFired(now: now, into: &$1) }
+    state.decide { $0.timerFired(now: now, into: &$1) }
     perform()
   }
 
@@ -503,40 +486,40 @@ public final class Pool: @unchecked Sendable {
     switch action {
     case .run(let requestID, let id): settle(requestID, .running(id))
     case .fail(let requestID, let failure):
-      loopBound.state.pendingRequests[loopBound.state.pendingByRequestID[requestID.index]].failedDial =
-        loopBound.state.dialFailure?.record
+      state.pendingRequests[state.pendingByRequestID[requestID.index]].failedDial =
+        state.dialFailure?.record
       settle(requestID, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
-      while loopBound.state.connectionSlots.count <= id.index { loopBound.state.connectionSlots.append(.empty) }
-      guard let endpoint = loopBound.state.endpointsByID[endpoint.index] else { return }
+      while state.connectionSlots.count <= id.index { state.connectionSlots.append(.empty) }
+      guard let endpoint = state.endpointsByID[endpoint.index] else { return }
       dial(id, to: endpoint)
     case .close(let id):
-      let connectionSlot = loopBound.state.connectionSlots[id.index]
-      loopBound.state.connectionSlots[id.index] = .empty
+      let connectionSlot = state.connectionSlots[id.index]
+      state.connectionSlots[id.index] = .empty
       switch connectionSlot {
       case .open(let connection): connection.close()
       case .dialing(let task):
         task.cancel()
-        loopBound.state.givenUp.append((id, task))
+        state.givenUp.append((id, task))
       case .empty: break
       }
     case .forget(let id):
-      guard let endpoint = loopBound.state.endpointsByID[id.index] else { return }
-      loopBound.state.endpointsByID[id.index] = nil
+      guard let endpoint = state.endpointsByID[id.index] else { return }
+      state.endpointsByID[id.index] = nil
       endpoint.id = nil
-      loopBound.state.endpoints[endpoint.route] = nil
+      state.endpoints[endpoint.route] = nil
     }
   }
 
-  private func settle(_ requestID: PoolMachine.RequestID, _ state: PendingState) {
-    let index = loopBound.state.pendingByRequestID[requestID.index]
-    loopBound.state.pendingRequests[index].state = state
+  private func settle(_ requestID: PoolMachine.RequestID, _ end: PendingState) {
+    let index = state.pendingByRequestID[requestID.index]
+    state.pendingRequests[index].state = end
     wake(index)
   }
 
   private func transportError(_ failure: PoolMachine.Failure) -> TransportError {
     switch failure {
-    case .dialFailed: loopBound.state.dialFailure?.error ?? .internalInconsistency
+    case .dialFailed: state.dialFailure?.error ?? .internalInconsistency
     case .tooManyWaiting: .tooManyWaiting
     case .closed: .localMisuse(.poolShutDown)
     }
@@ -547,25 +530,19 @@ public final class Pool: @unchecked Sendable {
   private func id(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
     // Another endpoint for this route may have been created since the machine dropped this one.
-    if let id = loopBound.state.endpoints[endpoint.route]?.id { return id }
-    let id = loopBound.state.machine.addEndpoint()
+    if let id = state.endpoints[endpoint.route]?.id { return id }
+    let id = state.machine.addEndpoint()
     endpoint.id = id
-    loopBound.state.endpoints[endpoint.route] = endpoint
-    while loopBound.state.endpointsByID.count <= id.index { loopBound.state.endpointsByID.append(nil) }
-    loopBound.state.endpointsByID[id.index] = endpoint
+    state.endpoints[endpoint.route] = endpoint
+    while state.endpointsByID.count <= id.index { state.endpointsByID.append(nil) }
+    state.endpointsByID[id.index] = endpoint
     return id
   }
 
   private func takePendingRequest() -> Int {
-    if let index = loopBound.state.freePendingIndices.popLast() { return index }
-    loopBound.state.pendingRequests.append(PendingRequest())
-    return loopBound.state.pendingRequests.count - 1
-  }
-
-  private func releasePendingRequest(_ index: Int) {
-    loopBound.state.pendingRequests[index].state = .free
-    loopBound.state.pendingRequests[index].failedDial = nil
-    loopBound.state.freePendingIndices.append(index)
+    if let index = state.freePendingIndices.popLast() { return index }
+    state.pendingRequests.append(PendingRequest())
+    return state.pendingRequests.count - 1
   }
 }
 

@@ -7,26 +7,34 @@ import LarkspurIO
 ///
 /// `cancel` may be called from any thread. Everything else belongs to the loop.
 public final class RequestSlot: @unchecked Sendable {
+  /// The progress of the slot's request.
+  enum State {
+    /// There is no request.
+    case idle
+    /// The request has neither a connection nor a place in the queue.
+    case started
+    /// A task waits in the queue, under this index of the pool's `PendingRequest`s.
+    case queued(Int)
+    /// A callback waits in the queue, or has not used the result of its wait.
+    case subscribed(Int)
+    /// The request has been sent for a callback, or could not be sent, and its response's head has not been taken.
+    case sent(InFlightRequest)
+    /// The exchange with this number of the connection belongs to a task, or to a `RunningExchange`.
+    case running(Connection, UInt64)
+  }
+
   let pool: Pool
   private(set) var isCancelled = false
-  private var isBusy = false
-  /// When the present request was made.
-  private(set) var requested = Deadline.never
-  /// The connection that the present request runs on, and the number of its exchange there.
-  private var connection: Connection?
-  private var number: UInt64 = 0
-  /// When a request last got a connection from the pool's queue, or its turn on one.
-  private var leftQueueAt = Deadline(nanoseconds: 0)
-  /// The index of the pool's `PendingRequest` while the request waits for a connection, or `nil`.
-  var pendingIndex: Int?
-  /// Whether `requestConnection` queued the pending request and its result has not been taken since.
-  public internal(set) var isRequestingConnection = false
-  /// The request that has been sent. Only ever replaced, never mutated in place: that avoids exclusivity checks.
-  var inFlight: InFlightRequest?
-  /// The task that waits before the request leaves (`Pool.waitForProof`).
-  var pause: TaskContinuation?
   /// Whether requests are held back: nothing more is sent, and no connection is taken.
   private(set) var isSuspended = false
+  /// Only ever replaced, never mutated in place: that avoids exclusivity checks.
+  var state = State.idle
+  /// When the present request was made.
+  private(set) var requested = Deadline.never
+  /// When a request last got a connection from the pool's queue, or its turn on one.
+  private var leftQueueAt = Deadline(nanoseconds: 0)
+  /// The task that waits before the request leaves (`Pool.waitForProof`).
+  var pause: TaskContinuation?
   /// The task that waits until requests are no longer held back.
   private var suspendedTask: TaskContinuation?
 
@@ -60,13 +68,13 @@ public final class RequestSlot: @unchecked Sendable {
   /// Holds back what has not been sent, until `resume`. Call it on the loop.
   public func suspend() {
     isSuspended = true
-    connection?.suspendSending(number)
+    if let (connection, number) = exchange { connection.suspendSending(number) }
   }
 
   /// Resumes what `suspend` has held back. Call it on the loop.
   public func resume() {
     isSuspended = false
-    connection?.resumeSending(number)
+    if let (connection, number) = exchange { connection.resumeSending(number) }
     suspendedTask.take()?.resume()
   }
 
@@ -77,18 +85,29 @@ public final class RequestSlot: @unchecked Sendable {
 
   /// - Returns: `false` if the slot has a request already.
   func start(at now: Deadline) -> Bool {
-    guard !isBusy else { return false }
-    isBusy = true
+    guard case .idle = state else { return false }
+    state = .started
     requested = now
     return true
   }
 
-  func end() { isBusy = false }
+  func end() { state = .idle }
 
-  /// Returns the index of the pending request that `requestConnection` queued, once.
-  func takePendingIndex() -> Int? {
-    defer { isRequestingConnection = false }
-    return isRequestingConnection ? pendingIndex : nil
+  /// The index of the pool's `PendingRequest` while the request is in the queue.
+  private var pendingIndex: Int? {
+    switch state {
+    case .queued(let index), .subscribed(let index): index
+    case .idle, .started, .sent, .running: nil
+    }
+  }
+
+  /// The exchange of the request that has been sent.
+  private var exchange: (connection: Connection, number: UInt64)? {
+    switch state {
+    case .running(let connection, let number): (connection, number)
+    case .sent(let request): request.exchange
+    case .idle, .started, .queued, .subscribed: nil
+    }
   }
 
   func leftQueue() { leftQueueAt = pool.loop.now }
@@ -99,7 +118,8 @@ public final class RequestSlot: @unchecked Sendable {
   public var queuedUntil: Deadline {
     let now = pool.loop.now
     if let pendingIndex { return max(pool.wait(of: pendingIndex)?.crowdedUntil ?? now, leftQueueAt) }
-    return connection?.isBehind(number) == true ? now : leftQueueAt
+    guard let (connection, number) = exchange, connection.isBehind(number) else { return leftQueueAt }
+    return now
   }
 
   /// The phase of the current request: a part of opening its connection, or of its exchange. `nil` without a request.
@@ -109,19 +129,19 @@ public final class RequestSlot: @unchecked Sendable {
       guard let wait = pool.wait(of: pendingIndex), wait.crowdedUntil < pool.loop.now else { return .queueing }
       return wait.endpoint.latestDial?.phase ?? .queueing
     }
-    guard let connection else { return nil }
+    guard let (connection, number) = exchange else { return nil }
     return connection.isBehind(number) ? .queueing : connection.phase
   }
 
-  func runs(on connection: Connection, _ number: UInt64) {
-    self.connection = connection
-    self.number = number
+  /// Notes that a task continues the request, which has been sent.
+  func runs(_ request: InFlightRequest) {
+    if let (connection, number) = request.exchange { state = .running(connection, number) } else { state = .started }
   }
 
   func runsNowhere() {
     // The connection is released after the access to this property has ended, because its release may run other code.
-    var last: Connection?
-    swap(&last, &connection)
+    var last = State.started
+    swap(&last, &state)
   }
 
   func endPause() { pause.take()?.resume() }
@@ -130,49 +150,63 @@ public final class RequestSlot: @unchecked Sendable {
   func endWaits() {
     endPause()
     suspendedTask.take()?.resume()
+    if let pendingIndex { pool.withdraw(pendingIndex, .cancelled) }
   }
 
-  /// Cancels the request that is in flight, and no later one. Call it on the loop.
-  public func cancelRunning() { connection?.cancel(number) }
+  /// Cancels the request that has been sent, and no later one. Call it on the loop.
+  public func cancelRunning() { if let (connection, number) = exchange { connection.cancel(number) } }
 }
 
-/// Requests that have been sent by `startNow` or `sendNow`, up to their responses' heads.
+/// Requests of callbacks (`Pool.send`), up to their responses' heads.
 extension RequestSlot {
-  /// Whether a request is in flight. `Pool.start` continues it if it has to be awaited.
-  public var isInFlight: Bool { inFlight != nil }
+  /// Whether a callback waits for a connection or for a response's head. `Pool.start` continues the request if it has to
+  /// be awaited.
+  public var isInFlight: Bool {
+    switch state {
+    case .subscribed, .sent: true
+    case .idle, .started, .queued, .running: false
+    }
+  }
+
+  /// Whether the request has been sent, and `answer` continues it.
+  public var isSent: Bool { if case .sent = state { true } else { false } }
 
   /// Returns the exchange if the response's head has come. `Pool.start` handles the errors that this throws.
   ///
   /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
-    if let failure = inFlight?.failure { throw failure }
-    guard let connection = inFlight?.connection, let number = inFlight?.number, let id = inFlight?.id else {
-      throw .connectionClosed
-    }
+    guard case .sent(var request) = state else { throw .connectionClosed }
+    if let failure = request.failure { throw failure }
+    guard let (connection, number) = request.exchange else { throw .connectionClosed }
     do throws(TransportError) {
       guard let exchange = try connection.head(of: number, for: work) else { return nil }
-      if inFlight?.mayBeUnanswered(on: connection) == true { throw .connectionClosed }
-      inFlight = nil
+      if connection.hasRefusedAsLate, request.mayBeRepeated(after: .refusedAsLate) { throw .connectionClosed }
+      state = .running(connection, number)
       if failedPeer != nil { failedPeer = nil }
-      return RunningExchange(exchange, on: id, in: self)
+      return RunningExchange(exchange, on: request.id, in: self)
     } catch {
-      var failed = inFlight
-      failed?.failure = error
-      inFlight = failed
+      request.failure = error
+      state = .sent(request)
       throw error
     }
   }
 
-  /// Drops the request that is in flight.
+  /// Drops the request of a callback, if there is one.
   public func giveUp() {
-    guard let given = takeInFlight() else { return }
-    if let connection = given.connection { pool.ended(connection, given.id, given.number, in: self) }
+    switch state {
+    case .subscribed(let index): pool.withdrawSubscription(index, in: self)
+    case .sent(let request):
+      if let connection = request.connection { pool.ended(connection, request.id, request.number, in: self) }
+    case .idle, .started, .queued, .running: return
+    }
     end()
   }
 
-  func takeInFlight() -> InFlightRequest? {
-    defer { if inFlight != nil { inFlight = nil } }
-    return inFlight
+  /// Returns the request that has been sent for a callback, for a task to continue it.
+  func takeSent() -> InFlightRequest? {
+    guard case .sent(let request) = state else { return nil }
+    runs(request)
+    return request
   }
 }
 
@@ -182,13 +216,13 @@ struct InFlightRequest {
   let sequenceNumber: UInt64
   /// The connection, or `nil` if it had been closed.
   let connection: Connection?
-  /// Whether the request needs a connection that has served no request before.
-  let wantsFresh: Bool
   /// The number of the exchange, or `nil` if it has not begun.
   var number: UInt64?
+  var exchange: (connection: Connection, number: UInt64)? {
+    if let connection, let number { (connection, number) } else { nil }
+  }
   var isAlone = true
-  private let isRepeatable: Bool
-  private let isIdempotent: Bool
+  private let attempt: RequestTry
   /// The reason why there is no response. Boxed, because errors are large and rare.
   var failure: TransportError? {
     get { failed?.error }
@@ -202,21 +236,17 @@ struct InFlightRequest {
   }
 
   init(
-    id: PoolMachine.ConnectionID, sequenceNumber: UInt64, connection: Connection?, wantsFresh: Bool, isRepeatable: Bool,
-    isIdempotent: Bool
+    id: PoolMachine.ConnectionID, sequenceNumber: UInt64, connection: Connection?, attempt: RequestTry
   ) {
     self.id = id
     self.sequenceNumber = sequenceNumber
     self.connection = connection
-    self.wantsFresh = wantsFresh
-    self.isRepeatable = isRepeatable
-    self.isIdempotent = isIdempotent
+    self.attempt = attempt
   }
 
-  /// Whether the head that has come may belong to no request (a late 408) and this request may be sent once more.
-  @inline(__always)
-  func mayBeUnanswered(on connection: Connection) -> Bool {
-    connection.mayHaveBeenLate && !wantsFresh && isRepeatable && (isIdempotent || connection.holdsBody)
+  /// Whether the request may be sent once more, over another connection.
+  func mayBeRepeated(after end: RequestTry.End) -> Bool {
+    (connection?.observed(attempt, isStarted: number != nil) ?? attempt).mayBeRepeated(after: end)
   }
 }
 

@@ -302,7 +302,7 @@ import Testing
       if isFile {
         _ = try await exchange.receiveBody(into: file.openFile) { received.value = $0 }
       } else {
-        try await exchange.receiveBody { received.value += $0.count }
+        while try await exchange.receiveData({ received.value += $0.count }) {}
       }
     }
     peer.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n".utf8) + pattern(count))

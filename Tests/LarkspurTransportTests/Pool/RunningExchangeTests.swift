@@ -83,12 +83,6 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  private final class Work: LoopCallback, @unchecked Sendable {
-    private let body: () -> Void
-    init(_ body: @escaping () -> Void) { self.body = body }
-    func perform() { body() }
-  }
-
   /// A connection that a callback has waited for returns to the pool, whether the callback uses it or not.
   @Test(arguments: [true, false]) func workWaitsForAConnection(isWanted: Bool) {
     let pool = tests.pool()
@@ -96,15 +90,15 @@ import Testing
     let endpoint = pool.endpoint(for: PoolTests.route)
     let outcome = world.start {
       await TaskContinuation.suspend { continuation in
-        #expect(pool.requestConnection(to: endpoint, priority: 128, in: slot, for: Work { continuation.resume() }))
-        #expect(pool.obtainedConnection(in: slot) == nil)
+        let work = SubmittedCallback { continuation.resume() }
+        #expect(pool.send(PoolRequest(request()), with: endpoint, in: slot, for: work) == .queued)
+        #expect(pool.send(PoolRequest(request()), with: endpoint, in: slot, for: work) == .queued)
       }
-      #expect(pool.obtainedConnection(in: slot) != nil)
       guard isWanted else {
-        pool.withdrawRequest(in: slot)
+        slot.giveUp()
         return 0
       }
-      #expect(pool.sendNow(PoolRequest(request()), in: slot))
+      #expect(pool.send(PoolRequest(request()), with: endpoint, in: slot, for: SubmittedCallback {}) == .sent)
       let running = try await pool.start(PoolRequest(request()), with: endpoint, in: slot)
       try await running.exchange.discardBody()
       return 200
@@ -119,6 +113,41 @@ import Testing
     tests.kernel.peer().send(PoolTests.response)
     world.settle()
     #expect(next.value == 200 && tests.kernel.socketCount == 1)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// A task can continue a request whose callback still waits for a connection.
+  @Test func aTaskTakesTheWaitOver() {
+    let pool = tests.pool()
+    let (slot, endpoint) = (RequestSlot(of: pool), pool.endpoint(for: PoolTests.route))
+    let status = world.start {
+      let work = SubmittedCallback { Issue.record("the callback ran") }
+      let sending = pool.send(PoolRequest(request()), with: endpoint, in: slot, for: work)
+      #expect(sending == .queued)
+      return try await pool.start(PoolRequest(request()), with: endpoint, in: slot).exchange.status
+    }
+    world.settle()
+    tests.kernel.peer().send(PoolTests.response)
+    world.settle()
+    #expect(status.value == 200)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  /// The deadline of a wait in the queue needs a task. The slot is free again.
+  @Test func aRequestWithADeadlineIsNotQueuedForACallback() {
+    let pool = tests.pool()
+    let (slot, endpoint) = (RequestSlot(of: pool), pool.endpoint(for: PoolTests.route))
+    let status = world.start {
+      var request = PoolRequest(request())
+      request.deadline = pool.loop.now.advanced(by: .seconds(1))
+      let sending = pool.send(request, with: endpoint, in: slot, for: SubmittedCallback {})
+      #expect(sending == .needsTask && pool.counts.waiting == 0)
+      return try await pool.start(request, with: endpoint, in: slot).exchange.status
+    }
+    world.settle()
+    tests.kernel.peer().send(PoolTests.response)
+    world.settle()
+    #expect(status.value == 200)
     #expect(tests.leftovers(of: pool) == [])
   }
 

@@ -74,7 +74,8 @@ import Testing
       var request = PoolRequest(request("POST", body: 4))
       request.body = .bytes(Array("body".utf8))
       let (endpoint, slot) = (pool.endpoint(for: PoolTests.route), RequestSlot(of: pool))
-      #expect(pool.startNow(request, with: endpoint, in: slot) == isProven)
+      let sending = pool.send(request, with: endpoint, in: slot, for: SubmittedCallback {})
+      #expect(sending == (isProven ? .sent : .needsTask))
       guard isProven else { return 0 }
       return try await pool.start(request, with: endpoint, in: slot).exchange.status
     }
