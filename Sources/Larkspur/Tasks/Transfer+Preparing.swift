@@ -7,7 +7,7 @@ import LarkspurTransport
 extension Transfer {
   // MARK: - Begin
 
-  func start() throws(URLError) -> Need? {
+  func start() throws(URLError) -> Stop? {
     adoptTaskState()
     perCallDelegate = PerCallDelegate.of(self)
     startClock()
@@ -15,31 +15,31 @@ extension Transfer {
     // Before the check for a cancellation: a download that was to continue, and is cancelled now, can still continue
     // later.
     try currentTask?.prepare(self)
-    return isHalted ? .resumption : nil
+    return isHalted ? .wait(.resumption) : nil
   }
 
   // MARK: - Source
 
   /// Decides whether a protocol, this machine or a server has the content.
-  func findSource() throws(URLError) -> Need? {
+  func findSource() throws(URLError) -> Stop? {
     if let live {
-      guard live.beginsWithRequest else { return liveNeed(live) }
+      guard live.beginsWithRequest else { return stop(of: live) }
       // A program's protocol and a file give one response to a request, so neither can serve a WebSocket or a stream.
       machine.replaceWebSocketURL()
-      return try findTarget()
+      return try findTarget().map { .need($0) }
     }
     if let resumable {
-      if let need = try resumable.next(after: machine.request) { return need }
+      if let need = try resumable.next(after: machine.request) { return .need(need) }
       // Credentials are for one origin, and some for one method and URL.
       if resumable.isNewAtResource { authentication = nil }
     }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     // A program's protocol answers the program's requests, and not those of an upload resource.
     let mayBeOfProtocol = core.mayHaveProtocols && resumable?.isAtResource != true
-    guard mayBeOfProtocol else { return try findTarget() }
+    guard mayBeOfProtocol else { return try findTarget().map { .need($0) } }
     // Here, and not by the worker, so that turns have the order in which the tasks were resumed.
     protocolTurn = core.protocolTurns.take()
-    return .protocolLoad
+    return .need(.protocolLoad)
   }
 
   private func findTarget() throws(URLError) -> Need? {
@@ -94,19 +94,19 @@ extension Transfer {
 
   /// Prepares a request: its route, its credentials and cookies, the cache's plan, its body, its head. Each part is
   /// prepared once; when the caller has provided what a part needs, the next call continues there.
-  func prepare() throws(URLError) -> Need? {
+  func prepare() throws(URLError) -> Stop? {
     guard let load else { throw Self.inconsistency }
     let request = load.request
     guard let route = load.route ?? cachedRoute(for: load) else {
-      return .route(decider(for: load), routeNeeds(of: request))
+      return .need(.route(decider(for: load), routeNeeds(of: request)))
     }
     if load.route == nil { take(route, for: load) }
     if !load.hasFields {
       try fill(load, route)
       load.hasFields = true
     }
-    if !load.hasCookies, let jar = core.cookieStorage, jar.isSubclass { return .cookies(jar) }
-    if !load.isPlanned, let need = try planCaching(of: load) { return need }
+    if !load.hasCookies, let jar = core.cookieStorage, jar.isSubclass { return .need(.cookies(jar)) }
+    if !load.isPlanned, let stop = try planCaching(of: load) { return stop }
     switch load.plan {
     case nil: break
     case .load(let exchange)?, .validate(let exchange)?:
@@ -118,9 +118,9 @@ extension Transfer {
     case .fail(let code)?:
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
-    if isHalted { return .resumption }
+    if isHalted { return .wait(.resumption) }
     if load.body == nil { load.body = try knownBody(of: load) }
-    guard let body = load.body else { return .bodyStream }
+    guard let body = load.body else { return .need(.bodyStream) }
     if body.length == .chunked, route.endpoint.answersByHTTP10 {
       throw URLError.make(
         .requestBodyStreamExhausted,
@@ -215,24 +215,24 @@ extension Transfer {
   // MARK: - Send
 
   /// A load that has no worker subscribes to its response, if nothing but a connection has to be waited for.
-  func send() throws(URLError) -> Need? {
-    if hasWorker { return .response }
+  func send() throws(URLError) -> Stop? {
+    if hasWorker { return .need(.response) }
     if !slot.isSent {
       guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
-      guard slot.isInFlight || mayBeSubscribed(load, request) else { return .response }
+      guard slot.isInFlight || mayBeSubscribed(load, request) else { return .need(.response) }
       switch engine.pool.send(request, with: route.endpoint, in: slot, for: self) {
       case .sent: sent(request)
-      case .queued: return .callback
-      case .needsTask: return .response
+      case .queued: return .wait(.callback)
+      case .needsTask: return .need(.response)
       }
     }
     do throws(TransportError) {
-      guard let running = try slot.answer(for: self) else { return .callback }
+      guard let running = try slot.answer(for: self) else { return .wait(.callback) }
       answered(by: running)
       return nil
     } catch {
       // A worker waits for the response by `Pool.start`, which may send the request again.
-      return .response
+      return .need(.response)
     }
   }
 

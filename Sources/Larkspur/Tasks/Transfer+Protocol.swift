@@ -147,7 +147,7 @@ extension Transfer {
   private func deliver(_ data: Data, _ loadState: ProtocolLoadState) async throws(URLError) {
     loadState.collect(data)
     take(data.span)
-    try await handOver()
+    try await handOverTaken()
   }
 
   /// Asks whether a redirection by a protocol is followed.

@@ -40,8 +40,8 @@ final class Transfer: @unchecked Sendable {
 
   struct State: ~Copyable {
     var stage = Stage.created
-    /// What stopped the stages in the last callback. A worker provides it.
-    var need: Need?
+    /// What stopped the stages in the last callback, if a worker has to see to it.
+    var stop: Stop?
     var machine: TaskMachine
     var content = TaskContent()
   }
@@ -71,6 +71,8 @@ final class Transfer: @unchecked Sendable {
   var running: RunningExchange?
   /// Whether a task of Swift's carries the load on.
   var hasWorker = false
+  /// The worker's wait for a callback.
+  var callbackWait: TaskContinuation?
   /// Whether `engine` counts the load among those that are about to get a worker.
   var isStarting = false
   /// Why the load has failed, before it has been completed.
@@ -122,7 +124,7 @@ final class Transfer: @unchecked Sendable {
   /// The error with which the load ends before its time, or `nil`.
   private(set) var interruption: URLError?
   /// The part of the load that is in progress without a request of the slot, for the error of a timeout.
-  private var phase: String?
+  var phase: String?
   /// Whether the load has been cancelled. It may not have been interrupted yet.
   private let isUnwanted = Atomic(false)
   private let isSuspended = Atomic(false)
