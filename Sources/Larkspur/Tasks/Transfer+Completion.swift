@@ -44,7 +44,7 @@ extension Transfer {
     if case .delegate = output, callsIfAny?.hasDispatched != true, !wants(.completionOnQueue) {
       ending.isForAnyThread = true
     }
-    if case .fileResult = output, isCallersOwn { return ending.complete() }
+    if case .fileResult = output, case .onLoop = caller { return ending.complete() }
     engine.loop.completeAfterTick(ending)
   }
 

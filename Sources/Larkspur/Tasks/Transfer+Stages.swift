@@ -200,7 +200,6 @@ extension Transfer {
   func runForCaller() async {
     let tick = engine.loop.tickNumber
     await run()
-    // A caller may make one load after another that waits for nothing. Others get the loop in between.
     if engine.loop.tickNumber == tick { await Task.yield() }
   }
 

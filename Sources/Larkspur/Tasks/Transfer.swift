@@ -151,12 +151,16 @@ final class Transfer: @unchecked Sendable {
   /// caller. Waking orders their memory already; ThreadSanitizer sees the order of this variable only.
   private let awaiting = Atomic(Awaiting.running)
   private var continuation: TaskContinuation?
-  /// Whether the load begins when its caller has suspended.
-  var beginsWhenAwaited = false
-  /// Whether the result came while the load began, so that the caller's suspension did not let other tasks run.
-  private(set) var hasComeAtOnce = false
-  /// Whether the caller is on the loop, and resumes in the tick that brings the result.
-  var isCallersOwn = false
+  /// The place of the task that awaits the result. A caller on the loop begins the load itself, and resumes in the tick
+  /// that brings the result. A caller elsewhere suspends first, and resumes after that tick; it is served if the load has
+  /// needed no waiting. A caller may repeat a load that needs no waiting, in either place, and then yields to other tasks.
+  enum Caller {
+    case onLoop
+    case elsewhere
+    case served
+  }
+
+  var caller = Caller.elsewhere
 
   /// - Parameter isWatched: Whether metrics are collected for a delegate.
   init(
@@ -320,7 +324,7 @@ final class Transfer: @unchecked Sendable {
 
   /// Resumes the caller that awaits the result.
   func resultHasCome() {
-    if isCallersOwn { complete() } else { engine.loop.completeAfterTick(self) }
+    if case .onLoop = caller { complete() } else { engine.loop.completeAfterTick(self) }
   }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
@@ -344,9 +348,9 @@ extension Transfer: Awaited, LoopCompletion {
   func isAwaited(by continuation: TaskContinuation) {
     self.continuation = continuation
     if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
-    guard beginsWhenAwaited else { return }
+    guard case .elsewhere = caller else { return }
     core.start(self)
-    hasComeAtOnce = hasCome
+    if hasCome { caller = .served }
   }
 
   func waitIsCancelled() { core.cancel(self) }
