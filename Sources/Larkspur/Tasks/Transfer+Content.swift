@@ -277,17 +277,14 @@ extension Transfer {
     let count = content.pendingCount
     content.pendingCount = 0
     let received = countReceived(count)
-    switch output {
-    case .dataHandler, .dataResult, .fileHandler, .fileResult: return
-    case .bytes(let channel):
-      let piece = content.piece
-      content.piece = []
-      // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
-      _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
-    case .delegate:
+    guard case .bytes(let channel) = output else {
       content.isBuffered = false
-      try await handOverToDelegate(count, received)
+      return try await handOverToDelegate(count, received)
     }
+    let piece = content.piece
+    content.piece = []
+    // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
+    _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
   }
 
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {
