@@ -86,6 +86,7 @@ extension Transfer {
   }
 
   private func deliver(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Stop? {
+    var hasMore = exchange.isReceiving
     while true {
       while let decoder, decoder.hasMore {
         decode(decoder)
@@ -94,12 +95,13 @@ extension Transfer {
       }
       if let failure = content.lateFailure { throw failure }
       if isHalted { return .wait(.resumption) }
-      guard exchange.isReceiving else { break }
-      guard takePieces(of: exchange, decoder) else {
+      guard hasMore else { break }
+      guard let isOpen = takePieces(of: exchange, decoder) else {
         // A load that takes longer needs a task, which shows its progress.
         _ = task
         return .wait(.callback)
       }
+      hasMore = isOpen
       progressed()
       if decoder == nil, try !handOver() { return .need(.owner) }
     }
@@ -123,21 +125,22 @@ extension Transfer {
   /// Takes the pieces that have come, up to `gatheredBytesMax`. A server may send its content in a million chunks, and
   /// handing over each of them takes longer than receiving it.
   ///
-  /// - Returns: `false` if nothing has come. The load has then subscribed to the next piece.
+  /// - Returns: Whether more may come, or `nil` if nothing has come. The load has then subscribed to the next piece.
   @inline(__always)
-  private func takePieces(of exchange: Exchange, _ decoder: ContentDecoding?) -> Bool {
+  private func takePieces(of exchange: Exchange, _ decoder: ContentDecoding?) -> Bool? {
     do throws(TransportError) {
-      guard var count = try takePiece(of: exchange, decoder, for: self) else { return false }
-      while exchange.isReceiving, count < Self.gatheredBytesMax,
-        let further = try takePiece(of: exchange, decoder, for: nil), further > 0
-      {
+      guard var count = try takePiece(of: exchange, decoder, for: self) else { return nil }
+      while exchange.isReceiving {
+        guard count < Self.gatheredBytesMax, let further = try takePiece(of: exchange, decoder, for: nil) else {
+          return true
+        }
         count += further
       }
     } catch {
       // The content before the error is handed over first.
       content.lateFailure = URLError(error, url: machine.request.url)
     }
-    return true
+    return false
   }
 
   private static let gatheredBytesMax = 64 * 1024
