@@ -10,6 +10,6 @@ final class KeptDownloadTask: URLSessionDownloadTask, @unchecked Sendable {
   }
 
   override func prepare(_ transfer: Transfer) throws(URLError) {
-    transfer.download = TaskDownload(of: transfer, at: place)
+    transfer.download = TaskDownload(at: place)
   }
 }

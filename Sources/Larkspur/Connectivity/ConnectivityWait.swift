@@ -2,21 +2,21 @@ import Foundation
 import LarkspurBytes
 import LarkspurTransport
 
-/// A load's waits for a network (`waitsForConnectivity`). It belongs to the loop.
+/// The history of a load's waits for a network (`waitsForConnectivity`).
+struct ConnectivityWait {
+  fileprivate var hasNotifiedDelegate = false
+  fileprivate var hasTriedAgainAtOnce = false
+}
+
+/// Waits for a network.
 ///
 /// The load tries first, and waits if the attempt fails because there is no network. Any change of the network is a
 /// reason to try again: the kernel reports links, addresses and routes, but not whether they lead to the server.
-final class ConnectivityWait {
-  private unowned let transfer: Transfer
-  private var hasNotifiedDelegate = false
-  private var hasTriedAgainAtOnce = false
-
-  init(of transfer: Transfer) { self.transfer = transfer }
-
+extension Transfer {
   /// Waits for a change if there is no network.
   ///
   /// - Returns: Whether the request is to be tried again.
-  func hasWaited(after error: TransportError) async throws(URLError) -> Bool {
+  func hasWaitedForNetwork(after error: TransportError) async throws(URLError) -> Bool {
     guard let absence = NetworkAbsence(error) else { return false }
     let monitor = ConnectivityMonitor.shared
     let change = OneShot<Void>()
@@ -26,23 +26,23 @@ final class ConnectivityWait {
     guard absence.holds(monitor) else {
       // The network may have come between the failure and this check. Until the next wait, this is a reason to try
       // again only once.
-      guard case .noWay = absence, !hasTriedAgainAtOnce else { return false }
-      hasTriedAgainAtOnce = true
+      guard case .noWay = absence, !connectivity.hasTriedAgainAtOnce else { return false }
+      connectivity.hasTriedAgainAtOnce = true
       return true
     }
-    hasTriedAgainAtOnce = false
-    if !hasNotifiedDelegate {
-      hasNotifiedDelegate = true
+    connectivity.hasTriedAgainAtOnce = false
+    if !connectivity.hasNotifiedDelegate {
+      connectivity.hasNotifiedDelegate = true
       // A background session always waits, and does not call its delegate for that.
-      if transfer.hasDelegate, !transfer.core.isBackground {
-        transfer.calls.post { session, task, delegate in
+      if hasDelegate, !core.isBackground {
+        postToDelegate { session, task, delegate in
           delegate.urlSession(session, taskIsWaitingForConnectivity: task)
         }
       }
     }
-    transfer.stopIdleTime()
-    defer { transfer.countIdleTime() }
-    _ = try await transfer.waiting(givingUpBy: { change.giveUp() }, timed: "while waiting for a network") {
+    stopIdleTime()
+    defer { countIdleTime() }
+    _ = try await waiting(givingUpBy: { change.giveUp() }, timed: "while waiting for a network") {
       await change.get()
     }
     return true

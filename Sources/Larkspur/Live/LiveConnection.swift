@@ -38,8 +38,8 @@ protocol LiveLoad: AnyObject {
 }
 
 extension Transfer {
-  /// What a connection that another protocol uses needs next.
-  func liveNeed(_ live: any LiveLoad) -> Need { live.awaitsEvent ? .event : .live }
+  /// Why the stages stop while another protocol uses the connection.
+  func stop(of live: any LiveLoad) -> Stop { live.awaitsEvent ? .wait(.event) : .need(.live) }
 
   /// Lets another protocol use the connection, up to its end or to the wait for an event.
   func runLive() async throws(URLError) {

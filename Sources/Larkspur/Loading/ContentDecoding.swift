@@ -11,6 +11,8 @@ final class ContentDecoding {
   /// Bytes that have come and are not decoded yet, from `consumed` on.
   private var input: [UInt8] = []
   private var consumed = 0
+  /// Whether a further step may produce something.
+  private(set) var hasMore = false
 
   /// Maximum number of bytes that a step produces.
   static let stepBytes = 64 * 1024
@@ -37,6 +39,7 @@ final class ContentDecoding {
   private init(_ decompressor: consuming Decompressor) { self.decompressor = decompressor }
 
   func append(_ piece: Span<UInt8>) {
+    hasMore = true
     if consumed == input.count {
       input.removeAll(keepingCapacity: true)
       consumed = 0
@@ -45,16 +48,16 @@ final class ContentDecoding {
   }
 
   /// Decodes one step, and lends the result to `consume`.
-  ///
-  /// - Returns: `false` if all of the input is used up.
-  func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) -> Bool {
+  func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) {
+    // Nothing more comes after an error.
+    hasMore = false
     var room = Chunk()
     swap(&room, &self.room)
     defer { swap(&room, &self.room) }
     room.drop(room.count)
     // Bytes that were decoded before an error are content.
     defer { if room.count > 0 { consume(room.bytes) } }
-    return try Self.step(of: &decompressor, input, &consumed, into: &room) == .hasMore
+    hasMore = try Self.step(of: &decompressor, input, &consumed, into: &room) == .hasMore
   }
 
   private static func step(

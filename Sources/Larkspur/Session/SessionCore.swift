@@ -201,24 +201,22 @@ final class SessionCore: @unchecked Sendable {
   func run(_ transfer: Transfer) async throws {
     let loop = transfer.engine.loop
     if loop.isCurrent {
-      transfer.isCallersOwn = true
+      transfer.caller = .onLoop
       if !Task.isCancelled, transfer.performStages() {
-        // A caller may repeat a load that needs no waiting. Yielding lets the executor's other work run.
         if transfer.hasCome { return await Task.yield() }
         return await TaskContinuation.suspend(for: transfer)
       }
-      transfer.isCallersOwn = loop.isPreferred
-    }
-    if transfer.isCallersOwn {
-      return await TaskContinuation.cancellable {
-        await transfer.runForCaller()
-      } onCancel: {
-        cancel(transfer)
+      if loop.isPreferred {
+        return await TaskContinuation.cancellable {
+          await transfer.runForCaller()
+        } onCancel: {
+          cancel(transfer)
+        }
       }
+      transfer.caller = .elsewhere
     }
-    transfer.beginsWhenAwaited = true
     await TaskContinuation.suspend(for: transfer)
-    if transfer.hasComeAtOnce { await Task.yield() }
+    if case .served = transfer.caller { await Task.yield() }
   }
 
   /// Cancels a transfer whose caller has been cancelled.

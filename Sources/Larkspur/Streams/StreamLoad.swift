@@ -62,7 +62,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
     guard let tunnel else { throw Transfer.inconsistency }
     transfer.stopIdleTime()
     let connection = StreamConnection(on: engine.loop, whenEventful: { transfer.perform() }) { isReadClosed in
-      transfer.calls.post { session, task, delegate in
+      transfer.postToDelegate { session, task, delegate in
         guard let task = task as? URLSessionStreamTask, let delegate = delegate as? any URLSessionStreamDelegate else {
           return
         }
@@ -131,7 +131,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
   private func capture(_ tunnel: Tunnel, _ transfer: Transfer) async {
     let box = UncheckedSendable(CapturedStreams(over: tunnel).makeStreams())
     let task = transfer.task as? URLSessionStreamTask
-    await transfer.calls.notify { session, delegate in
+    await transfer.notifyDelegate { session, delegate in
       guard let delegate = delegate as? any URLSessionStreamDelegate, let task else { return false }
       delegate.urlSession(session, streamTask: task, didBecome: box.value.0, outputStream: box.value.1)
       return true

@@ -4,13 +4,16 @@ import Foundation
 /// metrics it is notified of the response and its content, as in FoundationNetworking. No call holds the task up: the
 /// caller gets the result in any case, after these calls, as it does after the one with the metrics.
 final class PerCallDelegate {
-  private unowned let transfer: Transfer
+  private let task: URLSessionTask
+  private let session: URLSession
+  private let calls: DelegateCalls
   private let data: (any URLSessionDataDelegate)?
   private let download: (any URLSessionDownloadDelegate)?
   private let updates = CoalescedUpdates<ReceivedBytes>()
 
-  private init(_ delegate: any URLSessionTaskDelegate, of transfer: Transfer) {
-    self.transfer = transfer
+  private init(_ delegate: any URLSessionTaskDelegate, of task: URLSessionTask, _ transfer: Transfer) {
+    self.task = task
+    (session, calls) = (transfer.session, transfer.calls)
     data = delegate as? any URLSessionDataDelegate
     download = delegate as? any URLSessionDownloadDelegate
   }
@@ -22,28 +25,28 @@ final class PerCallDelegate {
     case .dataResult, .fileResult: break
     case .dataHandler, .fileHandler, .bytes, .delegate: return nil
     }
-    return task.read { $0.delegate }.map { PerCallDelegate($0, of: transfer) }
+    return task.read { $0.delegate }.map { PerCallDelegate($0, of: task, transfer) }
   }
 
   func notify(of response: URLResponse) {
-    guard let delegate = data, let dataTask = transfer.task as? URLSessionDataTask else { return }
-    let session = transfer.session
-    transfer.calls.dispatch {
+    guard let delegate = data, let dataTask = task as? URLSessionDataTask else { return }
+    calls.dispatch { [session] in
       guard dataTask.state != .canceling else { return }
       delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: { _ in })
     }
   }
 
   /// - Parameters:
+  ///   - content: All bytes that have come, for a data task.
   ///   - count: How many bytes have come since the last call.
   ///   - total: How many have come in all.
-  func notify(ofContent count: Int, _ total: Int64) {
+  func notify(of content: Data, latest count: Int, total: Int64) {
     guard count > 0 else { return }
-    let (task, session, updates, data, download) = (transfer.task, transfer.session, updates, data, download)
+    let (task, session, updates, data, download) = (task, session, updates, data, download)
     // Performance: copied, because a slice would make the next piece move all that has come.
-    let piece = task is URLSessionDownloadTask || data == nil ? Data() : Data(transfer.content.data.suffix(count))
+    let piece = task is URLSessionDownloadTask || data == nil ? Data() : Data(content.suffix(count))
     guard updates.add(ReceivedBytes(data: piece, count: Int64(count), total: total)) else { return }
-    transfer.calls.dispatch(dropped: { updates.dropped() }) {
+    calls.dispatch(dropped: { updates.dropped() }) {
       // The object that the delegate works for may be gone when the task has been cancelled.
       while let piece = updates.take(), task.state != .canceling {
         if let downloadTask = task as? URLSessionDownloadTask {

@@ -15,12 +15,17 @@ final class TaskAuthentication {
     var isOpen: Bool { flow == nil && value == nil }
   }
 
-  private unowned let transfer: Transfer
+  private let core: SessionCore
+  private let source: BodySource
   /// The present origin.
   private var origin = Side()
   private var proxy = Side()
 
-  init(of transfer: Transfer) { self.transfer = transfer }
+  /// - Parameter source: The source of the requests' bodies.
+  init(_ core: SessionCore, _ source: BodySource) {
+    self.core = core
+    self.source = source
+  }
 
   private subscript(role: AuthenticationTarget.Role) -> Side {
     get {
@@ -41,8 +46,11 @@ final class TaskAuthentication {
 
   /// Adds the credentials that a request carries.
   ///
+  /// - Parameters:
+  ///   - upload: The resumable upload that the request belongs to.
+  ///   - task: The load's task, which is made only if it is needed.
   /// - Returns: Whether the load has to keep this object: a request carries an answer.
-  func prepare(_ load: NetworkLoad) -> Bool {
+  func prepare(_ load: NetworkLoad, _ upload: ResumableUpload?, of task: @autoclosure () -> URLSessionTask) -> Bool {
     load.additions.authorization = origin.value
     load.additions.proxyAuthorization = proxy.value ?? load.additions.proxyAuthorization
     defer {
@@ -50,24 +58,27 @@ final class TaskAuthentication {
         load.additions.authorizationIdentity = origin.flow?.authorizationIdentity
       }
     }
-    guard !transfer.core.memory.isBlank else { return !origin.isOpen || !proxy.isOpen }
+    guard !core.memory.isBlank else { return !origin.isOpen || !proxy.isOpen }
     // A field that the program has set itself counts until the server refuses it.
     if origin.isOpen, load.request.value(forHTTPHeaderField: "Authorization") == nil,
-      var flow = authenticationFlow(for: .origin, load)
+      var flow = authenticationFlow(for: .origin, load, upload, of: task())
     {
       load.additions.authorization = flow.preemptiveValue()
       origin.flow = flow
     }
-    if load.forwarder != nil, proxy.isOpen, var flow = authenticationFlow(for: .proxy, load) {
+    if load.forwarder != nil, proxy.isOpen, var flow = authenticationFlow(for: .proxy, load, upload, of: task()) {
       load.additions.proxyAuthorization = flow.preemptiveValue() ?? load.additions.proxyAuthorization
       proxy.flow = flow
     }
     return !origin.isOpen || !proxy.isOpen
   }
 
-  private func authenticationFlow(for role: AuthenticationTarget.Role, _ load: NetworkLoad) -> AuthenticationFlow? {
+  private func authenticationFlow(
+    for role: AuthenticationTarget.Role, _ load: NetworkLoad, _ upload: ResumableUpload?,
+    of task: @autoclosure () -> URLSessionTask
+  ) -> AuthenticationFlow? {
     // An upload resource of another origin gets no credentials, whatever it asks for.
-    guard role == .proxy || transfer.resumable?.isElsewhere != true else { return nil }
+    guard role == .proxy || upload?.isElsewhere != true else { return nil }
     let (request, target, proxy) = (load.request, load.target, load.forwarder)
     guard let url = request.url,
       let peer = role == .origin ? AuthenticationTarget(origin: url) : proxy.map(AuthenticationTarget.init(proxy:))
@@ -75,16 +86,16 @@ final class TaskAuthentication {
     let path = target.path(of: request)
     let authenticated = AuthenticatedRequest(
       method: request.own.method, target: role == .proxy ? "http://" + target.authority + path : path,
-      to: role, bodyHash: bodyHash(of: request))
+      to: role, bodyHash: bodyHash(of: request, upload))
     return AuthenticationFlow(
-      with: peer, about: authenticated, url: url, memory: transfer.core.memory,
-      storage: transfer.core.credentialStorage, task: transfer.task)
+      with: peer, about: authenticated, url: url, memory: core.memory,
+      storage: core.credentialStorage, task: task())
   }
 
-  private func bodyHash(of request: URLRequest) -> AuthenticatedRequest.BodyHash? {
+  private func bodyHash(of request: URLRequest, _ upload: ResumableUpload?) -> AuthenticatedRequest.BodyHash? {
     // A part of a file, or nothing, is sent in place of the body.
-    if transfer.resumable?.sendsWhole == false { return BodyHashing.impossible }
-    return switch transfer.source {
+    if upload?.sendsWhole == false { return BodyHashing.impossible }
+    return switch source {
     case .request:
       switch request.own.body {
       case .none: nil
@@ -97,10 +108,10 @@ final class TaskAuthentication {
     }
   }
 
-  private var canHashBody: Bool {
-    if transfer.resumable?.sendsWhole == false { return false }
-    return switch transfer.source {
-    case .request: if case .stream = transfer.machine.request.own.body { false } else { true }
+  private func canHashBody(of request: URLRequest, _ upload: ResumableUpload?) -> Bool {
+    if upload?.sendsWhole == false { return false }
+    return switch source {
+    case .request: if case .stream = request.own.body { false } else { true }
     case .data, .file: true
     case .delegateStream: false
     }
@@ -110,38 +121,39 @@ final class TaskAuthentication {
 
   /// Finds credentials for what a response demands.
   ///
-  /// - Returns: Whether the request is to be sent again, with credentials.
-  func answerChallenge(of response: HTTPURLResponse, to load: NetworkLoad) async throws(URLError) -> Bool {
-    let isProxy = response.statusCode == 407
+  /// - Returns: The next step, or `nil` if the response demands nothing that the load can give. A question is answered
+  ///   by `replied`.
+  func challenged(
+    by response: HTTPURLResponse, to load: NetworkLoad, _ upload: ResumableUpload?, of task: URLSessionTask
+  ) -> AuthenticationFlow.Step? {
+    let role = Self.role(of: response)
     // A 407 that comes through a tunnel is not the proxy's: an origin may not ask for the proxy's credentials.
-    guard !isProxy || load.forwarder != nil else { return false }
-    let role: AuthenticationTarget.Role = isProxy ? .proxy : .origin
-    guard var flow = self[role].flow ?? authenticationFlow(for: role, load) else { return false }
-    let fields = response.fields.values(of: isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
-    var step = flow.challenged(fields, canHashBody: canHashBody)
-    while case .ask(let question) = step {
-      step = flow.replied(try await ask(question.challenge(response: response)))
-    }
-    self[role].flow = flow
-    switch step {
-    case .send(let value):
-      self[role].value = value
-      return true
-    case .cancel: throw URLError.make(.cancelled, "cancelled")
-    case .ask, .deliver, .nothing: return false
-    }
+    guard role == .origin || load.forwarder != nil,
+      var flow = self[role].flow ?? authenticationFlow(for: role, load, upload, of: task)
+    else { return nil }
+    let fields = response.fields.values(of: role == .proxy ? "Proxy-Authenticate" : "WWW-Authenticate")
+    let step = flow.challenged(fields, canHashBody: canHashBody(of: load.request, upload))
+    return keep(flow, step, role)
   }
 
-  private func ask(
-    _ challenge: URLAuthenticationChallenge
-  ) async throws(URLError) -> AuthenticationFlow.Reply {
-    let task = transfer.task
-    return try await transfer.calls.ask(otherwise: .performDefaultHandling) { session, delegate, answer in
-      challenge.methodProbe.isImplemented(by: delegate) {
-        delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
-        return true
-      }
-    }
+  /// Takes the delegate's reply to the question about a response.
+  func replied(_ reply: AuthenticationFlow.Reply, to response: HTTPURLResponse) -> AuthenticationFlow.Step? {
+    let role = Self.role(of: response)
+    guard var flow = self[role].flow else { return nil }
+    let step = flow.replied(reply)
+    return keep(flow, step, role)
+  }
+
+  private static func role(of response: HTTPURLResponse) -> AuthenticationTarget.Role {
+    response.statusCode == 407 ? .proxy : .origin
+  }
+
+  private func keep(
+    _ flow: AuthenticationFlow, _ step: AuthenticationFlow.Step, _ role: AuthenticationTarget.Role
+  ) -> AuthenticationFlow.Step {
+    self[role].flow = flow
+    if case .send(let value) = step { self[role].value = value }
+    return step
   }
 
   /// The server or the proxy has let the request pass.

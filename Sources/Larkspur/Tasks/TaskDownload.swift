@@ -29,19 +29,17 @@ final class TaskDownload {
   /// byte at a time would otherwise be asked for ever.
   static let shortAnswersMax = 100
 
-  private unowned let transfer: Transfer
   /// The file, while it is written, and then while its owner may move it.
-  private(set) var file: DownloadFile?
+  fileprivate(set) var file: DownloadFile?
   /// Whether the delegate has had the file: from then on the task has succeeded.
-  private(set) var hasGivenFile = false
+  fileprivate(set) var hasGivenFile = false
   private var partial: PartialDownload?
   /// The place of the file, or `nil` if the file lies in the temporary directory.
   private let place: DownloadPlace?
 
   private var partialFiles: PartialFiles { .standard }
 
-  init(of transfer: Transfer, at place: DownloadPlace? = nil) {
-    self.transfer = transfer
+  init(at place: DownloadPlace? = nil) {
     self.place = place
     guard let place, let start = place.start, let part = place.openStart() else { return }
     partial = PartialDownload(asked: start.firstAsked, point: start)
@@ -64,12 +62,12 @@ final class TaskDownload {
     }
   }
 
-  /// The fields that request the rest.
-  var conditions: [(name: String, value: String)] {
+  /// Returns the fields by which a request asks for the rest.
+  func conditions(of request: URLRequest) -> [(name: String, value: String)] {
     guard let partial, let first = partial.asked, let point = partial.point else { return [] }
     var fields = ResumePoint.conditions(from: first, validator: point.validator)
     // A range counts encoded bytes: the rest has to come as the first bytes did.
-    if RequestComposer.decodes(transfer.machine.request) {
+    if RequestComposer.decodes(request) {
       fields.append((name: "Accept-Encoding", value: "identity"))
     }
     return fields
@@ -138,18 +136,23 @@ final class TaskDownload {
     return true
   }
 
-  /// Opens the file for the content of a response: the one that is continued, or a new one.
-  func openFile(for response: URLResponse) async throws(URLError) {
-    if let partial, partial.asked != nil, let point = partial.point, file != nil {
-      return await resumed(at: point.offset, of: point.total, isFirst: partial.shortAnswers == 0)
-    }
-    let count = try countOfWhole(response)
+  /// The file that the content of a response continues, or `nil` if the content needs a new one.
+  fileprivate var continued: PartialDownload? {
+    guard let partial, partial.asked != nil, partial.point != nil, file != nil else { return nil }
+    return partial
+  }
+
+  /// Opens a file for the content of a response.
+  ///
+  /// - Parameter asksForWhole: Whether the program asks for the whole resource.
+  fileprivate func openFile(
+    for response: URLResponse, asksForWhole: @autoclosure () -> Bool
+  ) async throws(URLError) {
+    let count = try countOfWhole(response, asksForWhole: asksForWhole())
     let end = partial?.end ?? count
     if let place { file = try await place.replace() } else { file = try DownloadFile() }
     partial?.point = nil
     partial?.end = nil
-    // There may have been a part, of another version.
-    transfer.task.show { $0.bytesReceived = 0 }
     guard let response = response as? HTTPURLResponse, !response.isDecoded else { return }
     let point = ResumePoint(
       status: response.statusCode, now: Date().timeIntervalSince1970, fields: response.fieldValues)
@@ -164,13 +167,10 @@ final class TaskDownload {
   /// whole.
   ///
   /// - Returns: How many bytes the whole has, if the response has a `Content-Range` that says it.
-  private func countOfWhole(_ response: URLResponse) throws(URLError) -> Int? {
-    // RFC 9110 14.2: ranges are defined for GET only.
-    guard let response = response as? HTTPURLResponse, transfer.machine.request.own.method == "GET" else { return nil }
-    // A range that the program asks for, in the request or for the session, is the program's affair.
-    var asked = transfer.machine.request
-    transfer.core.composer.complete(&asked, hasLeftOrigin: transfer.machine.hasLeftOrigin)
-    guard asked.value(forHTTPHeaderField: "Range") == nil else { return nil }
+  private func countOfWhole(
+    _ response: URLResponse, asksForWhole: @autoclosure () -> Bool
+  ) throws(URLError) -> Int? {
+    guard let response = response as? HTTPURLResponse, asksForWhole() else { return nil }
     switch response.bodyExtent {
     case .whole(let count): return count
     case .part(let range) where range.isWhole: return range.total
@@ -179,22 +179,6 @@ final class TaskDownload {
       throw URLError.make(
         .badServerResponse, "the server sends a part of the resource in place of the whole, or contradicts itself",
         url: response.url)
-    }
-  }
-
-  private func resumed(at offset: Int, of total: Int?, isFirst: Bool) async {
-    let expected = total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
-    transfer.task.show {
-      $0.bytesReceived = Int64(offset)
-      $0.bytesExpectedToReceive = expected
-    }
-    transfer.task.updateProgress()
-    guard isFirst, case .delegate = transfer.output, let task = transfer.task as? URLSessionDownloadTask else { return }
-    await transfer.calls.notify { session, delegate in
-      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-      delegate.urlSession(
-        session, downloadTask: task, didResumeAtOffset: Int64(offset), expectedTotalBytes: expected)
-      return true
     }
   }
 
@@ -231,41 +215,78 @@ final class TaskDownload {
   }
 
   /// Gives the complete file the name under which its owner gets it.
-  func nameFile() throws(URLError) {
-    if case .fileResult = transfer.output { try file?.name(stays: true) } else { try file?.name(stays: false) }
-  }
-
-  /// Gives the file to the delegate, which moves it, or loses it when the call returns.
-  func giveFile() async {
-    guard case .delegate = transfer.output, let url = file?.url, let task = transfer.task as? URLSessionDownloadTask
-    else { return }
-    hasGivenFile = true
-    await transfer.calls.notify { session, delegate in
-      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-      delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: url)
-      return true
-    }
-    file = nil
+  func nameFile(for output: TaskOutput) throws(URLError) {
+    if case .fileResult = output { try file?.name(stays: true) } else { try file?.name(stays: false) }
   }
 
   /// Returns what a later download can continue from after this one has failed, and keeps the file for it.
-  func resumeData(after failure: URLError) -> Data? {
+  func resumeData(of task: URLSessionTask, after failure: URLError) -> Data? {
     if let place {
       place.point = partial?.point
       return nil
     }
     // A program that cancels without asking for resume data does not need the file.
     if failure.code == .cancelled {
-      guard let task = transfer.task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }
+      guard let task = task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }
     }
     guard let partial else { return nil }
     // The partial file is untouched.
     if partial.resume != nil { return partial.encoded }
     guard !failure.isOfFullDisk, let file, var point = partial.point,
-      let request = transfer.task.originalRequest, let count = try? file.file.byteCount(), count > 0
+      let request = task.originalRequest, let count = try? file.file.byteCount(), count > 0
     else { return nil }
     if let total = point.total, count > total { return nil }
     point.offset = count
     return partialFiles.keep(file, of: request, at: point)
+  }
+}
+
+extension Transfer {
+  /// Opens a download's file for the content of a response: the one that is continued, or a new one.
+  func openFile(of download: TaskDownload, for response: URLResponse) async throws(URLError) {
+    guard let continued = download.continued, let point = continued.point else {
+      try await download.openFile(for: response, asksForWhole: asksForWhole)
+      // There may have been a part, of another version.
+      task.show { $0.bytesReceived = 0 }
+      return
+    }
+    let expected = point.total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
+    task.show {
+      $0.bytesReceived = Int64(point.offset)
+      $0.bytesExpectedToReceive = expected
+    }
+    task.updateProgress()
+    guard continued.shortAnswers == 0, case .delegate = output, let task = task as? URLSessionDownloadTask else {
+      return
+    }
+    await notifyDelegate { session, delegate in
+      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+      delegate.urlSession(
+        session, downloadTask: task, didResumeAtOffset: Int64(point.offset), expectedTotalBytes: expected)
+      return true
+    }
+  }
+
+  /// Whether the program asks for the whole resource. A range that the program asks for, in the request or for the
+  /// session, is the program's affair. Ranges are defined for GET only (RFC 9110 14.2).
+  private var asksForWhole: Bool {
+    var asked = machine.request
+    guard asked.own.method == "GET" else { return false }
+    core.composer.complete(&asked, hasLeftOrigin: machine.hasLeftOrigin)
+    return asked.value(forHTTPHeaderField: "Range") == nil
+  }
+
+  /// Gives a download's complete file to the delegate, which moves the file, or loses it when the call returns.
+  func giveFile() async {
+    guard let download, case .delegate = output, let url = download.file?.url,
+      let task = task as? URLSessionDownloadTask
+    else { return }
+    download.hasGivenFile = true
+    await notifyDelegate { session, delegate in
+      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+      delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: url)
+      return true
+    }
+    download.file = nil
   }
 }

@@ -7,18 +7,14 @@ import Synchronization
 /// The metrics of a load for its delegate. Created for a load that has a delegate when it is set running. It belongs to
 /// the loop.
 final class TaskMetrics {
-  private unowned let transfer: Transfer
   /// When the load was set running.
   let startDate = Date()
   private var transactions: [URLSessionTaskTransactionMetrics] = []
 
-  init(of transfer: Transfer) { self.transfer = transfer }
-
-  /// Records the tries of a request that is over.
-  func collect(_ load: NetworkLoad) {
-    let clock = ClockReading(now: transfer.engine.loop.kernel.now(), date: Date())
-    let tries = transfer.slot.takeMetrics()
-    let (received, sent, expectedToSend) = transfer.task.read {
+  /// Records the tries of a task's request that is over.
+  func collect(_ load: NetworkLoad, _ tries: [ExchangeMetrics], of task: URLSessionTask, now: Deadline) {
+    let clock = ClockReading(now: now, date: Date())
+    let (received, sent, expectedToSend) = task.read {
       ($0.shown.bytesReceived, $0.shown.bytesSent, $0.shown.bytesExpectedToSend)
     }
     for (index, metrics) in tries.enumerated() {
@@ -45,23 +41,22 @@ final class TaskMetrics {
         cached: request, response: response, start: start, end: max(start, Date()), bytes: bytes, type: type))
   }
 
-  func make() -> URLSessionTaskMetrics {
+  fileprivate func make(for task: URLSessionTask, redirectCount: Int) -> URLSessionTaskMetrics {
     URLSessionTaskMetrics(
-      transactions: transactions, start: transfer.task.creationDate, end: Date(),
-      redirectCount: transfer.machine.redirectCount)
+      transactions: transactions, start: task.creationDate, end: Date(), redirectCount: redirectCount)
   }
+}
+
+extension Transfer {
+  /// Records the tries of a request that is over, if a delegate gets metrics.
+  func collectMetrics(of load: NetworkLoad) {
+    metrics?.collect(load, slot.takeMetrics(), of: task, now: engine.loop.kernel.now())
+  }
+
+  /// The metrics of the load that is about to end, or `nil` if no delegate gets them.
+  var finalMetrics: URLSessionTaskMetrics? { metrics?.make(for: task, redirectCount: machine.redirectCount) }
 
   // MARK: - Awaited loads
-
-  /// Decides between a call and its time limit: the first of the two counts.
-  private final class Beginning: Sendable {
-    private let isDecided = Atomic(false)
-
-    /// - Returns: `false` if the other one came first.
-    func decide() -> Bool {
-      isDecided.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
-    }
-  }
 
   /// How long the call below may take to begin.
   private static let callMax = Duration.seconds(1)
@@ -69,11 +64,11 @@ final class TaskMetrics {
   /// Gives the delegate the metrics of a load whose result a caller awaits. The call has returned when the caller
   /// resumes; but where it cannot be made, because the queue is suspended, or blocked by code that waits for this very
   /// result, the caller resumes without it.
-  func notifyBeforeResult() async {
-    guard transfer.hasDelegate else { return }
-    let (task, session, core, metrics) = (transfer.task, transfer.session, transfer.core, make())
-    let (called, beginning) = (OneShot<Void>(), Beginning())
-    transfer.calls.dispatch {
+  func notifyOfMetricsBeforeResult() async {
+    guard hasDelegate, let metrics = finalMetrics else { return }
+    let (task, session, core) = (task, session, core)
+    let (called, beginning) = (OneShot<Void>(), CallBeginning())
+    calls.dispatch {
       core.isQueueStuck.store(false, ordering: .relaxed)
       called.giveUp()
     } _: {
@@ -87,7 +82,7 @@ final class TaskMetrics {
       called.set(())
     }
     guard !core.isQueueStuck.load(ordering: .relaxed) else { return }
-    let loop = transfer.engine.loop
+    let loop = engine.loop
     let timer = loop.startTimer(loop.now.advanced(by: Self.callMax)) {
       guard beginning.decide() else { return }
       core.isQueueStuck.store(true, ordering: .relaxed)
@@ -95,6 +90,16 @@ final class TaskMetrics {
     }
     _ = await called.get()
     loop.stopTimer(timer)
+  }
+}
+
+/// Decides between a call and its time limit: the first of the two counts.
+private final class CallBeginning: Sendable {
+  private let isDecided = Atomic(false)
+
+  /// - Returns: `false` if the other one came first.
+  func decide() -> Bool {
+    isDecided.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
   }
 }
 

@@ -55,31 +55,38 @@ struct UploadBody {
 final class TaskUpload {
   /// Maximum number of interim responses that are never merged. If the delegate is slower than the server, its calls
   /// skip all but the latest of further ones.
-  private static let interimResponsesMax = 32
+  fileprivate static let interimResponsesMax = 32
 
-  private unowned let transfer: Transfer
+  private let source: BodySource
   /// The request's stream, once a body has come from it: a stream can be read once.
   private var usedStream: InputStream?
   private var usedBefore: InputStream?
-  private let sentBytes = CoalescedUpdates<SentBytes>()
-  private lazy var interimResponses = CoalescedUpdates<InterimResponse>()
+  fileprivate let sentBytes = CoalescedUpdates<SentBytes>()
+  fileprivate lazy var interimResponses = CoalescedUpdates<InterimResponse>()
   /// The number of interim responses to all requests so far.
-  private var interimCount = 0
+  fileprivate var interimCount = 0
   /// The number of the whole's bytes before the present body.
-  private var sentBefore: Int64 = 0
+  fileprivate var sentBefore: Int64 = 0
   /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has
   /// no body.
-  private var sentAtEnd: Int64?
+  fileprivate var sentAtEnd: Int64?
 
-  init(of transfer: Transfer) { self.transfer = transfer }
+  init(_ source: BodySource) { self.source = source }
 
   // MARK: - The body
 
   /// Returns the body of a request, or `nil` if it is a stream, which the delegate may have to be asked for. Called for
   /// each request of a load: a redirection or a challenge may need the body once more.
-  func knownBody(of request: URLRequest) throws(URLError) -> UploadBody? {
+  ///
+  /// - Parameters:
+  ///   - isRedirected: Whether the request is the result of a redirection.
+  ///   - isPinned: Whether a change of the file fails the request. An upload that continues later must not mix the bytes
+  ///     of two files.
+  func knownBody(
+    of request: URLRequest, isRedirected: Bool, isPinned: Bool, _ kernel: any Kernel
+  ) throws(URLError) -> UploadBody? {
     usedBefore = usedStream
-    switch transfer.source {
+    switch source {
     case .request:
       switch request.own.body {
       case .none: return UploadBody()
@@ -88,11 +95,11 @@ final class TaskUpload {
       }
     case .data, .file, .delegateStream:
       // A redirection that has turned the request into a GET has removed its body.
-      if request.own.method == "GET", transfer.machine.redirectCount > 0 { return UploadBody() }
+      if request.own.method == "GET", isRedirected { return UploadBody() }
     }
-    switch transfer.source {
+    switch source {
     case .data(let data): return UploadBody(data)
-    case .file(let url): return try file(url)
+    case .file(let url): return try file(url, isPinned: isPinned, kernel)
     case .request, .delegateStream: return nil
     }
   }
@@ -100,7 +107,7 @@ final class TaskUpload {
   /// The latest request has not been sent, and nothing has been read from its stream.
   func streamIsUnread() { usedStream = usedBefore }
 
-  private func file(_ url: URL) throws(URLError) -> UploadBody {
+  private func file(_ url: URL, isPinned: Bool, _ kernel: any Kernel) throws(URLError) -> UploadBody {
     guard url.isFileURL else { throw URLError.make(.fileDoesNotExist, "not a file URL: \(url.absoluteString)") }
     let problem: URLError
     do throws(Errno) {
@@ -110,12 +117,10 @@ final class TaskUpload {
       case .other: return body(readFrom: url)
       case .regularFile:
         let file = try OpenFile(readingRegular: url.path)
-        let status = try file.status(by: transfer.engine.loop.kernel)
+        let status = try file.status(by: kernel)
         if status.size > 0 {
-          // An upload that goes on later must not mix the bytes of two files.
-          let earlier = transfer.resumable == nil ? nil : status
           return UploadBody(
-            content: .file(file, offset: 0, length: status.size, unchangedSince: earlier),
+            content: .file(file, offset: 0, length: status.size, unchangedSince: isPinned ? status : nil),
             length: .length(UInt(status.size)))
         }
         // Files that the kernel makes up as they are read (`/proc`) have a reported size of 0.
@@ -145,29 +150,21 @@ final class TaskUpload {
     UploadBody(content: produced(by: InputStream(url: url), length: nil), length: .chunked)
   }
 
-  /// Returns the body of a request with a stream. The delegate is asked for the second one, and if there is none.
-  func askForBody(of request: URLRequest) async throws(URLError) -> UploadBody {
-    let own = request.httpBodyStream === usedStream ? nil : request.httpBodyStream
-    let asksFirst = if case .delegateStream = transfer.source { true } else { false }
-    var stream = asksFirst ? nil : own
-    if stream == nil { stream = try await askForStream() }
-    guard let stream = stream ?? own else {
+  /// The stream of a request, unless a body has come from it already.
+  fileprivate func unusedStream(of request: URLRequest) -> InputStream? {
+    request.httpBodyStream === usedStream ? nil : request.httpBodyStream
+  }
+
+  /// Returns the body of a request that comes from a stream.
+  fileprivate func body(of request: URLRequest, from stream: InputStream?) throws(URLError) -> UploadBody {
+    guard let stream else {
       throw URLError.make(.requestBodyStreamExhausted, "the body has to be sent, and there is no new stream for it")
     }
     // A stream of the delegate's is not in the next request.
-    if stream === own { usedStream = own }
+    if stream === request.httpBodyStream { usedStream = stream }
     let length = request.declaredLength
     return UploadBody(
       content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
-  }
-
-  func askForStream() async throws(URLError) -> InputStream? {
-    let task = transfer.task
-    let answer = try await transfer.calls.ask(otherwise: StreamBox(nil)) { session, delegate, answer in
-      delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
-      return true
-    }
-    return answer.stream
   }
 
   private func produced(by stream: InputStream?, length: Int?) -> RequestBody {
@@ -191,12 +188,12 @@ final class TaskUpload {
 
   /// Makes the task show that a body is about to be sent, for the first time or again. Behind a redirection it may be
   /// another one.
-  func expectToSend(_ body: UploadBody) {
+  func expectToSend(_ body: UploadBody, of task: URLSessionTask?) {
     let before = body.part?.offset ?? 0
     let count: Int64? = if case .length(let count) = body.length { Int64(clamping: count) } else { nil }
     sentBefore = before
     sentAtEnd = count.map { before + $0 }
-    guard let task = transfer.currentTask else { return }
+    guard let task else { return }
     let isAgain = task.show { shown in
       shown.bytesExpectedToSend = body.part?.whole ?? count ?? NSURLSessionTransferSizeUnknown
       defer { shown.bytesSent = before }
@@ -207,19 +204,41 @@ final class TaskUpload {
 
   /// The next request of a resumable upload has no body.
   func expectNoBody() { sentAtEnd = nil }
+}
 
+extension Transfer {
+  /// Prepares the body of a request with a stream. The delegate is asked for the second one, and if there is none.
+  func askForBody() async throws(URLError) {
+    guard let load else { throw Self.inconsistency }
+    let own = upload.unusedStream(of: load.request)
+    let asksFirst = if case .delegateStream = source { true } else { false }
+    var stream = asksFirst ? nil : own
+    if stream == nil { stream = try await askForStream() }
+    load.body = try upload.body(of: load.request, from: stream ?? own)
+  }
+
+  func askForStream() async throws(URLError) -> InputStream? {
+    let task = task
+    let answer = try await askDelegate(otherwise: StreamBox(nil)) { session, delegate, answer in
+      delegate.urlSession(session, task: task, needNewBodyStream: { answer(StreamBox($0)) })
+      return true
+    }
+    return answer.stream
+  }
+
+  /// Observes the sending of a request, up to the end of the load, which drops the request.
   func observe(_ poolRequest: inout PoolRequest, url: URL?) {
-    poolRequest.observer = { [transfer] event, _ in
+    poolRequest.observer = { [self] event, _ in
       switch event {
       case .bodySent(let bytes):
-        transfer.upload.sent(transfer.upload.sentBefore + Int64(bytes))
-        transfer.resumable?.sent(bytes)
+        bodySent(upTo: upload.sentBefore + Int64(bytes))
+        resumable?.sent(bytes)
       case .requestSent:
-        transfer.upload.allSent()
-        transfer.resumable?.allSent()
+        allSent()
+        resumable?.allSent()
       case .interimReceived(let status, let bytes, let fields):
-        transfer.progressed()
-        transfer.upload.received(status, .wire(bytes: bytes, table: fields), from: url)
+        progressed()
+        received(status, .wire(bytes: bytes, table: fields), from: url)
       default: break
       }
     }
@@ -227,16 +246,18 @@ final class TaskUpload {
 
   /// An interim response has come.
   private func received(_ status: Int, _ fields: ResponseFields, from url: URL?) {
-    let isProgress = transfer.resumable?.informed(status, fields, from: url) ?? false
-    interimCount += 1
-    guard transfer.hasDelegate, status != 101, let url, transfer.wants(.informationalResponse) else { return }
+    let isProgress = resumable?.informed(status, fields, from: url) ?? false
+    if resumable?.isInterrupted == true { slot.cancelRunning() }
+    upload.interimCount += 1
+    guard hasDelegate, status != 101, let url, wants(.informationalResponse) else { return }
     let response = HTTPURLResponse(
       url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: fields, isDecoded: false)
     // A server may send many, and the delegate may be slow.
-    let isMergeable = isProgress || interimCount > Self.interimResponsesMax
-    guard interimResponses.add(InterimResponse(response: response, isMergeable: isMergeable)) else { return }
-    let (task, session, core, responses) = (transfer.task, transfer.session, transfer.core, interimResponses)
-    transfer.calls.dispatch(dropped: { responses.dropped() }) {
+    let isMergeable = isProgress || upload.interimCount > TaskUpload.interimResponsesMax
+    let responses = upload.interimResponses
+    guard responses.add(InterimResponse(response: response, isMergeable: isMergeable)) else { return }
+    let (task, session, core) = (task, session, core)
+    calls.dispatch(dropped: { responses.dropped() }) {
       while let next = responses.take() {
         DelegateCalls.make(
           { session, delegate in
@@ -249,30 +270,24 @@ final class TaskUpload {
 
   /// All of the body has been sent.
   func allSent() {
-    guard let sentAtEnd, let task = transfer.currentTask else { return }
-    sent(task.read { max($0.shown.bytesSent, sentAtEnd) })
+    guard let end = uploadIfAny?.sentAtEnd, let currentTask else { return }
+    bodySent(upTo: currentTask.read { max($0.shown.bytesSent, end) })
   }
 
-  /// - Parameter total: The number of the body's bytes that have been sent.
-  private func sent(_ total: Int64) {
-    transfer.progressed()
-    guard let task = transfer.currentTask else { return }
+  /// - Parameter total: The number of the whole's bytes that have been sent.
+  private func bodySent(upTo total: Int64) {
+    progressed()
+    guard let task = currentTask else { return }
     let (before, expected) = task.show { shown in
       defer { shown.bytesSent = max(shown.bytesSent, total) }
       return (shown.bytesSent, shown.bytesExpectedToSend)
     }
     guard total > before else { return }
     task.updateProgress()
-    guard transfer.hasDelegate, transfer.wants(.sentBody), sentBytes.add(SentBytes(from: before, to: total)) else {
-      return
-    }
-    notify(expecting: expected)
-  }
-
-  /// Notifies the delegate of what has been sent of a body of `expected` bytes.
-  private func notify(expecting expected: Int64) {
-    let (task, session, core, sentBytes) = (transfer.task, transfer.session, transfer.core, sentBytes)
-    transfer.calls.dispatch(dropped: { sentBytes.dropped() }) {
+    let sentBytes = upload.sentBytes
+    guard hasDelegate, wants(.sentBody), sentBytes.add(SentBytes(from: before, to: total)) else { return }
+    let (session, core) = (session, core)
+    calls.dispatch(dropped: { sentBytes.dropped() }) {
       while let sent = sentBytes.take() {
         DelegateCalls.make(
           { session, delegate in

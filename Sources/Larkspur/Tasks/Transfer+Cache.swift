@@ -30,8 +30,8 @@ extension Transfer {
 
   /// Gets the cache's plan before anything is sent.
   ///
-  /// - Returns: What has to be provided first, or `nil` if the plan is made or none is needed.
-  func planCaching(of load: NetworkLoad) throws(URLError) -> Need? {
+  /// - Returns: What has to come first, or `nil` if the plan is made or none is needed.
+  func planCaching(of load: NetworkLoad) throws(URLError) -> Stop? {
     load.isPlanned = true
     guard let cache else {
       try applyPolicyWithoutCache(to: load.request, &load.additions)
@@ -41,55 +41,33 @@ extension Transfer {
     load.sendDate = now
     guard !core.isOutsideCache(load.request, cache, now: now) else { return nil }
     let fields = core.composer.fields(of: load.request, load.additions)
-    load.plan = planNow(load.request, fields, cache)
+    let policy = core.policy(of: load.request)
+    load.plan = cache.planNow(for: load.request, fields: fields, policy: policy, now: now, task: programsTask)
     if load.plan != nil { return nil }
-    // A cache of a class of the program's own may take long to answer, or never answer.
-    if hasWorker || cache.isSubclass { return .cachePlan(fields, cache) }
-    subscribeToPlan(of: cache, fields, for: load)
-    return .callback
-  }
-
-  /// Lets the cache plan on its own queue. A callback brings the plan to the loop.
-  private func subscribeToPlan(of cache: URLCache, _ fields: CacheFields, for load: NetworkLoad) {
+    if isHalted {
+      load.isPlanned = false
+      return .wait(.resumption)
+    }
+    // The cache plans on its own queue: it reads its disk, or it is of a class of the program's own, which may never
+    // answer.
     let callback = PlanCallback(for: self)
+    phase = "while reading the cache"
     giveUpWait = { [self] in
       callback.drop()
       perform()
     }
-    cache.plan(for: load.request, fields: fields, policy: core.policy(of: load.request), now: cache.now) {
+    cache.plan(for: load.request, fields: fields, policy: policy, now: now, task: programsTask) {
       callback.plan.set($0)
       callback.loop.submit(callback, inline: false)
     }
+    return .wait(.callback)
   }
 
   fileprivate func planHasCome(_ plan: CachePlan) {
     giveUpWait = nil
+    phase = nil
     load?.plan = plan
     perform()
-  }
-
-  /// Waits for the plan of a cache that has to read its disk, or of a subclass.
-  func plan(_ fields: CacheFields, _ cache: URLCache) async throws(URLError) {
-    guard let load else { throw Self.inconsistency }
-    load.plan = try await planLater(load.request, fields, cache)
-  }
-
-  private func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
-    cache.planNow(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask)
-  }
-
-  private func planLater(
-    _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
-  ) async throws(URLError) -> CachePlan {
-    let question = OneShot<CachePlan>()
-    cache.plan(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask) {
-      question.set($0)
-    }
-    let plan = try await waiting(
-      givingUpBy: { question.giveUp() }, timed: "while reading the cache", { await question.get() })
-    try await passGate()
-    guard let plan else { throw URLError.make(.cancelled) }
-    return plan
   }
 
   /// The task, if the cache is a subclass, and the task is one of the program's.
@@ -169,7 +147,7 @@ extension Transfer {
     var decoded = Data()
     do throws(CodingError) {
       decoder.append(kept.span)
-      while decoded.count <= storing.bodyBytesMax, try decoder.step({ decoded.append(copying: $0) }) {}
+      while decoded.count <= storing.bodyBytesMax, decoder.hasMore { try decoder.step { decoded.append(copying: $0) } }
       try decoder.finish()
     } catch {
       return

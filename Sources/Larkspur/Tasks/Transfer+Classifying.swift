@@ -7,7 +7,7 @@ import LarkspurTransport
 /// The stages from a response's head to the load's next step.
 extension Transfer {
   /// Reads a response's head: its coding, its cookies, the cache's decision, and the next step.
-  func classify() throws(URLError) -> Need? {
+  func classify() throws(URLError) -> Stop? {
     guard let load, let exchange = running?.exchange, let url = load.request.url else { throw Self.inconsistency }
     let request = load.request
     var caching = load.caching
@@ -62,25 +62,25 @@ extension Transfer {
   }
 
   /// Handles the response by its class: delivers the response, or drops it for a stored one or for another request.
-  func settle() throws(URLError) -> Need? {
+  func settle() throws(URLError) -> Stop? {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
-    if !arrival.chores.isEmpty { return .chores }
+    if !arrival.chores.isEmpty { return .need(.chores) }
     if let stored = arrival.stored {
-      if arrival.isUndrained { return .drain }
+      if arrival.isUndrained { return .need(.drain) }
       endExchange()
       use(stored, for: load)
       return nil
     }
     switch arrival.step {
     case .load:
-      if arrival.isUndrained { return .drain }
+      if arrival.isUndrained { return .need(.drain) }
       endExchange()
       loadAgain()
-      return isHalted ? .resumption : nil
+      return isHalted ? .wait(.resumption) : nil
     case .askRedirection(let response, let next):
       arrival.storingRedirection = arrival.storing
-      return .redirection(response, next)
-    case .askCredential(let response): return .credential(response)
+      return .need(.redirection(response, next))
+    case .askCredential(let response): return .need(.credential(response))
     case .deliver(let response):
       if let live {
         show(response, length: 0)
@@ -97,11 +97,11 @@ extension Transfer {
       case .another?:
         arrival.step = .load
         return nil
-      case .ask(let question)?: return .uploadResource(question)
+      case .ask(let question)?: return .need(.uploadResource(question))
       }
       if let storing = arrival.storing { content.keepsCopy(upTo: storing.bodyBytesMax, for: output) }
       let length = arrival.contentLength
-      guard startNow(response, length: length) else { return .starting(response, length: length) }
+      guard begins(response, length: length) else { return .need(.starting(response, length: length)) }
       enter(.delivering)
       return nil
     case .fail(let error): throw error
@@ -112,7 +112,7 @@ extension Transfer {
   func askRedirection(
     _ response: HTTPURLResponse, to next: URLRequest
   ) async throws(URLError) -> TaskMachine.Step {
-    let step = machine.redirectionAnswered(try await calls.askRedirection(response, next))
+    let step = machine.redirectionAnswered(try await askDelegate(toFollow: response, to: next))
     // The credentials were for the request before.
     authentication = nil
     return step
@@ -121,10 +121,25 @@ extension Transfer {
   /// Asks for credentials that a response demands.
   func askCredential(for response: HTTPURLResponse) async throws(URLError) -> TaskMachine.Step {
     guard let load else { throw Self.inconsistency }
-    let authentication = authentication ?? TaskAuthentication(of: self)
+    let (task, authentication) = (task, authentication ?? TaskAuthentication(core, source))
     self.authentication = authentication
-    let hasCredential = try await authentication.answerChallenge(of: response, to: load)
-    return hasCredential ? machine.credentialGiven() : machine.credentialRefused()
+    var step = authentication.challenged(by: response, to: load, resumable, of: task)
+    while case .ask(let question) = step {
+      let challenge = question.challenge(response: response)
+      let reply = try await askDelegate(otherwise: AuthenticationFlow.Reply.performDefaultHandling) {
+        session, delegate, answer in
+        challenge.methodProbe.isImplemented(by: delegate) {
+          delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
+          return true
+        }
+      }
+      step = authentication.replied(reply, to: response)
+    }
+    switch step {
+    case .send: return machine.credentialGiven()
+    case .cancel: throw URLError.make(.cancelled, "cancelled")
+    case .ask, .deliver, .nothing, nil: return machine.credentialRefused()
+    }
   }
 
   /// Uses a stored response as it would be used if it had come from the server.
@@ -153,7 +168,7 @@ extension Transfer {
   func endExchange() {
     guard let running = running.take() else { return }
     running.end()
-    if let load { metrics?.collect(load) }
+    if let load { collectMetrics(of: load) }
   }
 
   // MARK: - Drain

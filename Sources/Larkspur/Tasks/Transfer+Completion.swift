@@ -15,7 +15,7 @@ extension Transfer {
     let hasGivenFile = download?.hasGivenFile ?? false
     var failure = failure ?? (hasGivenFile ? nil : cancellation)
     var resumeData: Data?
-    if let error = failure as? URLError, let data = download?.resumeData(after: error) {
+    if let error = failure as? URLError, let data = download?.resumeData(of: task, after: error) {
       resumeData = data
       failure = error.adding(resumeData: data, for: URLSessionDownloadTaskResumeData)
     }
@@ -44,7 +44,7 @@ extension Transfer {
     if case .delegate = output, callsIfAny?.hasDispatched != true, !wants(.completionOnQueue) {
       ending.isForAnyThread = true
     }
-    if case .fileResult = output, isCallersOwn { return ending.complete() }
+    if case .fileResult = output, case .onLoop = caller { return ending.complete() }
     engine.loop.completeAfterTick(ending)
   }
 

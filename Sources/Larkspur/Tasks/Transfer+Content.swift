@@ -16,14 +16,14 @@ extension Transfer {
   /// - Parameter length: The length of the content in bytes, or -1 if it is not known. Performance: the response would
   ///   have to search its fields for the length.
   func start(_ response: URLResponse, length: Int64) async throws(URLError) {
-    if !startNow(response, length: length) { try await startContent(of: response, length: length) }
+    if !begins(response, length: length) { try await startContent(of: response, length: length) }
   }
 
   /// Notifies the owner of the response, if the owner need not be asked.
   ///
   /// - Returns: `false` if the delegate has to be asked, or a file to be opened.
   @inline(__always)
-  func startNow(_ response: URLResponse, length: Int64) -> Bool {
+  func begins(_ response: URLResponse, length: Int64) -> Bool {
     show(response, length: length)
     perCallDelegate?.notify(of: response)
     switch output {
@@ -52,13 +52,8 @@ extension Transfer {
     }
   }
 
-  func startLater(_ response: HTTPURLResponse, length: Int64) async throws(URLError) {
-    try await startContent(of: response, length: length)
-    enter(.delivering)
-  }
-
-  private func startContent(of response: URLResponse, length: Int64) async throws(URLError) {
-    if let download { return try await download.openFile(for: response) }
+  func startContent(of response: URLResponse, length: Int64) async throws(URLError) {
+    if let download { return try await openFile(of: download, for: response) }
     if !deliversPieces { makeRoom(for: length) }
     try await decideDisposition(of: response)
   }
@@ -69,97 +64,111 @@ extension Transfer {
 
   // MARK: - From the network
 
-  /// Delivers the content that has come, if the owner collects all of it: only the server has to be waited for then.
+  /// Delivers the content that has come.
   ///
-  /// - Returns: What has to be provided first, or `nil` if the content is complete.
-  func deliver() throws(URLError) -> Need? {
-    if let live { return liveNeed(live) }
+  /// - Returns: What has to come first, or `nil` if the content is complete.
+  func deliver() throws(URLError) -> Stop? {
+    if let live { return stop(of: live) }
     guard let arrival = load?.arrival else { throw Self.inconsistency }
-    if isHalted { return .resumption }
     switch arrival.content {
     case .cache(let data):
+      if isHalted { return .wait(.resumption) }
       if !arrival.isTaken, !data.isEmpty {
         arrival.isTaken = true
         takeWhole(data)
       }
-      guard try handOverNow() else { return .content }
+      guard try handOver() else { return .need(.owner) }
     case .network(let exchange, let decoder):
-      guard collects else { return .content }
-      if let need = try deliverNow(from: exchange, decoder) { return need }
+      if let stop = try deliver(from: exchange, decoder) { return stop }
     }
     enter(.delivered)
     return nil
   }
 
-  /// Whether the owner gets the whole content at the end, in memory.
-  private var collects: Bool {
-    switch output {
-    case .dataHandler, .dataResult: true
-    case .fileHandler, .fileResult, .bytes: false
-    case .delegate: download == nil && !deliversPieces
-    }
-  }
-
-  /// Delivers the content that has come. A load without a worker subscribes to the rest.
-  ///
-  /// - Returns: `nil` if the content is complete.
-  private func deliverNow(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Need? {
-    if hasWorker { return .content }
-    while exchange.isReceiving {
-      let isTaken: Bool?
-      do throws(TransportError) {
-        isTaken = try exchange.takeData(for: self) { if let decoder { decoder.append($0) } else { take($0) } }
-      } catch {
-        throw URLError(error, url: machine.request.url)
+  private func deliver(from exchange: Exchange, _ decoder: ContentDecoding?) throws(URLError) -> Stop? {
+    var hasMore = exchange.isReceiving
+    while true {
+      while let decoder, decoder.hasMore {
+        decode(decoder)
+        // After each step: a small piece may decode to a large one.
+        guard try handOver() else { return .need(.owner) }
       }
-      guard isTaken != nil else {
+      if let failure = content.lateFailure { throw failure }
+      if isHalted { return .wait(.resumption) }
+      guard hasMore else { break }
+      guard let isOpen = takePieces(of: exchange, decoder) else {
         // A load that takes longer needs a task, which shows its progress.
         _ = task
-        return .callback
+        return .wait(.callback)
       }
+      hasMore = isOpen
       progressed()
-      if let decoder { decodeNow(decoder) }
-      guard try handOverNow() else { return .content }
-      if let failure = content.lateFailure { throw failure }
-      if isHalted { return .resumption }
+      if decoder == nil, try !handOver() { return .need(.owner) }
     }
-    try finishDecoding(decoder)
-    return nil
-  }
-
-  /// Decodes all content that has come, for an owner that collects it.
-  private func decodeNow(_ decoder: ContentDecoding) {
-    do throws(CodingError) {
-      while try decoder.step({ take($0) }) {}
-    } catch {
-      content.lateFailure = URLError(error, url: machine.request.url)
-    }
-  }
-
-  private func finishDecoding(_ decoder: ContentDecoding?) throws(URLError) {
     do throws(CodingError) {
       try decoder?.finish()
     } catch {
       throw URLError(error, url: machine.request.url)
     }
+    return nil
   }
 
-  /// Delivers the rest of the content, and waits for the server and for the owner.
-  func deliverRest() async throws(URLError) {
-    guard let arrival = load?.arrival else { throw Self.inconsistency }
-    switch arrival.content {
-    case .cache: try await handOver()
-    case .network(let exchange, let decoder): try await deliverRest(from: exchange, decoder)
+  /// Decodes a step of the content that has come.
+  private func decode(_ decoder: ContentDecoding) {
+    do throws(CodingError) {
+      try decoder.step { take($0) }
+    } catch {
+      content.lateFailure = URLError(error, url: machine.request.url)
     }
-    enter(.delivered)
+  }
+
+  /// Takes the pieces that have come, up to `gatheredBytesMax`. A server may send its content in a million chunks, and
+  /// handing over each of them takes longer than receiving it.
+  ///
+  /// - Returns: Whether more may come, or `nil` if nothing has come. The load has then subscribed to the next piece.
+  @inline(__always)
+  private func takePieces(of exchange: Exchange, _ decoder: ContentDecoding?) -> Bool? {
+    do throws(TransportError) {
+      guard var count = try takePiece(of: exchange, decoder, for: self) else { return nil }
+      while exchange.isReceiving {
+        guard count < Self.gatheredBytesMax, let further = try takePiece(of: exchange, decoder, for: nil) else {
+          return true
+        }
+        count += further
+      }
+    } catch {
+      // The content before the error is handed over first.
+      content.lateFailure = URLError(error, url: machine.request.url)
+    }
+    return false
+  }
+
+  private static let gatheredBytesMax = 64 * 1024
+
+  /// - Returns: The number of bytes taken, or `nil` if nothing has come.
+  @inline(__always)
+  private func takePiece(
+    of exchange: Exchange, _ decoder: ContentDecoding?, for callback: (any LoopCallback)?
+  ) throws(TransportError) -> Int? {
+    if decoder == nil, let file = download?.file {
+      let count = try exchange.takeData(into: file.file, for: callback)
+      content.pendingCount += count ?? 0
+      return count
+    }
+    var count = 0
+    let isTaken = try exchange.takeData(for: callback) { piece in
+      count = piece.count
+      if let decoder { decoder.append(piece) } else { take(piece) }
+    }
+    return isTaken == nil ? nil : count
   }
 
   /// Stores complete content, and requests the next part of a download if there is one.
-  func conclude() throws(URLError) -> Need? {
+  func conclude() throws(URLError) -> Stop? {
     guard let load, let arrival = load.arrival else { throw Self.inconsistency }
     if let storing = arrival.storing {
       arrival.storing = nil
-      if let need = store(storing) { return need }
+      if let need = store(storing) { return .need(need) }
     }
     switch arrival.content {
     case .cache(let data):
@@ -173,106 +182,11 @@ extension Transfer {
       endExchange()
       if isPart {
         loadAgain()
-        return isHalted ? .resumption : nil
+        return isHalted ? .wait(.resumption) : nil
       }
     }
     enter(.complete)
     return nil
-  }
-
-  private func deliverRest(from exchange: Exchange, _ decoder: ContentDecoding?) async throws(URLError) {
-    if isHalted { try await passGate() }
-    var hasMore = exchange.isReceiving
-    while hasMore {
-      hasMore = try await deliverPiece(of: exchange, decoder)
-      progressed()
-      if try !handOverNow() { try await handOver() }
-      if isHalted { try await passGate() }
-    }
-    if let failure = content.lateFailure { throw failure }
-    try finishDecoding(decoder)
-  }
-
-  /// Receives a piece of the content, and further pieces that have come.
-  ///
-  /// - Returns: `false` if the content is complete or has failed.
-  @inline(__always)
-  private func deliverPiece(
-    of exchange: Exchange, _ decoder: ContentDecoding?
-  ) async throws(URLError) -> Bool {
-    do throws(TransportError) {
-      if let decoder {
-        let hasMore =
-          try await exchange.receiveData { decoder.append($0) }
-          && gather(from: exchange) { (count) throws(TransportError) in
-            try exchange.takeData(for: nil) { piece in
-              decoder.append(piece)
-              count += piece.count
-            }
-          }
-        try await decode(decoder)
-        return hasMore && content.lateFailure == nil
-      }
-      if let file = download?.file {
-        let count = try await TaskCallback.awaiting { (callback) throws(TransportError) in
-          try exchange.takeData(into: file.file, for: callback)
-        }
-        guard count > 0 else { return false }
-        content.pendingCount += count
-        return gather(from: exchange) { (_) throws(TransportError) in
-          guard let piece = try exchange.takeData(into: file.file, for: nil) else { return nil }
-          content.pendingCount += piece
-          return piece > 0
-        }
-      }
-      var isTaken = try exchange.takeData(for: nil) { take($0) }
-      if isTaken == nil { isTaken = try await exchange.receiveData { take($0) } }
-      guard isTaken == true, exchange.isReceiving else { return false }
-      return gather(from: exchange) { (_) throws(TransportError) in try exchange.takeData(for: nil) { take($0) } }
-    } catch {
-      throw URLError(error, url: machine.request.url)
-    }
-  }
-
-  /// Takes further pieces that have come, up to `gatheredBytesMax`. A server may send its content in a million chunks,
-  /// and handing over each of them takes longer than receiving it.
-  ///
-  /// - Parameter take: Takes a piece, and adds to its argument the bytes that `content.pendingCount` does not count.
-  ///   Returns `nil` if nothing has come, and `false` at the end.
-  /// - Returns: `false` if the content is complete or has failed.
-  private func gather(from exchange: Exchange, _ take: (inout Int) throws(TransportError) -> Bool?) -> Bool {
-    var count = 0
-    while exchange.isReceiving, content.pendingCount + count < Self.gatheredBytesMax {
-      do throws(TransportError) {
-        guard let isTaken = try take(&count) else { return true }
-        guard isTaken else { return false }
-      } catch {
-        // The content before the error is handed over first.
-        content.lateFailure = URLError(error, url: machine.request.url)
-        return false
-      }
-    }
-    return exchange.isReceiving
-  }
-
-  private static let gatheredBytesMax = 64 * 1024
-
-  private func decode(_ decoder: ContentDecoding) async throws(TransportError) {
-    // Hand over after each step: a small piece may decode to a large one.
-    while true {
-      do throws(CodingError) {
-        guard try decoder.step({ take($0) }) else { return }
-      } catch {
-        content.lateFailure = URLError(error, url: machine.request.url)
-        return
-      }
-      do throws(URLError) {
-        try await handOver()
-      } catch {
-        content.failure = error
-        return
-      }
-    }
   }
 
   // MARK: - To the owner
@@ -320,18 +234,19 @@ extension Transfer {
 
   /// Hands over the content that has been taken, if that needs no waiting.
   ///
-  /// - Returns: `false` if the owner has to be waited for.
+  /// - Returns: `false` if the owner has to be waited for: see `awaitOwner`.
   @inline(__always)
-  private func handOverNow() throws(URLError) -> Bool {
+  private func handOver() throws(URLError) -> Bool {
+    if let failure = content.failure { throw failure }
     switch output {
     case .dataHandler, .dataResult, .fileHandler, .fileResult: break
-    case .bytes: return content.pendingCount == 0 && content.failure == nil
+    case .bytes: return content.pendingCount == 0
     case .delegate:
-      guard !deliversPieces else { return content.pendingCount == 0 && content.failure == nil }
+      guard !deliversPieces else { return content.pendingCount == 0 }
       content.isBuffered = true
     }
-    if let failure = content.failure { throw failure }
     let count = content.pendingCount
+    guard count > 0 else { return true }
     content.pendingCount = 0
     _ = countReceived(count)
     return true
@@ -351,29 +266,28 @@ extension Transfer {
       )
     }
     if isWatched { currentTask.updateProgress() }
-    perCallDelegate?.notify(ofContent: count, received)
+    perCallDelegate?.notify(of: content.data, latest: count, total: received)
     return received
   }
 
   /// Hands over the content that has been taken, and waits until the owner takes more.
-  @inline(__always)
-  func handOver() async throws(URLError) {
-    if let failure = content.failure { throw failure }
+  func handOverTaken() async throws(URLError) {
+    if try !handOver() { try await awaitOwner() }
+  }
+
+  /// Hands over the content that has been taken to an owner that takes it piece by piece, and waits for the owner.
+  func awaitOwner() async throws(URLError) {
     let count = content.pendingCount
-    guard count > 0 else { return }
     content.pendingCount = 0
     let received = countReceived(count)
-    switch output {
-    case .dataHandler, .dataResult, .fileHandler, .fileResult: return
-    case .bytes(let channel):
-      let piece = content.piece
-      content.piece = []
-      // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
-      _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
-    case .delegate:
-      content.isBuffered = !deliversPieces
-      if !content.isBuffered { try await handOverToDelegate(count, received) }
+    guard case .bytes(let channel) = output else {
+      content.isBuffered = false
+      return try await handOverToDelegate(count, received)
     }
+    let piece = content.piece
+    content.piece = []
+    // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
+    _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
   }
 
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {
@@ -383,7 +297,7 @@ extension Transfer {
     defer { resumeClock() }
     if let downloadTask = task as? URLSessionDownloadTask {
       let expected = task.read { $0.shown.bytesExpectedToReceive }
-      try await calls.notifyOfContent { session, delegate in
+      try await notifyDelegateOfContent { session, delegate in
         guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
         delegate.urlSession(
           session, downloadTask: downloadTask, didWriteData: Int64(count), totalBytesWritten: received,
@@ -395,7 +309,7 @@ extension Transfer {
     guard let dataTask = task as? URLSessionDataTask else { return }
     let data = content.data
     content.data = Data()
-    try await calls.notifyOfContent { session, delegate in
+    try await notifyDelegateOfContent { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, didReceive: data)
       return true

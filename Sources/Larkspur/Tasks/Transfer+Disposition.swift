@@ -5,7 +5,7 @@ import LarkspurTransport
 extension Transfer {
   func decideDisposition(of response: URLResponse) async throws(URLError) {
     guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
-    let disposition = try await calls.ask(otherwise: URLSession.ResponseDisposition.allow) {
+    let disposition = try await askDelegate(otherwise: URLSession.ResponseDisposition.allow) {
       session, delegate, answer in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
@@ -15,8 +15,8 @@ extension Transfer {
     case .allow: break
     case .cancel: throw URLError.make(.cancelled, "cancelled")
     case .becomeDownload:
-      let download = TaskDownload(of: self)
-      try await download.openFile(for: response)
+      let download = TaskDownload()
+      try await openFile(of: download, for: response)
       self.download = download
       await becomeDownload()
     case .becomeStream: try await becomeStream()
@@ -50,7 +50,7 @@ extension Transfer {
   private func notifyOfReplacement(
     of old: URLSessionDataTask, _ call: @escaping @Sendable (URLSession, any URLSessionDataDelegate) -> Void
   ) async {
-    await calls.notify { session, delegate in
+    await notifyDelegate { session, delegate in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       // The default implementation of the method reports the old task.
       return old.methodProbe.isImplemented(by: delegate) {

@@ -42,7 +42,7 @@ extension Transfer {
       guard !piece.isEmpty else { return }
       take(piece.span)
       progressed()
-      try await handOver()
+      try await handOverTaken()
     }
   }
 
@@ -80,6 +80,6 @@ extension Transfer {
     try await passGate()
     guard !data.body.isEmpty else { return }
     take(data.body.span)
-    try await handOver()
+    try await handOverTaken()
   }
 }

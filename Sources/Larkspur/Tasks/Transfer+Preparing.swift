@@ -7,7 +7,7 @@ import LarkspurTransport
 extension Transfer {
   // MARK: - Begin
 
-  func start() throws(URLError) -> Need? {
+  func start() throws(URLError) -> Stop? {
     adoptTaskState()
     perCallDelegate = PerCallDelegate.of(self)
     startClock()
@@ -15,27 +15,31 @@ extension Transfer {
     // Before the check for a cancellation: a download that was to continue, and is cancelled now, can still continue
     // later.
     try currentTask?.prepare(self)
-    return isHalted ? .resumption : nil
+    return isHalted ? .wait(.resumption) : nil
   }
 
   // MARK: - Source
 
   /// Decides whether a protocol, this machine or a server has the content.
-  func findSource() throws(URLError) -> Need? {
+  func findSource() throws(URLError) -> Stop? {
     if let live {
-      guard live.beginsWithRequest else { return liveNeed(live) }
+      guard live.beginsWithRequest else { return stop(of: live) }
       // A program's protocol and a file give one response to a request, so neither can serve a WebSocket or a stream.
       machine.replaceWebSocketURL()
-      return try findTarget()
+      return try findTarget().map { .need($0) }
     }
-    if let need = try resumable?.next() { return need }
+    if let resumable {
+      if let need = try resumable.next(after: machine.request) { return .need(need) }
+      // Credentials are for one origin, and some for one method and URL.
+      if resumable.isNewAtResource { authentication = nil }
+    }
     guard machine.request.url != nil else { throw URLError.make(.unsupportedURL, "unsupported URL") }
     // A program's protocol answers the program's requests, and not those of an upload resource.
     let mayBeOfProtocol = core.mayHaveProtocols && resumable?.isAtResource != true
-    guard mayBeOfProtocol else { return try findTarget() }
+    guard mayBeOfProtocol else { return try findTarget().map { .need($0) } }
     // Here, and not by the worker, so that turns have the order in which the tasks were resumed.
     protocolTurn = core.protocolTurns.take()
-    return .protocolLoad
+    return .need(.protocolLoad)
   }
 
   private func findTarget() throws(URLError) -> Need? {
@@ -90,19 +94,19 @@ extension Transfer {
 
   /// Prepares a request: its route, its credentials and cookies, the cache's plan, its body, its head. Each part is
   /// prepared once; when the caller has provided what a part needs, the next call continues there.
-  func prepare() throws(URLError) -> Need? {
+  func prepare() throws(URLError) -> Stop? {
     guard let load else { throw Self.inconsistency }
     let request = load.request
     guard let route = load.route ?? cachedRoute(for: load) else {
-      return .route(decider(for: load), routeNeeds(of: request))
+      return .need(.route(decider(for: load), routeNeeds(of: request)))
     }
     if load.route == nil { take(route, for: load) }
     if !load.hasFields {
       try fill(load, route)
       load.hasFields = true
     }
-    if !load.hasCookies, let jar = core.cookieStorage, jar.isSubclass { return .cookies(jar) }
-    if !load.isPlanned, let need = try planCaching(of: load) { return need }
+    if !load.hasCookies, let jar = core.cookieStorage, jar.isSubclass { return .need(.cookies(jar)) }
+    if !load.isPlanned, let stop = try planCaching(of: load) { return stop }
     switch load.plan {
     case nil: break
     case .load(let exchange)?, .validate(let exchange)?:
@@ -114,20 +118,24 @@ extension Transfer {
     case .fail(let code)?:
       throw URLError.make(code, "the response is not in the cache, and may not be loaded", url: request.url)
     }
-    if isHalted { return .resumption }
+    if isHalted { return .wait(.resumption) }
     if load.body == nil { load.body = try knownBody(of: load) }
-    guard let body = load.body else { return .bodyStream }
+    guard let body = load.body else { return .need(.bodyStream) }
     if body.length == .chunked, route.endpoint.answersByHTTP10 {
       throw URLError.make(
         .requestBodyStreamExhausted,
         "the body's length is not known, and the server's last answer was of HTTP/1.0, which has no chunks",
         url: request.url)
     }
-    if body.length != .none { upload.expectToSend(body) }
+    if body.length != .none { upload.expectToSend(body, of: currentTask) }
     var poolRequest = try core.poolRequest(
       for: request, to: load.target, by: route, load.additions, body.content, body.length, priority: priority)
-    if isObserved(body) { upload.observe(&poolRequest, url: request.url) }
-    resumable?.limit(&poolRequest)
+    if isObserved(body) { observe(&poolRequest, url: request.url) }
+    if let timeMax = resumable?.timeMax {
+      // The time of this request has a limit of its own, and the failure before it is the load's.
+      stopIdleTime()
+      poolRequest.deadline = engine.loop.now.advanced(by: timeMax)
+    }
     load.poolRequest = poolRequest
     enter(.prepared)
     return nil
@@ -169,25 +177,29 @@ extension Transfer {
     load.additions = core.additions(
       of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
     load.additions.hasLeftOrigin = machine.hasLeftOrigin
-    if let download { load.additions.conditions = download.conditions }
+    if let download { load.additions.conditions = download.conditions(of: load.request) }
     try live?.addFields(to: load)
     if authentication != nil || !core.memory.isBlank {
-      let authentication = authentication ?? TaskAuthentication(of: self)
-      if authentication.prepare(load) { self.authentication = authentication }
+      let authentication = authentication ?? TaskAuthentication(core, source)
+      if authentication.prepare(load, resumable, of: task) { self.authentication = authentication }
     }
   }
 
   private func knownBody(of load: NetworkLoad) throws(URLError) -> UploadBody? {
-    if let resumable { return try resumable.body(of: load) }
+    if let body = try resumable?.ownBody(of: load) {
+      if body.length == .none { uploadIfAny?.expectNoBody() }
+      return body
+    }
     let request = load.request
     // Once there is an `upload`, it notes requests without a body as well: an earlier one may have read a stream.
     if uploadIfAny == nil, case .request = source, case .none = request.own.body { return UploadBody() }
-    return try upload.knownBody(of: request)
-  }
-
-  func askForBody() async throws(URLError) {
-    guard let load else { throw Self.inconsistency }
-    load.body = try await upload.askForBody(of: load.request)
+    let whole = try upload.knownBody(
+      of: request, isRedirected: machine.redirectCount > 0, isPinned: resumable != nil, engine.loop.kernel)
+    guard let resumable else { return whole }
+    if let body = try resumable.begin(whole, of: load) { return body }
+    // The request does not send a regular file.
+    self.resumable = nil
+    return whole
   }
 
   /// Whether events of the request have an observer: the sending of its body, or interim responses.
@@ -203,24 +215,24 @@ extension Transfer {
   // MARK: - Send
 
   /// A load that has no worker subscribes to its response, if nothing but a connection has to be waited for.
-  func send() throws(URLError) -> Need? {
-    if hasWorker { return .response }
+  func send() throws(URLError) -> Stop? {
+    if hasWorker { return .need(.response) }
     if !slot.isSent {
       guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
-      guard slot.isInFlight || mayBeSubscribed(load, request) else { return .response }
+      guard slot.isInFlight || mayBeSubscribed(load, request) else { return .need(.response) }
       switch engine.pool.send(request, with: route.endpoint, in: slot, for: self) {
       case .sent: sent(request)
-      case .queued: return .callback
-      case .needsTask: return .response
+      case .queued: return .wait(.callback)
+      case .needsTask: return .need(.response)
       }
     }
     do throws(TransportError) {
-      guard let running = try slot.answer(for: self) else { return .callback }
+      guard let running = try slot.answer(for: self) else { return .wait(.callback) }
       answered(by: running)
       return nil
     } catch {
       // A worker waits for the response by `Pool.start`, which may send the request again.
-      return .response
+      return .need(.response)
     }
   }
 
@@ -232,7 +244,7 @@ extension Transfer {
 
   /// The request has been sent. If it has an observer, that has been notified.
   private func sent(_ request: PoolRequest) {
-    if request.observer == nil { uploadIfAny?.allSent() }
+    if request.observer == nil { allSent() }
   }
 
   private func answered(by running: consuming RunningExchange) {
@@ -250,12 +262,12 @@ extension Transfer {
       sent(request)
       answered(by: running)
     } catch {
-      metrics?.collect(load)
+      collectMetrics(of: load)
       var hasWaited = false
       if core.settings.waitsForConnectivity || core.isBackground, interruption == nil {
-        hasWaited = try await connectivityWait.hasWaited(after: error)
+        hasWaited = try await hasWaitedForNetwork(after: error)
       }
-      if let resumable, interruption == nil, try await resumable.continues(after: error) { return loadAgain() }
+      if let resumable, interruption == nil, try await continues(resumable, after: error) { return loadAgain() }
       if hasWaited {
         uploadIfAny?.streamIsUnread()
         return loadAgain()
@@ -272,7 +284,7 @@ extension Transfer {
     if let running = running.take() {
       slot.failedPeer = running.exchange.peer
       running.end()
-      if let load { metrics?.collect(load) }
+      if let load { collectMetrics(of: load) }
     } else if slot.isInFlight {
       slot.giveUp()
     }

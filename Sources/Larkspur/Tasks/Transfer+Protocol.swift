@@ -47,7 +47,7 @@ extension Transfer {
     // A suspended task delays no others.
     if isHalted { core.protocolTurns.end(turn) }
     try await passGate()
-    if case .delegateStream = source, let stream = try await upload.askForStream() {
+    if case .delegateStream = source, let stream = try await askForStream() {
       load.client.request.httpBodyStream = stream
     }
     let start = metrics == nil ? .distantPast : Date()
@@ -141,13 +141,13 @@ extension Transfer {
     case .dataResult, .fileResult, .bytes: return try await start(blank, loadState)
     case .delegate, .dataHandler, .fileHandler: loadState.response = blank
     }
-    try await download?.openFile(for: blank)
+    if let download { try await openFile(of: download, for: blank) }
   }
 
   private func deliver(_ data: Data, _ loadState: ProtocolLoadState) async throws(URLError) {
     loadState.collect(data)
     take(data.span)
-    try await handOver()
+    try await handOverTaken()
   }
 
   /// Asks whether a redirection by a protocol is followed.
@@ -200,7 +200,7 @@ extension Transfer {
     }
     let none = StoringDecision(cached: unasked, isOfDelegate: false)
     let isCalled = OneShot<Bool>()
-    let decision = try await calls.ask(otherwise: none) { session, delegate, answer in
+    let decision = try await askDelegate(otherwise: none) { session, delegate, answer in
       isCalled.set(true)
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }
       delegate.urlSession(session, dataTask: dataTask, willCacheResponse: proposed) {
@@ -226,7 +226,7 @@ extension Transfer {
     let task = task
     let asked = OneShot<OneShot<AuthenticationFlow.Reply>>()
     pauseClock()
-    await calls.notify { session, delegate in
+    await notifyDelegate { session, delegate in
       let question = OneShot<AuthenticationFlow.Reply>()
       let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }

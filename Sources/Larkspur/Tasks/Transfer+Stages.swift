@@ -4,7 +4,7 @@ import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
 
-/// The stages of a load. Each is written once, runs without waiting, and returns what it needs first, if anything:
+/// The stages of a load. Each is written once, runs without waiting, and returns what has to come first, if anything:
 ///
 /// ```
 ///  start -> findSource -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
@@ -29,10 +29,25 @@ extension Transfer {
     case complete
   }
 
-  /// What a stage needs before it can run.
-  enum Need {
+  /// Why the stages have stopped.
+  enum Stop {
+    case need(Need)
+    case wait(Wait)
+  }
+
+  /// What ends a wait.
+  enum Wait {
+    /// A callback, which has been subscribed.
+    case callback
+    /// The next event of a connection that another protocol uses. The connection calls `perform`, perhaps hours later: no
+    /// worker waits for that.
+    case event
     /// The end of a suspension, or the error of an interruption.
     case resumption
+  }
+
+  /// What a worker provides before a stage can run.
+  enum Need {
     /// Time to pass before a resumable upload continues.
     case delay(Duration)
     /// The delegate's agreement to an upload resource of another origin.
@@ -43,32 +58,28 @@ extension Transfer {
     case localLoad(URL)
     case route((any URLSessionTaskDelegate)?, SessionEngine.RouteNeeds)
     case cookies(HTTPCookieStorage)
-    case cachePlan(CacheFields, URLCache)
     case bodyStream
     /// A connection, and the head of the response.
     case response
-    /// Nothing but a callback, which has been subscribed.
-    case callback
     case chores
     case drain
     case redirection(HTTPURLResponse, URLRequest)
     case credential(HTTPURLResponse)
     /// The delegate's disposition of the response, or a file.
     case starting(HTTPURLResponse, length: Int64)
-    case content
+    /// The owner's readiness for more content.
+    case owner
     case storing(CacheStoring)
     /// The work of a connection that another protocol uses.
     case live
-    /// The next event of such a connection, which calls `perform`.
-    case event
   }
 
   /// Runs the stages in their order, as far as they go without waiting.
   ///
-  /// - Returns: What the next stage needs, or `nil` if the load is complete.
-  func advance() throws(URLError) -> Need? {
+  /// - Returns: Why they have stopped, or `nil` if the load is complete.
+  func advance() throws(URLError) -> Stop? {
     while true {
-      let need: Need? =
+      let stop: Stop? =
         switch state.stage {
         case .created: try start()
         case .requested: try findSource()
@@ -80,7 +91,7 @@ extension Transfer {
         case .delivered: try conclude()
         case .complete: nil
         }
-      if let need { return need }
+      if let stop { return stop }
       if case .complete = state.stage { return nil }
     }
   }
@@ -93,7 +104,7 @@ extension Transfer {
   ///
   /// - Returns: `false` if the load needs a worker.
   func performStages() -> Bool {
-    guard loadFailure == nil, state.need == nil else { return false }
+    guard loadFailure == nil, state.stop == nil else { return false }
     if case .created = state.stage {
       // A load that comes later does not overtake those that are about to get a worker.
       guard engine.startingCount == 0 else { return false }
@@ -103,10 +114,10 @@ extension Transfer {
       if isHalted { return false }
     }
     do throws(URLError) {
-      guard let need = try advance() else { return completeNow() }
-      switch need {
-      case .callback, .event: return true
-      default: state.need = need
+      guard let stop = try advance() else { return isCompleted() }
+      switch stop {
+      case .wait(.callback), .wait(.event): return true
+      case .wait(.resumption), .need: state.stop = stop
       }
     } catch {
       loadFailure = error
@@ -115,14 +126,14 @@ extension Transfer {
   }
 
   /// Completes the load, if nothing of its end has to be waited for.
-  private func completeNow() -> Bool {
+  private func isCompleted() -> Bool {
     guard download == nil, callsIfAny?.isPending != true else { return false }
     switch output {
     case .dataResult, .fileResult, .bytes: if metrics != nil { return false }
     case .dataHandler, .fileHandler, .delegate: break
     }
     stopClock()
-    complete(failure: nil, metrics?.make())
+    complete(failure: nil, finalMetrics)
     return true
   }
 
@@ -138,7 +149,7 @@ extension Transfer {
 
   // MARK: - The worker
 
-  /// Carries the load on to its end or to the wait for an event, and provides what its stages need.
+  /// Continues the load to its end or to the wait for an event, and provides what its stages need.
   @inline(__always)
   func run() async {
     hasWorker = true
@@ -150,12 +161,15 @@ extension Transfer {
     _ = task
     do throws(URLError) {
       if let loadFailure { throw loadFailure }
-      if let need = state.need.take() { try await provide(need) }
-      while let need = try advance() {
-        if case .event = need { return hasWorker = false }
-        try await provide(need)
+      while let stop = try nextStop() {
+        switch stop {
+        case .need(let need): try await provide(need)
+        case .wait(.callback): await TaskContinuation.suspend { callbackWait = $0 }
+        case .wait(.event): return hasWorker = false
+        case .wait(.resumption): try await passGate()
+        }
       }
-      try download?.nameFile()
+      try download?.nameFile(for: output)
     } catch {
       abandonExchange()
       loadFailure = interruption ?? error
@@ -165,15 +179,20 @@ extension Transfer {
     // result: see `complete`.
     let ownFailure = interruption == nil ? protocolFailure : nil
     let failure = loadFailure ?? cancellation
-    if failure == nil { await download?.giveFile() }
+    if failure == nil { await giveFile() }
     var finalMetrics: URLSessionTaskMetrics?
     switch output {
     // Performance: one dispatch to the queue brings the last two calls.
-    case .delegate, .dataHandler, .fileHandler: finalMetrics = metrics?.make()
-    case .dataResult, .fileResult, .bytes: await metrics?.notifyBeforeResult()
+    case .delegate, .dataHandler, .fileHandler: finalMetrics = self.finalMetrics
+    case .dataResult, .fileResult, .bytes: await notifyOfMetricsBeforeResult()
     }
     if let callsIfAny, !core.isQueueStuck.load(ordering: .relaxed) { await callsIfAny.waitForPending() }
     complete(failure: ownFailure ?? failure?.failing(at: machine.request.url).from(slot.failedPeer), finalMetrics)
+  }
+
+  private func nextStop() throws(URLError) -> Stop? {
+    if let stop = state.stop.take() { return stop }
+    return try advance()
   }
 
   /// Runs the worker on the task of the caller that awaits the result.
@@ -181,29 +200,27 @@ extension Transfer {
   func runForCaller() async {
     let tick = engine.loop.tickNumber
     await run()
-    // A caller may make one load after another that waits for nothing. Others get the loop in between.
     if engine.loop.tickNumber == tick { await Task.yield() }
   }
 
   func provide(_ need: Need) async throws(URLError) {
     switch need {
-    case .resumption: try await passGate()
-    case .delay(let duration): try await resumable?.wait(for: duration)
-    case .uploadResource(let question): try await resumable?.ask(question)
+    case .delay(let duration): try await waitToUpload(for: duration)
+    case .uploadResource(let question): resumable?.answered(question, try await askDelegate(question))
     case .protocolLoad: try await loadByProtocol()
     case .localLoad(let url): try await loadLocally(url)
     case .route(let decider, let needs): try await resolveRoute(decider, needs)
     case .cookies(let jar): try await addCookies(of: jar)
-    case .cachePlan(let fields, let cache): try await plan(fields, cache)
     case .bodyStream: try await askForBody()
     case .response: try await awaitResponse()
-    case .callback, .event: break
     case .chores: try await doChores()
     case .drain: try await drainResponse()
     case .redirection(let response, let next): load?.arrival?.step = try await askRedirection(response, to: next)
     case .credential(let response): load?.arrival?.step = try await askCredential(for: response)
-    case .starting(let response, let length): try await startLater(response, length: length)
-    case .content: try await deliverRest()
+    case .starting(let response, let length):
+      try await startContent(of: response, length: length)
+      enter(.delivering)
+    case .owner: try await awaitOwner()
     case .storing(let storing): try await askAndStore(storing)
     case .live: try await runLive()
     }
@@ -226,7 +243,7 @@ extension Transfer {
 
 extension Transfer: LoopCallback, TaskPoolWork {
   func perform() {
-    guard !hasWorker else { return }
-    if !performStages() { startWorker() }
+    // A worker that does not wait for a callback is busy with something else, and asks again.
+    if hasWorker { callbackWait.take()?.resume() } else if !performStages() { startWorker() }
   }
 }

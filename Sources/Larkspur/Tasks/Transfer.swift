@@ -40,8 +40,8 @@ final class Transfer: @unchecked Sendable {
 
   struct State: ~Copyable {
     var stage = Stage.created
-    /// What stopped the stages in the last callback. A worker provides it.
-    var need: Need?
+    /// What stopped the stages in the last callback, if a worker has to see to it.
+    var stop: Stop?
     var machine: TaskMachine
     var content = TaskContent()
   }
@@ -71,6 +71,8 @@ final class Transfer: @unchecked Sendable {
   var running: RunningExchange?
   /// Whether a task of Swift's carries the load on.
   var hasWorker = false
+  /// The worker's wait for a callback.
+  var callbackWait: TaskContinuation?
   /// Whether `engine` counts the load among those that are about to get a worker.
   var isStarting = false
   /// Why the load has failed, before it has been completed.
@@ -101,28 +103,20 @@ final class Transfer: @unchecked Sendable {
   private(set) var callsIfAny: DelegateCalls?
   /// `nil` if the load has sent no body, and its request has no observer.
   private(set) var uploadIfAny: TaskUpload?
-  /// `nil` if the load has never failed for want of a network.
-  private var connectivity: ConnectivityWait?
+  var connectivity = ConnectivityWait()
 
   var calls: DelegateCalls {
     if let callsIfAny { return callsIfAny }
-    let calls = DelegateCalls(of: self)
+    let calls = DelegateCalls(on: core.delegateQueue, engine.loop)
     callsIfAny = calls
     return calls
   }
 
   var upload: TaskUpload {
     if let uploadIfAny { return uploadIfAny }
-    let upload = TaskUpload(of: self)
+    let upload = TaskUpload(source)
     uploadIfAny = upload
     return upload
-  }
-
-  var connectivityWait: ConnectivityWait {
-    if let connectivity { return connectivity }
-    let wait = ConnectivityWait(of: self)
-    connectivity = wait
-    return wait
   }
 
   // MARK: - Interruption
@@ -130,7 +124,7 @@ final class Transfer: @unchecked Sendable {
   /// The error with which the load ends before its time, or `nil`.
   private(set) var interruption: URLError?
   /// The part of the load that is in progress without a request of the slot, for the error of a timeout.
-  private var phase: String?
+  var phase: String?
   /// Whether the load has been cancelled. It may not have been interrupted yet.
   private let isUnwanted = Atomic(false)
   private let isSuspended = Atomic(false)
@@ -157,12 +151,16 @@ final class Transfer: @unchecked Sendable {
   /// caller. Waking orders their memory already; ThreadSanitizer sees the order of this variable only.
   private let awaiting = Atomic(Awaiting.running)
   private var continuation: TaskContinuation?
-  /// Whether the load begins when its caller has suspended.
-  var beginsWhenAwaited = false
-  /// Whether the result came while the load began, so that the caller's suspension did not let other tasks run.
-  private(set) var hasComeAtOnce = false
-  /// Whether the caller is on the loop, and resumes in the tick that brings the result.
-  var isCallersOwn = false
+  /// The place of the task that awaits the result. A caller on the loop begins the load itself, and resumes in the tick
+  /// that brings the result. A caller elsewhere suspends first, and resumes after that tick; it is served if the load has
+  /// needed no waiting. A caller may repeat a load that needs no waiting, in either place, and then yields to other tasks.
+  enum Caller {
+    case onLoop
+    case elsewhere
+    case served
+  }
+
+  var caller = Caller.elsewhere
 
   /// - Parameter isWatched: Whether metrics are collected for a delegate.
   init(
@@ -185,7 +183,7 @@ final class Transfer: @unchecked Sendable {
       request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
     clock = LoadClock(idle: idle, total: core.timeoutForResource)
-    if isWatched { metrics = TaskMetrics(of: self) }
+    if isWatched { metrics = TaskMetrics() }
   }
 
   // MARK: - The task
@@ -326,7 +324,7 @@ final class Transfer: @unchecked Sendable {
 
   /// Resumes the caller that awaits the result.
   func resultHasCome() {
-    if isCallersOwn { complete() } else { engine.loop.completeAfterTick(self) }
+    if case .onLoop = caller { complete() } else { engine.loop.completeAfterTick(self) }
   }
 
   private func success<Content>(_ content: @autoclosure () -> Content?) throws -> (Content, URLResponse) {
@@ -350,9 +348,9 @@ extension Transfer: Awaited, LoopCompletion {
   func isAwaited(by continuation: TaskContinuation) {
     self.continuation = continuation
     if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }
-    guard beginsWhenAwaited else { return }
+    guard case .elsewhere = caller else { return }
     core.start(self)
-    hasComeAtOnce = hasCome
+    if hasCome { caller = .served }
   }
 
   func waitIsCancelled() { core.cancel(self) }

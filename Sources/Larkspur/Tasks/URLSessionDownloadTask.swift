@@ -28,7 +28,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
   override var isIncremental: Bool { false }
 
   override func prepare(_ transfer: Transfer) throws(URLError) {
-    let download = TaskDownload(of: transfer)
+    let download = TaskDownload()
     transfer.download = download
     if let decodedResumeData { try download.resume(from: decodedResumeData) }
   }

@@ -9,7 +9,9 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
   let isAskedForResource = Atomic(false)
 
   override func prepare(_ transfer: Transfer) throws(URLError) {
-    if case .file(let url) = source { transfer.resumable = ResumableUpload(of: transfer, file: url) }
+    if case .file(let url) = source {
+      transfer.resumable = ResumableUpload(of: self, transfer.request, file: url, transfer.core)
+    }
   }
 
   /// Cancels the upload so that it can continue later, with ``URLSession/uploadTask(withResumeData:)``.
@@ -59,7 +61,7 @@ final class ResumedUploadTask: URLSessionUploadTask, @unchecked Sendable {
 
   override func prepare(_ transfer: Transfer) throws(URLError) {
     switch resumeData {
-    case .success(let data): transfer.resumable = ResumableUpload(of: transfer, from: data)
+    case .success(let data): transfer.resumable = ResumableUpload(of: self, transfer.request, from: data, transfer.core)
     case .failure(let refusal): throw URLError(refusal)
     }
   }

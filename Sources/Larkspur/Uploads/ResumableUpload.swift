@@ -38,7 +38,7 @@ final class ResumableUpload {
   /// The number of bytes after which a new offset is worth a call of the handler of upload points.
   private static let pointBytes = 1 << 20
 
-  private unowned let transfer: Transfer
+  private let task: URLSessionUploadTask
   private let settings: ResumableUploadMachine.Settings
   /// `nil` until the file has been opened.
   private var machine: ResumableUploadMachine?
@@ -46,6 +46,8 @@ final class ResumableUpload {
   private var identity: UploadFileIdentity?
   /// The path of the file.
   private let path: String
+  /// The program's request, after the redirections so far.
+  private var own: URLRequest
   /// The machine's request that is to be sent, or has been sent.
   private var current: UploadRequest?
   /// Whether the current request has been prepared: another preparation sends it again.
@@ -59,8 +61,10 @@ final class ResumableUpload {
   private var agreements: [String: URLRequest] = [:]
   /// The delay before the machine's next request.
   private var delay: Duration?
-  /// The machine's decision that has ended the request in flight.
+  /// The machine's decision that ends the request in flight.
   private var interruption: Action?
+  /// Whether the request in flight has to be cancelled.
+  var isInterrupted: Bool { interruption != nil }
   /// The offset that the handler of upload points was called with.
   private var notedOffset = 0
   private var hasNotedPoint = false
@@ -68,22 +72,23 @@ final class ResumableUpload {
   private var hasBeenInformed = false
 
   /// Creates the upload of a file, or returns `nil` if the request cannot be resumed.
-  init?(of transfer: Transfer, file url: URL) {
-    let core = transfer.core
+  init?(of task: URLSessionUploadTask, _ request: URLRequest, file url: URL, _ core: SessionCore) {
     guard let version = core.settings.resumableUploadVersion, url.isFileURL,
-      !core.composer.hasUploadFields(transfer.request), transfer.request.own.exactForm == nil,
-      Redirection.isOfHTTP(transfer.request.url)
+      !core.composer.hasUploadFields(request), request.own.exactForm == nil,
+      Redirection.isOfHTTP(request.url)
     else { return nil }
-    self.transfer = transfer
+    self.task = task
+    own = request
     path = url.path
     settings = Self.settings(version, core)
   }
 
   /// Continues an upload.
-  init(of transfer: Transfer, from data: UploadResumeData) {
-    self.transfer = transfer
+  init(of task: URLSessionUploadTask, _ request: URLRequest, from data: UploadResumeData, _ core: SessionCore) {
+    self.task = task
+    own = request
     path = data.path
-    settings = Self.settings(data.point.version, transfer.core)
+    settings = Self.settings(data.point.version, core)
     identity = data.file
     machine = ResumableUploadMachine(settings: settings, url: data.url, point: data.point)
     notedOffset = data.point.acknowledged
@@ -123,8 +128,10 @@ final class ResumableUpload {
 
   /// Prepares the machine's next request. Called before each request of the load.
   ///
+  /// - Parameter request: The program's request, after the redirections so far.
   /// - Returns: The delay to wait for first, or the question to ask, if any.
-  func next() throws(URLError) -> Transfer.Need? {
+  func next(after request: URLRequest) throws(URLError) -> Transfer.Need? {
+    own = request
     if current == nil, machine != nil, case .ask(let question) = try resume() { return .uploadResource(question) }
     return delay.map { .delay($0) }
   }
@@ -140,9 +147,10 @@ final class ResumableUpload {
     return try perform(action)
   }
 
-  /// Asks the delegate whether the upload may use an upload resource of another origin.
-  func ask(_ question: Question) async throws(URLError) {
-    var answer = try await transfer.calls.askUploadResource(question.response, question.request)
+  /// Takes the delegate's answer: the request to an upload resource of another origin, or `nil` if the upload must not
+  /// use it.
+  func answered(_ question: Question, _ answer: URLRequest?) {
+    var answer = answer
     // A request to another URL is no agreement to the one that the server has named.
     if answer?.url != question.request.url { answer = nil }
     agreements[question.location] = answer.map { answer in
@@ -154,34 +162,30 @@ final class ResumableUpload {
     machine?.answered(question.location, isAgreed: answer != nil)
   }
 
-  /// Waits before the machine's next request. The idle time does not count meanwhile, because no byte is expected.
-  func wait(for delay: Duration) async throws(URLError) {
-    let loop = transfer.engine.loop
-    let over = OneShot<Void>()
-    transfer.stopIdleTime()
-    let timer = loop.startTimer(loop.now.advanced(by: delay)) { over.set(()) }
-    defer {
-      loop.stopTimer(timer)
-      transfer.countIdleTime()
-    }
-    _ = try await transfer.waiting(givingUpBy: { over.giveUp() }, timed: "between two tries of the upload") {
-      await over.get()
-    }
-    self.delay = nil
+  /// The delay before the machine's next request is over.
+  func waited() throws(URLError) {
+    delay = nil
     if let action = machine?.waited(now: now) { _ = try perform(action) }
   }
 
-  /// Returns the body of the current request, and adds the request's fields. The program's own request begins the
-  /// upload: for the first time, or again because of a challenge, a redirection or a new network.
+  /// Whether a request to the upload resource is about to be prepared for the first time.
+  var isNewAtResource: Bool { isAtResource && !isPrepared }
+
+  /// Returns the body of the current request, and adds the request's fields.
   ///
-  /// - Returns: `nil` if the body is a stream, as `TaskUpload.knownBody` does.
-  func body(of load: NetworkLoad) throws(URLError) -> UploadBody? {
-    guard resourceRequest == nil, current == nil || isPrepared else { return body(of: load, current) }
-    let whole = try transfer.upload.knownBody(of: load.request)
+  /// - Returns: `nil` if the program's own request begins the upload: for the first time, or again because of a
+  ///   challenge, a redirection or a new network. `begin` makes its body.
+  func ownBody(of load: NetworkLoad) throws(URLError) -> UploadBody? {
+    resourceRequest == nil && (current == nil || isPrepared) ? nil : body(of: load, current)
+  }
+
+  /// Begins the upload, by the program's own request.
+  ///
+  /// - Parameter whole: The body of that request without the upload.
+  /// - Returns: `nil` if the request does not send a regular file.
+  func begin(_ whole: UploadBody?, of load: NetworkLoad) throws(URLError) -> UploadBody? {
     guard case .file(let file, _, let length, let status?)? = whole?.content, let url = load.request.url else {
-      // The request does not send a regular file.
-      transfer.resumable = nil
-      return whole
+      return nil
     }
     self.file = file
     identity = UploadFileIdentity(status)
@@ -201,9 +205,7 @@ final class ResumableUpload {
     load.additions.replacements = request.fields.map { (name: $0.name, value: $0.value) }
     if isElsewhere { load.additions.hasLeftOrigin = true }
     switch request.kind {
-    case .offsetRetrieval, .cancellation:
-      transfer.uploadIfAny?.expectNoBody()
-      return UploadBody()
+    case .offsetRetrieval, .cancellation: return UploadBody()
     case .creation, .append:
       let (content, count) = (request.content, request.content.count)
       var body = UploadBody(content: .none, length: .length(UInt(count)))
@@ -217,11 +219,8 @@ final class ResumableUpload {
     }
   }
 
-  /// Limits the time of a request that deletes the upload resource.
-  func limit(_ poolRequest: inout PoolRequest) {
-    guard current?.kind == .cancellation else { return }
-    poolRequest.deadline = transfer.engine.loop.now.advanced(by: settings.retry.cancellationTimeMax)
-  }
+  /// The longest time of a request that deletes the upload resource, or `nil` for other requests.
+  var timeMax: Duration? { current?.kind == .cancellation ? settings.retry.cancellationTimeMax : nil }
 
   // MARK: - While a request is in flight
 
@@ -248,10 +247,7 @@ final class ResumableUpload {
     case .finish: break
     // The machine never asks while a request is in flight.
     case .ask: break
-    case let action:
-      guard interruption == nil else { break }
-      interruption = action
-      transfer.slot.cancelRunning()
+    case let action: if interruption == nil { interruption = action }
     }
     return hasBeenInformed
   }
@@ -281,22 +277,21 @@ final class ResumableUpload {
 
   /// Decides whether the upload continues after a request without a response.
   ///
-  /// - Returns: `false` if the load fails with the transport's error, or repeats the program's request.
-  func continues(after error: TransportError) async throws(URLError) -> Bool {
+  /// Called again with the same error after a question.
+  ///
+  /// - Returns: `nil` if the load fails with the transport's error, or repeats the program's request.
+  func outcome(of error: TransportError) throws(URLError) -> Outcome? {
     if let action = interruption.take() {
       _ = try perform(action)
-      return true
+      return .another
     }
-    guard let current, machine?.point != nil || current.kind == .cancellation else { return false }
-    while true {
-      let hasChanged = current.kind != .cancellation && (error == .bodyFailed(.fileChanged) || hasFileChanged)
-      let action =
-        hasChanged
-        ? machine?.fileChanged() : machine?.failed(isFutile: !error.isOfConnection, now: now, fraction: fraction)
-      guard let action, action != .fail(.connection) else { return false }
-      guard case .ask(let question) = try perform(action) else { return true }
-      try await ask(question)
-    }
+    guard let current, machine?.point != nil || current.kind == .cancellation else { return nil }
+    let hasChanged = current.kind != .cancellation && (error == .bodyFailed(.fileChanged) || hasFileChanged)
+    let action =
+      hasChanged
+      ? machine?.fileChanged() : machine?.failed(isFutile: !error.isOfConnection, now: now, fraction: fraction)
+    guard let action, action != .fail(.connection) else { return nil }
+    return try perform(action)
   }
 
   private var hasFileChanged: Bool {
@@ -320,8 +315,8 @@ final class ResumableUpload {
     case .wait(let delay):
       self.delay = delay
       return .another
-    case .finish: throw URLError.make(.cancelled, "cancelled", url: transfer.machine.request.url)
-    case .fail(let failure): throw URLError(failure, url: transfer.machine.request.url)
+    case .finish: throw URLError.make(.cancelled, "cancelled", url: own.url)
+    case .fail(let failure): throw URLError(failure, url: own.url)
     case .send(let request):
       if request.kind == .append, hasFileChanged, let action = machine?.fileChanged() { return try perform(action) }
       try send(request)
@@ -333,10 +328,6 @@ final class ResumableUpload {
     current = request
     isPrepared = false
     resourceRequest = try request.url.map { (url) throws(URLError) in try self.request(request, to: url) }
-    // Credentials are for one origin, and some for one method and URL.
-    if resourceRequest != nil { transfer.authentication = nil }
-    // The time of this request has a limit of its own, and the failure before it is the load's.
-    if request.kind == .cancellation { transfer.stopIdleTime() }
   }
 
   /// Returns the request to an upload resource.
@@ -346,7 +337,6 @@ final class ResumableUpload {
       guard let agreement = agreements[target] else { throw Transfer.inconsistency }
       request = agreement
     } else {
-      let own = transfer.machine.request
       let url = try Self.url(target)
       // The machine compares texts, and the request goes to what Foundation takes the text for.
       guard let first = own.url, Redirection.isSameOrigin(url, first) else { throw Self.unusable }
@@ -360,7 +350,7 @@ final class ResumableUpload {
   /// Returns the question about a URL of another origin. As for a redirection, the request to propose is made from the
   /// request before, without what is private to that one's origin.
   private func question(_ location: String, _ response: HTTPURLResponse?) throws(URLError) -> Question {
-    var request = Self.prepared(resourceRequest ?? transfer.machine.request)
+    var request = Self.prepared(resourceRequest ?? own)
     let before = request.url
     request.url = try Self.url(location)
     request.httpMethod = "PATCH"
@@ -408,12 +398,12 @@ final class ResumableUpload {
   func resumeData(after failure: URLError) -> Data? {
     notePoint(isLast: true)
     // As for downloads: a program that cancels without asking for resume data does not get any.
-    if failure.code == .cancelled, !transfer.task.wantsResumeData { return nil }
+    if failure.code == .cancelled, !task.wantsResumeData { return nil }
     return snapshot.flatMap { SignedUploadData.encode($0) }
   }
 
   private var snapshot: UploadResumeData? {
-    guard let point = machine?.point, let identity, let request = transfer.task.originalRequest,
+    guard let point = machine?.point, let identity, let request = task.originalRequest,
       let url = request.url?.absoluteString
     else { return nil }
     return UploadResumeData(
@@ -427,8 +417,7 @@ final class ResumableUpload {
   /// - Parameter isLast: Whether the load is about to end. Before, the load may have sent any byte by the time at which
   ///   the point is used.
   private func notePoint(isLast: Bool = false) {
-    let task = transfer.currentTask as? URLSessionUploadTask
-    guard let handler = task?.uploadPointHandler else { return }
+    guard let handler = task.uploadPointHandler else { return }
     guard let point = machine?.point else {
       guard hasNotedPoint else { return }
       hasNotedPoint = false
@@ -441,6 +430,34 @@ final class ResumableUpload {
     hasNotedPoint = true
     notedOffset = point.acknowledged
     handler(snapshot)
+  }
+}
+
+extension Transfer {
+  /// Waits before the next request of a resumable upload. The idle time does not count meanwhile, because no byte is
+  /// expected.
+  func waitToUpload(for delay: Duration) async throws(URLError) {
+    let loop = engine.loop
+    let over = OneShot<Void>()
+    stopIdleTime()
+    let timer = loop.startTimer(loop.now.advanced(by: delay)) { over.set(()) }
+    defer {
+      loop.stopTimer(timer)
+      countIdleTime()
+    }
+    _ = try await waiting(givingUpBy: { over.giveUp() }, timed: "between two tries of the upload") { await over.get() }
+    try resumable?.waited()
+  }
+
+  /// Returns whether an upload continues after a request without a response.
+  func continues(_ upload: ResumableUpload, after error: TransportError) async throws(URLError) -> Bool {
+    while true {
+      switch try upload.outcome(of: error) {
+      case nil: return false
+      case .ask(let question)?: upload.answered(question, try await askDelegate(question))
+      case .deliver?, .another?: return true
+      }
+    }
   }
 }
 

@@ -141,7 +141,7 @@ extension Transfer {
     _ call: @escaping @Sendable (URLSession, URLSessionWebSocketTask, any URLSessionWebSocketDelegate) -> Void
   ) async {
     guard let task = task as? URLSessionWebSocketTask else { return }
-    await calls.notify { session, delegate in
+    await notifyDelegate { session, delegate in
       guard let delegate = delegate as? any URLSessionWebSocketDelegate else { return false }
       call(session, task, delegate)
       return true
