@@ -6,8 +6,6 @@ import LarkspurTransport
 package enum ExitStatus: Hashable, Sendable {
   case success
   case unsupportedProtocol
-  /// A part of the demo failed.
-  case demoFailed
   case usage
   case malformedURL
   case proxyUnresolved
@@ -50,7 +48,7 @@ package enum ExitStatus: Hashable, Sendable {
   package var rawValue: Int32 {
     switch self {
     case .success: 0
-    case .unsupportedProtocol, .demoFailed: 1
+    case .unsupportedProtocol: 1
     case .usage: 2
     case .malformedURL: 3
     case .proxyUnresolved: 5
@@ -90,10 +88,7 @@ package enum ExitStatus: Hashable, Sendable {
   /// All statuses but the signals, in the order of their numbers, with the text of `larkspur help exit-status`.
   package static let explained: [(status: ExitStatus, meaning: String)] = [
     (.success, "The response was received to its end, whatever its status. (`larkspur check`: nothing was found.)"),
-    (
-      .unsupportedProtocol,
-      "The scheme is not one of the command's, or the response is not of HTTP/1. (`larkspur demo`: a part failed.)"
-    ),
+    (.unsupportedProtocol, "The scheme is not one of the command's, or the response is not of HTTP/1."),
     (.usage, "The command line is wrong, or asks for a request that may not be sent."),
     (.malformedURL, "The URL is malformed."),
     (.proxyUnresolved, "The proxy's name could not be looked up, or what names it makes no sense."),

@@ -29,10 +29,14 @@ import Testing
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "LarkspurCoding", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "ZipArchive": ["CLarkspurZip", "Foundation", "LarkspurIO", "Synchronization"],
+    "LarkspurConsole": ["LarkspurBytes", "LarkspurIO", "LarkspurTLS", "Synchronization"],
     "LarkspurCommand": [
-      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
-      "LarkspurTLS",
-      "LarkspurTestServer", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+      "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO",
+      "LarkspurTLS", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+    ],
+    "LarkspurDemonstration": [
+      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP",
+      "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
   ]
 

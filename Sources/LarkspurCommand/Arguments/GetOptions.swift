@@ -1,3 +1,4 @@
+import LarkspurConsole
 import LarkspurIO
 
 /// The options of `larkspur get`, in the form of the command line.

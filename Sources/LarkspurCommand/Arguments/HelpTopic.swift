@@ -1,3 +1,5 @@
+import LarkspurConsole
+
 /// A topic of `larkspur help`.
 package enum HelpTopic: String, CaseIterable, Sendable {
   case overview
@@ -7,11 +9,10 @@ package enum HelpTopic: String, CaseIterable, Sendable {
   case pins
   case check
   case transfers
-  case demo
   case exitStatus = "exit-status"
 
   /// The topics that are commands.
-  static let commands: [HelpTopic] = [.get, .socket, .events, .pins, .check, .transfers, .demo]
+  static let commands: [HelpTopic] = [.get, .socket, .events, .pins, .check, .transfers]
 
   package var text: String {
     switch self {
@@ -25,8 +26,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
         larkspur pins URL [option ...]    show the keys of a server's certificates, for --pin
         larkspur check PROGRAM ...        tell whether programs still have the toolchain's networking in them
         larkspur transfers ACTION         show and change the transfers that outlive their programs
-        larkspur demo                     see what Larkspur can do, against a server in the same process
-        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, transfers, demo or exit-status
+        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, transfers or exit-status
         larkspur --version
 
       """
@@ -80,15 +80,6 @@ package enum HelpTopic: String, CaseIterable, Sendable {
 
       """
     case .transfers: TransfersOptions.help
-    case .demo:
-      """
-      larkspur demo
-
-      Starts test servers in this process, one of them with a certificate of its own making, and shows Larkspur's
-      main jobs on real traffic over the loopback interface. It ends with a table, and exits with 0 if all went
-      well, otherwise with 1.
-
-      """
     case .exitStatus:
       "larkspur exits with\n\n"
         + ExitStatus.explained.map {

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurConsole
 import LarkspurIO
 
 /// `larkspur check`: finds the toolchain's FoundationNetworking and curl's library in programs.

@@ -1,3 +1,5 @@
+import LarkspurConsole
+
 /// A trace of the toolchain's FoundationNetworking or of curl's library in a program.
 ///
 /// `file` is the name of a shared library beside the program, or `nil` for the program itself. Names come from the

@@ -1,3 +1,4 @@
+import LarkspurConsole
 import LarkspurIO
 
 /// A program, or a shared library beside it, and the libraries that it links.

@@ -3,7 +3,8 @@ package enum OwnModules {
   package static let names: Set<String> = [
     "AFNetworking", "AFNetworkingXML", "CLarkspurLinux", "CLarkspurOpenSSL", "CLarkspurScan", "CLarkspurTestServer",
     "CLarkspurZip", "CLarkspurZlib", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding",
-    "LarkspurCommand", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+    "LarkspurCommand", "LarkspurConsole", "LarkspurDemonstration", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+    "LarkspurTestServer",
     "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "ZipArchive",
   ]
 }

@@ -1,4 +1,5 @@
 import Larkspur
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS

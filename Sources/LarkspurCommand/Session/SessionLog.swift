@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurConsole
 
 /// Writes requests and responses, as far as a session exposes them, to standard error, for `-v` of `larkspur socket`
 /// and `larkspur events`.

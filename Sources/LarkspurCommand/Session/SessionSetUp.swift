@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurConsole
 import LarkspurIO
 
 /// The options that concern the session rather than one request.

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurIO
 
 /// Writes the events of a WebSocket to standard error, for `-v`:

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import Synchronization
 
 /// One WebSocket, in a session of its own, and the session's reports of it.

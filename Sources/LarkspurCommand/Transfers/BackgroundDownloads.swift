@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTransfers
 import Synchronization

@@ -1,4 +1,5 @@
 import Larkspur
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTransferServer
 import LarkspurTransfers

@@ -1,4 +1,5 @@
 import LarkspurCommand
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
