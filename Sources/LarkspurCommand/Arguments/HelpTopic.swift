@@ -65,8 +65,8 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       larkspur check [--mend] PROGRAM ...
 
       Tells whether anything of the toolchain's FoundationNetworking or of curl's library is in a program: an executable,
-      a test bundle or a shared library, linked dynamically or statically. Shared libraries that lie beside it are looked
-      at as well. Nothing is run.
+      a test bundle or a shared library, linked dynamically or statically. `ldd` lists its shared libraries; those of the
+      package are looked at as well. The program is not run.
 
       In a build folder of SwiftPM (.build/debug/PROGRAM) it also names the targets that were compiled against the
       toolchain's module, or before Larkspur was last built. Run it after each change of the package's dependencies, when
