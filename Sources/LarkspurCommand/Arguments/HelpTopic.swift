@@ -82,10 +82,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
     case .transfers: TransfersOptions.help
     case .exitStatus:
       "larkspur exits with\n\n"
-        + ExitStatus.explained.map {
-          "  \(Format.padded("\($0.status.rawValue)", to: 3, atEnd: false))  \($0.meaning)\n"
-        }
-        .joined()
+        + ExitStatus.all.map { "  \(Format.padded("\($0.rawValue)", to: 3, atEnd: false))  \($0.meaning)\n" }.joined()
           + """
             129  Ended by SIGHUP.
             130  Ended by SIGINT (Ctrl-C).

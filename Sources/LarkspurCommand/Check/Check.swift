@@ -24,8 +24,7 @@ struct Check {
           if options.mends { try BuildDirectory.remove(made) }
         }
       } catch {
-        if let message = error.message { Console.complain(message) }
-        failure = error.status
+        failure = error.report()
       }
     }
     let hasFault = findings.contains(where: \.isFault)

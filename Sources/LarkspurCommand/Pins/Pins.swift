@@ -26,8 +26,7 @@ struct Pins {
       for line in TrustReport.pins(of: trust) { Console.print(line + "\n") }
       return .success
     } catch {
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
   }
 

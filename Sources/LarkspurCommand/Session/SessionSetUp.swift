@@ -11,13 +11,14 @@ struct SessionSetUp: Sendable {
   /// The user and the password for Digest.
   let credential: URLCredential?
   /// The cookies, if an option asks to keep them.
-  var jar: CookieFile?
+  let jar: CookieFile?
   /// Whether a connection may need TLS.
   let usesTLS: Bool
 
-  /// - Parameter usesTLSProxy: Whether the way to the server leads through a proxy that speaks TLS.
-  init(_ options: GetOptions, for target: RequestURL, usesTLSProxy: Bool = false) throws(CommandFailure) {
+  init(_ options: GetOptions, for target: RequestURL) throws(CommandFailure) {
     self.options = options
+    jar = try options.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+    let usesTLSProxy = try ProxySetUp.usesTLS(options, to: target)
     proxies = try ProxySetUp.dictionary(options)
     credential = try Self.credential(options, target)
     // Files that no connection needs are not read.

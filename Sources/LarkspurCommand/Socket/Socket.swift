@@ -19,14 +19,14 @@ struct Socket {
   private let options: SocketOptions
   private let loop: ClientLoop
   private let start: Deadline
-  private let log: SocketLog?
+  private let log: SessionLog?
 
   init(_ options: SocketOptions, on loop: ClientLoop) {
     self.options = options
     self.loop = loop
     start = loop.kernel.now()
     options.request.mute()
-    log = options.request.isVerbose ? SocketLog(since: start, on: loop.kernel) : nil
+    log = options.request.isVerbose ? SessionLog(on: loop.kernel) : nil
   }
 
   private var deadline: Deadline { options.request.maxTime.map { start.advanced(by: $0) } ?? .never }
@@ -44,9 +44,7 @@ struct Socket {
   private func converse(by transfer: SocketTransfer) async -> ExitStatus {
     do throws(CommandFailure) {
       let target = try SocketURL.parse(options.request.url)
-      _ = try ProxySetUp.proxy(options.request, to: target)
-      var settings = try SessionSetUp(options.request, for: target)
-      settings.jar = try options.request.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+      let settings = try SessionSetUp(options.request, for: target)
       var request = try request(to: target)
       settings.addCookies(to: &request)
       let output = try SocketOutput(until: deadline)
@@ -63,14 +61,12 @@ struct Socket {
     } catch {
       // The signal has closed the WebSocket, but not in order.
       if let signal = CaughtSignal.pending { return .signal(signal) }
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
   }
 
   private func request(to target: RequestURL) throws(CommandFailure) -> URLRequest {
-    let plan = try GetRequest(options.request, to: target)
-    var request = try SessionRequest.make(plan, to: target, options.request)
+    var request = try GetRequest(options.request, to: target).request(to: target, options.request)
     request.url = URL(string: SocketURL.uri(of: target))
     for name in options.protocols { request.addValue(name, forHTTPHeaderField: "Sec-WebSocket-Protocol") }
     return request

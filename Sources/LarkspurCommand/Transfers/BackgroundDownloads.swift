@@ -21,8 +21,7 @@ struct BackgroundDownloads {
     do throws(CommandFailure) {
       request = try self.request(options)
     } catch {
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
     let path: String
     do throws(Errno) {

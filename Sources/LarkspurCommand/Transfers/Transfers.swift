@@ -24,8 +24,7 @@ struct Transfers {
       }
       return .success
     } catch {
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
   }
 
