@@ -135,15 +135,12 @@ package struct ExitStatus: Hashable, Sendable {
       switch error.problem {
       case .alert where error.isAfterHandshake, .protocolViolation where error.isAfterHandshake: .receiveFailed
       case .untrustedRoot, .selfSigned, .expired, .notYetValid, .wrongHost, .revoked, .badSignature, .weakKey,
-        .keyTooLarge,
-        .weakDigest,
-        .certificateInvalid, .refusedByCaller:
+        .keyTooLarge, .weakDigest, .certificateInvalid, .refusedByCaller:
         .certificateUntrusted
       case .pinMismatch: .pinMismatch
       case .revocationUnknown: .revocationStatus
       case .protocolVersion, .noSharedCipher, .notTLS, .applicationProtocol, .noSharedProtocol, .alert,
-        .protocolViolation,
-        .connectionLost:
+        .protocolViolation, .connectionLost:
         .tlsFailed
       case .truncated: .partialBody
       case .handshakeTimedOut: .timedOut

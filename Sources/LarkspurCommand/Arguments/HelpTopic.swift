@@ -73,12 +73,12 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       packages that do not know of Larkspur are compiled against it by the product FoundationNetworking. The folder
       itself (.build/debug) will do, if there is no program yet.
 
-            --mend   Remove what the compiler has made of the named targets, so that the next build compiles them anew.
-        -h, --help
 
-      It exits with 0 if there is nothing, with 110 if there is something, and with 111 if that cannot be told.
+      """ + CheckOptions.optionsHelp + """
 
-      """
+        It exits with 0 if there is nothing, with 110 if there is something, and with 111 if that cannot be told.
+
+        """
     case .transfers: TransfersOptions.help
     case .exitStatus:
       "larkspur exits with\n\n"

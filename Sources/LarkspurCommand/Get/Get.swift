@@ -82,7 +82,7 @@ struct Get {
       if let path = options.headFile { heads = try FileOutput(path: path == "-" ? nil : path, deadline: deadline) }
       var request = try plan.request(to: target, options, isExact: true, form: form, from: output.offset)
       settings.addCookies(to: &request)
-      if settings.usesTLS { TLSSetUp.warnOfKeyLog(options.tls) }
+      if settings.usesTLS { options.tls.warnOfKeyLog() }
       let transfer = SessionTransfer(settings, form: form)
       let events = transfer.start(request, configuration(settings))
       let failure: CommandFailure?

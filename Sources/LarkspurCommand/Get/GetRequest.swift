@@ -1,6 +1,5 @@
 import LarkspurBytes
 import LarkspurHTTP
-import LarkspurIO
 
 /// The request that the options ask for.
 package struct GetRequest: Sendable {
@@ -59,9 +58,9 @@ package struct GetRequest: Sendable {
     if let token = options.session.bearerToken {
       defaults.append(.init("Authorization", "Bearer \(token)"))
     } else if !options.session.usesDigest,
-      let credentials = options.session.credentials?.bytes ?? url.credentials?.bytes
+      let credentials = options.session.credentials ?? url.credentials
     {
-      defaults.append(.init("Authorization", authorization(credentials)))
+      defaults.append(.init("Authorization", authorization(credentials.bytes)))
     }
     if !options.data.isEmpty {
       let type = options.session.isJSON ? "application/json" : "application/x-www-form-urlencoded"
@@ -97,29 +96,8 @@ package struct GetRequest: Sendable {
     var body: [UInt8] = []
     for (index, part) in data.enumerated() {
       if index > 0 { body += separator.utf8 }
-      body += try bytes(of: part)
+      body += try part.bytes()
     }
     return body
   }
-
-  static func bytes(of data: GetOptions.Data) throws(CommandFailure) -> [UInt8] {
-    switch data {
-    case .text(let text): Array(text.utf8)
-    case .file(let path): try read(path) { () throws(Errno) in try OpenFile(reading: path) }
-    case .standardInput: try read("standard input") { OpenFile.standardInput }
-    }
-  }
-
-  private static func read(_ name: String, _ open: () throws(Errno) -> OpenFile) throws(CommandFailure) -> [UInt8] {
-    do throws(Errno) {
-      return try open().readToEnd()
-    } catch {
-      throw CommandFailure(.readFailed, "could not read \(name): \(error)")
-    }
-  }
-}
-
-extension SessionOptions.Credentials {
-  /// The bytes of `user:password`.
-  fileprivate var bytes: [UInt8] { Array("\(user):\(password)".utf8) }
 }

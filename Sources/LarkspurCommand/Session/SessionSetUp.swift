@@ -71,10 +71,7 @@ struct SessionSetUp: Sendable {
     _ options: GetOptions, _ target: RequestURL
   ) throws(CommandFailure) -> URLCredential? {
     guard options.session.usesDigest else { return nil }
-    if let given = options.session.credentials {
-      return URLCredential(user: given.user, password: given.password, persistence: .none)
-    }
-    guard let own = target.credentials else {
+    guard let own = options.session.credentials ?? target.credentials else {
       throw CommandFailure(.usage, "--digest needs --user, or a user and a password in the URL")
     }
     return URLCredential(own)

@@ -27,7 +27,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     var session: URLSession?
     var task: URLSessionDataTask?
     /// The origin of the first request. User and password are sent to this origin alone.
-    var origin: Origin?
+    var origin: String?
     /// The user and the password for Digest.
     var credential: URLCredential?
     var redirectCount = 0
@@ -46,7 +46,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     state.withLock {
       $0.session = session
       $0.task = task
-      $0.origin = request.url.flatMap(Origin.init)
+      $0.origin = request.url?.origin
       $0.credential = settings.credential
     }
     task.resume()
@@ -127,7 +127,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   /// replace the earlier ones, but only for the first request's origin, and unless `--user` or `-H` gives others.
   private func withOwnCredentials(_ request: URLRequest) -> URLRequest {
     guard let url = request.url, let own = settings.credentials(in: url),
-      Origin(url) == state.withLock({ $0.origin })
+      url.origin == state.withLock({ $0.origin })
     else { return request }
     var request = request
     if settings.usesDigest {
@@ -156,7 +156,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   /// Whether the space belongs to the server of the command line. Servers of redirections do not get the password.
   private func isOurs(_ space: URLProtectionSpace) -> Bool {
-    settings.usesDigest && !space.isProxy() && Origin(space) == state.withLock { $0.origin }
+    settings.usesDigest && !space.isProxy() && space.origin == state.withLock { $0.origin }
   }
 
   func urlSession(
@@ -176,23 +176,14 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   }
 }
 
-/// An origin: scheme, host and port (RFC 6454, section 4).
-private struct Origin: Equatable {
-  let scheme: String
-  let host: String
-  let port: Int
-
-  /// Fails for a URL without scheme or host.
-  init?(_ url: URL) {
-    guard let scheme = url.scheme?.lowercased(), let host = url.host() else { return nil }
-    self.scheme = scheme
-    self.host = host.lowercased()
-    port = url.port ?? (scheme == "https" ? 443 : 80)
+extension URL {
+  /// Scheme, host and port (RFC 6454, section 4), or `nil` without a scheme or a host.
+  fileprivate var origin: String? {
+    guard let scheme = scheme?.lowercased(), let host = host()?.lowercased() else { return nil }
+    return "\(scheme)://\(host):\(port ?? (scheme == "https" ? 443 : 80))"
   }
+}
 
-  init(_ space: URLProtectionSpace) {
-    scheme = space.protocol?.lowercased() ?? ""
-    host = space.host.lowercased()
-    port = space.port
-  }
+extension URLProtectionSpace {
+  fileprivate var origin: String { "\(self.protocol?.lowercased() ?? "")://\(host.lowercased()):\(port)" }
 }

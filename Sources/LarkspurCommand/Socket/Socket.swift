@@ -47,7 +47,7 @@ struct Socket {
       let settings = try SessionSetUp(options.request, for: target)
       var request = try request(to: target)
       settings.addCookies(to: &request)
-      let output = try SocketOutput(until: deadline)
+      let output = try FileOutput(path: nil, deadline: deadline)
       let input = SocketInput()
       CaughtSignal.interruptCalls(at: deadline)
       try input.start(isBinary: options.isBinary)
@@ -78,7 +78,7 @@ struct Socket {
   ///
   /// - Returns: The failure of this side, if there is one.
   private func exchange(
-    over task: URLSessionWebSocketTask, of transfer: SocketTransfer, from input: SocketInput, to output: SocketOutput
+    over task: URLSessionWebSocketTask, of transfer: SocketTransfer, from input: SocketInput, to output: FileOutput
   ) async -> CommandFailure? {
     await withTaskGroup(of: CommandFailure?.self) { group in
       group.addTask { await send(input, over: task, of: transfer) }
@@ -96,7 +96,7 @@ struct Socket {
   }
 
   private func receive(
-    from task: URLSessionWebSocketTask, of transfer: SocketTransfer, to output: SocketOutput
+    from task: URLSessionWebSocketTask, of transfer: SocketTransfer, to output: FileOutput
   ) async -> CommandFailure? {
     var failure: CommandFailure?
     do {
@@ -105,7 +105,7 @@ struct Socket {
         // Without an output, messages are only read because the server's Close is behind them.
         guard failure == nil else { continue }
         do throws(CommandFailure) {
-          try output.write(message)
+          try output.write(Self.bytes(of: message).span)
         } catch {
           failure = error
           transfer.close(.goingAway)
@@ -115,6 +115,14 @@ struct Socket {
       // The end of the transfer has the reason.
     }
     return failure
+  }
+
+  private static func bytes(of message: URLSessionWebSocketTask.Message) -> [UInt8] {
+    let isTerminal = OpenFile.standardOutput.isTerminal
+    switch message {
+    case .string(let text): return Array(((isTerminal ? Format.visible(text.utf8) : text) + "\n").utf8)
+    case .data(let data): return isTerminal ? Array(Format.hexadecimal(data).utf8) : Array(data)
+    }
   }
 
   private func send(

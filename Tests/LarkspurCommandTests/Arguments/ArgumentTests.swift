@@ -90,8 +90,8 @@ import Testing
     expected.fields = [.init("A", "1"), .init("B", "2: x"), .init("C", "")]
     expected.method = "PUT"
     expected.data = [
-      .text("a=b"), .file("x"), .standardInput, .text("@y"), .file("z"), .text("a b"), .text("a=b@c"), .text("@c"),
-      .file("f"), .standardInput,
+      .text("a=b"), .file("x"), .file("-"), .text("@y"), .file("z"), .text("a b"), .text("a=b@c"), .text("@c"),
+      .file("f"), .file("-"),
     ]
     expected.encodedNames = [5: "", 6: "", 7: "n", 8: "n", 9: ""]
     expected.connectTimeout = .milliseconds(250)
