@@ -5,7 +5,7 @@ import LarkspurIO
 
 /// The options that concern the session rather than one request.
 struct SessionSetUp: Sendable {
-  private let options: GetOptions
+  let options: GetOptions
   private let trust: TLSTrustSettings
   private let proxies: [String: any Sendable]?
   /// The user and the password for Digest.
@@ -25,13 +25,6 @@ struct SessionSetUp: Sendable {
     usesTLS = target.isSecure || options.session.followsRedirects || usesTLSProxy
     trust = usesTLS ? try Self.trust(options.tls, target) : TLSTrustSettings()
   }
-
-  /// Maximum number of redirections that are followed.
-  var redirectsMax: Int { options.session.redirectsMax }
-  var followsRedirects: Bool { options.session.followsRedirects }
-  var setsReferer: Bool { options.session.setsReferer }
-  var usesDigest: Bool { options.session.usesDigest }
-  var hasMaxTime: Bool { options.maxTime != nil }
 
   /// - Returns: User and password of a URL, or `nil` if it has none, or if an option gives others.
   func credentials(in url: URL) -> RequestURL.Credentials? {

@@ -92,19 +92,21 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    guard settings.followsRedirects else { return completionHandler(nil) }
+    guard settings.options.session.followsRedirects else { return completionHandler(nil) }
     let count = state.withLock { state in
       state.redirectCount += 1
       return state.redirectCount
     }
-    guard count <= settings.redirectsMax else {
-      let message = "more redirections than --max-redirs allows (\(settings.redirectsMax))"
+    guard count <= settings.options.session.redirectsMax else {
+      let message = "more redirections than --max-redirs allows (\(settings.options.session.redirectsMax))"
       continuation.yield(
         .completed(URLError(.httpTooManyRedirects, userInfo: [NSLocalizedDescriptionKey: message])))
       return completionHandler(nil)
     }
     var request = withOwnCredentials(request)
-    if settings.setsReferer { request.setValue(referer(response.url, request.url), forHTTPHeaderField: "Referer") }
+    if settings.options.session.setsReferer {
+      request.setValue(referer(response.url, request.url), forHTTPHeaderField: "Referer")
+    }
     completionHandler(request)
   }
 
@@ -130,7 +132,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
       url.origin == state.withLock({ $0.origin })
     else { return request }
     var request = request
-    if settings.usesDigest {
+    if settings.options.session.usesDigest {
       let credential = URLCredential(own)
       state.withLock { $0.credential = credential }
     } else {
@@ -148,7 +150,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     case NSURLAuthenticationMethodHTTPDigest where isOurs(space) && challenge.previousFailureCount == 0:
       completionHandler(.useCredential, state.withLock { $0.credential })
     // The next scheme of the response may be Digest.
-    case NSURLAuthenticationMethodHTTPBasic where settings.usesDigest:
+    case NSURLAuthenticationMethodHTTPBasic where settings.options.session.usesDigest:
       completionHandler(.rejectProtectionSpace, nil)
     default: completionHandler(.performDefaultHandling, nil)
     }
@@ -156,7 +158,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   /// Whether the space belongs to the server of the command line. Servers of redirections do not get the password.
   private func isOurs(_ space: URLProtectionSpace) -> Bool {
-    settings.usesDigest && !space.isProxy() && space.origin == state.withLock { $0.origin }
+    settings.options.session.usesDigest && !space.isProxy() && space.origin == state.withLock { $0.origin }
   }
 
   func urlSession(
