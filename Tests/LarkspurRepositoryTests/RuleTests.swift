@@ -29,7 +29,6 @@ import Testing
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "LarkspurCoding", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "ZipArchive": ["CLarkspurZip", "Foundation", "LarkspurIO", "Synchronization"],
-    "LarkspurConsole": ["LarkspurBytes", "LarkspurIO", "LarkspurTLS", "Synchronization"],
     "LarkspurCommand": [
       "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
@@ -38,6 +37,7 @@ import Testing
       "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP",
       "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
+    "LarkspurConsole": ["LarkspurBytes", "LarkspurIO", "LarkspurTLS", "Synchronization"],
   ]
 
   @Test func importsPointOneWay() {

@@ -3,8 +3,8 @@ package enum OwnModules {
   package static let names: Set<String> = [
     "AFNetworking", "AFNetworkingXML", "CLarkspurLinux", "CLarkspurOpenSSL", "CLarkspurScan", "CLarkspurTestServer",
     "CLarkspurZip", "CLarkspurZlib", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding",
-    "LarkspurCommand", "LarkspurConsole", "LarkspurDemonstration", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-    "LarkspurTestServer",
+    "LarkspurCommand", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+    "LarkspurConsole", "LarkspurDemonstration",
     "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "ZipArchive",
   ]
 }

@@ -27,12 +27,11 @@ extension GetRequest {
     if let form { fields.append(.init("Content-Length", "\(form.byteCount)")) }
     // Without this field a session asks for codings and decodes them.
     if !isExact, value(of: "Accept-Encoding") == nil { fields.append(.init("Accept-Encoding", "identity")) }
-    var request = URLRequest(url: url)
-    if isExact {
-      request = URLRequest(
-        exactly: method, url, target: target.target, fields: fields.map { (name: $0.name, value: $0.value) },
-        decodes: decodes)
-    } else {
+    var request = URLRequest(
+      exactly: method, url, target: target.target, fields: fields.map { (name: $0.name, value: $0.value) },
+      decodes: decodes)
+    if !isExact {
+      request = URLRequest(url: url)
       request.httpMethod = method
       for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
     }
