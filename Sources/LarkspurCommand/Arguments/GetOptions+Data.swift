@@ -30,10 +30,18 @@ extension GetOptions {
     encodedNames = [:]
     let target = try RequestURL.parse(url)
     guard dataIsQuery else { return target }
-    var query: [[UInt8]] = []
-    for part in data { query.append(try part.bytes()) }
-    data = []
-    return target.appending(query: Array(query.joined(separator: (session.isJSON ? "" : "&").utf8)))
+    defer { data = [] }
+    return target.appending(query: try allData())
+  }
+
+  /// The text between two data.
+  var separator: String { session.isJSON ? "" : "&" }
+
+  /// Reads all data, and joins them.
+  func allData() throws(CommandFailure) -> [UInt8] {
+    var parts: [[UInt8]] = []
+    for part in data { parts.append(try part.bytes()) }
+    return Array(parts.joined(separator: separator.utf8))
   }
 }
 

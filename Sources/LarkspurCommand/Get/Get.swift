@@ -54,16 +54,11 @@ struct Get {
         log.write(entry.event, at: entry.time)
       }
     }
-    do throws(CommandFailure) {
-      try await load()
-      progress.endLog()
-      await logging.value
-      return .success
-    } catch {
-      progress.endLog()
-      await logging.value
-      return error.report()
-    }
+    var failure: CommandFailure?
+    do throws(CommandFailure) { try await load() } catch { failure = error }
+    progress.endLog()
+    await logging.value
+    return failure?.report() ?? .success
   }
 
   private func load() async throws(CommandFailure) {

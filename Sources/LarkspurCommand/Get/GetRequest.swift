@@ -22,9 +22,8 @@ package struct GetRequest: Sendable {
   package init(
     _ options: GetOptions, to url: RequestURL, through proxy: Proxy? = nil, streams: Bool = false
   ) throws(CommandFailure) {
-    let separator = options.session.isJSON ? "" : "&"
-    stream = streams ? try FormBody(options.data, separator: separator) : nil
-    body = stream == nil ? try Self.body(of: options.data, separator: separator) : []
+    stream = streams ? try FormBody(options.data, separator: options.separator) : nil
+    body = stream == nil ? try options.allData() : []
     method = options.method ?? (options.data.isEmpty && options.session.parts.isEmpty ? "GET" : "POST")
     host = options.fields.last { Self.isHost($0.name) }?.value
     fields = Self.fields(options, url)
@@ -91,13 +90,4 @@ package struct GetRequest: Sendable {
   private static func isHost(_ name: String) -> Bool { name.lowercased() == "host" }
 
   private static func isCookie(_ name: String) -> Bool { name.lowercased() == "cookie" }
-
-  private static func body(of data: [GetOptions.Data], separator: String) throws(CommandFailure) -> [UInt8] {
-    var body: [UInt8] = []
-    for (index, part) in data.enumerated() {
-      if index > 0 { body += separator.utf8 }
-      body += try part.bytes()
-    }
-    return body
-  }
 }

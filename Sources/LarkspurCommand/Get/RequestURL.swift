@@ -73,7 +73,11 @@ package struct RequestURL: Hashable, Sendable {
   }
 
   /// Parses a URL of the command line. `scheme` is assumed if the text has none.
-  static func parse(_ text: String, assuming scheme: String = "http://") throws(CommandFailure) -> RequestURL {
+  ///
+  /// - Parameter given: The text for messages, if it is another one.
+  static func parse(
+    _ text: String, assuming scheme: String = "http://", given: String? = nil
+  ) throws(CommandFailure) -> RequestURL {
     let rest = text.utf8.drop(while: ASCII.isSchemeCharacter)
     let isBare = !rest.starts(with: "://".utf8) && !text.hasPrefix("http:") && !text.hasPrefix("https:")
     let whole = isBare ? scheme + text : text
@@ -83,7 +87,7 @@ package struct RequestURL: Hashable, Sendable {
       switch error {
       case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
       case .malformed:
-        throw CommandFailure(.malformedURL, "\(redacted(text).debugDescription): \(error)")
+        throw CommandFailure(.malformedURL, "\(redacted(given ?? text).debugDescription): \(error)")
       }
     }
   }
