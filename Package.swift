@@ -90,13 +90,24 @@ let package = Package(
         "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       ],
       swiftSettings: settings),
+    // The text output of the command and of the demonstration.
+    .target(
+      name: "LarkspurConsole", dependencies: ["LarkspurBytes", "LarkspurIO", "LarkspurTLS"], swiftSettings: settings),
     .executableTarget(
       name: "LarkspurCommand",
       dependencies: [
-        "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+        "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport",
       ],
       exclude: ["Support"],
+      swiftSettings: settings),
+    // Apart from the command, which carries neither the test server nor AFNetworking.
+    .executableTarget(
+      name: "LarkspurDemonstration",
+      dependencies: [
+        "AFNetworking", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport",
+      ],
       swiftSettings: settings),
     // What the fuzzers check. `swift test` checks the same of the seeds in Fuzz/Corpus.
     .target(
@@ -219,8 +230,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurCommandTests",
       dependencies: [
-        "LarkspurCommand", "CLarkspurOpenSSL", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport", "TestKit",
+        "LarkspurCommand", "LarkspurDemonstration", "CLarkspurOpenSSL", "Larkspur", "LarkspurBytes", "LarkspurConsole",
+        "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport",
+        "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(

@@ -1,4 +1,5 @@
 import Glibc
+import LarkspurConsole
 import LarkspurIO
 
 /// The command `larkspur`: reads the command line and runs the command that it names.
@@ -20,7 +21,6 @@ enum LarkspurCommand {
       case .pins(let options): MainLoop.run { await Pins(options, on: $0).run() }
       case .check(let options): exit(Check(options).run().rawValue)
       case .transfers(let options): exit(Transfers(options).run().rawValue)
-      case .demo: MainLoop.run { await Demo(on: $0).run() }
       case .help(let topic): Console.print(topic.text)
       case .version: Console.print("larkspur \(version)\n")
       }

@@ -1,4 +1,5 @@
 import Glibc
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTransport
 

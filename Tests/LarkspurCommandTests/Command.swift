@@ -64,10 +64,11 @@ final class Command: Sendable {
   private let input: Int32
   private let unread: [Int32]
 
-  /// Starts `larkspur` with these arguments. The process gets only those environment variables of the test that it
-  /// needs to run.
+  /// Starts a program with these arguments. The process gets only those environment variables of the test that it needs
+  /// to run.
   init(
-    _ arguments: [String], environment added: [String: String] = [:], output: Stream = .collected,
+    _ arguments: [String], of program: String = "larkspur", environment added: [String: String] = [:],
+    output: Stream = .collected,
     errors: Stream = .collected, directory: String? = nil
   ) throws {
     var actions = posix_spawn_file_actions_t()
@@ -94,7 +95,7 @@ final class Command: Sendable {
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
-    let path = try Self.path()
+    let path = try Self.path(of: program)
     var words = ([path] + arguments).map { strdup($0) } + [nil]
     var environment =
       ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].compactMap { name in
@@ -163,10 +164,10 @@ final class Command: Sendable {
 
   // MARK: - Pieces
 
-  /// The path of the command, which lies beside the test bundle.
-  static func path() throws -> String {
+  /// The path of a program, which lies beside the test bundle.
+  static func path(of program: String = "larkspur") throws -> String {
     let bundle = try FilePaths.resolved("/proc/self/exe")
-    return bundle.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/larkspur"
+    return bundle.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/" + program
   }
 
   private static func pipe() throws -> (reader: Int32, writer: Int32) {

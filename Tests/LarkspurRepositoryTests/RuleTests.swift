@@ -30,10 +30,14 @@ import Testing
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "ZipArchive": ["CLarkspurZip", "Foundation", "LarkspurIO", "Synchronization"],
     "LarkspurCommand": [
-      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
-      "LarkspurTLS",
-      "LarkspurTestServer", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+      "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO",
+      "LarkspurTLS", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
+    "LarkspurDemonstration": [
+      "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP",
+      "LarkspurIO", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+    ],
+    "LarkspurConsole": ["LarkspurBytes", "LarkspurIO", "LarkspurTLS", "Synchronization"],
   ]
 
   @Test func importsPointOneWay() {

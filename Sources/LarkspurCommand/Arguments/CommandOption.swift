@@ -1,3 +1,5 @@
+import LarkspurConsole
+
 /// An option of a command: its names, its help, and its effect. The lists of options are the only place that knows an
 /// option: `OptionList` reads command lines by them, and writes the help.
 package struct CommandOption<Options>: Sendable {

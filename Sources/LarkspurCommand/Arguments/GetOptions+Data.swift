@@ -1,3 +1,5 @@
+import LarkspurIO
+
 extension GetOptions {
   mutating func add(_ more: Data, isJSON: Bool = false) throws(UsageError) {
     guard data.isEmpty || isJSON == session.isJSON else {
@@ -22,15 +24,38 @@ extension GetOptions {
   /// - Returns: The URL of the request.
   mutating func readData() throws(CommandFailure) -> RequestURL {
     for (index, name) in encodedNames {
-      let content = String(decoding: RequestURL.formEncoded(try GetRequest.bytes(of: data[index])), as: UTF8.self)
+      let content = String(decoding: RequestURL.formEncoded(try data[index].bytes()), as: UTF8.self)
       data[index] = .text(name.isEmpty ? content : "\(name)=\(content)")
     }
     encodedNames = [:]
     let target = try RequestURL.parse(url)
     guard dataIsQuery else { return target }
-    var query: [[UInt8]] = []
-    for part in data { query.append(try GetRequest.bytes(of: part)) }
-    data = []
-    return target.appending(query: Array(query.joined(separator: (session.isJSON ? "" : "&").utf8)))
+    defer { data = [] }
+    return target.appending(query: try allData())
+  }
+
+  /// The text between two data.
+  var separator: String { session.isJSON ? "" : "&" }
+
+  /// Reads all data, and joins them.
+  func allData() throws(CommandFailure) -> [UInt8] {
+    var parts: [[UInt8]] = []
+    for part in data { parts.append(try part.bytes()) }
+    return Array(parts.joined(separator: separator.utf8))
+  }
+}
+
+extension GetOptions.Data {
+  /// Reads all of the data.
+  func bytes() throws(CommandFailure) -> [UInt8] {
+    switch self {
+    case .text(let text): return Array(text.utf8)
+    case .file(let path):
+      do throws(Errno) {
+        return try (path == "-" ? .standardInput : OpenFile(reading: path)).readToEnd()
+      } catch {
+        throw CommandFailure(.readFailed, "could not read \(path == "-" ? "standard input" : path): \(error)")
+      }
+    }
   }
 }

@@ -1,3 +1,4 @@
+import LarkspurConsole
 import LarkspurIO
 
 /// The options of `larkspur get`, in the form of the command line.
@@ -13,17 +14,14 @@ package struct GetOptions: OptionList, Hashable, Sendable {
     }
   }
 
-  /// The source of one `-d` option's data.
+  /// The source of the data of one `-d` option, or of one part of a form.
   package enum Data: Hashable, Sendable {
     case text(String)
+    /// A file; `-` is standard input.
     case file(String)
-    case standardInput
 
-    /// Reads `@FILE` and `@-`, and takes all else as it is.
-    init(_ value: String) {
-      self =
-        value == "@-" ? .standardInput : value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value)
-    }
+    /// Reads `@FILE`, and takes all else as it is.
+    init(_ value: String) { self = value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value) }
   }
 
   package var url: String
@@ -148,15 +146,10 @@ extension Duration {
   /// Reads decimal seconds: `2`, `0.25`, `.5`. At most nine digits may stand before the point. Digits behind the ninth
   /// decimal place are ignored.
   package init?(seconds text: String) {
-    let parts = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
-    let (whole, fraction) = (parts[0], parts.count > 1 ? parts[1] : "".utf8[...])
-    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-    guard whole.count <= 9, !(whole.isEmpty && fraction.isEmpty), whole.allSatisfy(digits.contains),
-      fraction.allSatisfy(digits.contains)
-    else { return nil }
-    let value = { (digits: Substring.UTF8View) in digits.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) } }
-    let missingDigits = max(9 - fraction.count, 0)
-    let nanoseconds = (0..<missingDigits).reduce(value(fraction.prefix(9))) { number, _ in number * 10 }
-    self = .seconds(value(whole)) + .nanoseconds(nanoseconds)
+    guard let match = text.wholeMatch(of: /([0-9]{0,9})(?:\.([0-9]*))?/) else { return nil }
+    let (whole, fraction) = (match.1, match.2 ?? "")
+    guard !whole.isEmpty || !fraction.isEmpty else { return nil }
+    let nanoseconds = Format.padded(String(fraction.prefix(9)), to: 9, with: "0")
+    self = .seconds(Int64(whole) ?? 0) + .nanoseconds(Int64(nanoseconds) ?? 0)
   }
 }

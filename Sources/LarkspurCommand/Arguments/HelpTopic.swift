@@ -1,3 +1,5 @@
+import LarkspurConsole
+
 /// A topic of `larkspur help`.
 package enum HelpTopic: String, CaseIterable, Sendable {
   case overview
@@ -7,11 +9,10 @@ package enum HelpTopic: String, CaseIterable, Sendable {
   case pins
   case check
   case transfers
-  case demo
   case exitStatus = "exit-status"
 
   /// The topics that are commands.
-  static let commands: [HelpTopic] = [.get, .socket, .events, .pins, .check, .transfers, .demo]
+  static let commands: [HelpTopic] = [.get, .socket, .events, .pins, .check, .transfers]
 
   package var text: String {
     switch self {
@@ -25,8 +26,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
         larkspur pins URL [option ...]    show the keys of a server's certificates, for --pin
         larkspur check PROGRAM ...        tell whether programs still have the toolchain's networking in them
         larkspur transfers ACTION         show and change the transfers that outlive their programs
-        larkspur demo                     see what Larkspur can do, against a server in the same process
-        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, transfers, demo or exit-status
+        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, transfers or exit-status
         larkspur --version
 
       """
@@ -65,36 +65,24 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       larkspur check [--mend] PROGRAM ...
 
       Tells whether anything of the toolchain's FoundationNetworking or of curl's library is in a program: an executable,
-      a test bundle or a shared library, linked dynamically or statically. Shared libraries that lie beside it are looked
-      at as well. Nothing is run.
+      a test bundle or a shared library, linked dynamically or statically. `ldd` lists its shared libraries; those of the
+      package are looked at as well. The program is not run.
 
       In a build folder of SwiftPM (.build/debug/PROGRAM) it also names the targets that were compiled against the
       toolchain's module, or before Larkspur was last built. Run it after each change of the package's dependencies, when
       packages that do not know of Larkspur are compiled against it by the product FoundationNetworking. The folder
       itself (.build/debug) will do, if there is no program yet.
 
-            --mend   Remove what the compiler has made of the named targets, so that the next build compiles them anew.
-        -h, --help
 
-      It exits with 0 if there is nothing, with 110 if there is something, and with 111 if that cannot be told.
+      """ + CheckOptions.optionsHelp + """
 
-      """
+        It exits with 0 if there is nothing, with 110 if there is something, and with 111 if that cannot be told.
+
+        """
     case .transfers: TransfersOptions.help
-    case .demo:
-      """
-      larkspur demo
-
-      Starts test servers in this process, one of them with a certificate of its own making, and shows Larkspur's
-      main jobs on real traffic over the loopback interface. It ends with a table, and exits with 0 if all went
-      well, otherwise with 1.
-
-      """
     case .exitStatus:
       "larkspur exits with\n\n"
-        + ExitStatus.explained.map {
-          "  \(Format.padded("\($0.status.rawValue)", to: 3, atEnd: false))  \($0.meaning)\n"
-        }
-        .joined()
+        + ExitStatus.all.map { "  \(Format.padded("\($0.rawValue)", to: 3, atEnd: false))  \($0.meaning)\n" }.joined()
           + """
             129  Ended by SIGHUP.
             130  Ended by SIGINT (Ctrl-C).

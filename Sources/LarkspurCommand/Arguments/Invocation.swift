@@ -6,7 +6,6 @@ package enum Invocation: Hashable, Sendable {
   case pins(PinsOptions)
   case check(CheckOptions)
   case transfers(TransfersOptions)
-  case demo
   case help(HelpTopic)
   case version
 
@@ -15,7 +14,7 @@ package enum Invocation: Hashable, Sendable {
   /// - Parameter arguments: The command line without the name of the program.
   package init(parsing arguments: ArraySlice<String>) throws(UsageError) {
     guard let word = arguments.first else {
-      throw UsageError("a command is missing: get, socket, events, pins, check, transfers, demo or help")
+      throw UsageError("a command is missing: \(HelpTopic.commands.map(\.rawValue).joined(separator: ", ")) or help")
     }
     let rest = arguments.dropFirst()
     if let topic = HelpTopic.commands.first(where: { $0.rawValue == word }) {
@@ -42,7 +41,6 @@ package enum Invocation: Hashable, Sendable {
         case .pins: try PinsOptions.parse(arguments).map(Self.pins)
         case .check: try CheckOptions.parse(arguments).map(Self.check)
         case .transfers: try TransfersOptions.parse(arguments).map(Self.transfers)
-        case .demo: try DemoOptions.parse(arguments).map { _ in Self.demo }
         case .overview, .exitStatus: nil
         }
       self = invocation ?? .help(topic)
@@ -59,13 +57,4 @@ package enum Invocation: Hashable, Sendable {
     }
     return topic
   }
-}
-
-/// The options of `larkspur demo`, which has none but those of all commands.
-private struct DemoOptions: OptionList {
-  static let options: [CommandOption<DemoOptions>] = []
-
-  mutating func take(_ operand: String) throws(UsageError) { throw UsageError("demo takes no operand: \(operand)") }
-
-  func check() throws(UsageError) {}
 }

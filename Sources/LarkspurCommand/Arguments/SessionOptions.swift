@@ -2,13 +2,8 @@
 package struct SessionOptions: Hashable, Sendable {
   /// The value of one `-F` option.
   package struct Part: Hashable, Sendable {
-    package enum Content: Hashable, Sendable {
-      case text(String)
-      case file(String)
-    }
-
     package var name: String
-    package var content: Content
+    package var content: GetOptions.Data
     /// The value of `Content-Type`. By default a text has none, and a file has `application/octet-stream`.
     package var type: String?
     /// The file name to send. By default a text has none, and a file has its own.
@@ -17,7 +12,8 @@ package struct SessionOptions: Hashable, Sendable {
     package var fields: [GetOptions.Field]
 
     package init(
-      _ name: String, _ content: Content, type: String? = nil, fileName: String? = nil, fields: [GetOptions.Field] = []
+      _ name: String, _ content: GetOptions.Data, type: String? = nil, fileName: String? = nil,
+      fields: [GetOptions.Field] = []
     ) {
       self.name = name
       self.content = content
@@ -36,18 +32,8 @@ package struct SessionOptions: Hashable, Sendable {
     package init() {}
   }
 
-  package struct Credentials: Hashable, Sendable {
-    package var user: String
-    package var password: String
-
-    package init(_ user: String, _ password: String) {
-      self.user = user
-      self.password = password
-    }
-  }
-
   package var resumes = false
-  package var credentials: Credentials?
+  package var credentials: RequestURL.Credentials?
   /// The token of Bearer authorization (RFC 6750), which takes precedence over `credentials`.
   package var bearerToken: String?
   package var usesDigest = false
@@ -94,10 +80,10 @@ package struct SessionOptions: Hashable, Sendable {
     UsageError("--\(one) and --\(other) exclude each other")
   }
 
-  static func credentials(_ text: String) throws(UsageError) -> Credentials {
+  static func credentials(_ text: String) throws(UsageError) -> RequestURL.Credentials {
     // RFC 7617, section 2: a user name has no colon; a password may have any number of them.
     guard let colon = text.firstIndex(of: ":") else { throw UsageError("--user wants USER:PASSWORD") }
-    return Credentials(String(text[..<colon]), String(text[text.index(after: colon)...]))
+    return .init(user: Array(text[..<colon].utf8), password: Array(text[text.index(after: colon)...].utf8))
   }
 
   static func rate(_ text: String) throws(UsageError) -> Int {

@@ -1,3 +1,5 @@
+import LarkspurConsole
+import LarkspurIO
 import LarkspurTLS
 
 /// The TLS options, common to all commands that make connections.
@@ -77,6 +79,16 @@ package struct TLSOptions: Hashable, Sendable {
     if isInsecure, !pins.isEmpty {
       throw UsageError("--pin and --insecure exclude each other: what is not verified has no pins")
     }
+  }
+
+  /// Warns of `--dangerously-log-keys`, if the option is given.
+  func warnOfKeyLog() {
+    guard logsKeys else { return }
+    let path = EnvironmentVariable.value(of: "SSLKEYLOGFILE") ?? ""
+    let warning =
+      path.isEmpty
+      ? "SSLKEYLOGFILE names no file; nothing is logged" : "whoever can read \(path) can read what is sent and received"
+    Console.complain("warning: --dangerously-log-keys: \(warning)")
   }
 
   private static func version(_ text: String, of name: String) throws(UsageError) -> TLSVersion {

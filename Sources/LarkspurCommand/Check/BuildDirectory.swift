@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurConsole
 import LarkspurIO
 
 /// A directory in which SwiftPM has built a program, such as `.build/debug`.

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurConsole
 import LarkspurIO
 
 /// `larkspur check`: finds the toolchain's FoundationNetworking and curl's library in programs.
@@ -23,8 +24,7 @@ struct Check {
           if options.mends { try BuildDirectory.remove(made) }
         }
       } catch {
-        if let message = error.message { Console.complain(message) }
-        failure = error.status
+        failure = error.report()
       }
     }
     let hasFault = findings.contains(where: \.isFault)

@@ -4,6 +4,7 @@ package enum OwnModules {
     "AFNetworking", "AFNetworkingXML", "CLarkspurLinux", "CLarkspurOpenSSL", "CLarkspurScan", "CLarkspurTestServer",
     "CLarkspurZip", "CLarkspurZlib", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding",
     "LarkspurCommand", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
+    "LarkspurConsole", "LarkspurDemonstration",
     "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "ZipArchive",
   ]
 }

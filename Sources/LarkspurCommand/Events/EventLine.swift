@@ -1,4 +1,5 @@
 import Larkspur
+import LarkspurConsole
 
 /// Formats an event as one line.
 package enum EventLine {

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTransport
 
@@ -11,21 +12,19 @@ import LarkspurTransport
 /// the server down.
 struct Events {
   private let options: EventsOptions
-  private let log: EventsLog?
+  private let log: SessionLog?
 
   init(_ options: EventsOptions, on loop: ClientLoop) {
     self.options = options
     options.request.mute()
-    log = options.request.isVerbose ? EventsLog(since: loop.kernel.now(), on: loop.kernel) : nil
+    log = options.request.isVerbose ? SessionLog(on: loop.kernel) : nil
   }
 
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
       var given = options.request
       let target = try given.readData()
-      _ = try ProxySetUp.proxy(options.request, to: target)
-      var settings = try SessionSetUp(options.request, for: target)
-      settings.jar = try options.request.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+      let settings = try SessionSetUp(options.request, for: target)
       var request = try request(given, to: target)
       settings.addCookies(to: &request)
       let output = try FileOutput(path: nil, deadline: .never)
@@ -36,8 +35,7 @@ struct Events {
       if let failure { throw failure }
       return .success
     } catch {
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
   }
 
@@ -72,8 +70,7 @@ struct Events {
   // MARK: - Requests
 
   private func request(_ options: GetOptions, to target: RequestURL) throws(CommandFailure) -> URLRequest {
-    let plan = try GetRequest(options, to: target)
-    var request = try SessionRequest.make(plan, to: target, options)
+    var request = try GetRequest(options, to: target).request(to: target, options)
     if !options.fields.contains(where: { $0.name.lowercased() == "accept" }) {
       request.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     }
@@ -93,7 +90,7 @@ struct Events {
       let wait = configuration.wait
       configuration.prepare = { log.writeTry($0) }
       configuration.wait = { delay in
-        log.writeWait(delay)
+        log.write("the next try is in \(Format.time(delay))")
         try await wait(delay)
       }
     }

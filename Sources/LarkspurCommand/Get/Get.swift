@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -53,38 +54,30 @@ struct Get {
         log.write(entry.event, at: entry.time)
       }
     }
-    do throws(CommandFailure) {
-      try await load()
-      progress.endLog()
-      await logging.value
-      return .success
-    } catch {
-      progress.endLog()
-      await logging.value
-      if let message = error.message { Console.complain(message) }
-      return error.status
-    }
+    var failure: CommandFailure?
+    do throws(CommandFailure) { try await load() } catch { failure = error }
+    progress.endLog()
+    await logging.value
+    return failure?.report() ?? .success
   }
 
   private func load() async throws(CommandFailure) {
     var options = options
     let target = try options.readData()
-    let proxy = try ProxySetUp.proxy(options, to: target)
-    let plan = try GetRequest(options, to: target, through: proxy, streams: true)
+    let plan = try GetRequest(
+      options, to: target, through: ProxySetUp.proxy(options, to: target), streams: true)
     let form =
       options.session.parts.isEmpty
       ? plan.stream : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
-    let jar = try options.session.cookieJar.map { path throws(CommandFailure) in try CookieFile(path) }
+    let settings = try SessionSetUp(options, for: target)
     let output = try self.output(target)
     var heads: FileOutput?
     CaughtSignal.interruptCalls(at: deadline)
     do throws(CommandFailure) {
       if let path = options.headFile { heads = try FileOutput(path: path == "-" ? nil : path, deadline: deadline) }
-      var request = try plan.request(to: target, options, form: form, from: output.offset)
-      var settings = try SessionSetUp(options, for: target, usesTLSProxy: proxy?.kind == .https)
-      settings.jar = jar
+      var request = try plan.request(to: target, options, isExact: true, form: form, from: output.offset)
       settings.addCookies(to: &request)
-      if settings.usesTLS { TLSSetUp.warnOfKeyLog(options.tls) }
+      if settings.usesTLS { options.tls.warnOfKeyLog() }
       let transfer = SessionTransfer(settings, form: form)
       let events = transfer.start(request, configuration(settings))
       let failure: CommandFailure?
@@ -100,10 +93,10 @@ struct Get {
     } catch {
       output.abandon()
       // The heads that came and the cookies that a server has set count, even if the transfer fails.
-      try? finish(heads, jar)
+      try? finish(heads, settings.jar)
       throw error
     }
-    try finish(heads, jar)
+    try finish(heads, settings.jar)
   }
 
   private func output(_ target: RequestURL) throws(CommandFailure) -> FileOutput {
@@ -276,7 +269,7 @@ struct Get {
   private func peer(at url: URL?) throws(CommandFailure) -> Peer {
     let redirected = url.flatMap { try? RequestURL($0.absoluteString) }
     let target = if let redirected { redirected } else { try RequestURL.parse(options.url) }
-    return Peer(target, through: try ProxySetUp.choice(options, to: target), address: progress.address)
+    return Peer(target, through: try ProxySetUp.proxy(options, to: target), address: progress.address)
   }
 
   /// Sleeps for a pause of `Pace`, at most until the deadline.

@@ -2,11 +2,14 @@ import Foundation
 import Larkspur
 
 extension GetRequest {
-  /// Returns the request for a session, which adds no fields of its own.
+  /// Returns the request for a session.
   ///
-  /// - Parameter offset: The number of bytes that the file already has, or `nil` if no file is completed.
+  /// - Parameters:
+  ///   - isExact: Whether the session adds no fields of its own. No public API has this.
+  ///   - offset: The number of bytes that the file already has, or `nil` if no file is completed.
   func request(
-    to target: RequestURL, _ options: GetOptions, form: FormBody?, from offset: Int?
+    to target: RequestURL, _ options: GetOptions, isExact: Bool = false, form: FormBody? = nil,
+    from offset: Int? = nil
   ) throws(CommandFailure) -> URLRequest {
     guard let url = URL(string: target.uri) else { throw CommandFailure(.malformedURL, "\(target.uri) is no URL") }
     var fields = fields
@@ -22,9 +25,16 @@ extension GetRequest {
       }
     }
     if let form { fields.append(.init("Content-Length", "\(form.byteCount)")) }
+    // Without this field a session asks for codings and decodes them.
+    if !isExact, value(of: "Accept-Encoding") == nil { fields.append(.init("Accept-Encoding", "identity")) }
     var request = URLRequest(
       exactly: method, url, target: target.target, fields: fields.map { (name: $0.name, value: $0.value) },
       decodes: decodes)
+    if !isExact {
+      request = URLRequest(url: url)
+      request.httpMethod = method
+      for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
+    }
     if form == nil, !options.data.isEmpty { request.httpBody = Foundation.Data(body) }
     if let form { request.httpBodyStream = form.stream() }
     return request

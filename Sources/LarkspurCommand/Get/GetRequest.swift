@@ -1,6 +1,5 @@
 import LarkspurBytes
 import LarkspurHTTP
-import LarkspurIO
 
 /// The request that the options ask for.
 package struct GetRequest: Sendable {
@@ -23,9 +22,8 @@ package struct GetRequest: Sendable {
   package init(
     _ options: GetOptions, to url: RequestURL, through proxy: Proxy? = nil, streams: Bool = false
   ) throws(CommandFailure) {
-    let separator = options.session.isJSON ? "" : "&"
-    stream = streams ? try FormBody(options.data, separator: separator) : nil
-    body = stream == nil ? try Self.body(of: options.data, separator: separator) : []
+    stream = streams ? try FormBody(options.data, separator: options.separator) : nil
+    body = stream == nil ? try options.allData() : []
     method = options.method ?? (options.data.isEmpty && options.session.parts.isEmpty ? "GET" : "POST")
     host = options.fields.last { Self.isHost($0.name) }?.value
     fields = Self.fields(options, url)
@@ -59,9 +57,9 @@ package struct GetRequest: Sendable {
     if let token = options.session.bearerToken {
       defaults.append(.init("Authorization", "Bearer \(token)"))
     } else if !options.session.usesDigest,
-      let credentials = options.session.credentials?.bytes ?? url.credentials?.bytes
+      let credentials = options.session.credentials ?? url.credentials
     {
-      defaults.append(.init("Authorization", authorization(credentials)))
+      defaults.append(.init("Authorization", authorization(credentials.bytes)))
     }
     if !options.data.isEmpty {
       let type = options.session.isJSON ? "application/json" : "application/x-www-form-urlencoded"
@@ -92,34 +90,4 @@ package struct GetRequest: Sendable {
   private static func isHost(_ name: String) -> Bool { name.lowercased() == "host" }
 
   private static func isCookie(_ name: String) -> Bool { name.lowercased() == "cookie" }
-
-  private static func body(of data: [GetOptions.Data], separator: String) throws(CommandFailure) -> [UInt8] {
-    var body: [UInt8] = []
-    for (index, part) in data.enumerated() {
-      if index > 0 { body += separator.utf8 }
-      body += try bytes(of: part)
-    }
-    return body
-  }
-
-  static func bytes(of data: GetOptions.Data) throws(CommandFailure) -> [UInt8] {
-    switch data {
-    case .text(let text): Array(text.utf8)
-    case .file(let path): try read(path) { () throws(Errno) in try OpenFile(reading: path) }
-    case .standardInput: try read("standard input") { OpenFile.standardInput }
-    }
-  }
-
-  private static func read(_ name: String, _ open: () throws(Errno) -> OpenFile) throws(CommandFailure) -> [UInt8] {
-    do throws(Errno) {
-      return try open().readToEnd()
-    } catch {
-      throw CommandFailure(.readFailed, "could not read \(name): \(error)")
-    }
-  }
-}
-
-extension SessionOptions.Credentials {
-  /// The bytes of `user:password`.
-  fileprivate var bytes: [UInt8] { Array("\(user):\(password)".utf8) }
 }

@@ -50,8 +50,7 @@ struct Peer: CustomStringConvertible {
     // The connection is new, so only the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
     case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting, .unavailable,
-      .internalInconsistency,
-      .localMisuse:
+      .internalInconsistency, .localMisuse:
       return "\(self): \(error)"
     }
   }

@@ -1,21 +1,21 @@
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
 
 /// Chooses the proxy of a request from the options and the environment.
 enum ProxySetUp {
-  /// Returns the proxy, and warns if its certificate is not verified.
-  ///
-  /// - Returns: `nil` if the server is reached directly.
-  static func proxy(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
-    let proxy = try choice(options, to: url)
-    if options.tls.isInsecure, proxy?.kind == .https {
+  /// Returns whether the way to the server leads through a proxy that speaks TLS, and warns if the proxy's certificate is
+  /// not verified.
+  static func usesTLS(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Bool {
+    guard try proxy(options, to: url)?.kind == .https else { return false }
+    if options.tls.isInsecure {
       Console.complain("warning: --insecure: the proxy's certificate is not verified; anybody could be answering")
     }
-    return proxy
+    return true
   }
 
-  /// Returns the proxy like `proxy(_:to:)`, without a warning.
-  static func choice(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
+  /// - Returns: The proxy, or `nil` if the server is reached directly.
+  static func proxy(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
     try settings(options).proxy(toHost: url.host, port: url.port, isSecure: url.isSecure)
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
 
@@ -36,9 +37,12 @@ package struct RequestURL: Hashable, Sendable {
   /// The user and the password of the URL, percent-decoded.
   package private(set) var credentials: Credentials?
 
+  /// A user and a password.
   package struct Credentials: Hashable, Sendable {
     package var user: [UInt8]
     package var password: [UInt8]
+
+    package init(user: [UInt8], password: [UInt8]) { (self.user, self.password) = (user, password) }
 
     /// The bytes of `user:password`.
     package var bytes: [UInt8] { user + [UInt8(ascii: ":")] + password }
@@ -69,7 +73,11 @@ package struct RequestURL: Hashable, Sendable {
   }
 
   /// Parses a URL of the command line. `scheme` is assumed if the text has none.
-  static func parse(_ text: String, assuming scheme: String = "http://") throws(CommandFailure) -> RequestURL {
+  ///
+  /// - Parameter given: The text for messages, if it is another one.
+  static func parse(
+    _ text: String, assuming scheme: String = "http://", given: String? = nil
+  ) throws(CommandFailure) -> RequestURL {
     let rest = text.utf8.drop(while: ASCII.isSchemeCharacter)
     let isBare = !rest.starts(with: "://".utf8) && !text.hasPrefix("http:") && !text.hasPrefix("https:")
     let whole = isBare ? scheme + text : text
@@ -79,8 +87,7 @@ package struct RequestURL: Hashable, Sendable {
       switch error {
       case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
       case .malformed:
-
-        throw CommandFailure(.malformedURL, "\(redacted(text).debugDescription): \(error)")
+        throw CommandFailure(.malformedURL, "\(redacted(given ?? text).debugDescription): \(error)")
       }
     }
   }
@@ -206,18 +213,11 @@ package struct RequestURL: Hashable, Sendable {
   /// RFC 3986 excludes. `%` stays, so that nothing is encoded twice; `[`, `]`, `^` and `|` stay, because servers and
   /// browsers have always used them in queries.
   private static func percentEncoded(_ bytes: ArraySlice<UInt8>) -> String {
-    var result: [UInt8] = []
-    result.reserveCapacity(bytes.count)
-    for byte in bytes {
-      switch byte {
-      case 0...0x20, 0x7f..., UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
-        UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "}"):
-        let digits = Array("0123456789ABCDEF".utf8)
-        result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      default: result.append(byte)
-      }
-    }
-    return string(result[...])
+    string(bytes.flatMap { !(0x21...0x7e).contains($0) || "\"<>\\`{}".utf8.contains($0) ? escape($0) : [$0] }[...])
+  }
+
+  private static func escape(_ byte: UInt8) -> [UInt8] {
+    Array(("%" + Format.padded(String(byte, radix: 16, uppercase: true), to: 2, with: "0", atEnd: false)).utf8)
   }
 
   /// Returns the URL with data after its query, or as its query.
@@ -233,11 +233,9 @@ package struct RequestURL: Hashable, Sendable {
   /// Encodes data of a form as curl does: a blank is a plus sign, and all bytes but letters, digits and `-._~` are
   /// percent-encoded.
   static func formEncoded(_ bytes: [UInt8]) -> [UInt8] {
-    let digits = Array("0123456789ABCDEF".utf8)
-    return bytes.flatMap { byte -> [UInt8] in
+    bytes.flatMap { byte -> [UInt8] in
       if byte == UInt8(ascii: " ") { return [UInt8(ascii: "+")] }
-      if ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte) { return [byte] }
-      return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      return ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte) ? [byte] : escape(byte)
     }
   }
 

@@ -34,9 +34,7 @@ final class TransferProgress: Sendable {
         head = bytes
         newHeads += bytes
         phase = .receivingBody
-      case .resolved, .connectFailed, .tunnelled, .secured, .bodySent, .interimReceived, .bodyReceived, .completed,
-        .handedOver, .failed, .closed:
-        break
+      default: break
       }
     }
   }

@@ -1,4 +1,5 @@
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS

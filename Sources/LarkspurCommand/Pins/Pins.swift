@@ -1,4 +1,6 @@
+import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
@@ -20,13 +22,27 @@ struct Pins {
         throw CommandFailure(
           .unsupportedProtocol, "\(RequestURL.redacted(options.url)): only https:// has certificates")
       }
-      guard let security = try TLSSetUp.security(options.tls, for: url) else { return .defect }
-      let trust = try await trust(of: url, by: security)
+      let trust = try await trust(of: url, by: try security(for: url))
       for line in TrustReport.pins(of: trust) { Console.print(line + "\n") }
       return .success
     } catch {
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
+    }
+  }
+
+  /// Makes the TLS settings of a connection without a session.
+  private func security(for url: RequestURL) throws(CommandFailure) -> Security {
+    var trust = try SessionSetUp.trust(options.tls, url)
+    options.tls.warnOfKeyLog()
+    trust.dangerouslyLogsKeys = options.tls.logsKeys
+    var configuration = TLSConfiguration()
+    configuration.minimumVersion = options.tls.minimumVersion
+    configuration.maximumVersion = options.tls.maximumVersion
+    trust.apply(to: &configuration)
+    do throws(TLSError) {
+      return Security(try TLSContext(configuration))
+    } catch {
+      throw CommandFailure(ExitStatus(error), "cannot set up TLS: \(error)")
     }
   }
 

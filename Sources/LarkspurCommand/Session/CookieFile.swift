@@ -17,14 +17,8 @@ struct CookieFile: Sendable {
   init(_ options: SessionOptions.CookieJar) throws(CommandFailure) {
     output = options.output
     for path in options.files {
-      let text: String
-      do throws(Errno) {
-        let file = path == "-" ? OpenFile.standardInput : try OpenFile(reading: path)
-        text = String(decoding: try file.readToEnd(), as: UTF8.self)
-      } catch {
-        if error == .noSuchFile { continue }
-        throw CommandFailure(.readFailed, "could not read \(path): \(error)")
-      }
+      guard path == "-" || FileManager.default.fileExists(atPath: path) else { continue }
+      let text = String(decoding: try GetOptions.Data.file(path).bytes(), as: UTF8.self)
       if text.firstMatch(of: /(?im)^set-cookie:/) != nil {
         throw CommandFailure(.readFailed, "\(path) has fields of responses: only Netscape's format is read")
       }

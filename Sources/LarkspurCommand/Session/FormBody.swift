@@ -37,7 +37,9 @@ struct FormBody: Sendable {
   init?(_ data: [GetOptions.Data], separator: String) throws(CommandFailure) {
     var files: [Int: FormStream.Segment] = [:]
     for (index, part) in data.enumerated() {
-      guard case .file(let path) = part, case .regularFile? = try? FilePaths.kind(of: path) else { continue }
+      guard case .file(let path) = part, path != "-", case .regularFile? = try? FilePaths.kind(of: path) else {
+        continue
+      }
       files[index] = try Self.content(of: path)
     }
     guard files.values.reduce(0, { $0 + $1.count }) > Self.heldBytesMax else { return nil }
@@ -47,7 +49,7 @@ struct FormBody: Sendable {
       if let file = files[index] {
         segments.append(file)
       } else {
-        segments.append(.bytes(try GetRequest.bytes(of: part)))
+        segments.append(.bytes(try part.bytes()))
       }
     }
     contentType = nil
@@ -96,13 +98,7 @@ struct FormBody: Sendable {
 
   private static func content(of part: SessionOptions.Part) throws(CommandFailure) -> FormStream.Segment {
     switch part.content {
-    case .text(let text): return .bytes(Array(text.utf8))
-    case .file("-"):
-      do throws(Errno) {
-        return .bytes(try OpenFile.standardInput.readToEnd())
-      } catch {
-        throw CommandFailure(.readFailed, "could not read standard input: \(error)")
-      }
+    case .text, .file("-"): return .bytes(try part.content.bytes())
     case .file(let path): return try content(of: path)
     }
   }

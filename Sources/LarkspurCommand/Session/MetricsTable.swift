@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurConsole
 
 /// `--metrics`: a table with a row for each request, and the duration of each of its phases.
 enum MetricsTable {

@@ -14,7 +14,7 @@ struct SessionFailure {
     } else if status != .timedOut, let peer, let cause = error.transportError {
       failure = peer.failure(cause, connectTimeout: nil, maxTime: nil)
     } else {
-      let option = status == .timedOut && settings.hasMaxTime && isLate ? " (--max-time)" : ""
+      let option = status == .timedOut && settings.options.maxTime != nil && isLate ? " (--max-time)" : ""
       failure = CommandFailure(status, "\(Self.name(of: peer)): \(error.localizedDescription)\(option)")
     }
   }

@@ -1,35 +1,30 @@
 import Foundation
 import Larkspur
+import LarkspurConsole
 import LarkspurIO
 
 /// The options that concern the session rather than one request.
 struct SessionSetUp: Sendable {
-  private let options: GetOptions
+  let options: GetOptions
   private let trust: TLSTrustSettings
   private let proxies: [String: any Sendable]?
   /// The user and the password for Digest.
   let credential: URLCredential?
   /// The cookies, if an option asks to keep them.
-  var jar: CookieFile?
+  let jar: CookieFile?
   /// Whether a connection may need TLS.
   let usesTLS: Bool
 
-  /// - Parameter usesTLSProxy: Whether the way to the server leads through a proxy that speaks TLS.
-  init(_ options: GetOptions, for target: RequestURL, usesTLSProxy: Bool = false) throws(CommandFailure) {
+  init(_ options: GetOptions, for target: RequestURL) throws(CommandFailure) {
     self.options = options
+    jar = try options.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+    let usesTLSProxy = try ProxySetUp.usesTLS(options, to: target)
     proxies = try ProxySetUp.dictionary(options)
     credential = try Self.credential(options, target)
     // Files that no connection needs are not read.
     usesTLS = target.isSecure || options.session.followsRedirects || usesTLSProxy
     trust = usesTLS ? try Self.trust(options.tls, target) : TLSTrustSettings()
   }
-
-  /// Maximum number of redirections that are followed.
-  var redirectsMax: Int { options.session.redirectsMax }
-  var followsRedirects: Bool { options.session.followsRedirects }
-  var setsReferer: Bool { options.session.setsReferer }
-  var usesDigest: Bool { options.session.usesDigest }
-  var hasMaxTime: Bool { options.maxTime != nil }
 
   /// - Returns: User and password of a URL, or `nil` if it has none, or if an option gives others.
   func credentials(in url: URL) -> RequestURL.Credentials? {
@@ -69,10 +64,7 @@ struct SessionSetUp: Sendable {
     _ options: GetOptions, _ target: RequestURL
   ) throws(CommandFailure) -> URLCredential? {
     guard options.session.usesDigest else { return nil }
-    if let given = options.session.credentials {
-      return URLCredential(user: given.user, password: given.password, persistence: .none)
-    }
-    guard let own = target.credentials else {
+    guard let own = options.session.credentials ?? target.credentials else {
       throw CommandFailure(.usage, "--digest needs --user, or a user and a password in the URL")
     }
     return URLCredential(own)

@@ -27,7 +27,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     var session: URLSession?
     var task: URLSessionDataTask?
     /// The origin of the first request. User and password are sent to this origin alone.
-    var origin: Origin?
+    var origin: String?
     /// The user and the password for Digest.
     var credential: URLCredential?
     var redirectCount = 0
@@ -46,7 +46,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     state.withLock {
       $0.session = session
       $0.task = task
-      $0.origin = request.url.flatMap(Origin.init)
+      $0.origin = request.url?.origin
       $0.credential = settings.credential
     }
     task.resume()
@@ -92,19 +92,21 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    guard settings.followsRedirects else { return completionHandler(nil) }
+    guard settings.options.session.followsRedirects else { return completionHandler(nil) }
     let count = state.withLock { state in
       state.redirectCount += 1
       return state.redirectCount
     }
-    guard count <= settings.redirectsMax else {
-      let message = "more redirections than --max-redirs allows (\(settings.redirectsMax))"
+    guard count <= settings.options.session.redirectsMax else {
+      let message = "more redirections than --max-redirs allows (\(settings.options.session.redirectsMax))"
       continuation.yield(
         .completed(URLError(.httpTooManyRedirects, userInfo: [NSLocalizedDescriptionKey: message])))
       return completionHandler(nil)
     }
     var request = withOwnCredentials(request)
-    if settings.setsReferer { request.setValue(referer(response.url, request.url), forHTTPHeaderField: "Referer") }
+    if settings.options.session.setsReferer {
+      request.setValue(referer(response.url, request.url), forHTTPHeaderField: "Referer")
+    }
     completionHandler(request)
   }
 
@@ -127,10 +129,10 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   /// replace the earlier ones, but only for the first request's origin, and unless `--user` or `-H` gives others.
   private func withOwnCredentials(_ request: URLRequest) -> URLRequest {
     guard let url = request.url, let own = settings.credentials(in: url),
-      Origin(url) == state.withLock({ $0.origin })
+      url.origin == state.withLock({ $0.origin })
     else { return request }
     var request = request
-    if settings.usesDigest {
+    if settings.options.session.usesDigest {
       let credential = URLCredential(own)
       state.withLock { $0.credential = credential }
     } else {
@@ -148,7 +150,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     case NSURLAuthenticationMethodHTTPDigest where isOurs(space) && challenge.previousFailureCount == 0:
       completionHandler(.useCredential, state.withLock { $0.credential })
     // The next scheme of the response may be Digest.
-    case NSURLAuthenticationMethodHTTPBasic where settings.usesDigest:
+    case NSURLAuthenticationMethodHTTPBasic where settings.options.session.usesDigest:
       completionHandler(.rejectProtectionSpace, nil)
     default: completionHandler(.performDefaultHandling, nil)
     }
@@ -156,7 +158,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   /// Whether the space belongs to the server of the command line. Servers of redirections do not get the password.
   private func isOurs(_ space: URLProtectionSpace) -> Bool {
-    settings.usesDigest && !space.isProxy() && Origin(space) == state.withLock { $0.origin }
+    settings.options.session.usesDigest && !space.isProxy() && space.origin == state.withLock { $0.origin }
   }
 
   func urlSession(
@@ -176,23 +178,14 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   }
 }
 
-/// An origin: scheme, host and port (RFC 6454, section 4).
-private struct Origin: Equatable {
-  let scheme: String
-  let host: String
-  let port: Int
-
-  /// Fails for a URL without scheme or host.
-  init?(_ url: URL) {
-    guard let scheme = url.scheme?.lowercased(), let host = url.host() else { return nil }
-    self.scheme = scheme
-    self.host = host.lowercased()
-    port = url.port ?? (scheme == "https" ? 443 : 80)
+extension URL {
+  /// Scheme, host and port (RFC 6454, section 4), or `nil` without a scheme or a host.
+  fileprivate var origin: String? {
+    guard let scheme = scheme?.lowercased(), let host = host()?.lowercased() else { return nil }
+    return "\(scheme)://\(host):\(port ?? (scheme == "https" ? 443 : 80))"
   }
+}
 
-  init(_ space: URLProtectionSpace) {
-    scheme = space.protocol?.lowercased() ?? ""
-    host = space.host.lowercased()
-    port = space.port
-  }
+extension URLProtectionSpace {
+  fileprivate var origin: String { "\(self.protocol?.lowercased() ?? "")://\(host.lowercased()):\(port)" }
 }

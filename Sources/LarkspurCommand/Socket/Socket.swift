@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTransport
 
@@ -18,14 +19,14 @@ struct Socket {
   private let options: SocketOptions
   private let loop: ClientLoop
   private let start: Deadline
-  private let log: SocketLog?
+  private let log: SessionLog?
 
   init(_ options: SocketOptions, on loop: ClientLoop) {
     self.options = options
     self.loop = loop
     start = loop.kernel.now()
     options.request.mute()
-    log = options.request.isVerbose ? SocketLog(since: start, on: loop.kernel) : nil
+    log = options.request.isVerbose ? SessionLog(on: loop.kernel) : nil
   }
 
   private var deadline: Deadline { options.request.maxTime.map { start.advanced(by: $0) } ?? .never }
@@ -43,12 +44,10 @@ struct Socket {
   private func converse(by transfer: SocketTransfer) async -> ExitStatus {
     do throws(CommandFailure) {
       let target = try SocketURL.parse(options.request.url)
-      _ = try ProxySetUp.proxy(options.request, to: target)
-      var settings = try SessionSetUp(options.request, for: target)
-      settings.jar = try options.request.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+      let settings = try SessionSetUp(options.request, for: target)
       var request = try request(to: target)
       settings.addCookies(to: &request)
-      let output = try SocketOutput(until: deadline)
+      let output = try FileOutput(path: nil, deadline: deadline)
       let input = SocketInput()
       CaughtSignal.interruptCalls(at: deadline)
       try input.start(isBinary: options.isBinary)
@@ -62,14 +61,12 @@ struct Socket {
     } catch {
       // The signal has closed the WebSocket, but not in order.
       if let signal = CaughtSignal.pending { return .signal(signal) }
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
   }
 
   private func request(to target: RequestURL) throws(CommandFailure) -> URLRequest {
-    let plan = try GetRequest(options.request, to: target)
-    var request = try SessionRequest.make(plan, to: target, options.request)
+    var request = try GetRequest(options.request, to: target).request(to: target, options.request)
     request.url = URL(string: SocketURL.uri(of: target))
     for name in options.protocols { request.addValue(name, forHTTPHeaderField: "Sec-WebSocket-Protocol") }
     return request
@@ -81,7 +78,7 @@ struct Socket {
   ///
   /// - Returns: The failure of this side, if there is one.
   private func exchange(
-    over task: URLSessionWebSocketTask, of transfer: SocketTransfer, from input: SocketInput, to output: SocketOutput
+    over task: URLSessionWebSocketTask, of transfer: SocketTransfer, from input: SocketInput, to output: FileOutput
   ) async -> CommandFailure? {
     await withTaskGroup(of: CommandFailure?.self) { group in
       group.addTask { await send(input, over: task, of: transfer) }
@@ -99,7 +96,7 @@ struct Socket {
   }
 
   private func receive(
-    from task: URLSessionWebSocketTask, of transfer: SocketTransfer, to output: SocketOutput
+    from task: URLSessionWebSocketTask, of transfer: SocketTransfer, to output: FileOutput
   ) async -> CommandFailure? {
     var failure: CommandFailure?
     do {
@@ -108,7 +105,7 @@ struct Socket {
         // Without an output, messages are only read because the server's Close is behind them.
         guard failure == nil else { continue }
         do throws(CommandFailure) {
-          try output.write(message)
+          try output.write(Self.bytes(of: message).span)
         } catch {
           failure = error
           transfer.close(.goingAway)
@@ -118,6 +115,14 @@ struct Socket {
       // The end of the transfer has the reason.
     }
     return failure
+  }
+
+  private static func bytes(of message: URLSessionWebSocketTask.Message) -> [UInt8] {
+    let isTerminal = OpenFile.standardOutput.isTerminal
+    switch message {
+    case .string(let text): return Array(((isTerminal ? Format.visible(text.utf8) : text) + "\n").utf8)
+    case .data(let data): return isTerminal ? Array(Format.hexadecimal(data).utf8) : Array(data)
+    }
   }
 
   private func send(

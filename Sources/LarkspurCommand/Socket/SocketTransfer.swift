@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import Synchronization
 
 /// One WebSocket, in a session of its own, and the session's reports of it.
@@ -30,11 +31,11 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
     var close: Close?
   }
 
-  private let log: SocketLog?
+  private let log: SessionLog?
   private let state = Mutex(State())
   private let completion = OneShot<End>()
 
-  init(_ log: SocketLog?) { self.log = log }
+  init(_ log: SessionLog?) { self.log = log }
 
   /// Opens the WebSocket.
   func start(
@@ -86,7 +87,11 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
   ) {
     state.withLock { $0.isOpened = true }
-    log?.writeOpening(of: webSocketTask, protocol: `protocol`)
+    log?.writeHandshake(of: webSocketTask)
+    let subprotocol = `protocol`.map { "with the subprotocol \($0)" } ?? "without a subprotocol"
+    let response = webSocketTask.response as? HTTPURLResponse
+    let extensions = response?.value(forHTTPHeaderField: "Sec-WebSocket-Extensions")
+    log?.write("the WebSocket is open, \(subprotocol), \(extensions.map { "with \($0)" } ?? "without compression")")
   }
 
   func urlSession(
@@ -108,7 +113,10 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let response = task.response as? HTTPURLResponse
     let end = state.withLock { End(error: error, close: $0.close, isOpened: $0.isOpened, response: response) }
-    if !end.isOpened { log?.writeRefusal(of: task) }
+    if !end.isOpened {
+      log?.writeHandshake(of: task)
+      log?.write("the WebSocket has not opened")
+    }
     completion.set(end)
   }
 }

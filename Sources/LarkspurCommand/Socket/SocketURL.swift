@@ -20,11 +20,7 @@ package enum SocketURL {
     case _ where rest.hasPrefix("://"): whole = text
     default: whole = "http://" + text
     }
-    do throws(RequestURL.Invalid) {
-      return try RequestURL(whole)
-    } catch {
-      throw CommandFailure(.malformedURL, "\(RequestURL.redacted(text).debugDescription): \(error)")
-    }
+    return try RequestURL.parse(whole, given: text)
   }
 
   /// Returns the `ws` or `wss` URL whose opening handshake has this URL.

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTransfers
 import Synchronization
@@ -15,52 +16,43 @@ struct BackgroundDownloads {
 
   /// Adds a download. Returns when the journal has it, or, without a service, when all are complete.
   func add(_ options: GetOptions) -> ExitStatus {
-    guard let output = options.output else { return .usage }
-    let request: URLRequest
     do throws(CommandFailure) {
-      request = try self.request(options)
+      return try begin(options)
     } catch {
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
-    let path: String
-    do throws(Errno) {
-      // The file comes when this command has ended: nothing reads it from a pipe then.
-      path = try DeliveryPlace.path(of: output)
-    } catch {
-      Console.complain("--background writes regular files only: \(output): \(error)")
-      return .writeFailed
-    }
-    let place: DeliveryPlace
-    do throws(DirectoryRefusal) {
-      place = try DeliveryPlace(path)
-    } catch {
-      Console.complain("--background cannot deliver to this directory: \(error)")
-      return .writeFailed
-    }
-    let (session, files, task) = begin(request, place)
+  }
+
+  private func begin(_ options: GetOptions) throws(CommandFailure) -> ExitStatus {
+    let (session, files, task) = begin(try request(options), try place(of: options.output ?? ""))
     let isWritten = DispatchSemaphore(value: 0)
     session.flush {
       // Behind the calls for a task that could not be written.
       session.delegateQueue.addOperation { isWritten.signal() }
     }
     guard isWritten.wait(timeout: .now() + Self.patience) == .success else {
-      Console.complain("the transfer service does not confirm the download")
-      return .transfersFailed
+      throw CommandFailure(.transfersFailed, "the transfer service does not confirm the download")
     }
-    if let error = task.error {
-      // What the delegate was told has been printed.
-      if !files.hasFailed { Console.complain(error.localizedDescription) }
-      return .transfersFailed
-    }
-    // A small file may be there already.
+    // What the delegate was told has been printed. A small file may be there already.
     if files.hasFailed { return .transfersFailed }
+    if let error = task.error { throw CommandFailure(.transfersFailed, error.localizedDescription) }
     guard session.isServed else {
       Console.complain("no transfer service: this command carries the download out itself")
       return end(session, files)
     }
     Console.print("in the background: task \(task.taskIdentifier) of \(Self.identifier)\n")
     return .success
+  }
+
+  private func place(of output: String) throws(CommandFailure) -> DeliveryPlace {
+    do {
+      // The file comes when this command has ended: nothing reads it from a pipe then.
+      return try DeliveryPlace(DeliveryPlace.path(of: output))
+    } catch {
+      let reason =
+        error is DirectoryRefusal ? "cannot deliver to this directory" : "writes regular files only: \(output)"
+      throw CommandFailure(.writeFailed, "--background \(reason): \(error)")
+    }
   }
 
   /// Begins the download. Another command that has the session is waited for.
@@ -88,12 +80,7 @@ struct BackgroundDownloads {
   }
 
   private func request(_ options: GetOptions) throws(CommandFailure) -> URLRequest {
-    let url: RequestURL
-    do throws(RequestURL.Invalid) {
-      url = try RequestURL(options.url)
-    } catch {
-      throw CommandFailure(.malformedURL, "\(error)")
-    }
+    let url = try RequestURL.parse(options.url)
     guard let parsed = URL(string: url.uri) else { throw CommandFailure(.malformedURL, "malformed URL") }
     guard url.credentials == nil else {
       throw CommandFailure(.usage, "--background keeps no password: use -H Authorization")

@@ -12,10 +12,10 @@ struct DeliveryPlace {
 
   /// Opens the directory of a path that an earlier command has found.
   init(_ path: String) throws(DirectoryRefusal) {
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
     self.path = path
-    name = String(path[slash...].dropFirst())
-    directory = try .guarded(at: slash == path.startIndex ? "/" : String(path[..<slash]))
+    name = FileName.last(of: path)
+    let folder = FileName.directory(of: path)
+    directory = try .guarded(at: folder.isEmpty ? "/" : folder)
   }
 
   /// Returns the path without symbolic links for a path of the command line.
@@ -23,10 +23,9 @@ struct DeliveryPlace {
   /// - Throws: `invalidArgument` or `isDirectory` for anything but a regular file, or a name without a file.
   static func path(of output: String) throws(Errno) -> String {
     guard let place = try FilePlace(output) else { throw .invalidArgument }
-    let slash = place.path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    let name = slash.map { place.path[$0...].dropFirst() } ?? place.path[...]
+    let name = FileName.last(of: place.path)
     guard !name.isEmpty else { throw .isDirectory }
-    let folder = try FilePaths.resolved(slash.map { String(place.path[...$0]) } ?? ".")
+    let folder = try FilePaths.resolved(FileName.directory(of: place.path) + "/")
     return folder == "/" ? "/\(name)" : "\(folder)/\(name)"
   }
 

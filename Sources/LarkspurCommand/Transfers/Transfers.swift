@@ -1,4 +1,5 @@
 import Larkspur
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTransferServer
 import LarkspurTransfers
@@ -23,25 +24,20 @@ struct Transfers {
       }
       return .success
     } catch {
-      if let message = error.message { Console.complain(message) }
-      return error.status
+      return error.report()
     }
   }
 
   private static func failure(_ message: String) -> CommandFailure { CommandFailure(.transfersFailed, message) }
 
   private func stateHome() throws(CommandFailure) -> String {
-    guard let home = TransferLocation.stateHome() else {
-      throw Self.failure("neither XDG_STATE_HOME nor HOME is an absolute path")
-    }
-    return home
+    if let home = TransferLocation.stateHome() { return home }
+    throw Self.failure("neither XDG_STATE_HOME nor HOME is an absolute path")
   }
 
   private func serviceDirectory() throws(CommandFailure) -> String {
-    guard let directory = TransferLocation.service() else {
-      throw Self.failure("neither XDG_RUNTIME_DIR, XDG_STATE_HOME nor HOME is an absolute path")
-    }
-    return directory
+    if let directory = TransferLocation.service() { return directory }
+    throw Self.failure("neither XDG_RUNTIME_DIR, XDG_STATE_HOME nor HOME is an absolute path")
   }
 
   // MARK: - The service

@@ -90,8 +90,8 @@ import Testing
     expected.fields = [.init("A", "1"), .init("B", "2: x"), .init("C", "")]
     expected.method = "PUT"
     expected.data = [
-      .text("a=b"), .file("x"), .standardInput, .text("@y"), .file("z"), .text("a b"), .text("a=b@c"), .text("@c"),
-      .file("f"), .standardInput,
+      .text("a=b"), .file("x"), .file("-"), .text("@y"), .file("z"), .text("a b"), .text("a=b@c"), .text("@c"),
+      .file("f"), .file("-"),
     ]
     expected.encodedNames = [5: "", 6: "", 7: "n", 8: "n", 9: ""]
     expected.connectTimeout = .milliseconds(250)
@@ -119,11 +119,9 @@ import Testing
   }
 
   @Test func otherInvocations() throws {
-    #expect(try Invocation(parsing: ["demo"]) == .demo)
     #expect(try Invocation(parsing: ["check", "a", "--", "-b"]) == .check(CheckOptions(programs: ["a", "-b"])))
     #expect(try Invocation(parsing: ["check", "--mend", "a"]) == .check(CheckOptions(programs: ["a"], mends: true)))
     #expect(try Invocation(parsing: ["check", "-h"]) == .help(.check))
-    #expect(try Invocation(parsing: ["demo", "--help"]) == .help(.demo))
     #expect(try Invocation(parsing: ["get", "x", "-h"]) == .help(.get))
     #expect(try Invocation(parsing: ["help"]) == .help(.overview))
     #expect(try Invocation(parsing: ["--help"]) == .help(.overview))
@@ -139,7 +137,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ([], "a command is missing: get, socket, events, pins, check, transfers, demo or help"),
+    ([], "a command is missing: get, socket, events, pins, check, transfers or help"),
     (["fetch"], "unknown command fetch"), (["-x"], "-x needs a value"), (["-~"], "unknown option -~"),
     (["gte"], "unknown command gte (did you mean get?)"), (["evnets"], "unknown command evnets (did you mean events?)"),
     (["trans"], "unknown command trans (did you mean transfers?)"), (["g"], "unknown command g"),
@@ -154,7 +152,7 @@ import Testing
     (["get", "x", "--max-redirs", "21"], "--max-redirs wants a number from 0 to 20, not \"21\""),
     (["get", "x", "--max-redirs", "-1"], "--max-redirs wants a number from 0 to 20, not \"-1\""),
     (["help", "nonsense"], "there is no help on nonsense"), (["help", "get", "x"], "there is no help on get x"),
-    (["demo", "x"], "demo takes no operand: x"), (["check"], "the program is missing"),
+    (["check"], "the program is missing"),
     (["check", ""], "the program's path is empty"), (["check", "-q"], "unknown option -q"),
     (["get"], "the URL is missing"), (["get", ""], "the URL is empty"),
     (["get", "a", "b"], "more than one URL: a and b"),

@@ -18,7 +18,7 @@ import Testing
     ).session
     #expect(first.followsRedirects && first.usesDigest && first.decodes && first.showsMetrics)
     #expect(!first.resumes && !first.isJSON)
-    #expect(first.credentials == .init("me", "a:b"))
+    #expect(first.credentials == .init(user: Array("me".utf8), password: Array("a:b".utf8)))
     #expect(first.cookieJar?.output == "jar")
     #expect(first.bytesPerSecondMax == 2048)
     #expect(
@@ -31,7 +31,7 @@ import Testing
     #expect(second.output == "file")
     let third = try options("x", "--json", "{", "--json=@y", "--json", "@-")
     #expect(third.session.isJSON)
-    #expect(third.data == [.text("{"), .file("y"), .standardInput])
+    #expect(third.data == [.text("{"), .file("y"), .file("-")])
   }
 
   @Test(arguments: [("1", 1), ("500k", 512_000), ("2M", 2 << 20), ("1G", 1 << 30), ("9000000000000000000G", .max)])

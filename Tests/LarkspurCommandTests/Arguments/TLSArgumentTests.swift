@@ -1,4 +1,5 @@
 import LarkspurCommand
+import LarkspurConsole
 import LarkspurTLS
 import LarkspurTransport
 import Testing

@@ -1,46 +1,51 @@
+import Foundation
 import LarkspurCommand
 import Testing
 
-/// Tests the parser of ELF files on bytes in memory.
+/// Tests what `larkspur check` reads of a program, and of the compiler's files.
 @Suite struct CheckFileTests {
-  private static func findings(_ bytes: [UInt8]) throws(ELFError) -> [Finding] {
-    try LinkedFile(ProgramBytes(bytes), path: "/folder/program", name: nil).findings
+  private static func findings(_ program: BuiltProgram) throws -> [Finding] {
+    let directory = try CheckedDirectory()
+    return try LinkedFile.all(from: program.build("program", in: directory)).flatMap(\.findings)
   }
-
-  private static func findings(_ image: ELFImage) throws(ELFError) -> [Finding] { try findings(image.bytes) }
 
   @Test(
     arguments: [
-      ([], []), (["libc.so.6", "libssl.so.3"], []),
-      (["libFoundation.so", "libFoundationEssentials.so", "libmycurl.so", "libcurlish"], []),
+      ([], []), (["libc.so.6", "libFoundation.so", "libFoundationEssentials.so", "libmycurl.so", "libcurlish"], []),
       (["libFoundationNetworking.so"], ["libFoundationNetworking.so"]),
       (["libc.so.6", "libcurl.so.4", "libcurl-gnutls.so.4"], ["libcurl.so.4", "libcurl-gnutls.so.4"]),
     ] as [([String], [String])])
   func neededLibraries(libraries: [String], foreign: [String]) throws {
-    let image = ELFImage(libraries: libraries, hasSwiftCode: true)
-    #expect(try Self.findings(image) == foreign.map { .links(library: $0, file: nil) })
+    let program = BuiltProgram(libraries: libraries, hasSwiftCode: true)
+    #expect(try Self.findings(program) == foreign.map { .links(library: $0, file: nil) })
   }
 
   @Test(
     arguments: [
-      ("$s20FoundationNetworking10URLSessionCMn", true, [.holdsNetworking(file: nil)]),
-      ("$s20FoundationNetworking10URLRequestVMn", true, [.holdsNetworking(file: nil)]),
-      ("$s20FoundationNetworking10URLSessionCMn", false, []),
+      (["$s20FoundationNetworking10URLSessionCMn"], [.holdsNetworking(file: nil)]),
+      (["$s20FoundationNetworking10URLRequestVMn"], [.holdsNetworking(file: nil)]),
       // An extension of a type, and a type of Larkspur's own module.
-      ("$s20FoundationNetworking10URLSessionC4progE4mineyyF", true, []),
-      ("$s20FoundationNetworking27_NSNonfileURLContentLoaderCMn", true, []),
-      ("$s8Larkspur10URLSessionCMn", true, []), ("got.$s20FoundationNetworking10URLSessionCMn", true, []),
-      ("$s20FoundationNetworking10URLSessionCMnX", true, []), ("$s20FoundationNetworking10URLSessionCM", true, []),
-      ("curl_easy_init", true, [.holdsCurl(file: nil)]), ("curl_easy_perform", true, [.holdsCurl(file: nil)]),
-      ("curl_easy_init", false, []), ("curl_easy_initialize", true, []), ("curl_easy", true, []),
-    ] as [(String, Bool, [Finding])])
-  func symbols(name: String, isDefined: Bool, expected: [Finding]) throws {
+      (["$s20FoundationNetworking10URLSessionC4progE4mineyyF"], []),
+      (["$s20FoundationNetworking27_NSNonfileURLContentLoaderCMn", "$s8Larkspur10URLSessionCMn"], []),
+      (["$s20FoundationNetworking10URLSessionCMnX", "$s20FoundationNetworking10URLSessionCM"], []),
+      (["curl_easy_init", "Curl_open"], [.holdsCurl(file: nil)]),
+      // A program that loads the library by itself has the names of its functions, and a wrapper may call them.
+      (["curl_easy_init", "curl_easy_perform", "myCurl_open"], []),
+    ] as [([String], [Finding])])
+  func symbols(names: [String], expected: [Finding]) throws {
     for isStripped in [false, true] {
-      let image = ELFImage(
-        libraries: ["libswiftCore.so"], symbols: [("main", true), (name, isDefined)], isStripped: isStripped,
-        hasSwiftCode: true)
-      #expect(try Self.findings(image) == expected)
+      // The names for the dynamic linker stay in a stripped file.
+      let program = BuiltProgram(
+        libraries: ["libswiftCore.so"], symbols: names, isStripped: isStripped, hasSwiftCode: true)
+      #expect(try Self.findings(program) == expected)
     }
+  }
+
+  /// A program that loads the toolchain's module has the names of its types without defining them.
+  @Test func symbolsOfALinkedModule() throws {
+    let program = BuiltProgram(
+      libraries: ["libFoundationNetworking.so"], symbols: ["$s20FoundationNetworking10URLSessionCMn"])
+    #expect(try Self.findings(program) == [.links(library: "libFoundationNetworking.so", file: nil)])
   }
 
   @Test(
@@ -50,104 +55,76 @@ import Testing
       ([], true, false, false),
     ] as [([String], Bool, Bool, Bool)])
   func strippedFiles(libraries: [String], hasSwiftCode: Bool, isStripped: Bool, isUnknown: Bool) throws {
-    let image = ELFImage(libraries: libraries, isStripped: isStripped, hasSwiftCode: hasSwiftCode)
-    #expect(try Self.findings(image) == (isUnknown ? [.undetermined(file: nil)] : []))
+    let program = BuiltProgram(libraries: libraries, isStripped: isStripped, hasSwiftCode: hasSwiftCode)
+    #expect(try Self.findings(program) == (isUnknown ? [.undetermined(file: nil)] : []))
   }
 
-  /// A file without section headers is parsed.
-  @Test func noSections() throws {
-    var bytes = ELFImage(libraries: ["libcurl.so.4"]).bytes
-    bytes.replaceSubrange(60..<62, with: [0, 0])
-    #expect(try Self.findings(bytes) == [.links(library: "libcurl.so.4", file: nil), .undetermined(file: nil)])
+  /// `ldd` lists nothing of a program at a fixed address that is linked statically.
+  @Test func aStaticProgram() throws {
+    let program = BuiltProgram(symbols: ["Curl_open"], options: ["-static", "-no-pie"])
+    #expect(try Self.findings(program) == [.holdsCurl(file: nil)])
   }
 
-  @Test(
-    arguments: [
-      ([], .notELF), (Array("#!/bin/sh\n".utf8), .notELF), ([0x7f, 0x45, 0x4c], .notELF),
-      ([0x7f, 0x45, 0x4c, 0x46], .damaged("header")),
-      (patched(4, [1]), .unsupportedMachine), (patched(5, [2]), .unsupportedMachine), (patched(16, [1]), .notLinked),
-      (patched(16, [4]), .notLinked),
-      // A file without program headers, and a file without a segment to load.
-      (patched(56, [0, 0]), .damaged("program headers")), (patched(64, [0]), .damaged("program headers")),
-    ] as [([UInt8], ELFError)])
-  func otherFiles(bytes: [UInt8], error: ELFError) {
-    #expect(throws: error) { try Self.findings(bytes) }
+  /// A text that is divided between two pieces of the file is found.
+  @Test func largeFiles() throws {
+    let directory = try CheckedDirectory()
+    let bytes = try BuiltProgram.plain.get()
+    for distance in 0...6 {
+      let padding = [UInt8](repeating: 1, count: (1 << 20) - bytes.count - distance)
+      let path = try directory.write(bytes + padding + Array("\0Curl_".utf8), to: "program")
+      #expect(try LinkedFile.all(from: path).flatMap(\.findings) == [.holdsCurl(file: nil)])
+    }
   }
 
-  private static let image = ELFImage(
-    libraries: ["libc.so.6", "libcurl.so.4"], searchPaths: [(29, "/usr/lib:$ORIGIN")],
-    symbols: [("main", true), ("curl_easy_init", true)], hasSwiftCode: true)
+  // MARK: - Damaged files
 
-  private static func patched(_ offset: Int, _ bytes: [UInt8]) -> [UInt8] {
-    var image = image.bytes
+  private static func read(_ bytes: [UInt8]) throws {
+    _ = try ProgramFile(try CheckedDirectory().write(bytes, to: "program"))
+  }
+
+  private static func patched(_ offset: Int, _ bytes: [UInt8]) throws -> [UInt8] {
+    var image = try BuiltProgram.plain.get()
     image.replaceSubrange(offset..<offset + bytes.count, with: bytes)
     return image
   }
 
+  @Test(arguments: [
+    (4, [1], "an ELF file for another kind of machine"), (5, [2], "an ELF file for another kind of machine"),
+    (18, [0xff], "an ELF file for another kind of machine"),
+    (16, [1], "an ELF file, but neither a program nor a shared library"),
+    (16, [4], "an ELF file, but neither a program nor a shared library"), (0, [0x7e], "not an ELF file"),
+  ])
+  func otherFiles(offset: Int, bytes: [UInt8], message: String) throws {
+    let error = #expect(throws: ProgramFile.Unreadable.self) { try Self.read(Self.patched(offset, bytes)) }
+    #expect(error?.description == message)
+  }
+
   /// Offsets and sizes outside the file, or that overflow, are errors.
   @Test(arguments: [.max, .max - 7, 1 << 63, 1 << 40, 0x1_0000] as [UInt64])
-  func numbersOutOfRange(number: UInt64) {
-    let layout = Self.image.layout
-    let wide = ELFImage.integer(number, 8)
-    let narrow = ELFImage.integer(min(number, 0xffff_ffff), 4)
-    let symbolSection = layout.sectionHeaders.lowerBound + 4 * 64
-    let dynamicSegment = ELFImage.programHeaders.lowerBound + 56
-    let patches: [(Int, [UInt8])] = [
-      (32, wide), (40, wide), (dynamicSegment + 8, wide), (dynamicSegment + 32, wide),
-      // The offset of the first library's name, and the address of the string table.
-      (layout.dynamic.lowerBound + 8, wide), (layout.dynamic.lowerBound + 3 * 16 + 8, wide),
-      (symbolSection + 24, wide), (symbolSection + 32, wide), (symbolSection + 40, narrow), (symbolSection + 56, wide),
-      (symbolSection - 64 + 24, wide), (symbolSection - 64 + 32, wide), (layout.symbols.lowerBound + 24, narrow),
-      // The load address of the segment.
-      (ELFImage.programHeaders.lowerBound + 16, ELFImage.integer(number | 1 << 39, 8)),
-    ]
-    for (offset, bytes) in patches {
-      #expect(throws: ELFError.self, "\(offset)") { try Self.findings(Self.patched(offset, bytes)) }
+  func numbersOutOfRange(number: UInt64) throws {
+    let image = try BuiltProgram.plain.get()
+    func value(_ offset: Int, _ size: Int) -> Int {
+      image[offset..<offset + size].reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+    let wide = (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64($0 * 8)) }
+    let names = value(40, 8) + value(62, 2) * 64
+    for (offset, bytes) in [(40, wide), (names + 24, wide), (names + 32, wide), (58, [1, 0]), (62, [0xff, 0xff])] {
+      #expect(throws: ProgramFile.Unreadable.self, "\(offset)") { try Self.read(Self.patched(offset, bytes)) }
     }
   }
 
   @Test func everyLength() throws {
-    let bytes = Self.image.bytes
-    #expect(try Self.findings(bytes) == [.links(library: "libcurl.so.4", file: nil), .holdsCurl(file: nil)])
-    for count in bytes.indices {
-      #expect(throws: ELFError.self) { try Self.findings(Array(bytes.prefix(count))) }
+    let image = try BuiltProgram.plain.get()
+    try Self.read(image)
+    for count in Array(0..<100) + Array(stride(from: 100, to: image.count, by: 997)) + [image.count - 1] {
+      #expect(throws: ProgramFile.Unreadable.self) { try Self.read(Array(image.prefix(count))) }
     }
   }
 
-  /// A damaged byte leads to an error or another result, but never to a trap.
-  @Test func everyByte() {
-    let (bytes, layout) = Self.image.build()
-    var results = 0
-    for offset in Array(0..<ELFImage.programHeaders.upperBound) + Array(layout.dynamic) + Array(layout.symbols)
-      + Array(layout.sectionHeaders)
-    {
-      for value in [0, 1, 0x7f, 0x80, 0xff, bytes[offset] ^ 1, bytes[offset] &+ 8] {
-        var bytes = bytes
-        bytes[offset] = value
-        results += (try? Self.findings(bytes)) == nil ? 0 : 1
-      }
-    }
-    #expect(results > 0)
-  }
-
-  /// Random bytes after a header, or inside a file, never lead to a trap.
-  @Test func randomBytes() {
-    var state: UInt64 = 0x9e37_79b9_7f4a_7c15
-    func random(below bound: Int) -> Int {
-      state ^= state << 13
-      state ^= state >> 7
-      state ^= state << 17
-      return Int(state % UInt64(bound))
-    }
-    let image = Self.image.bytes
-    for round in 0..<1000 {
-      var bytes = image
-      if round % 2 == 0 {
-        for offset in random(below: image.count)..<image.count { bytes[offset] = UInt8(random(below: 256)) }
-      } else {
-        for _ in 0...random(below: 8) { bytes[random(below: image.count)] = UInt8(random(below: 256)) }
-      }
-      _ = try? Self.findings(bytes)
+  /// Damaged bytes in the header lead to an error or another result, but never to a trap.
+  @Test func everyByte() throws {
+    for offset in 0..<64 {
+      for value: UInt8 in [0, 1, 0x7f, 0x80, 0xff] { try? Self.read(Self.patched(offset, [value])) }
     }
   }
 

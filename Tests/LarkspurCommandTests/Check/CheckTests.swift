@@ -31,9 +31,8 @@ import Testing
 
   @Test func findings() async throws {
     let directory = try CheckedDirectory()
-    let image = ELFImage(
-      libraries: ["libcurl.so.4", "libFoundationNetworking.so"], symbols: [("curl_easy_init", true)])
-    let result = try await check(try directory.write(image.bytes, to: "program"))
+    let program = BuiltProgram(libraries: ["libcurl.so.4", "libFoundationNetworking.so"], symbols: ["Curl_open"])
+    let result = try await check(try program.build("program", in: directory))
     #expect(result.status == 110)
     #expect(
       lines(result) == [
@@ -46,11 +45,11 @@ import Testing
 
   @Test func severalPrograms() async throws {
     let directory = try CheckedDirectory()
-    let good = try directory.write(ELFImage().bytes, to: "good")
-    let bad = try directory.write(ELFImage(libraries: ["libcurl.so.4"]).bytes, to: "bad")
-    let unknown = try directory.write(ELFImage(isStripped: true, hasSwiftCode: true).bytes, to: "unknown")
+    let good = try BuiltProgram().build("good", in: directory)
+    let bad = try BuiltProgram(libraries: ["libcurl.so.4"]).build("bad", in: directory)
+    let unknown = try BuiltProgram(isStripped: true, hasSwiftCode: true).build("unknown", in: directory)
     let text = try directory.write("text", to: "text")
-    let stripped = try directory.write(ELFImage(isStripped: true).bytes, to: "stripped")
+    let stripped = try BuiltProgram(isStripped: true).build("stripped", in: directory)
     #expect(try await check(good, good).status == 0)
     #expect(try await check(good, bad, unknown, text).status == 110)
     #expect(try await check(unknown, text, good).status == 26)
@@ -69,12 +68,12 @@ import Testing
   @Test func unreadableFiles() async throws {
     let directory = try CheckedDirectory()
     let text = try directory.write("text", to: "te\u{1b}xt")
-    let short = try directory.write(Array(ELFImage().bytes.dropLast()), to: "short")
+    let short = try directory.write(Array(BuiltProgram.plain.get().dropLast()), to: "short")
     for (path, message) in [
       (text, "te\\x1bxt: not an ELF file"), (directory.path, "Is a directory (EISDIR)"),
       ("/dev/null", "not a regular file"),
       (directory.path + "/none", "none: No such file or directory (ENOENT)"),
-      (short, "the file is damaged, or cut short (section headers)"),
+      (short, "the file is damaged, or cut short"),
     ] {
       let result = try await check(path)
       #expect(result.status == 26)
@@ -83,39 +82,48 @@ import Testing
     }
   }
 
+  @Test func withoutLdd() async throws {
+    let program = try BuiltProgram().build("program", in: CheckedDirectory())
+    let result = try await Command(["check", program], environment: ["PATH": "/none"]).end()
+    #expect(result.status == 26)
+    #expect(result.errors.contains("/program: there is no ldd, "))
+  }
+
   /// Control characters in names are escaped before they reach a terminal.
   @Test func namesForTerminals() async throws {
     let directory = try CheckedDirectory()
-    let path = try directory.write(ELFImage(libraries: ["libcurl\u{1b}[31m\n.so"]).bytes, to: "pro\u{9b}gram")
-    #expect(lines(try await check(path)) == ["pro\\x9bgram: links libcurl\\x1b[31m\\x0a.so"])
+    let path = try BuiltProgram(libraries: ["libcurl\u{1b}[31m.so"]).build("pro\u{9b}gram", in: directory)
+    #expect(lines(try await check(path)) == ["pro\\x9bgram: links libcurl\\x1b[31m.so"])
   }
 
-  @Test(arguments: [(UInt64(29), "/lib:$ORIGIN"), (15, "$ORIGIN"), (29, "${ORIGIN}/../bin:$ORIGINAL")])
-  func librariesBeside(tag: UInt64, path: String) async throws {
+  @Test(arguments: ["/lib:$ORIGIN", "$ORIGIN", "${ORIGIN}/../bin:$ORIGINAL"])
+  func librariesBeside(path: String) async throws {
     let directory = try CheckedDirectory()
-    let program = ELFImage(libraries: ["libc.so.6", "libOne.so", "libNone.so"], searchPaths: [(tag, path)])
     // The two libraries need each other.
-    let one = ELFImage(libraries: ["libTwo.so", "libcurl.so.4"], searchPaths: [(29, "$ORIGIN/sub")])
-    let two = ELFImage(libraries: ["libOne.so"], searchPaths: [(29, "$ORIGIN/..")], symbols: [("curl_easy_init", true)])
-    try directory.write(one.bytes, to: "bin/libOne.so")
-    try directory.write(two.bytes, to: "bin/sub/libTwo.so")
-    // The dependencies of libcurl are not checked.
-    try directory.write("text", to: "bin/libcurl.so.4")
-    let result = try await check(try directory.write(program.bytes, to: "bin/program"))
+    let one = BuiltProgram(libraries: ["libTwo.so", "libcurl.so.4"], searchPath: "$ORIGIN/sub:$ORIGIN")
+    let two = BuiltProgram(libraries: ["libOne.so"], searchPath: "$ORIGIN/..", symbols: ["Curl_open"])
+    try one.build("bin/libOne.so", in: directory)
+    try two.build("bin/sub/libTwo.so", in: directory)
+    // What libcurl contains is no finding of its own.
+    try BuiltProgram(symbols: ["Curl_open"]).build("bin/libcurl.so.4", in: directory)
+    let program = try BuiltProgram(libraries: ["libc.so.6", "libOne.so", "libNone.so"], searchPath: path)
+      .build("bin/program", in: directory)
+    let result = try await check(program)
     #expect(result.status == 110)
     #expect(lines(result) == ["program: libOne.so links libcurl.so.4", "program: libTwo.so holds libcurl"])
     try directory.write("text", to: "bin/sub/libTwo.so")
-    let failure = try await check(directory.path + "/bin/program")
+    let failure = try await check(program)
     #expect(failure.status == 26)
-    #expect(failure.errors.hasSuffix("bin/program (libTwo.so): not an ELF file\n"))
+    #expect(failure.errors.contains("bin/program: ldd cannot list its libraries: "))
+    #expect(failure.errors.contains("/libTwo.so: "))
   }
 
   @Test(arguments: ["/elsewhere", "$ORIGINAL", "lib", "", "$ORIGIN/../other"])
   func librariesElsewhere(path: String) async throws {
     let directory = try CheckedDirectory()
     try directory.write("text", to: "bin/libOne.so")
-    let program = ELFImage(libraries: ["libOne.so", "../bin/libOne.so"], searchPaths: [(29, path)])
-    #expect(try await check(try directory.write(program.bytes, to: "bin/program")).status == 0)
+    let program = BuiltProgram(libraries: ["libOne.so"], searchPath: path.isEmpty ? nil : path)
+    #expect(try await check(try program.build("bin/program", in: directory)).status == 0)
   }
 
   // MARK: - Build directories
@@ -173,7 +181,7 @@ import Testing
       try directory.write(
         isLinked ? "/x.o\n'\(object)'\n" : "/x.o\n", to: "\(folder)\(name).product/Objects.LinkFileList")
     }
-    let result = try await check(try directory.write(ELFImage().bytes, to: folder + product))
+    let result = try await check(try directory.write(try BuiltProgram.plain.get(), to: folder + product))
     let lines = lines(result)
     let messages = lines.map { String($0.dropFirst(product.count + 2)) }
     let status: Int32 = messages == Self.nothing ? 0 : messages == Self.unclear ? 111 : 110
@@ -284,7 +292,7 @@ import Testing
     let directory = try CheckedDirectory()
     try FileManager.default.createDirectory(
       atPath: directory.path + "/Third.build/A.d", withIntermediateDirectories: true)
-    let result = try await check(try directory.write(ELFImage().bytes, to: "program"))
+    let result = try await check(try directory.write(try BuiltProgram.plain.get(), to: "program"))
     #expect(result.status == 111)
     #expect(lines(result) == ["program: some of the files that tell how its targets were compiled could not be read"])
   }

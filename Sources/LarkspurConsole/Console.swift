@@ -2,33 +2,33 @@ import LarkspurIO
 import Synchronization
 
 /// The command's output. Text that cannot be written is lost: there is no other place to report the error.
-enum Console {
+package enum Console {
   /// Whether warnings and errors are left out (`-s`).
   private static let isMuted = Atomic(false)
 
   /// Leaves out warnings and errors from now on.
-  static func mute() { isMuted.store(true, ordering: .relaxed) }
+  package static func mute() { isMuted.store(true, ordering: .relaxed) }
 
-  static func print(_ text: String) {
+  package static func print(_ text: String) {
     try? OpenFile.standardOutput.write(text)
   }
 
   /// Writes a message to standard error.
-  static func complain(_ message: String) {
+  package static func complain(_ message: String) {
     if !isMuted.load(ordering: .relaxed) { note("larkspur: \(message)") }
   }
 
   /// Writes a line of `-v`, with the time since the start of the command.
-  static func write(_ message: String, after time: Duration) {
+  package static func write(_ message: String, after time: Duration) {
     let milliseconds = Format.decimal(Format.milliseconds(time))
     note("* \(Format.padded(milliseconds, to: 8, atEnd: false)) ms  \(message)")
   }
 
   /// Writes lines to standard error, in a single write so that they stay whole among other output. Text of a peer in
   /// them has no effect on the terminal, and makes no lines of its own.
-  static func note(_ lines: String...) { note(lines) }
+  package static func note(_ lines: String...) { note(lines) }
 
-  static func note(_ lines: [String]) {
+  package static func note(_ lines: [String]) {
     try? OpenFile.standardError.write(lines.map { Format.visible($0.utf8) + "\n" }.joined())
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurTestServer
 
 extension DemoPart {

@@ -1,9 +1,9 @@
 import LarkspurTLS
 
 /// Describes a server's certificates in words.
-enum TrustReport {
+package enum TrustReport {
   /// Returns the lines for `-v`: the result, the chain, and the pin of each certificate.
-  static func lines(of trust: Trust) -> [String] {
+  package static func lines(of trust: Trust) -> [String] {
     let chain = shownChain(of: trust)
     var lines = [trust.result.isTrusted ? "verified chain:" : "NOT VERIFIED (\(trust.result.message)); sent:"]
     for (index, certificate) in chain.enumerated() {
@@ -15,7 +15,7 @@ enum TrustReport {
   }
 
   /// Returns a line for each certificate: its pin and its subject.
-  static func pins(of trust: Trust) -> [String] {
+  package static func pins(of trust: Trust) -> [String] {
     let mark = trust.result.isTrusted ? "" : "  (not verified)"
     return shownChain(of: trust).map { "\($0.pin)  \(subject(of: $0))\(mark)" }
   }

@@ -15,7 +15,6 @@ extension DemoPart {
         while try await exchange.receiveData({ received += $0.count }) {}
       } catch {
         stage.say("\(received) bytes came, then: \(error)")
-        stage.say("`larkspur get` would exit with \(ExitStatus(error).rawValue).")
         guard case .badResponse(.truncated(.body(missing: 1000))) = error else { throw error }
         return "noticed: 1,000 bytes missing"
       }

@@ -1,9 +1,13 @@
+import Glibc
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurIO
 import LarkspurTestServer
 import LarkspurTransport
 
-/// `larkspur demo`: runs one part after another, each against test servers in this process, and ends with a table.
+/// Shows Larkspur's main jobs on real traffic over the loopback interface: runs one part after another, each against
+/// test servers in this process, and ends with a table.
+@main
 struct Demo {
   /// The parts, in the order in which they are shown. Each new capability gets a part here.
   private static let parts: [DemoPart] = [
@@ -17,26 +21,26 @@ struct Demo {
   private let loop: ClientLoop
   private let style = Style.forStandardOutput
 
-  init(on loop: ClientLoop) {
-    self.loop = loop
+  /// Runs the program, which exits with 0 if all went well, otherwise with 1.
+  static func main() async {
+    if let program = KilledProgram(CommandLine.arguments.dropFirst()) { program.run() }
+    do {
+      let loop = try ClientLoop()
+      let stage = try DemoStage(on: loop)
+      exit(await loop.run { await Demo(loop: loop).run(on: stage) } ? EXIT_SUCCESS : EXIT_FAILURE)
+    } catch {
+      Console.complain("the demonstration could not start: \(error)")
+      exit(EXIT_FAILURE)
+    }
   }
 
-  func run() async -> ExitStatus {
-    let stage: DemoStage
-    do {
-      stage = try DemoStage(on: loop)
-    } catch {
-      Console.complain("the test servers could not start: \(error)")
-      return .demoFailed
-    }
-    Console.print(
-      "Larkspur \(LarkspurCommand.version), with test servers at \(stage.server.url()) and \(stage.secureURL("/"))\n")
+  /// - Returns: Whether all parts went well.
+  private func run(on stage: DemoStage) async -> Bool {
+    Console.print("Larkspur, with test servers at \(stage.server.url()) and \(stage.secureURL("/"))\n")
     var outcomes: [(part: DemoPart, outcome: Outcome)] = []
     for (index, part) in Self.parts.enumerated() {
       Console.print("\n" + style.bold("\(index + 1). \(part.title)") + "\n")
       let outcome = await perform(part, on: stage)
-      // The user has pressed Ctrl-C, so no table follows.
-      if Task.isCancelled { return .demoFailed }
       if case .failed(let message) = outcome.result { stage.say("FAILED: \(message)") }
       outcomes.append((part, outcome))
     }
@@ -47,7 +51,7 @@ struct Demo {
     Console.print(
       failed == 0
         ? "All \(outcomes.count) parts went well.\n" : "\(failed) of \(outcomes.count) parts failed.\n")
-    return failed == 0 ? .success : .demoFailed
+    return failed == 0
   }
 
   private struct Outcome {

@@ -18,7 +18,6 @@ extension DemoPart {
       guard case .tls(let problem) = error, case .pinMismatch(let mismatch) = problem.problem else { throw error }
       stage.say("TLS: no pin of \(mismatch.server.text) matches")
       for pin in mismatch.seen { stage.say("seen:   \(pin)") }
-      stage.say("`larkspur get` would exit with \(ExitStatus(error).rawValue).")
       try DemoFailure.unless(
         stage.secureServer.requestsReceived == requestsBefore, "the server has got a request all the same")
       return "refused: none of \(mismatch.seen.count) keys is pinned"

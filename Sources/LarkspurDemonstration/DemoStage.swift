@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -85,7 +86,7 @@ struct DemoStage {
     _ target: String, host: String, _ fields: [(name: String, value: String)] = []
   ) throws -> RequestHead {
     var writer = try RequestWriter(method: "GET", target: target, host: host)
-    try writer.field("User-Agent", "larkspur/\(LarkspurCommand.version)")
+    try writer.field("User-Agent", "larkspur/demonstration")
     for (name, value) in fields { try writer.field(name, value) }
     return writer.finish()
   }

@@ -1,3 +1,4 @@
+import LarkspurConsole
 import LarkspurHTTP
 import LarkspurTransport
 

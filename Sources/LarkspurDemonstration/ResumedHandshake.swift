@@ -1,3 +1,4 @@
+import LarkspurConsole
 import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransport

@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurConsole
 import LarkspurTLS
 import LarkspurTestServer
 
