@@ -1,4 +1,4 @@
-import LarkspurCoding
+import AFNetworking
 
 /// Checks the reader of image heads on any bytes that a server could send.
 package enum ImageHeadOracle {

@@ -1,5 +1,4 @@
 import Foundation
-import LarkspurCoding
 
 /// An undecoded image: its bytes, with the format, the size and the orientation that its head states.
 ///

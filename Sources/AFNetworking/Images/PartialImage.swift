@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import LarkspurCoding
 import Synchronization
 
 /// Gives the pieces of an image to an incremental decoder. The pieces are decoded on a queue of their own, in order.

@@ -1,6 +1,5 @@
 import Foundation
 import Larkspur
-import LarkspurCoding
 import Synchronization
 
 /// Validates a response, and makes an image of its bytes.

@@ -1,4 +1,4 @@
-import LarkspurCoding
+import AFNetworking
 import Testing
 
 /// Tests the heads of images, which are made by hand after their formats.
