@@ -59,7 +59,7 @@ final class PartialImage: Sendable {
       guard state.collected.count >= state.nextCount else { return nil }
       state.nextCount = 2 * state.collected.count
       do throws(AFImageError) {
-        _ = try ImageHead.read(state.collected, pixelCountMax: pixelCountMax)
+        _ = try ImageHead.read(state.collected.span, pixelCountMax: pixelCountMax)
       } catch {
         switch error {
         case .truncated: return nil
