@@ -48,7 +48,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var challengeBlock: ChallengeBlock?
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
-    var exitHold: ExitBarrier.Hold?
+    var exitHold: ExitHold?
     /// The dependencies of a finished operation.
     var formerDependencies: [Operation] = []
 
