@@ -120,20 +120,3 @@ extension URLSessionTask {
         textEncodingName: nil)
   }
 }
-
-extension TaskRecord {
-  /// Whether the program has given the task a destination or a handler for its file.
-  var hasFileReceiver: Bool {
-    var hasReceiver = false
-    change {
-      if case .absent = $0.receiver { hasReceiver = $0.destination != nil } else { hasReceiver = true }
-    }
-    return hasReceiver
-  }
-
-  var destination: Destination? {
-    var chosen = UncheckedSendable<Destination?>(nil)
-    change { chosen = UncheckedSendable($0.destination) }
-    return chosen.value
-  }
-}
