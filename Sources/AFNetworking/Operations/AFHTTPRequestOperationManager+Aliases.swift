@@ -1,8 +1,7 @@
 import Foundation
 import Larkspur
 
-// Names of earlier importers: methods in capitals, and a `failure` that always receives an operation. If no request
-// could be made, that operation was never started.
+// Names of earlier importers: methods in capitals, and a `failure` that always receives an operation.
 
 extension AFHTTPRequestOperationManager {
   /// See `get(_:parameters:success:failure:)`.
@@ -14,7 +13,8 @@ extension AFHTTPRequestOperationManager {
     get(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// Runs a `GET` request, with a `failure` that always receives an operation.
+  /// Runs a `GET` request, with a `failure` that always receives an operation: one that was never started if no request
+  /// could be made.
   @discardableResult
   @_disfavoredOverload
   public func get(
@@ -190,7 +190,7 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, constructingBodyWith: block, success: success, failure: failure)
   }
 
-  /// Runs a `POST` request with a multipart form, with a `failure` that always receives an operation.
+  /// Runs a `POST` request with a multipart form, and a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func post(

@@ -3,7 +3,7 @@ import Foundation
 import Larkspur
 
 /// Delays the end of the process, by `exit` or by a return from `main`, until an operation has finished. This replaces
-/// the background time of an application on Apple's systems.
+/// the background time of an application on Apple's systems. Only the thread that ends the process calls the handler.
 final class ExitHold: FinishedAtExit, @unchecked Sendable {
   /// Maximum delay for all operations together, in seconds. systemd kills a service 90 seconds after asking it to stop.
   static let secondsMax = 30
