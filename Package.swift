@@ -76,8 +76,7 @@ let package = Package(
     // Larkspur under the name of the toolchain's module, for packages that stay as they are.
     .target(name: "FoundationNetworking", dependencies: ["Larkspur"], swiftSettings: settings),
     .target(
-      name: "AFNetworking", dependencies: ["Larkspur", "LarkspurCoding"], exclude: ["AFNetworking.docc"],
-      swiftSettings: settings),
+      name: "AFNetworking", dependencies: ["Larkspur"], exclude: ["AFNetworking.docc"], swiftSettings: settings),
     // What needs FoundationXML, which burdens a program with libxml2.
     .target(name: "AFNetworkingXML", dependencies: ["AFNetworking", "Larkspur"], swiftSettings: settings),
     // What needs libzip.
@@ -113,8 +112,8 @@ let package = Package(
     .target(
       name: "FuzzOracles",
       dependencies: [
-        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport", "LarkspurTransfers",
-        "ZipArchive",
+        "AFNetworking", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurTLS", "LarkspurTestSupport",
+        "LarkspurTransfers", "ZipArchive",
       ],
       path: "Fuzz/Oracles",
       swiftSettings: testSettings),

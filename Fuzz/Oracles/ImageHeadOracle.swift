@@ -1,4 +1,4 @@
-import LarkspurCoding
+import AFNetworking
 
 /// Checks the reader of image heads on any bytes that a server could send.
 package enum ImageHeadOracle {
@@ -8,9 +8,8 @@ package enum ImageHeadOracle {
   package static func finding(in input: [UInt8]) -> String? {
     let whole = read(input[...])
     if case .success(let head) = whole {
-      let limits = ImageHeadLimits()
-      guard head.width > 0, head.height > 0, max(head.width, head.height) <= limits.sideMax,
-        head.width * head.height <= limits.pixelsMax, 1...8 ~= head.orientation.exif
+      guard head.width > 0, head.height > 0, max(head.width, head.height) <= ImageHead.sideMax,
+        head.width * head.height <= AFImage.pixelCountMaxDefault, 1...8 ~= head.orientation.exif
       else { return "beyond the limits: \(head)" }
     }
     var turned: ImageOrientation?
@@ -34,9 +33,9 @@ package enum ImageHeadOracle {
     return nil
   }
 
-  private static func read(_ bytes: ArraySlice<UInt8>) -> Result<ImageHead, ImageHeadError> {
+  private static func read(_ bytes: ArraySlice<UInt8>) -> Result<ImageHead, AFImageError> {
     let bytes = Array(bytes)
-    do throws(ImageHeadError) {
+    do throws(AFImageError) {
       return .success(try ImageHead.read(bytes.span))
     } catch {
       return .failure(error)

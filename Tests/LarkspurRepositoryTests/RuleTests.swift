@@ -26,7 +26,7 @@ import Testing
       "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
     "FoundationNetworking": ["Foundation", "Larkspur"],
-    "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "LarkspurCoding", "Synchronization"],
+    "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "ZipArchive": ["CLarkspurZip", "Foundation", "LarkspurIO", "Synchronization"],
     "LarkspurCommand": [

@@ -23,6 +23,7 @@ import Foundation
     ("connectivity", .suspending(runConnectivity)),
     ("cookie-writer", .blocking(runCookieWriter)),
     ("descriptor-shortage", .suspending(runDescriptorShortage)),
+    ("exit-hold", .blocking(runExitHold)),
     ("handshake-leaks", .suspending(runHandshakeLeaks)),
     ("idle-sockets", .suspending(runIdleSockets)),
     ("journal-writer", .blocking(runJournalWriter)),

@@ -74,14 +74,13 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     let observers =
       starts.map { observe($0) { $0.note($1, hasStarted: true) } }
       + ends.map { observe($0) { $0.note($1, hasStarted: false) } }
-    let boxed = UncheckedSendable(observers)
-    state.withLock { $0.observers = boxed.value }
+    state.withLock { $0.observers = observers }
     Self.count.add(1, ordering: .releasing)
   }
 
   deinit {
     Self.count.subtract(1, ordering: .releasing)
-    for observer in state.withLock({ UncheckedSendable($0.observers) }).value {
+    for observer in state.withLock({ $0.observers }) {
       NotificationCenter.default.removeObserver(observer)
     }
   }
@@ -186,13 +185,13 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
   /// Calls the block if the value has changed since its latest call. Calls come one after another, on the thread of the
   /// views: several changes may become one.
   private func show() {
-    let (block, isVisible) = state.withLock { state -> (UncheckedSendable<((Bool) -> Void)?>, Bool?) in
+    let (block, isVisible) = state.withLock { state -> (((Bool) -> Void)?, Bool?) in
       let isVisible = state.machine.isVisible
-      guard isVisible != state.shown else { return (UncheckedSendable(nil), nil) }
+      guard isVisible != state.shown else { return (nil, nil) }
       state.shown = isVisible
-      return (UncheckedSendable(state.block), isVisible)
+      return (state.block, isVisible)
     }
-    if let isVisible { block.value?(isVisible) }
+    if let isVisible { block?(isVisible) }
   }
 }
 

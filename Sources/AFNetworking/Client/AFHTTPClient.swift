@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// The encoding of parameters in the body of an ``AFHTTPClient``'s requests.
 public enum AFHTTPClientParameterEncoding: UInt32, Hashable, Sendable {
@@ -39,7 +40,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     var completionQueue: DispatchQueue?
   }
 
-  let details: LockedState<Details>
+  let details: Mutex<Details>
 
   /// The URL that paths are relative to. If it has a path, the path ends in a slash.
   public let baseURL: URL
@@ -48,7 +49,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   public let operationQueue = OperationQueue()
 
   private let reachability: AFNetworkReachabilityManager
-  private let isMonitoring = LockedState(false)
+  private let isMonitoring = Mutex(false)
 
   /// Creates a client.
   ///
@@ -56,7 +57,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   ///   of replacing its last segment.
   public required init(baseURL url: URL) {
     baseURL = url.asDirectory
-    details = LockedState(Details(fields: DefaultFields.current))
+    details = Mutex(Details(fields: DefaultFields.current))
     reachability = url.host.map { AFNetworkReachabilityManager(forDomain: $0) } ?? AFNetworkReachabilityManager()
     super.init()
   }
@@ -71,22 +72,22 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// The `Content-Type` of a form names the encoding. Parameters with characters that the encoding does not have cannot
   /// be written. JSON and property lists are always UTF-8.
   open var stringEncoding: UInt {
-    get { details.read { $0.stringEncoding } }
-    set { details.read { $0.stringEncoding = newValue } }
+    get { details.withLock { $0.stringEncoding } }
+    set { details.withLock { $0.stringEncoding = newValue } }
   }
 
   /// The encoding of parameters in a body. A form by default.
   open var parameterEncoding: AFHTTPClientParameterEncoding {
-    get { details.read { $0.parameterEncoding } }
-    set { details.read { $0.parameterEncoding = newValue } }
+    get { details.withLock { $0.parameterEncoding } }
+    set { details.withLock { $0.parameterEncoding = newValue } }
   }
 
   /// The pinning mode of the security policy that operations get. The pins are the certificates of the main bundle.
   /// ``AFSSLPinningMode/none`` by default.
   open var defaultSSLPinningMode: AFSSLPinningMode {
-    get { details.read { $0.pinningMode } }
+    get { details.withLock { $0.pinningMode } }
     set {
-      details.read { details in
+      details.withLock { details in
         details.pinningMode = newValue
         details.policy = nil
       }
@@ -96,9 +97,9 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// Whether operations accept certificates that are not valid, or are for another host. `false` by default. Dangerous:
   /// an attacker on the network path can impersonate the server.
   open var allowsInvalidSSLCertificate: Bool {
-    get { details.read { $0.allowsInvalidCertificates } }
+    get { details.withLock { $0.allowsInvalidCertificates } }
     set {
-      details.read { details in
+      details.withLock { details in
         details.allowsInvalidCertificates = newValue
         details.policy = nil
       }
@@ -108,8 +109,8 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// The queue for the operations' results, or `nil`, the default, for the main queue. AFNetworking 1 has this property
   /// on each operation only.
   open var completionQueue: DispatchQueue? {
-    get { details.read { $0.completionQueue } }
-    set { details.read { $0.completionQueue = newValue } }
+    get { details.withLock { $0.completionQueue } }
+    set { details.withLock { $0.completionQueue = newValue } }
   }
 
   // MARK: - Reachability
@@ -125,18 +126,14 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// each change.
   open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
     reachability.setReachabilityStatusChange(block)
-    isMonitoring.read { $0 = true }
+    isMonitoring.withLock { $0 = true }
     // A restart reports the status once more.
     reachability.startMonitoring()
   }
 
   /// Starts the monitoring at the first question, and not before: a host name costs a DNS look-up.
   private func monitor() {
-    let isFirst = isMonitoring.read { isMonitoring in
-      defer { isMonitoring = true }
-      return !isMonitoring
-    }
-    if isFirst { reachability.startMonitoring() }
+    if !isMonitoring.withLock({ exchange(&$0, with: true) }) { reachability.startMonitoring() }
   }
 
   /// The Objective-C spelling of ``setReachabilityStatusChange(_:)``.
@@ -148,13 +145,13 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   /// Returns the value of a default header field, or `nil` if there is none. Compares the names case-insensitively.
   open func defaultValue(forHeader header: String) -> String! {
-    details.read { details in details.fields.first { Self.isSame($0.key, header) }?.value }
+    details.withLock { details in details.fields.first { Self.isSame($0.key, header) }?.value }
   }
 
   /// Sets a default header field, in place of any of the same name. A `value` of `nil` removes the field. Compares the
   /// names case-insensitively.
   open func setDefaultHeader(_ header: String, value: String?) {
-    details.read { details in
+    details.withLock { details in
       for name in details.fields.keys where Self.isSame(name, header) { details.fields[name] = nil }
       details.fields[header] = value
     }
@@ -179,7 +176,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   open func clearAuthorizationHeader() { setDefaultHeader("Authorization", value: nil) }
 
   /// Sets the credential with which operations answer challenges.
-  open func setDefaultCredential(_ credential: URLCredential?) { details.read { $0.credential = credential } }
+  open func setDefaultCredential(_ credential: URLCredential?) { details.withLock { $0.credential = credential } }
 
   // MARK: - Requests
 
@@ -222,7 +219,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   @discardableResult
   open func registerHTTPOperationClass(_ operationClass: AnyClass) -> Bool {
     guard let operationClass = operationClass as? AFHTTPRequestOperation.Type else { return false }
-    details.read { details in
+    details.withLock { details in
       details.operationClasses.removeAll { $0 == operationClass }
       details.operationClasses.insert(operationClass, at: 0)
     }
@@ -231,7 +228,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   /// Removes an operation class from the registry.
   open func unregisterHTTPOperationClass(_ operationClass: AnyClass) {
-    details.read { $0.operationClasses.removeAll { $0 == operationClass } }
+    details.withLock { $0.operationClasses.removeAll { $0 == operationClass } }
   }
 
   /// Creates an operation with this client's credential, completion queue and security policy. Its class is the latest
@@ -241,7 +238,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     with urlRequest: URLRequest, success: ((AFHTTPRequestOperation, Any?) -> Void)? = nil,
     failure: ((AFHTTPRequestOperation, any Error) -> Void)? = nil
   ) -> AFHTTPRequestOperation {
-    let own = details.read { $0 }
+    let own = details.withLock { $0 }
     let type = own.operationClasses.first { $0.canProcess(urlRequest) } ?? AFHTTPRequestOperation.self
     let operation = type.init(request: urlRequest)
     operation.setCompletionBlockWithSuccess(success, failure: failure)
@@ -252,7 +249,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   }
 
   private func policy() -> AFSecurityPolicy {
-    details.read { details in
+    details.withLock { details in
       if let policy = details.policy { return policy }
       let policy =
         details.pinningMode == .none
@@ -379,7 +376,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
     let values = decoder.texts(forKey: Key.fieldValues)
     let encoding = decoder.number(forKey: Key.stringEncoding)
     let parameters = decoder.number(forKey: Key.parameterEncoding).flatMap { UInt32(exactly: $0) }
-    details.read { details in
+    details.withLock { details in
       if let encoding, encoding > 0 { details.stringEncoding = encoding }
       details.parameterEncoding = parameters.flatMap { AFHTTPClientParameterEncoding(rawValue: $0) } ?? .form
       if let names, let values, names.count == values.count {
@@ -390,7 +387,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   /// Writes the base URL, the encodings and the header fields. Registered classes and blocks are not archived.
   open func encode(with coder: NSCoder) {
-    let own = details.read { $0 }
+    let own = details.withLock { $0 }
     coder.encode(baseURL as NSURL, forKey: Key.baseURL)
     coder.encode(number: own.stringEncoding, forKey: Key.stringEncoding)
     coder.encode(number: UInt(own.parameterEncoding.rawValue), forKey: Key.parameterEncoding)
@@ -404,13 +401,13 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
   /// Returns a client with the same settings and registered classes, and with an empty queue of its own.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = type(of: self).init(baseURL: baseURL)
-    let own = details.read { $0 }
-    copy.details.read { $0 = own }
+    let own = details.withLock { $0 }
+    copy.details.withLock { $0 = own }
     return copy
   }
 
   open override var description: String {
-    let own = details.read { $0 }
+    let own = details.withLock { $0 }
     let parts = [
       "baseURL: \(baseURL.absoluteString)", "defaultHeaders: \(own.fields)",
       "registeredOperationClasses: \(own.operationClasses)", "operationQueue: \(operationQueue)",

@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// Returns parameters as a query in the style of AFNetworking 1: pairs `key=value`, with `a[b]` for the members of a
 /// dictionary and `a[]` for those of an array. Brackets of keys are not escaped, unlike in
@@ -60,7 +61,7 @@ struct ClientRequest {
 
   init(_ client: AFHTTPClient) {
     baseURL = client.baseURL
-    settings = client.details.read { $0 }
+    settings = client.details.withLock { $0 }
   }
 
   /// Resolves a path. An empty path is the base URL itself.

@@ -1,5 +1,4 @@
 import Foundation
-import LarkspurCoding
 
 /// An undecoded image: its bytes, with the format, the size and the orientation that its head states.
 ///
@@ -54,7 +53,7 @@ public final class AFImage: NSObject, AFDecodedImage {
   }
 
   /// The default maximum number of pixels that a head may claim: 2^27, which take 512 MiB at four bytes each.
-  public static let pixelCountMaxDefault = ImageHeadLimits().pixelsMax
+  public static let pixelCountMaxDefault = 1 << 27
 
   /// The image's bytes, as received.
   public let data: Data
@@ -90,9 +89,9 @@ public final class AFImage: NSObject, AFDecodedImage {
   public convenience init(
     validating data: Data, scale: CGFloat = 1, pixelCountMax: Int = AFImage.pixelCountMaxDefault
   ) throws(AFImageError) {
-    let head = try ImageHead.read(data, pixelCountMax: pixelCountMax)
+    let head = try ImageHead.read(data.span, pixelCountMax: pixelCountMax)
     self.init(
-      data, scale, Format(head.format), head.width, head.height, Orientation(rawValue: head.orientation.exif) ?? .up)
+      data, scale, head.format, head.width, head.height, Orientation(rawValue: head.orientation.exif) ?? .up)
   }
 
   private init(
@@ -120,21 +119,6 @@ public final class AFImage: NSObject, AFDecodedImage {
   public override var description: String { "\(format.rawValue), \(pixelWidth) x \(pixelHeight), \(data.count) bytes" }
 }
 
-extension AFImage.Format {
-  init(_ format: ImageHead.Format) {
-    switch format {
-    case .png: self = .png
-    case .jpeg: self = .jpeg
-    case .gif: self = .gif
-    case .webp: self = .webp
-    case .bmp: self = .bmp
-    case .tiff: self = .tiff
-    case .heic: self = .heic
-    case .avif: self = .avif
-    }
-  }
-}
-
 /// The reason why bytes are no image.
 public enum AFImageError: Error, Hashable, Sendable, LocalizedError {
   /// The first bytes are those of no known format.
@@ -160,25 +144,6 @@ public enum AFImageError: Error, Hashable, Sendable, LocalizedError {
       "The image claims to have \(width) x \(height) pixels; the limit is \(max) pixels."
     case .notDecoded: "The image decoder does not know the format of the bytes."
     case .unsuitableType(let type): "The image decoder returned an object of the type \(type)."
-    }
-  }
-}
-
-extension ImageHead {
-  /// Reads the head of an image.
-  static func read(_ data: Data, pixelCountMax: Int) throws(AFImageError) -> ImageHead {
-    var limits = ImageHeadLimits()
-    limits.pixelsMax = pixelCountMax
-    do throws(ImageHeadError) {
-      return try read(data.span, limits: limits)
-    } catch {
-      switch error {
-      case .unknownFormat: throw .unknownFormat
-      case .truncated: throw .truncated
-      case .invalid: throw .invalidHead
-      case .tooLarge(let width, let height):
-        throw .tooManyPixels(width: width, height: height, pixelCountMax: pixelCountMax)
-      }
     }
   }
 }

@@ -72,7 +72,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
   }
 
-  private let state: LockedState<State>
+  private let state: Mutex<State>
   /// The manager that the downloader has made for itself, and ends with it.
   private let ownedManager: AFHTTPSessionManager?
   private let now: @Sendable () -> UInt64
@@ -135,7 +135,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   ) {
     let queue = ImageDownloadQueue<URLRequest, Receiver>(
       activeMax: max(activeMax, 1), isLastInFirstOut: prioritization == .LIFO)
-    state = LockedState(State(manager: manager, cache: cache, queue: queue))
+    state = Mutex(State(manager: manager, cache: cache, queue: queue))
     ownedManager = ownsManager ? manager : nil
     self.now = now
   }
@@ -148,20 +148,20 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
   /// The cache of decoded images, or `nil` for none.
   open var imageCache: (any AFImageRequestCache)? {
-    get { state.read { $0.cache } }
+    get { state.withLock { $0.cache } }
     set { state.put(newValue, at: \.cache) }
   }
 
   /// The manager that creates the tasks. Another one applies to downloads that are created later.
   open var sessionManager: AFHTTPSessionManager {
-    get { state.read { $0.manager } }
+    get { state.withLock { $0.manager } }
     set { state.put(newValue, at: \.manager) }
   }
 
   /// The order in which waiting downloads start. Another one applies to downloads that are created later.
   open var downloadPrioritization: AFImageDownloadPrioritization {
-    get { state.read { $0.queue.isLastInFirstOut ? .LIFO : .FIFO } }
-    set { state.read { $0.queue.isLastInFirstOut = newValue == .LIFO } }
+    get { state.withLock { $0.queue.isLastInFirstOut ? .LIFO : .FIFO } }
+    set { state.withLock { $0.queue.isLastInFirstOut = newValue == .LIFO } }
   }
 
   /// AFNetworking's spelling of ``downloadPrioritization``.
@@ -172,9 +172,9 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
   /// Maximum number of tasks that run at a time; at least 1. Running tasks continue when it becomes lower.
   open var maximumActiveDownloads: Int {
-    get { state.read { $0.queue.activeMax } }
+    get { state.withLock { $0.queue.activeMax } }
     set {
-      let tasks = state.read { state in
+      let tasks = state.withLock { state in
         state.queue.activeMax = max(newValue, 1)
         return state.startable()
       }
@@ -184,21 +184,21 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
   /// Calls the blocks of requests. If `nil`, the default, `AFViewScheduler.shared` does.
   open var scheduler: AFViewScheduler? {
-    get { state.read { $0.scheduler } }
+    get { state.withLock { $0.scheduler } }
     set { state.put(newValue, at: \.scheduler) }
   }
 
   /// The settings of the memory of failures.
   open var failureMemory: AFImageFailureMemory {
-    get { state.read { $0.failures.settings } }
-    set { state.read { $0.failures.settings = newValue } }
+    get { state.withLock { $0.failures.settings } }
+    set { state.withLock { $0.failures.settings = newValue } }
   }
 
   /// Drops all recorded failures, so that the next requests are sent.
-  open func removeAllFailures() { state.read { $0.failures.forgetAll() } }
+  open func removeAllFailures() { state.withLock { $0.failures.forgetAll() } }
 
   /// Number of downloads that wait or run.
-  open var downloadCount: Int { state.read { $0.queue.count } }
+  open var downloadCount: Int { state.withLock { $0.queue.count } }
 
   // MARK: - Requests
 
@@ -269,10 +269,11 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     cancel(imageDownloadReceipt.call, of: imageDownloadReceipt.task)
   }
 
-  private func nextCall() -> Int { state.read { $0.queue.nextNumber() } }
+  private func nextCall() -> Int { state.withLock { $0.queue.nextNumber() } }
 
   private func cancel(_ call: Int, of task: URLSessionDataTask? = nil) {
-    let (receiver, cancelled, tasks) = state.read { state -> (Receiver?, URLSessionDataTask?, [URLSessionDataTask]) in
+    let (receiver, cancelled, tasks) = state.withLock {
+      state -> (Receiver?, URLSessionDataTask?, [URLSessionDataTask]) in
       if let task, state.queue.number(ofCall: call).flatMap({ state.loads[$0] })?.task !== task {
         return (nil, nil, [])
       }
@@ -313,16 +314,16 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     while true {
       // A download that ends puts its image into the cache before it leaves the queue. If none has ended since before
       // the cache was read, the cache's answer still holds when the queue is read.
-      let ended = state.read { $0.queue.endedCount }
+      let ended = state.withLock { $0.queue.endedCount }
       let cached = Self.permitsCache(request) ? imageCache?.imagefor(request, withAdditionalIdentifier: nil) : nil
       let step =
         cached.map { Step.answered(Outcome(response: nil, result: .success($0))) }
-        ?? state.read { $0.step(receiver, call, priority, created, ended: ended, now: now) }
+        ?? state.withLock { $0.step(receiver, call, priority, created, ended: ended, now: now) }
       switch step {
       case .again: continue
       case .needsTask:
         // The task is created outside the lock, because a manager's subclass is the program's code.
-        let (number, manager) = state.read { state -> (Int, AFHTTPSessionManager) in
+        let (number, manager) = state.withLock { state -> (Int, AFHTTPSessionManager) in
           let number = state.queue.nextNumber()
           state.pending[number] = .some(nil)
           return (number, state.manager)
@@ -347,7 +348,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// Ends a task that another request has made superfluous.
   private func discard(_ created: (number: Int, load: Load)?) {
     guard let created else { return }
-    let outcome = state.read { $0.pending.removeValue(forKey: created.number) }
+    let outcome = state.withLock { $0.pending.removeValue(forKey: created.number) }
     created.load.task.cancel()
     withExtendedLifetime(outcome) {}
   }
@@ -412,7 +413,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// views has come to it.
   private func report(_ number: Int, _ body: @escaping @Sendable (Receiver) -> Void) {
     // Taken now: an end that is scheduled after this call must not suppress it.
-    let receivers = state.read { $0.queue.receivers(of: number) }
+    let receivers = state.withLock { $0.queue.receivers(of: number) }
     if receivers.isEmpty { return }
     (scheduler ?? .shared).perform {
       for receiver in receivers where !receiver.end.isReached.load(ordering: .acquiring) { body(receiver) }
@@ -427,7 +428,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
       cache.add(image, for: request, withAdditionalIdentifier: nil)
     }
     let now = now()
-    let (receivers, tasks) = state.read { state -> ([Receiver], [URLSessionDataTask]) in
+    let (receivers, tasks) = state.withLock { state -> ([Receiver], [URLSessionDataTask]) in
       guard let download = state.queue.finish(number) else {
         if state.pending[number] != nil { state.pending[number] = outcome }
         return ([], [])

@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import LarkspurCoding
 import Synchronization
 
 /// Gives the pieces of an image to an incremental decoder. The pieces are decoded on a queue of their own, in order.
@@ -27,7 +26,7 @@ final class PartialImage: Sendable {
   private let scale: CGFloat
   private let pixelCountMax: Int
   private let deliver: @Sendable (any AFDecodedImage) -> Void
-  private let state = LockedState(State())
+  private let state = Mutex(State())
   private let queue = DispatchQueue(label: "com.alamofire.imagedownloader.partial", target: .global())
 
   /// Creates the decoding of one image.
@@ -51,8 +50,8 @@ final class PartialImage: Sendable {
   /// - Returns: The image as far as it is known, if there is something new to show.
   func decode(_ piece: Data) -> (any AFDecodedImage)? {
     // Taken out rather than copied, so that `append` below does not copy the collected bytes.
-    var state = self.state.read { exchange(&$0, with: State()) }
-    defer { self.state.read { $0 = state } }
+    var state = self.state.withLock { exchange(&$0, with: State()) }
+    defer { self.state.withLock { $0 = state } }
     guard !state.isRefused else { return nil }
     var bytes = piece
     if state.decoder == nil {
@@ -60,7 +59,7 @@ final class PartialImage: Sendable {
       guard state.collected.count >= state.nextCount else { return nil }
       state.nextCount = 2 * state.collected.count
       do throws(AFImageError) {
-        _ = try ImageHead.read(state.collected, pixelCountMax: pixelCountMax)
+        _ = try ImageHead.read(state.collected.span, pixelCountMax: pixelCountMax)
       } catch {
         switch error {
         case .truncated: return nil

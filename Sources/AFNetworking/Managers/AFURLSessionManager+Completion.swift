@@ -10,22 +10,9 @@ import Synchronization
 ///   session's queue --failed--------------------------> completion queue: handler -> main queue: notification
 ///        '--succeeded--> processing queue: serializer ------'
 /// ```
-///
-/// A task that needs no call on the session's queue ends on the thread that runs the loop's tick. A short document is
-/// parsed there: a dispatch to the processing queue takes longer.
 extension AFURLSessionManager {
   private static let processing = DispatchQueue(
     label: "com.alamofire.networking.session.manager.processing", attributes: .concurrent)
-
-  /// Maximum size of a JSON document that is parsed on the loop's tick, in bytes. Attack: documents that take long to
-  /// parse, while other tasks of the loop wait.
-  static let bytesReadAtOnceMax = 2048
-
-  /// Whether parsing inline is cheaper than a dispatch. Custom serializers are always dispatched.
-  static func isReadAtOnce(_ serializer: any AFURLResponseSerialization, bytes: Int) -> Bool {
-    let kind = type(of: serializer)
-    return kind == AFHTTPResponseSerializer.self || kind == AFJSONResponseSerializer.self && bytes <= bytesReadAtOnceMax
-  }
 
   /// The result of a task. Only one step uses it at a time.
   private final class TaskResult: @unchecked Sendable {
@@ -62,9 +49,6 @@ extension AFURLSessionManager {
     }
 
     private var userInfo: [AnyHashable: Any] {
-      if error == nil, let metrics = content.metrics, let object, !(task is URLSessionDownloadTask) {
-        return SuccessInfo.shared.filled(serializer, metrics, content.data, object)
-      }
       var info: [AnyHashable: Any] = [AFNetworkingTaskDidCompleteResponseSerializerKey: serializer]
       info[AFNetworkingTaskDidCompleteSessionTaskMetrics] = content.metrics
       if let file = content.file {
@@ -82,12 +66,6 @@ extension AFURLSessionManager {
     if error == nil { record.ended() }
     let result = TaskResult(record, state.withLock { $0.responseSerializer }, error)
     guard result.error == nil else { return deliver(result) }
-    if !result.content.isWatched, !needsAllCalls, !blocks.wants(.completionOnQueue),
-      Self.isReadAtOnce(result.serializer, bytes: result.content.data.count)
-    {
-      result.serialize()
-      return deliver(result)
-    }
     Self.processing.async { [self] in
       result.serialize()
       deliver(result)
@@ -132,45 +110,6 @@ extension AFURLSessionManager {
   }
 }
 
-/// The user info of a successful request, which is the most common one. Performance: copies have the same keys in the
-/// same positions, so the keys are hashed only once.
-private struct SuccessInfo: @unchecked Sendable {
-  private typealias Position = Dictionary<AnyHashable, Any>.Index
-
-  static let shared = SuccessInfo()
-
-  private let blank: [AnyHashable: Any]
-  private let serializer: Position
-  private let metrics: Position
-  private let data: Position
-  private let object: Position
-
-  private init() {
-    let keys = [
-      AFNetworkingTaskDidCompleteResponseSerializerKey, AFNetworkingTaskDidCompleteSessionTaskMetrics,
-      AFNetworkingTaskDidCompleteResponseDataKey, AFNetworkingTaskDidCompleteSerializedResponseKey,
-    ]
-    let blank = Dictionary(uniqueKeysWithValues: keys.map { (AnyHashable($0), 0 as Any) })
-    func position(_ key: String) -> Position { blank.index(forKey: key) ?? blank.startIndex }
-    self.blank = blank
-    serializer = position(keys[0])
-    metrics = position(keys[1])
-    data = position(keys[2])
-    object = position(keys[3])
-  }
-
-  func filled(
-    _ serializer: any AFURLResponseSerialization, _ metrics: URLSessionTaskMetrics, _ data: Data, _ object: Any
-  ) -> [AnyHashable: Any] {
-    var info = blank
-    info.values[self.serializer] = serializer
-    info.values[self.metrics] = metrics
-    info.values[self.data] = data
-    info.values[self.object] = object
-    return info
-  }
-}
-
 extension URLSessionTask {
   /// The response, or an empty one if there is none: a block's parameter is not optional, because Apple's importer does
   /// not make it optional.
@@ -179,22 +118,5 @@ extension URLSessionTask {
       ?? URLResponse(
         url: originalRequest?.url ?? URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: -1,
         textEncodingName: nil)
-  }
-}
-
-extension TaskRecord {
-  /// Whether the program has given the task a destination or a handler for its file.
-  var hasFileReceiver: Bool {
-    var hasReceiver = false
-    change {
-      if case .absent = $0.receiver { hasReceiver = $0.destination != nil } else { hasReceiver = true }
-    }
-    return hasReceiver
-  }
-
-  var destination: Destination? {
-    var chosen = UncheckedSendable<Destination?>(nil)
-    change { chosen = UncheckedSendable($0.destination) }
-    return chosen.value
   }
 }

@@ -53,6 +53,15 @@ final class TaskRecord: Sendable {
 
   func change(_ body: (inout Content) -> Void) { content.withLock { body(&$0) } }
 
+  var destination: Destination? { content.withLock { $0.destination } }
+
+  /// Whether the program has given the task a destination or a handler for its file.
+  var hasFileReceiver: Bool {
+    content.withLock { content in
+      if case .absent = content.receiver { content.destination != nil } else { true }
+    }
+  }
+
   /// Returns the content, and empties the record.
   func take() -> Content { content.withLock { exchange(&$0, with: Content()) } }
 
@@ -73,18 +82,19 @@ final class TaskRecord: Sendable {
 
   /// Returns the progress at `path`, which is created if there is none.
   private func progress(_ path: WritableKeyPath<Content, Progress?>) -> Progress {
-    if let progress = content.withLock({ UncheckedSendable($0[keyPath: path]) }).value { return progress }
-    let new = UncheckedSendable(Self.progress(of: task))
+    if let progress = content.withLockUnchecked({ $0[keyPath: path] }) { return progress }
+    let new = Self.progress(of: task)
     // A task of an earlier process has counts already.
     let (count, total) =
       path == \.uploadProgress
       ? (task.countOfBytesSent, task.countOfBytesExpectedToSend)
       : (task.countOfBytesReceived, task.countOfBytesExpectedToReceive)
-    if count > 0 { ProgressCounts.set(new.value) { (count, total) } }
-    return content.withLock { content in
-      if content[keyPath: path] == nil { content[keyPath: path] = new.value }
-      return UncheckedSendable(content[keyPath: path])
-    }.value ?? Progress(totalUnitCount: -1)
+    if count > 0 { ProgressCounts.set(new) { (count, total) } }
+    return content.withLockUnchecked { content in
+      let progress = content[keyPath: path] ?? new
+      content[keyPath: path] = progress
+      return progress
+    }
   }
 
   var uploadProgress: Progress { progress(\.uploadProgress) }
@@ -99,25 +109,24 @@ final class TaskRecord: Sendable {
 
   func sent(_ count: Int64, of total: Int64) {
     guard watchesUpload else { return }
-    report(uploadProgress, content.withLock { UncheckedSendable($0.uploadBlock) }, count, total)
+    report(uploadProgress, content.withLock { $0.uploadBlock }, count, total)
   }
 
   func received(_ count: Int64, of total: Int64) {
     guard watchesDownload else { return }
-    report(downloadProgress, content.withLock { UncheckedSendable($0.downloadBlock) }, count, total)
+    report(downloadProgress, content.withLock { $0.downloadBlock }, count, total)
   }
 
-  private func report(_ progress: Progress, _ block: UncheckedSendable<ProgressBlock?>, _ count: Int64, _ total: Int64)
-  {
+  private func report(_ progress: Progress, _ block: ProgressBlock?, _ count: Int64, _ total: Int64) {
     ProgressCounts.set(progress) { (count, total) }
-    block.value?(progress)
+    block?(progress)
   }
 
   func received(_ piece: Data) {
     content.withLock { content in
       if content.data.isEmpty { content.data = piece } else { content.data.append(piece) }
     }
-    if let block = content.withLock({ UncheckedSendable($0.pieceBlock) }).value { block(piece) }
+    content.withLock { $0.pieceBlock }?(piece)
     received(task.countOfBytesReceived, of: task.countOfBytesExpectedToReceive)
   }
 

@@ -13,8 +13,8 @@ extension AFHTTPRequestOperationManager {
     get(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// Runs a `GET` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `GET` request, with a `failure` that always receives an operation: one that was never started if no request
+  /// could be made.
   @discardableResult
   @_disfavoredOverload
   public func get(
@@ -24,8 +24,7 @@ extension AFHTTPRequestOperationManager {
     get(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// Runs a `GET` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `GET` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func GET(
@@ -44,8 +43,7 @@ extension AFHTTPRequestOperationManager {
     head(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// Runs a `HEAD` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `HEAD` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func head(
@@ -55,8 +53,7 @@ extension AFHTTPRequestOperationManager {
     head(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// Runs a `HEAD` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `HEAD` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func HEAD(
@@ -75,8 +72,7 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// Runs a `POST` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `POST` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func post(
@@ -86,8 +82,7 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// Runs a `POST` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `POST` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func POST(
@@ -106,8 +101,7 @@ extension AFHTTPRequestOperationManager {
     put(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// Runs a `PUT` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `PUT` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func put(
@@ -117,8 +111,7 @@ extension AFHTTPRequestOperationManager {
     put(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// Runs a `PUT` request. The block `failure` always receives an operation: if no request could be made, one that was
-  /// never started.
+  /// Runs a `PUT` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func PUT(
@@ -137,8 +130,7 @@ extension AFHTTPRequestOperationManager {
     patch(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// Runs a `PATCH` request. The block `failure` always receives an operation: if no request could be made, one that
-  /// was never started.
+  /// Runs a `PATCH` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func patch(
@@ -148,8 +140,7 @@ extension AFHTTPRequestOperationManager {
     patch(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// Runs a `PATCH` request. The block `failure` always receives an operation: if no request could be made, one that
-  /// was never started.
+  /// Runs a `PATCH` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func PATCH(
@@ -168,8 +159,7 @@ extension AFHTTPRequestOperationManager {
     delete(urlString, parameters: parameters, success: success, failure: failure)
   }
 
-  /// Runs a `DELETE` request. The block `failure` always receives an operation: if no request could be made, one that
-  /// was never started.
+  /// Runs a `DELETE` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func delete(
@@ -179,8 +169,7 @@ extension AFHTTPRequestOperationManager {
     delete(urlString, parameters: parameters, success: success, failure: total(failure))
   }
 
-  /// Runs a `DELETE` request. The block `failure` always receives an operation: if no request could be made, one that
-  /// was never started.
+  /// Runs a `DELETE` request, with a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func DELETE(
@@ -201,8 +190,7 @@ extension AFHTTPRequestOperationManager {
     post(urlString, parameters: parameters, constructingBodyWith: block, success: success, failure: failure)
   }
 
-  /// Runs a `POST` request with a multipart form. The block `failure` always receives an operation: if no request could
-  /// be made, one that was never started.
+  /// Runs a `POST` request with a multipart form, and a `failure` that always receives an operation.
   @discardableResult
   @_disfavoredOverload
   public func post(

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// Creates and runs ``AFHTTPRequestOperation``s for one service: with a request serializer, a base URL, one security
 /// policy, and one queue.
@@ -20,7 +21,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     var completionGroup: DispatchGroup?
   }
 
-  private let details = LockedState(Details())
+  private let details = Mutex(Details())
 
   /// The base of relative URLs. If it has a path, the path ends in a slash.
   public let baseURL: URL?
@@ -44,55 +45,55 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   /// The serializer that creates requests. An `AFHTTPRequestSerializer` by default.
   open var requestSerializer: AFHTTPRequestSerializer {
-    get { details.read { $0.requestSerializer } }
+    get { details.withLock { $0.requestSerializer } }
     set { details.put(newValue, at: \.requestSerializer) }
   }
 
   /// The serializer that validates responses and makes objects of them. An `AFJSONResponseSerializer` by default.
   open var responseSerializer: AFHTTPResponseSerializer {
-    get { details.read { $0.responseSerializer } }
+    get { details.withLock { $0.responseSerializer } }
     set { details.put(newValue, at: \.responseSerializer) }
   }
 
   /// The queue that runs the operations.
   open var operationQueue: OperationQueue {
-    get { details.read { $0.operationQueue } }
+    get { details.withLock { $0.operationQueue } }
     set { details.put(newValue, at: \.operationQueue) }
   }
 
   /// Whether operations use credentials from the storage. `true` by default.
   open var shouldUseCredentialStorage: Bool {
-    get { details.read { $0.usesCredentialStorage } }
-    set { details.read { $0.usesCredentialStorage = newValue } }
+    get { details.withLock { $0.usesCredentialStorage } }
+    set { details.withLock { $0.usesCredentialStorage = newValue } }
   }
 
   /// The credential for a challenge's first attempt.
   open var credential: URLCredential! {
-    get { details.read { $0.credential } }
+    get { details.withLock { $0.credential } }
     set { details.put(newValue, at: \.credential) }
   }
 
   /// The policy that decides whether servers are trusted. The default policy at first.
   open var securityPolicy: AFSecurityPolicy {
-    get { details.read { $0.securityPolicy } }
+    get { details.withLock { $0.securityPolicy } }
     set { details.put(newValue, at: \.securityPolicy) }
   }
 
   /// The manager that monitors reachability, the shared one by default. It does not affect operations.
   open var reachabilityManager: AFNetworkReachabilityManager {
-    get { details.read { $0.reachabilityManager } }
+    get { details.withLock { $0.reachabilityManager } }
     set { details.put(newValue, at: \.reachabilityManager) }
   }
 
   /// The queue for results, or `nil`, the default, for the main queue.
   open var completionQueue: DispatchQueue? {
-    get { details.read { $0.completionQueue } }
+    get { details.withLock { $0.completionQueue } }
     set { details.put(newValue, at: \.completionQueue) }
   }
 
   /// The dispatch group for results, or `nil`, the default, for a group that all operations without one share.
   open var completionGroup: DispatchGroup? {
-    get { details.read { $0.completionGroup } }
+    get { details.withLock { $0.completionGroup } }
     set { details.put(newValue, at: \.completionGroup) }
   }
 
@@ -104,7 +105,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
     with request: URLRequest, success: ((AFHTTPRequestOperation, Any?) -> Void)?,
     failure: ((AFHTTPRequestOperation, any Error) -> Void)?
   ) -> AFHTTPRequestOperation {
-    let own = details.read { $0 }
+    let own = details.withLock { $0 }
     let operation = AFHTTPRequestOperation(request: request)
     operation.responseSerializer = own.responseSerializer
     operation.shouldUseCredentialStorage = own.usesCredentialStorage
@@ -258,7 +259,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   /// Returns a manager with copies of the serializers, the same security policy and an empty queue of its own.
   open func copy(with zone: NSZone? = nil) -> Any {
-    let own = details.read { $0 }
+    let own = details.withLock { $0 }
     let copy = type(of: self).init(baseURL: baseURL)
     if let serializer = own.requestSerializer.copy() as? AFHTTPRequestSerializer { copy.requestSerializer = serializer }
     if let serializer = own.responseSerializer.copy() as? AFHTTPResponseSerializer {

@@ -1,5 +1,7 @@
 import Dispatch
 import Foundation
+import Larkspur
+import Synchronization
 
 extension AFURLConnectionOperation {
   /// Makes a batch of operations, with one more operation that depends on all of them. The caller adds all to a queue.
@@ -22,7 +24,8 @@ extension AFURLConnectionOperation {
     let last = BatchEnd {
       group.notify(queue: .main) { completion.value?(members.value) }
     }
-    let (count, progress, finished) = (UInt(operations.count), UncheckedSendable(progressBlock), LockedState<UInt>(0))
+    let (count, progress) = (UInt(operations.count), UncheckedSendable(progressBlock))
+    let finished = Mutex<UInt>(0)
     for operation in operations {
       last.addDependency(operation)
       guard let request = operation as? AFURLConnectionOperation else { continue }
@@ -33,7 +36,7 @@ extension AFURLConnectionOperation {
         original?()
         let queue = request?.completionQueue ?? .main
         queue.async {
-          let number = finished.read { finished in
+          let number = finished.withLock { finished in
             finished += 1
             return finished
           }
@@ -67,7 +70,7 @@ private final class BatchEnd: BlockOperation, @unchecked Sendable {
 /// if a group with pending entries is released.
 private final class GroupMembership: Sendable {
   private let group: DispatchGroup
-  private let isOpen = LockedState(true)
+  private let isOpen = Mutex(true)
 
   init(_ group: DispatchGroup) {
     self.group = group
@@ -77,10 +80,6 @@ private final class GroupMembership: Sendable {
   deinit { end() }
 
   func end() {
-    let wasOpen = isOpen.read { isOpen in
-      defer { isOpen = false }
-      return isOpen
-    }
-    if wasOpen { group.leave() }
+    if isOpen.withLock({ exchange(&$0, with: false) }) { group.leave() }
   }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// An operation that loads one request, with dependencies, a priority, and pauses.
 ///
@@ -17,7 +18,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   typealias RedirectBlock = (NSURLConnection, URLRequest, URLResponse) -> URLRequest?
   typealias CacheBlock = (NSURLConnection, CachedURLResponse) -> CachedURLResponse?
 
-  struct Details {
+  struct Details: @unchecked Sendable {
     var machine = OperationMachine()
     /// The request that the operation was created with.
     var request: URLRequest
@@ -48,7 +49,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var challengeBlock: ChallengeBlock?
     var redirectBlock: RedirectBlock?
     var cacheBlock: CacheBlock?
-    var exitHold: ExitBarrier.Hold?
+    var exitHold: ExitHold?
     /// The dependencies of a finished operation.
     var formerDependencies: [Operation] = []
 
@@ -62,13 +63,13 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     var usesOldDomain = false
   }
 
-  let details: LockedState<Details>
+  let details: Mutex<Details>
 
-  func read<T>(_ body: (inout Details) -> T) -> T { details.read(body) }
+  func read<T>(_ body: (inout Details) -> T) -> T { details.withLockUnchecked(body) }
 
   /// Creates an operation for `urlRequest`. Loading begins when the operation is started.
   public required init(request urlRequest: URLRequest) {
-    details = LockedState(Details(request: urlRequest))
+    details = Mutex(Details(request: urlRequest))
     super.init()
   }
 
@@ -314,7 +315,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
     details.error = Self.error(in: decoder)
     details.responseData = decoder.object(NSData.self, forKey: Key.responseData).map { Data(referencing: $0) }
     details.bytesRead = max(0, decoder.decodeInt64(forKey: Key.totalBytesRead))
-    self.details = LockedState(details)
+    self.details = Mutex(details)
     super.init()
   }
 

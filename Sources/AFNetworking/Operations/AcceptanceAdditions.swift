@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Returns the media types in the value of an `Accept` or `Content-Type` field, without their parameters, or `nil` if
 /// there is no field.
@@ -13,15 +14,15 @@ public func AFContentTypesFromHTTPHeader(_ string: String?) -> Set<String>? {
 /// Status codes and content types that programs have added to operation classes. An addition counts for a class and its
 /// subclasses.
 enum AcceptanceAdditions {
-  private struct Addition {
+  private struct Addition: @unchecked Sendable {
     var statusCodes = IndexSet()
     var contentTypes: Set<AnyHashable> = []
   }
 
-  private static let all = LockedState<[ObjectIdentifier: Addition]>([:])
+  private static let all = Mutex<[ObjectIdentifier: Addition]>([:])
 
   static func add(_ statusCodes: IndexSet, _ contentTypes: Set<AnyHashable>, for type: AnyClass) {
-    all.read { all in
+    all.withLock { all in
       all[ObjectIdentifier(type), default: Addition()].statusCodes.formUnion(statusCodes)
       all[ObjectIdentifier(type), default: Addition()].contentTypes.formUnion(contentTypes)
     }
@@ -36,7 +37,7 @@ enum AcceptanceAdditions {
   }
 
   private static func additions(for type: AnyClass) -> [Addition] {
-    let all = all.read { $0 }
+    let all = all.withLock { $0 }
     return sequence(first: type) { _getSuperclass($0) }.compactMap { all[ObjectIdentifier($0)] }
   }
 }

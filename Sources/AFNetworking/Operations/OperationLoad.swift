@@ -198,11 +198,9 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
 
   /// Returns NSURLConnection's error for a cancelled challenge, because a session only reports `cancelled`.
   private func refusal(_ error: any Error) -> any Error {
-    var info = (error as NSError).userInfo
-    info.merge(NSError.entries(forMessage: "the challenge was cancelled")) { $1 }
-    if let url = request.url { info[NSURLErrorFailingURLErrorKey] = url }
-    info[NSUnderlyingErrorKey] = error
-    return URLError(.userCancelledAuthentication, userInfo: info)
+    URLError.make(
+      .userCancelledAuthentication, "the challenge was cancelled", url: request.url, underlying: error,
+      more: (error as NSError).userInfo)
   }
 }
 

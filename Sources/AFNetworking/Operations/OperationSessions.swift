@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// The sessions that load operations' requests.
 ///
@@ -74,12 +75,12 @@ enum OperationSessions {
   static let keptSessionsMax = 16
 
   private static let shared = session(with: .default)
-  private static let kept = LockedState<[(settings: Settings, session: URLSession)]>([])
+  private static let kept = Mutex<[(settings: Settings, session: URLSession)]>([])
 
   static func session(for settings: Settings) -> Lent {
     if settings.isOrdinary { return Lent(session: shared, isForOneLoad: false) }
     if settings.isForOneLoad { return Lent(session: make(settings), isForOneLoad: true) }
-    let (session, old) = kept.read { kept -> (URLSession, URLSession?) in
+    let (session, old) = kept.withLock { kept -> (URLSession, URLSession?) in
       if let index = kept.firstIndex(where: { $0.settings.isSame(as: settings) }) {
         let entry = kept.remove(at: index)
         kept.append(entry)
@@ -93,7 +94,7 @@ enum OperationSessions {
     return Lent(session: session, isForOneLoad: false)
   }
 
-  static var keptSessions: Int { kept.read { $0.count } }
+  static var keptSessions: Int { kept.withLock { $0.count } }
 
   private static func make(_ settings: Settings) -> URLSession {
     let configuration = URLSessionConfiguration.default

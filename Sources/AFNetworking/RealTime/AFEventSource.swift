@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// The domain of the errors of ``AFEventSource/open()`` and ``AFEventSource/close()``.
 public let AFEventSourceErrorDomain = "com.alamofire.networking.event-source.error"
@@ -28,7 +29,7 @@ public let AFEventSourceErrorDomain = "com.alamofire.networking.event-source.err
 /// The source keeps its listeners when it is closed. A listener that uses the source captures it weakly, or the program
 /// removes the listener.
 open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  struct Details {
+  struct Details: @unchecked Sendable {
     var route: EventSourceRoute
     weak var delegate: (any AFEventSourceDelegate)?
     var listeners = EventListeners()
@@ -43,7 +44,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     var failureBlock: ((any Error) -> Void)?
   }
 
-  let details: LockedState<Details>
+  let details: Mutex<Details>
   private let outbox = EventSourceOutbox()
 
   /// The request that opens each connection.
@@ -70,7 +71,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   ///     properties and listeners before the first event. AFRocketClient does not have this parameter.
   public init(request: URLRequest!, opens: Bool) {
     self.request = request ?? URLRequest.eventStream(nil)
-    details = LockedState(Details(route: .standard))
+    details = Mutex(Details(route: .standard))
     super.init()
     if opens { try? start(byInitializer: true) }
   }
@@ -79,15 +80,15 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
   /// The delegate, which the source does not retain.
   open var delegate: (any AFEventSourceDelegate)? {
-    get { details.read { $0.delegate } }
-    set { details.read { $0.delegate = newValue } }
+    get { details.withLock { $0.delegate } }
+    set { details.withLock { $0.delegate = newValue } }
   }
 
   /// The latest response, or `nil` before there is one.
-  open var lastResponse: HTTPURLResponse! { details.read { $0.run }?.lastResponse }
+  open var lastResponse: HTTPURLResponse! { details.withLock { $0.run }?.lastResponse }
 
   /// The latest event, or `nil` before there is one.
-  open var lastEvent: AFServerSentEvent! { details.read { $0.lastEvent } }
+  open var lastEvent: AFServerSentEvent! { details.withLock { $0.lastEvent } }
 
   /// How long the source waits before it connects again, in seconds, until the server sets another time. 3 by default,
   /// at least 0.1, and at most a day. A server cannot set less than 0.5, or than this time if it is shorter.
@@ -95,14 +96,14 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   /// Failures in a row double the time, up to a minute. A new value counts from the next connection on, and replaces
   /// the server's.
   open var retryInterval: TimeInterval {
-    get { details.read { $0.retryInterval } }
-    set { details.read { $0.retryInterval = newValue } }
+    get { details.withLock { $0.retryInterval } }
+    set { details.withLock { $0.retryInterval = newValue } }
   }
 
   /// The queue for listeners and the delegate, or `nil`, the default, for the main queue. AFRocketClient does not have
   /// this property.
   open var completionQueue: DispatchQueue? {
-    get { details.read { $0.completionQueue } }
+    get { details.withLock { $0.completionQueue } }
     set { details.put(newValue, at: \.completionQueue) }
   }
 
@@ -116,7 +117,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   /// Whether the source is closed: by the program, by the server, or after an error.
   open var isClosed: Bool { state == .closed }
 
-  private var state: URLSessionEventSource.ReadyState { details.read { $0.run }?.state ?? .closed }
+  private var state: URLSessionEventSource.ReadyState { details.withLock { $0.run }?.state ?? .closed }
 
   // MARK: - Opening and closing
 
@@ -127,7 +128,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   open func open() throws { try start(byInitializer: false) }
 
   private func start(byInitializer: Bool) throws {
-    let (run, old) = try details.read { details -> (EventSourceRun?, EventSourceRun?) in
+    let (run, old) = try details.withLock { details -> (EventSourceRun?, EventSourceRun?) in
       if let run = details.run, !run.isOver {
         guard details.isOpenedByInitializer else { throw Self.error("Event Source Already Opened") }
         details.isOpenedByInitializer = false
@@ -146,7 +147,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   ///
   /// - Throws: An error of ``AFEventSourceErrorDomain`` if the source is closed already.
   open func close() throws {
-    guard let run = details.read({ $0.run }), run.close() else { throw Self.error("Event Source Already Closed") }
+    guard let run = details.withLock({ $0.run }), run.close() else { throw Self.error("Event Source Already Closed") }
   }
 
   private static func error(_ message: String) -> NSError {
@@ -163,20 +164,20 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   /// - Returns: The listener's number for ``removeEventListener(withIdentifier:)``.
   @discardableResult
   open func addListener(forEvent event: String, using block: @escaping (AFServerSentEvent) -> Void) -> UInt {
-    details.read { details in
+    details.withLock { details in
       details.listeners.add(for: event) { received in { block(received) } }
     }
   }
 
   /// Removes a listener. An unknown number has no effect.
   open func removeEventListener(withIdentifier identifier: UInt) {
-    let old = details.read { $0.listeners.remove { $0.identifier == identifier } }
+    let old = details.withLock { $0.listeners.remove { $0.identifier == identifier } }
     withExtendedLifetime(old) {}
   }
 
   /// Removes all listeners for a type of events.
   open func removeAllListeners(forEvent event: String) {
-    let old = details.read { $0.listeners.remove { $0.event == event } }
+    let old = details.withLock { $0.listeners.remove { $0.event == event } }
     withExtendedLifetime(old) {}
   }
 
@@ -194,7 +195,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   /// Calls the delegate and the listeners for an event, and returns when the calls have returned.
   func received(_ event: ServerSentEvent, by run: EventSourceRun) async {
     let event = AFServerSentEvent(event)
-    let (_, listeners) = details.read { details -> (AFServerSentEvent?, [EventListeners.Listener]) in
+    let (_, listeners) = details.withLock { details -> (AFServerSentEvent?, [EventListeners.Listener]) in
       (exchange(&details.lastEvent, with: event), details.listeners.listeners(for: event.event ?? ""))
     }
     let calls = UncheckedSendable(listeners.compactMap { $0.call(for: event) })
@@ -211,7 +212,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     delegate?.eventSource(self, didReceiveMessage: event)
     for call in calls {
       // An earlier listener may have closed the source, or removed this one.
-      guard !run.isOver, details.read({ $0.listeners.contains(call.identifier) }) else { continue }
+      guard !run.isOver, details.withLock({ $0.listeners.contains(call.identifier) }) else { continue }
       call.body()
     }
   }
@@ -224,7 +225,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         return
       }
       delegate?.eventSource(self, didFailWithError: error)
-      let block = details.read { $0.failureBlock }
+      let block = details.withLock { $0.failureBlock }
       block?(error)
     }
   }
@@ -243,7 +244,7 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   public required init?(coder decoder: NSCoder) {
     guard let request = decoder.object(NSURLRequest.self, forKey: Key.request) else { return nil }
     self.request = request as URLRequest
-    details = LockedState(Details(route: .standard))
+    details = Mutex(Details(route: .standard))
     super.init()
   }
 
@@ -255,9 +256,9 @@ open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   /// Returns a source with the same request, session, queue and interval, without listeners and delegate. The copy is
   /// closed until ``open()``.
   open func copy(with zone: NSZone? = nil) -> Any {
-    let (route, interval, queue) = details.read { ($0.route, $0.retryInterval, $0.completionQueue) }
+    let (route, interval, queue) = details.withLock { ($0.route, $0.retryInterval, $0.completionQueue) }
     let copy = blank() ?? AFEventSource(request: request, opens: false)
-    copy.details.read { details in
+    copy.details.withLock { details in
       details.route = route
       details.retryInterval = interval
       details.completionQueue = queue

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// Subscribes to the changes of resources, by the protocol Rocket: an event stream of JSON Patch documents.
 ///
@@ -21,7 +22,7 @@ open class AFRocketClient: NSObject, @unchecked Sendable {
     var completionQueue: DispatchQueue?
   }
 
-  private let details = LockedState(Details())
+  private let details = Mutex(Details())
 
   /// The base of relative paths, or `nil`. If it has a path, the path ends in a slash. AFRocketClient has no base URL.
   public let baseURL: URL?
@@ -39,13 +40,13 @@ open class AFRocketClient: NSObject, @unchecked Sendable {
 
   /// The serializer that creates requests. An ``AFEventSourceRequestSerializer`` by default.
   open var requestSerializer: AFHTTPRequestSerializer {
-    get { details.read { $0.requestSerializer } }
+    get { details.withLock { $0.requestSerializer } }
     set { details.put(newValue, at: \.requestSerializer) }
   }
 
   /// The queue for blocks, or `nil`, the default, for the main queue.
   open var completionQueue: DispatchQueue? {
-    get { details.read { $0.completionQueue } }
+    get { details.withLock { $0.completionQueue } }
     set { details.put(newValue, at: \.completionQueue) }
   }
 

@@ -1,11 +1,12 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// An event that a server has sent on an event stream.
 ///
 /// Safe to use from any thread. The listeners of an event and the delegate get the same object.
 open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  private struct Fields {
+  private struct Fields: @unchecked Sendable {
     var event: String?
     var identifier: String?
     var data: Data?
@@ -13,7 +14,7 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     var userInfo: [AnyHashable: Any]?
   }
 
-  private let fields = LockedState(Fields())
+  private let fields = Mutex(Fields())
 
   /// Creates an event without fields.
   public override init() { super.init() }
@@ -57,34 +58,34 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   /// The type. An event source's events have the type `message` if the server has named none.
   open var event: String! {
-    get { fields.read { $0.event } }
-    set { fields.read { $0.event = newValue } }
+    get { fields.withLock { $0.event } }
+    set { fields.withLock { $0.event = newValue } }
   }
 
   /// The identifier, or `nil` if there is none. An event of an event source without an identifier of its own has that
   /// of the latest event before.
   open var identifier: String! {
-    get { fields.read { $0.identifier } }
-    set { fields.read { $0.identifier = newValue } }
+    get { fields.withLock { $0.identifier } }
+    set { fields.withLock { $0.identifier = newValue } }
   }
 
   /// The data, in UTF-8. Several lines of data are joined by line feeds.
   open var data: Data! {
-    get { fields.read { $0.data } }
-    set { fields.read { $0.data = newValue } }
+    get { fields.withLock { $0.data } }
+    set { fields.withLock { $0.data = newValue } }
   }
 
   /// The interval of the field `retry`, or 0 if the event does not have it: in milliseconds, as it is sent and as in
   /// AFRocketClient. An event source waits for this time without the program's help.
   open var retry: TimeInterval {
-    get { fields.read { $0.retry } }
-    set { fields.read { $0.retry = newValue } }
+    get { fields.withLock { $0.retry } }
+    set { fields.withLock { $0.retry = newValue } }
   }
 
   /// The fields that the protocol does not define. Empty for the events of an event source, which ignores these fields
   /// as the standard says. ``AFServerSentEventResponseSerializer`` keeps them.
   open var userInfo: [AnyHashable: Any]! {
-    get { fields.read { $0.userInfo } }
+    get { fields.withLock { $0.userInfo } }
     set { fields.put(newValue, at: \.userInfo) }
   }
 
@@ -108,12 +109,12 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
       event: decoder.text(forKey: Key.event), identifier: decoder.text(forKey: Key.identifier),
       data: decoder.object(NSData.self, forKey: Key.data).map { Data(referencing: $0) },
       retry: decoder.decimal(forKey: Key.retry) ?? 0, userInfo: decoder.textsByName(forKey: Key.userInfo))
-    fields.read { $0 = read }
+    fields.withLock { $0 = read }
   }
 
   /// Writes the event to a keyed archive. Of ``userInfo``, texts are kept.
   open func encode(with coder: NSCoder) {
-    let fields = fields.read { $0 }
+    let fields = fields.withLock { $0 }
     if let event = fields.event { coder.encode(event as NSString, forKey: Key.event) }
     if let identifier = fields.identifier { coder.encode(identifier as NSString, forKey: Key.identifier) }
     if let data = fields.data { coder.encode(data as NSData, forKey: Key.data) }
@@ -128,8 +129,8 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
   /// Returns an event of the same class with the same fields.
   open func copy(with zone: NSZone? = nil) -> Any {
     guard let coder = EmptyArchive.decoder(), let copy = type(of: self).init(coder: coder) else { return self }
-    let fields = fields.read { $0 }
-    copy.fields.read { $0 = fields }
+    let fields = fields.withLock { $0 }
+    copy.fields.withLock { $0 = fields }
     return copy
   }
 }

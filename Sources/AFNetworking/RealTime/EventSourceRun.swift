@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// One opening of an event source, from `open()` to its end. A task reads the events of a `URLSessionEventSource`,
 /// which connects as often as that takes.
@@ -50,39 +51,39 @@ final class EventSourceRun: Sendable {
 
   private let request: URLRequest
   private let route: EventSourceRoute
-  private let details: LockedState<Details>
+  private let details: Mutex<Details>
 
   /// - Parameter lastEventID: The ID to resume from, or `nil`.
   init(of owner: AFEventSource, _ route: EventSourceRoute, lastEventID: String?) {
     request = owner.request
     self.route = route
-    details = LockedState(Details(owner: owner, lastEventID: lastEventID, interval: Self.defaultInterval))
+    details = Mutex(Details(owner: owner, lastEventID: lastEventID, interval: Self.defaultInterval))
   }
 
   // MARK: - State
 
-  var isOver: Bool { details.read { $0.isOver } }
+  var isOver: Bool { details.withLock { $0.isOver } }
 
-  var isClosed: Bool { details.read { $0.isClosed } }
+  var isClosed: Bool { details.withLock { $0.isClosed } }
 
   var state: URLSessionEventSource.ReadyState {
-    let (source, isOver) = details.read { ($0.source, $0.isOver) }
+    let (source, isOver) = details.withLock { ($0.source, $0.isOver) }
     if isOver { return .closed }
     return source?.readyState == .open ? .open : .connecting
   }
 
-  var lastEventID: String? { details.read { $0.resumptionID } }
+  var lastEventID: String? { details.withLock { $0.resumptionID } }
 
-  var lastResponse: HTTPURLResponse? { details.read { $0.latestResponse } }
+  var lastResponse: HTTPURLResponse? { details.withLock { $0.latestResponse } }
 
   // MARK: - Beginning and end
 
   /// Starts to read, unless the run has been closed already.
   func start() {
-    guard let owner = details.read({ $0.owner }) else { return }
+    guard let owner = details.withLock({ $0.owner }) else { return }
     let interval = Self.interval(of: owner)
     let executor = StepExecutor { [weak self] in self?.stepEnded() }
-    details.read { details in
+    details.withLock { details in
       guard !details.isOver else { return }
       details.interval = interval
       details.source = source(interval, details.lastEventID)
@@ -111,7 +112,7 @@ final class EventSourceRun: Sendable {
   /// - Returns: The owner, or `nil` if the run has ended before.
   @discardableResult
   private func end(byProgram: Bool = false) -> AFEventSource? {
-    let old = details.read { details -> Details in
+    let old = details.withLock { details -> Details in
       let old = details
       details.isOver = true
       if byProgram { details.isClosed = true }
@@ -134,7 +135,7 @@ final class EventSourceRun: Sendable {
   /// the task holds the reason.
   private func failure(behind error: (any Error)?) -> (any Error)? {
     guard let error else { return nil }
-    let record = details.read { details -> TaskRecord? in
+    let record = details.withLock { details -> TaskRecord? in
       if let response = (error as? URLError)?.failingResponse as? HTTPURLResponse, details.task == nil {
         details.response = response
       }
@@ -148,11 +149,11 @@ final class EventSourceRun: Sendable {
   // MARK: - Reading
 
   private func read() async {
-    while let source = details.read({ $0.source }) {
+    while let source = details.withLock({ $0.source }) {
       do {
         for try await event in source.events {
           stepEnded()
-          guard let owner = details.read({ $0.owner }) else { return }
+          guard let owner = details.withLock({ $0.owner }) else { return }
           await owner.received(event, by: self)
         }
         return finish(nil)
@@ -170,9 +171,9 @@ final class EventSourceRun: Sendable {
   ///
   /// - Returns: The new interval, or `nil` if the run has ended.
   private func replaceSource() -> Duration? {
-    guard let owner = details.read({ $0.owner }) else { return nil }
+    guard let owner = details.withLock({ $0.owner }) else { return nil }
     let interval = Self.interval(of: owner)
-    let (isOver, old) = details.read { details -> (Bool, URLSessionEventSource?) in
+    let (isOver, old) = details.withLock { details -> (Bool, URLSessionEventSource?) in
       guard !details.isOver else { return (true, nil) }
       details.interval = interval
       let lastEventID = details.resumptionID
@@ -196,11 +197,11 @@ final class EventSourceRun: Sendable {
 
   private func connectionBegins() throws {
     try route.check()
-    details.read { $0.connectionCount &+= 1 }
+    details.withLock { $0.connectionCount &+= 1 }
   }
 
   private func wait(_ delay: Duration) async throws {
-    let (owner, interval) = details.read { ($0.owner, $0.interval) }
+    let (owner, interval) = details.withLock { ($0.owner, $0.interval) }
     guard let owner else { throw CancellationError() }
     guard Self.interval(of: owner) == interval else { throw IntervalChanged() }
     try await Task.sleep(for: delay)
@@ -212,7 +213,7 @@ final class EventSourceRun: Sendable {
   ///
   /// - Parameter record: The manager's record of the task.
   func created(_ task: URLSessionTask, _ record: TaskRecord? = nil) {
-    let old = details.read { details -> (URLSessionTask?, TaskRecord?) in
+    let old = details.withLock { details -> (URLSessionTask?, TaskRecord?) in
       // While an event is read, a serializer of the program may create tasks of its own.
       guard details.source?.readyState == .connecting else { return (nil, nil) }
       details.response = details.latestResponse
@@ -223,7 +224,7 @@ final class EventSourceRun: Sendable {
 
   /// Reports a connection that has opened, once. Called after each step of the reader, and before each event.
   private func stepEnded() {
-    let owner = details.read { details -> AFEventSource? in
+    let owner = details.withLock { details -> AFEventSource? in
       guard details.reportedConnection != details.connectionCount, details.source?.readyState == .open else {
         return nil
       }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larkspur
+import Synchronization
 
 /// Opens event sources whose events are JSON Patch documents (RFC 6902), as the protocol Rocket has them.
 enum PatchSubscription {
@@ -32,9 +33,9 @@ enum PatchSubscription {
   ) throws -> AFEventSource {
     let source = AFEventSource(request: request, opens: false)
     source.completionQueue = queue
-    source.details.read { $0.route = route }
+    source.details.withLock { $0.route = route }
     if let block {
-      source.details.read { details in
+      source.details.withLock { details in
         _ = details.listeners.add(for: "patch") { call(block, for: $0, serializer, isPatch: true) }
         _ = details.listeners.add(for: "message") { call(block, for: $0, serializer, isPatch: false) }
         details.failureBlock = { block(nil, $0) }

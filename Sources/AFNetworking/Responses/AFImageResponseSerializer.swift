@@ -1,6 +1,5 @@
 import Foundation
 import Larkspur
-import LarkspurCoding
 import Synchronization
 
 /// Validates a response, and makes an image of its bytes.
@@ -75,7 +74,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
   /// see another size. Bytes of an unknown format are left to the decoder.
   static func checkSize(of data: Data, pixelCountMax: Int) throws {
     do throws(AFImageError) {
-      _ = try ImageHead.read(data, pixelCountMax: pixelCountMax)
+      _ = try ImageHead.read(data.span, pixelCountMax: pixelCountMax)
     } catch {
       switch error {
       case .tooManyPixels, .invalidHead: throw error

@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import Synchronization
 
 /// A button that shows images from URLs, one for each of its states, as `UIButton` with its AFNetworking category.
 ///
@@ -24,13 +25,13 @@ public protocol AFButtonTarget: AnyObject {
 public final class AFButtonImageSlots: Sendable {
   enum Kind { case image, background }
 
-  private struct Key: Hashable {
+  private struct Key: Hashable, @unchecked Sendable {
     let kind: Kind
     let state: AnyHashable
   }
 
   private let makeSlot: @Sendable () -> AFImageSlot
-  private let slots = LockedState<[Key: AFImageSlot]>([:])
+  private let slots = Mutex<[Key: AFImageSlot]>([:])
 
   /// Creates slots.
   ///
@@ -42,7 +43,7 @@ public final class AFButtonImageSlots: Sendable {
   }
 
   func slot(_ kind: Kind, _ state: AnyHashable) -> AFImageSlot {
-    slots.read { slots in
+    slots.withLock { slots in
       let key = Key(kind: kind, state: state)
       if let slot = slots[key] { return slot }
       let slot = makeSlot()

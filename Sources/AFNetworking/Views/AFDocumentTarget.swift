@@ -71,13 +71,13 @@ public final class AFDocumentSlot: Sendable {
   ) {
     let (manager, scheduler) = (sessionManager, scheduler ?? .shared)
     let finish = UncheckedSendable(finish)
-    let created = LockedState<URLSessionDataTask?>(nil)
+    let created = Mutex<URLSessionDataTask?>(nil)
     let report = progress.map { progress -> (Progress) -> Void in
       let block = UncheckedSendable(progress)
       return { [weak self] progress in
         let progress = UncheckedSendable(progress)
         scheduler.perform { [weak self] in
-          guard self?.isLatest(created.read { $0 }) == true else { return }
+          guard self?.isLatest(created.withLock { $0 }) == true else { return }
           block.value(progress.value)
         }
       }
@@ -86,11 +86,11 @@ public final class AFDocumentSlot: Sendable {
       [weak self] response, object, error in
       let data = object as? Data
       scheduler.perform { [weak self] in
-        guard self?.end(created.read { $0 }) == true else { return }
+        guard self?.end(created.withLock { $0 }) == true else { return }
         finish.value(response, data, error)
       }
     }
-    created.read { $0 = task }
+    created.withLock { $0 = task }
     // Called at once: neither the manager's completion queue nor the main queue is needed.
     manager.record(of: task)?.change { content in
       if case .handler(let completion) = content.receiver { content.receiver = .waiting(completion) }

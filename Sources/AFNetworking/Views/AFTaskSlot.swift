@@ -44,18 +44,14 @@ public final class AFTaskSlot: Sendable {
       return attachment
     }
     let first = look(task)
-    let latest = LockedState(first)
+    let latest = Mutex(first)
     let later = UncheckedSendable(show)
     ticker.start { [weak self] in
       guard let self else { return false }
       // Read the state first: if the task is over, the value that follows is final.
       let isOver = task.state == .completed
       let value = look(task)
-      let isChanged = latest.read { latest in
-        defer { latest = value }
-        return latest != value
-      }
-      if isChanged {
+      if latest.withLock({ exchange(&$0, with: value) }) != value {
         (scheduler ?? .shared).perform { [weak self] in
           guard self?.attachment.withLock({ $0 == number }) == true else { return }
           later.value(value)

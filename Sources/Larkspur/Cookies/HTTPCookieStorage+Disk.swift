@@ -159,5 +159,5 @@ enum CookieWriting {
 }
 
 extension HTTPCookieStorage: FinishedAtExit {
-  func finishAtExit() { CookieWriting.finishNow(self) }
+  package func finishAtExit() { CookieWriting.finishNow(self) }
 }

@@ -1,13 +1,14 @@
 import Foundation
 import Synchronization
 
-/// An object that writes to the disk when the process ends by `exit` or by the return of `main`.
-protocol FinishedAtExit: AnyObject, Sendable {
-  /// Writes, and returns when everything is written. Called once, on the thread that ends the process.
+/// An object that completes its work when the process ends by `exit` or by the return of `main`.
+package protocol FinishedAtExit: AnyObject, Sendable {
+  /// Returns when the work is complete. Called once, on the thread that ends the process.
   func finishAtExit()
 }
 
-enum ExitHook {
+/// The objects that complete their work when the process ends. Holds them weakly.
+package enum ExitHook {
   private struct Weak: @unchecked Sendable {
     weak var object: (any FinishedAtExit)?
   }
@@ -16,12 +17,16 @@ enum ExitHook {
 
   private static let isHooked: Bool = atexit { ExitHook.finishAll() } == 0
 
-  static func register(_ object: any FinishedAtExit) {
+  /// Registers an object. A later registration of the object replaces the earlier one.
+  ///
+  /// - Parameter isFirst: Whether the object completes its work before those that are not first, because its work
+  ///   changes what they write.
+  package static func register(_ object: any FinishedAtExit, isFirst: Bool = false) {
     _ = isHooked
     // The last references are released outside the lock.
     let others = registered.withLock { registered in
       let others = registered.compactMap(\.object).filter { $0 !== object }
-      registered = (others + [object]).map { Weak(object: $0) }
+      registered = (isFirst ? [object] + others : others + [object]).map { Weak(object: $0) }
       return others
     }
     withExtendedLifetime(others) {}

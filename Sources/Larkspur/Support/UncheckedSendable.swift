@@ -1,6 +1,7 @@
-/// Carries a value to another thread, where only that thread uses it.
-struct UncheckedSendable<Value>: @unchecked Sendable {
-  let value: Value
+/// A value whose safety the compiler cannot check: one that only one thread uses at a time, or a block of a program that
+/// chooses the queue on which its blocks are called.
+package struct UncheckedSendable<Value>: @unchecked Sendable {
+  package let value: Value
 
-  init(_ value: Value) { self.value = value }
+  package init(_ value: Value) { self.value = value }
 }

@@ -86,18 +86,8 @@ import Testing
     #expect(Set(numbers) == [1, 2])
   }
 
-  /// Short JSON documents are parsed inline; longer ones are dispatched, and so are those of a program's own
-  /// serializer.
-  @Test func whatIsReadAtOnce() async throws {
-    let most = AFURLSessionManager.bytesReadAtOnceMax
-    #expect(most == 2048)
-    let (json, bytes) = (AFJSONResponseSerializer(), AFHTTPResponseSerializer())
-    #expect(AFURLSessionManager.isReadAtOnce(json, bytes: most))
-    #expect(!AFURLSessionManager.isReadAtOnce(json, bytes: most + 1))
-    #expect(AFURLSessionManager.isReadAtOnce(bytes, bytes: .max))
-    #expect(!AFURLSessionManager.isReadAtOnce(PairSerializer(), bytes: 0))
-    #expect(!AFURLSessionManager.isReadAtOnce(AFImageResponseSerializer(), bytes: 0))
-    for count in [most, most + 1] {
+  @Test func documentsOfAnyLength() async throws {
+    for count in [4, 2048, 1 << 20] {
       let text = String(repeating: "a", count: count - 2)
       fixture.server.route("GET", "/text") { _ in
         .init(status: 200, fields: ["Content-Type": "application/json"], body: .text("[\"\(text.dropLast(2))\"]"))

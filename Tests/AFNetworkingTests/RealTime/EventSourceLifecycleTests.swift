@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LarkspurTestServer
+import Synchronization
 import Testing
 
 @testable import AFNetworking
@@ -143,11 +144,11 @@ import Testing
     for source in [AFEventSource(request: request, opens: false), OwnSource(request: request, opens: false)] {
       source.completionQueue = queue
       source.retryInterval = 17
-      source.details.read { $0.route = EventSourceRoute(session: session) }
+      source.details.withLock { $0.route = EventSourceRoute(session: session) }
       let copy = try #require(source.copy() as? AFEventSource)
       #expect(copy !== source && type(of: copy) == type(of: source) && copy.isClosed)
       #expect(copy.request.url == request.url && copy.retryInterval == 17 && copy.completionQueue === queue)
-      #expect(copy.details.read { $0.route.session } === session)
+      #expect(copy.details.withLock { $0.route.session } === session)
     }
     session.invalidateAndCancel()
   }

@@ -1,5 +1,6 @@
 import Dispatch
 import LarkspurTestServer
+import Synchronization
 import Testing
 
 @testable import AFNetworking
@@ -86,7 +87,7 @@ import Testing
     #expect(request.value(forHTTPHeaderField: "Accept") == "text/event-stream" && request.url == nil)
     let journal = Journal()
     let source = AFEventSource(request: nil, opens: false)
-    source.details.read { $0.failureBlock = { _ in journal.note("failed") } }
+    source.details.withLock { $0.failureBlock = { _ in journal.note("failed") } }
     try source.open()
     await journal.wait(for: "failed")
     #expect(source.isClosed && source.lastResponse == nil)

@@ -1,9 +1,9 @@
 /// TIFF 6.0, section 2: a header of 8 bytes, and a directory of entries of 12 bytes each. EXIF has the same structure.
 enum TIFFHead {
   /// Reads the size and the orientation of the first image.
-  static func read(_ bytes: borrowing ImageBytes) throws(ImageHeadError) -> ImageHead {
+  static func read(_ bytes: borrowing ImageBytes) throws(AFImageError) -> ImageHead {
     let fields = try fields(of: bytes, from: 0, to: .max)
-    guard let width = fields.width, let height = fields.height else { throw .invalid }
+    guard let width = fields.width, let height = fields.height else { throw .invalidHead }
     return ImageHead(.tiff, width: width, height: height, orientation: fields.orientation ?? ImageOrientation())
   }
 
@@ -12,7 +12,7 @@ enum TIFFHead {
   /// - Returns: The orientation, or `nil` if the structure has none, or none that is valid.
   static func orientation(
     _ bytes: borrowing ImageBytes, from start: Int, to end: Int = .max
-  ) throws(ImageHeadError) -> ImageOrientation? {
+  ) throws(AFImageError) -> ImageOrientation? {
     try fields(of: bytes, from: start, to: end).orientation
   }
 
@@ -24,14 +24,14 @@ enum TIFFHead {
 
   private static func fields(
     of bytes: borrowing ImageBytes, from start: Int, to end: Int
-  ) throws(ImageHeadError) -> Fields {
+  ) throws(AFImageError) -> Fields {
     let isLittle: Bool
     switch try bytes.big(at: start, 4) {
     case 0x4949_2a00: isLittle = true
     case 0x4d4d_002a: isLittle = false
-    default: throw .invalid
+    default: throw .invalidHead
     }
-    func number(_ bytes: borrowing ImageBytes, at offset: Int, _ count: Int) throws(ImageHeadError) -> Int {
+    func number(_ bytes: borrowing ImageBytes, at offset: Int, _ count: Int) throws(AFImageError) -> Int {
       try isLittle ? bytes.little(at: offset, count) : bytes.big(at: offset, count)
     }
     let directory = start + (try number(bytes, at: start + 4, 4))

@@ -1,7 +1,7 @@
 /// PNG, third edition, 5.2 and 11.2.1: a signature, then chunks, of which the first is IHDR.
 enum PNGHead {
-  static func read(_ bytes: borrowing ImageBytes) throws(ImageHeadError) -> ImageHead {
-    guard try bytes.type(at: 12) == ImageBytes.code("IHDR") else { throw .invalid }
+  static func read(_ bytes: borrowing ImageBytes) throws(AFImageError) -> ImageHead {
+    guard try bytes.type(at: 12) == ImageBytes.code("IHDR") else { throw .invalidHead }
     var head = ImageHead(.png, width: try bytes.big(at: 16, 4), height: try bytes.big(at: 20, 4))
     if let orientation = orientation(bytes) { head.orientation = orientation }
     return head

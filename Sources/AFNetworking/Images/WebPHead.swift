@@ -1,15 +1,15 @@
 /// RFC 9649 2.3 to 2.7: a RIFF container. The type of its first chunk selects the layout.
 enum WebPHead {
-  static func read(_ bytes: borrowing ImageBytes) throws(ImageHeadError) -> ImageHead {
+  static func read(_ bytes: borrowing ImageBytes) throws(AFImageError) -> ImageHead {
     switch try bytes.type(at: 12) {
     case ImageBytes.code("VP8 "):
       // RFC 6386 9.1: a frame tag, a start code, then width and height in 14 bits each.
-      guard try bytes.big(at: 23, 3) == 0x9d012a else { throw .invalid }
+      guard try bytes.big(at: 23, 3) == 0x9d012a else { throw .invalidHead }
       let (width, height) = (try bytes.little(at: 26, 2), try bytes.little(at: 28, 2))
       return ImageHead(.webp, width: width & 0x3fff, height: height & 0x3fff)
     case ImageBytes.code("VP8L"):
       // RFC 9649 3.4: a signature, then width and height in 14 bits each, minus one.
-      guard try bytes.big(at: 20, 1) == 0x2f else { throw .invalid }
+      guard try bytes.big(at: 20, 1) == 0x2f else { throw .invalidHead }
       let bits = try bytes.little(at: 21, 4)
       return ImageHead(.webp, width: (bits & 0x3fff) + 1, height: (bits >> 14 & 0x3fff) + 1)
     case ImageBytes.code("VP8X"):
@@ -18,7 +18,7 @@ enum WebPHead {
         .webp, width: try bytes.little(at: 24, 3) + 1, height: try bytes.little(at: 27, 3) + 1)
       if let orientation = orientation(bytes) { head.orientation = orientation }
       return head
-    default: throw .invalid
+    default: throw .invalidHead
     }
   }
 

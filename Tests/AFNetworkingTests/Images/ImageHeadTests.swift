@@ -1,14 +1,20 @@
-import LarkspurCoding
+import AFNetworking
 import Testing
 
 /// Tests the heads of images, which are made by hand after their formats.
 @Suite struct ImageHeadTests {
-  static func read(_ bytes: [UInt8], limits: ImageHeadLimits = ImageHeadLimits()) throws(ImageHeadError) -> ImageHead {
-    try ImageHead.read(bytes.span, limits: limits)
+  static func read(
+    _ bytes: [UInt8], pixelCountMax: Int = AFImage.pixelCountMaxDefault, sideMax: Int = ImageHead.sideMax
+  ) throws(AFImageError) -> ImageHead {
+    try ImageHead.read(bytes.span, pixelCountMax: pixelCountMax, sideMax: sideMax)
   }
 
+  static func tooLarge(
+    _ width: Int, _ height: Int, pixelCountMax: Int = AFImage.pixelCountMaxDefault
+  ) -> AFImageError { .tooManyPixels(width: width, height: height, pixelCountMax: pixelCountMax) }
+
   static func head(
-    _ format: ImageHead.Format, _ width: Int, _ height: Int, exif: Int = 1
+    _ format: AFImage.Format, _ width: Int, _ height: Int, exif: Int = 1
   ) -> ImageHead {
     ImageHead(format, width: width, height: height, orientation: ImageOrientation(exif: exif) ?? ImageOrientation())
   }
@@ -54,7 +60,7 @@ import Testing
   /// Each prefix of an image has the image's format and size, or is truncated.
   @Test(arguments: all) func prefixes(_ bytes: [UInt8], _ expected: ImageHead) {
     for count in 0..<bytes.count {
-      do throws(ImageHeadError) {
+      do throws(AFImageError) {
         let head = try Self.read(Array(bytes.prefix(count)))
         #expect(head.format == expected.format && head.width == expected.width && head.height == expected.height)
         #expect(head.orientation == expected.orientation || head.orientation == ImageOrientation())
@@ -62,7 +68,7 @@ import Testing
         #expect(error == .truncated, "\(count) bytes of \(expected)")
       }
     }
-    #expect(throws: ImageHeadError.truncated) { try Self.read(Array(bytes.prefix(8))) }
+    #expect(throws: AFImageError.truncated) { try Self.read(Array(bytes.prefix(8))) }
   }
 
   /// No change of a byte traps, whatever it makes of the lengths.
@@ -73,7 +79,7 @@ import Testing
         changed[index] = value
         for count in [index + 1, changed.count] {
           if let head = try? Self.read(Array(changed.prefix(count))) {
-            #expect(head.width > 0 && head.height > 0 && head.width * head.height <= ImageHeadLimits().pixelsMax)
+            #expect(head.width > 0 && head.height > 0 && head.width * head.height <= AFImage.pixelCountMaxDefault)
           }
         }
       }
@@ -104,7 +110,7 @@ import Testing
   /// Bytes between the segments of a JPEG are skipped, as decoders do: they hide no size.
   @Test func bytesBetweenSegments() throws {
     for garbage: [UInt8] in [[1], [0xff, 0], [0, 1, 2, 0xff, 0xff, 0]] {
-      #expect(throws: ImageHeadError.tooLarge(width: 60000, height: 60000)) {
+      #expect(throws: Self.tooLarge(60000, 60000)) {
         try Self.read(MadeImage.jpeg(60000, 60000, before: garbage))
       }
     }
@@ -113,9 +119,9 @@ import Testing
   /// Of several sizes the largest one counts, in whatever order the entries are.
   @Test func severalSizes() throws {
     let tiff = MadeImage.tiff([(300, 3, 1), (256, 4, 60000), (257, 4, 60000), (256, 4, 1), (257, 4, 1)])
-    #expect(throws: ImageHeadError.tooLarge(width: 60000, height: 60000)) { try Self.read(tiff) }
+    #expect(throws: Self.tooLarge(60000, 60000)) { try Self.read(tiff) }
     let size = MadeImage.big(0, 4) + MadeImage.big(1, 4) + MadeImage.big(1, 4)
-    #expect(throws: ImageHeadError.tooLarge(width: 60000, height: 60000)) {
+    #expect(throws: Self.tooLarge(60000, 60000)) {
       try Self.read(MadeImage.heif(60000, 60000, properties: [("ispe", size)]))
     }
   }
@@ -151,26 +157,21 @@ import Testing
       MadeImage.oldBMP(60000, 60000), MadeImage.tiff([(256, 4, 60000), (257, 4, 60000)]),
       MadeImage.extendedWebP(60000, 60000), MadeImage.heif(60000, 60000),
     ] {
-      #expect(throws: ImageHeadError.tooLarge(width: 60000, height: 60000)) { try Self.read(bytes) }
+      #expect(throws: Self.tooLarge(60000, 60000)) { try Self.read(bytes) }
     }
-    #expect(throws: ImageHeadError.tooLarge(width: 0xffff_ffff, height: 0xffff_ffff)) {
+    #expect(throws: Self.tooLarge(0xffff_ffff, 0xffff_ffff)) {
       try Self.read(MadeImage.png(0xffff_ffff, 0xffff_ffff))
     }
-    #expect(throws: ImageHeadError.tooLarge(width: 1 << 31, height: 1)) { try Self.read(MadeImage.png(1 << 31, 1)) }
+    #expect(throws: Self.tooLarge(1 << 31, 1)) { try Self.read(MadeImage.png(1 << 31, 1)) }
   }
 
   @Test func limits() throws {
-    var limits = ImageHeadLimits()
-    limits.pixelsMax = 100
-    #expect(try Self.read(MadeImage.png(10, 10), limits: limits).width == 10)
-    #expect(throws: ImageHeadError.tooLarge(width: 101, height: 1)) {
-      try Self.read(MadeImage.png(101, 1), limits: limits)
+    #expect(try Self.read(MadeImage.png(10, 10), pixelCountMax: 100).width == 10)
+    #expect(throws: Self.tooLarge(101, 1, pixelCountMax: 100)) {
+      try Self.read(MadeImage.png(101, 1), pixelCountMax: 100)
     }
-    limits.sideMax = 50
-    #expect(try Self.read(MadeImage.png(50, 2), limits: limits).width == 50)
-    #expect(throws: ImageHeadError.tooLarge(width: 51, height: 1)) {
-      try Self.read(MadeImage.png(51, 1), limits: limits)
-    }
+    #expect(try Self.read(MadeImage.png(50, 2), sideMax: 50).width == 50)
+    #expect(throws: Self.tooLarge(51, 1)) { try Self.read(MadeImage.png(51, 1), sideMax: 50) }
   }
 
   @Test func invalidHeads() {
@@ -187,16 +188,16 @@ import Testing
         + MadeImage.box("meta", [0, 0, 0, 0] + [0, 0, 1, 0] + Array("pitm".utf8)),
       MadeImage.box("ftyp", Array("heic".utf8)) + MadeImage.big(4, 4) + Array("meta".utf8),
     ]
-    for bytes in bytes { #expect(throws: ImageHeadError.invalid, "\(bytes)") { try Self.read(bytes) } }
+    for bytes in bytes { #expect(throws: AFImageError.invalidHead, "\(bytes)") { try Self.read(bytes) } }
   }
 
   @Test func otherFormats() {
     let film = MadeImage.heif(8, 4, brand: "isom", compatible: ["mp42"])
     for bytes in [Array("<svg/>".utf8), Array("%PDF-1.7".utf8), [0, 0, 1, 0, 1, 0, 16, 16], film] {
-      #expect(throws: ImageHeadError.unknownFormat) { try Self.read(bytes) }
+      #expect(throws: AFImageError.unknownFormat) { try Self.read(bytes) }
     }
-    #expect(throws: ImageHeadError.truncated) { try Self.read([]) }
-    #expect(throws: ImageHeadError.truncated) { try Self.read(Array("RIFFabcdWE".utf8)) }
-    #expect(throws: ImageHeadError.unknownFormat) { try Self.read(Array("RIFFabcdWAVE".utf8)) }
+    #expect(throws: AFImageError.truncated) { try Self.read([]) }
+    #expect(throws: AFImageError.truncated) { try Self.read(Array("RIFFabcdWE".utf8)) }
+    #expect(throws: AFImageError.unknownFormat) { try Self.read(Array("RIFFabcdWAVE".utf8)) }
   }
 }

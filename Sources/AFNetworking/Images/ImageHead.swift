@@ -3,19 +3,17 @@
 /// The bytes are untrusted. Each read checks its position against the number of bytes, and no function allocates memory
 /// in proportion to a number that the bytes state.
 package struct ImageHead: Hashable, Sendable {
-  /// The formats that ``read(_:limits:)`` supports.
-  package enum Format: Hashable, Sendable, CaseIterable {
-    case png, jpeg, gif, webp, bmp, tiff, heic, avif
-  }
+  /// Maximum width and height in pixels. Attack: a line of a billion pixels in one row.
+  package static let sideMax = 1 << 20
 
-  package var format: Format
+  package var format: AFImage.Format
   /// Width in pixels, as stored: before the image is turned.
   package var width: Int
   /// Height in pixels, as stored: before the image is turned.
   package var height: Int
   package var orientation: ImageOrientation
 
-  package init(_ format: Format, width: Int, height: Int, orientation: ImageOrientation = ImageOrientation()) {
+  package init(_ format: AFImage.Format, width: Int, height: Int, orientation: ImageOrientation = ImageOrientation()) {
     self.format = format
     self.width = width
     self.height = height
@@ -25,24 +23,28 @@ package struct ImageHead: Hashable, Sendable {
   /// Reads the head of an image.
   ///
   /// If a whole image has a head, then each prefix of its bytes has a head of the same format and size, or throws
-  /// ``ImageHeadError/truncated``. The orientation of a PNG or a WebP image may lie behind the size: it is known once
+  /// ``AFImageError/truncated``. The orientation of a PNG or a WebP image may lie after the size: it is known once
   /// the bytes contain it.
   ///
-  /// - Parameter bytes: The image, or its first bytes.
+  /// - Parameters:
+  ///   - bytes: The image, or its first bytes.
+  ///   - pixelCountMax: Maximum product of width and height. Attack: a short image that claims a size for which a
+  ///     decoder reserves all memory.
+  ///   - sideMax: Maximum width and height in pixels.
   package static func read(
-    _ bytes: Span<UInt8>, limits: ImageHeadLimits = ImageHeadLimits()
-  ) throws(ImageHeadError) -> ImageHead {
+    _ bytes: Span<UInt8>, pixelCountMax: Int = AFImage.pixelCountMaxDefault, sideMax: Int = sideMax
+  ) throws(AFImageError) -> ImageHead {
     let reader = ImageBytes(bytes)
     let head = try read(reader)
-    guard head.width > 0, head.height > 0 else { throw .invalid }
+    guard head.width > 0, head.height > 0 else { throw .invalidHead }
     let (pixels, overflows) = head.width.multipliedReportingOverflow(by: head.height)
-    guard !overflows, pixels <= limits.pixelsMax, max(head.width, head.height) <= limits.sideMax else {
-      throw .tooLarge(width: head.width, height: head.height)
+    guard !overflows, pixels <= pixelCountMax, max(head.width, head.height) <= sideMax else {
+      throw .tooManyPixels(width: head.width, height: head.height, pixelCountMax: pixelCountMax)
     }
     return head
   }
 
-  private static func read(_ bytes: ImageBytes) throws(ImageHeadError) -> ImageHead {
+  private static func read(_ bytes: ImageBytes) throws(AFImageError) -> ImageHead {
     var isTruncated = false
     for signature in ImageSignature.all {
       switch signature.match(bytes) {
@@ -64,46 +66,23 @@ package struct ImageHead: Hashable, Sendable {
   }
 
   /// GIF89a, 18: the size of the logical screen, which contains all of the pictures.
-  private static func gif(_ bytes: ImageBytes) throws(ImageHeadError) -> ImageHead {
+  private static func gif(_ bytes: ImageBytes) throws(AFImageError) -> ImageHead {
     ImageHead(.gif, width: try bytes.little(at: 6, 2), height: try bytes.little(at: 8, 2))
   }
 
   /// A file header of 14 bytes, then one of several headers that begin with their length.
-  private static func bmp(_ bytes: ImageBytes) throws(ImageHeadError) -> ImageHead {
+  private static func bmp(_ bytes: ImageBytes) throws(AFImageError) -> ImageHead {
     let length = try bytes.little(at: 14, 4)
     if length == 12 {
       // BITMAPCOREHEADER.
       return ImageHead(.bmp, width: try bytes.little(at: 18, 2), height: try bytes.little(at: 20, 2))
     }
-    guard 40...256 ~= length else { throw .invalid }
+    guard 40...256 ~= length else { throw .invalidHead }
     // Signed numbers. The height is negative if the rows go from top to bottom.
     let width = Int(Int32(truncatingIfNeeded: try bytes.little(at: 18, 4)))
     let height = Int(Int32(truncatingIfNeeded: try bytes.little(at: 22, 4)))
     return ImageHead(.bmp, width: width, height: abs(height))
   }
-}
-
-/// Limits on the size that a head states.
-package struct ImageHeadLimits: Hashable, Sendable {
-  /// Maximum number of pixels. Attack: a short image that claims a size for which a decoder reserves all memory. The
-  /// default is 2^27 pixels, which take 512 MiB at four bytes each.
-  package var pixelsMax = 1 << 27
-  /// Maximum width and height in pixels. Attack: a line of a billion pixels in one row.
-  package var sideMax = 1 << 20
-
-  package init() {}
-}
-
-/// The reason why there is no head.
-package enum ImageHeadError: Error, Hashable, Sendable {
-  /// The first bytes are those of no known format.
-  case unknownFormat
-  /// The bytes end before the size. More bytes may follow.
-  case truncated
-  /// The format is known, but a number or a mark before the size is not valid.
-  case invalid
-  /// The size exceeds the limits.
-  case tooLarge(width: Int, height: Int)
 }
 
 /// The first bytes by which formats are told from each other.

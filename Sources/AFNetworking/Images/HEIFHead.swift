@@ -16,7 +16,7 @@ enum HEIFHead {
     var end: Int
   }
 
-  static func read(_ bytes: borrowing ImageBytes) throws(ImageHeadError) -> ImageHead {
+  static func read(_ bytes: borrowing ImageBytes) throws(AFImageError) -> ImageHead {
     let brands = try box(of: bytes, at: 0, before: .max)
     let format = try format(of: bytes, brands)
     let meta = try child("meta", of: bytes, from: brands.end, to: .max)
@@ -30,7 +30,7 @@ enum HEIFHead {
     let ipma = try child("ipma", of: bytes, from: iprp.start, to: iprp.end)
     var head = ImageHead(format, width: 0, height: 0)
     for index in try associations(of: primary, in: bytes, ipma) {
-      guard let property = try property(index, in: bytes, ipco) else { throw .invalid }
+      guard let property = try property(index, in: bytes, ipco) else { throw .invalidHead }
       switch property.type {
       case ImageBytes.code("ispe"):
         // Decoders differ in which of several sizes they take: the largest one counts.
@@ -54,10 +54,10 @@ enum HEIFHead {
   /// Finds a brand of still images among the major and the compatible brands.
   private static func format(
     of bytes: borrowing ImageBytes, _ brands: Box
-  ) throws(ImageHeadError) -> ImageHead.Format {
+  ) throws(AFImageError) -> AFImage.Format {
     // The minor version is between the major brand and the compatible ones. At most 64 brands are read.
     let end = min(brands.end, brands.start + 4 * 66)
-    var format: ImageHead.Format?
+    var format: AFImage.Format?
     for offset in stride(from: brands.start, to: end - 3, by: 4) where offset != brands.start + 4 {
       switch try bytes.type(at: offset) {
       case ImageBytes.code("avif"): return .avif
@@ -73,7 +73,7 @@ enum HEIFHead {
   }
 
   /// Reads a box's header. A box ends before `limit`, which is the end of the box around it.
-  private static func box(of bytes: borrowing ImageBytes, at offset: Int, before limit: Int) throws(ImageHeadError)
+  private static func box(of bytes: borrowing ImageBytes, at offset: Int, before limit: Int) throws(AFImageError)
     -> Box
   {
     var length = try bytes.big(at: offset, 4)
@@ -84,20 +84,20 @@ enum HEIFHead {
     case 0: return Box(type: type, start: start, end: limit)
     // A length of eight bytes follows. One that needs the highest byte is beyond any file.
     case 1:
-      guard try bytes.big(at: start, 1) == 0 else { throw .invalid }
+      guard try bytes.big(at: start, 1) == 0 else { throw .invalidHead }
       length = try bytes.big(at: start + 1, 7)
       start += 8
     default: break
     }
     let (end, overflows) = offset.addingReportingOverflow(length)
-    guard !overflows, end >= start, end <= limit else { throw .invalid }
+    guard !overflows, end >= start, end <= limit else { throw .invalidHead }
     return Box(type: type, start: start, end: end)
   }
 
   /// Returns the first box of a type within a range.
   private static func child(
     _ type: StaticString, of bytes: borrowing ImageBytes, from start: Int, to end: Int
-  ) throws(ImageHeadError) -> Box {
+  ) throws(AFImageError) -> Box {
     let wanted = ImageBytes.code(type)
     var offset = start
     // Each box has at least 8 bytes, so the loop ends with the bytes.
@@ -106,13 +106,13 @@ enum HEIFHead {
       if box.type == wanted { return box }
       offset = box.end
     }
-    throw .invalid
+    throw .invalidHead
   }
 
   /// Returns the indices of an item's properties: ISO/IEC 23008-12, 9.3. An index of zero is no property.
   private static func associations(
     of item: Int, in bytes: borrowing ImageBytes, _ ipma: Box
-  ) throws(ImageHeadError) -> [Int] {
+  ) throws(AFImageError) -> [Int] {
     let version = try bytes.big(at: ipma.start, 1)
     let hasLongIndices = try bytes.big(at: ipma.start + 3, 1) & 1 == 1
     let count = try bytes.big(at: ipma.start + 4, 4)
@@ -138,13 +138,13 @@ enum HEIFHead {
       }
       return indices
     }
-    throw .invalid
+    throw .invalidHead
   }
 
   /// Returns the property with an index, counted from 1, or `nil` if there are fewer.
   private static func property(
     _ index: Int, in bytes: borrowing ImageBytes, _ ipco: Box
-  ) throws(ImageHeadError) -> Box? {
+  ) throws(AFImageError) -> Box? {
     var offset = ipco.start
     var position = 1
     while offset < ipco.end {
