@@ -24,8 +24,16 @@ let testSettings: [SwiftSetting] =
 // does not declare a dependency on this one can import FoundationNetworking. The compiler warns of such imports, because
 // no stored property may have a type of theirs; `CheckImplementationOnly` finds most of those that do, and a test the rest.
 let settings =
-  testSettings + [.strictMemorySafety(), .enableExperimentalFeature("CheckImplementationOnly")]
+  testSettings
+  + [
+    .strictMemorySafety(), .enableExperimentalFeature("Extern"), .enableExperimentalFeature("CheckImplementationOnly"),
+  ]
   + (warningsAreErrors ? [.treatWarning("ImplementationOnlyDeprecated", as: .warning)] : [])
+
+/// The libraries of C that a target links. Xcode compiles all targets, also those of another platform.
+func libraries(_ names: String...) -> [LinkerSetting] {
+  names.map { .linkedLibrary($0, .when(platforms: [.linux])) }
+}
 
 let package = Package(
   name: "larkspur",
@@ -42,13 +50,12 @@ let package = Package(
   targets: [
     .target(name: "CLarkspurLinux"),
     .target(
-      name: "CLarkspurOpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+      name: "CLarkspurOpenSSL", linkerSettings: libraries("ssl", "crypto")),
     .target(name: "CLarkspurScan"),
     .target(
-      name: "CLarkspurTestServer", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+      name: "CLarkspurTestServer", linkerSettings: libraries("ssl", "crypto")),
     // Without `pkgConfig`: SwiftPM warns of a missing package of pkg-config even in builds that do not use the target.
     .systemLibrary(name: "CLarkspurZip", providers: [.apt(["libzip-dev"])]),
-    .systemLibrary(name: "CLarkspurZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
@@ -64,7 +71,8 @@ let package = Package(
     .target(
       name: "LarkspurTransferServer", dependencies: ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers"],
       swiftSettings: settings),
-    .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
+    .target(
+      name: "LarkspurCoding", swiftSettings: settings, linkerSettings: libraries("z")),
     .target(
       name: "Larkspur",
       dependencies: [

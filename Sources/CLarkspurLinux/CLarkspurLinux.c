@@ -1,3 +1,4 @@
+#ifdef __linux__
 #define _GNU_SOURCE
 #include "CLarkspurLinux.h"
 
@@ -189,3 +190,4 @@ int larkspur_start_detached(const char *path, char *const *arguments, char *cons
   else if (life) close(life_ends[0]);
   return error;
 }
+#endif

@@ -1,3 +1,4 @@
+#ifdef __linux__
 // The contents of certificates as bytes and text, chains, and the files that contain them.
 #define _GNU_SOURCE
 #include "CLarkspurOpenSSL.h"
@@ -440,3 +441,4 @@ int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, 
   *failure = take_secret_failure();
   return parsed && *leaf && *key;
 }
+#endif

@@ -1,3 +1,4 @@
+#ifdef __linux__
 // One TLS connection over memory that Swift lends for each call.
 //
 // Theory of operation. OpenSSL reads and writes through a custom BIO, whose data is the flow of the current call.
@@ -603,3 +604,4 @@ larkspur_bytes larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int i
   const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(tls->ssl);
   return larkspur_name_der(names ? sk_X509_NAME_value(names, index) : NULL);
 }
+#endif

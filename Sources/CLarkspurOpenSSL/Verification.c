@@ -1,3 +1,4 @@
+#ifdef __linux__
 // Verification of chains, by OpenSSL with additional rules for hosts, anchors and the size of keys, and of stapled
 // responses.
 #include "CLarkspurOpenSSL.h"
@@ -299,3 +300,4 @@ out:
   ERR_clear_error();
   return status;
 }
+#endif

@@ -1,5 +1,5 @@
 // libzip's header, and what Swift cannot call of it.
-#ifndef LARKSPUR_ZIP_H
+#if defined(__linux__) && !defined(LARKSPUR_ZIP_H)
 #define LARKSPUR_ZIP_H
 
 #include <errno.h>

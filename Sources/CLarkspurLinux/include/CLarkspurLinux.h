@@ -1,6 +1,6 @@
 // Kernel calls that Glibc's module map leaves out, or that it declares in a form that Swift cannot call (variadic
 // functions, macros, unions). All are `static inline`, except the signal handling and the processor count.
-#ifndef LARKSPUR_LINUX_H
+#if defined(__linux__) && !defined(LARKSPUR_LINUX_H)
 #define LARKSPUR_LINUX_H
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
 //
 // The callbacks of a handshake are in Connection.c. None of them calls Swift: each notes OpenSSL's question and
 // suspends the handshake, and Swift answers before its next call.
-#ifndef LARKSPUR_OPENSSL_H
+#if defined(__linux__) && !defined(LARKSPUR_OPENSSL_H)
 #define LARKSPUR_OPENSSL_H
 
 #include <openssl/bio.h>
