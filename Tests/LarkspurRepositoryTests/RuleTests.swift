@@ -12,7 +12,7 @@ import Testing
     "LarkspurBytes": ["CLarkspurScan", "Synchronization"],
     "LarkspurCoding": [],
     "LarkspurHTTP": ["LarkspurBytes"],
-    "LarkspurIO": ["CLarkspurLinux", "LarkspurBytes", "Synchronization"],
+    "LarkspurIO": ["Glibc", "LarkspurBytes", "Synchronization"],
     "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
     "LarkspurTransfers": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "Synchronization"],
     "LarkspurTransferServer": ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers", "Synchronization"],
@@ -209,8 +209,8 @@ import Testing
     for file in files where file.module != "AFNetworking" && file.module != "LarkspurCommand" {
       for (number, line) in file.code.enumerated()
       where line.hasWord("getenv") || line.contains("processInfo.environment") || line.hasWord("environ") {
-        // `EnvironmentVariable` and the start of other programs use the list of this header.
-        let isList = line.hasWord("environ") && file.path.hasSuffix("include/CLarkspurLinux.h")
+        // `EnvironmentVariable` and the start of other programs use the list of this file.
+        let isList = line.hasWord("environ") && file.path.hasSuffix("/CLarkspurLinux.c")
         if !isList { Issue.record("\(file.path):\(number + 1): \(line)") }
       }
     }
