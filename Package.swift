@@ -54,8 +54,7 @@ let package = Package(
     .target(name: "CLarkspurScan"),
     .target(
       name: "CLarkspurTestServer", linkerSettings: libraries("ssl", "crypto")),
-    // Without `pkgConfig`: SwiftPM warns of a missing package of pkg-config even in builds that do not use the target.
-    .systemLibrary(name: "CLarkspurZip", providers: [.apt(["libzip-dev"])]),
+    .target(name: "CLarkspurZip", linkerSettings: libraries("zip")),
     .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),

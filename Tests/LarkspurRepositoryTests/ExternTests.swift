@@ -11,6 +11,7 @@ import Testing
     "LarkspurIO": [
       "CLarkspurLinux.h", "fcntl.h", "linux/rtnetlink.h", "netdb.h", "poll.h", "sys/epoll.h", "sys/socket.h",
     ],
+    "ZipArchive": ["CLarkspurZip.h"],
   ]
 
   @Test(arguments: headers.keys.sorted())
@@ -176,10 +177,9 @@ struct ExternDeclarations {
   /// Returns the types of a list of parameters, as C++ writes them.
   private static func list(_ text: Substring) -> [String] {
     var depth = 0
-    let parts = text.split { character in
+    let parts = text.replacing("->", with: "→").split { character in
       if "(<".contains(character) { depth += 1 }
-      if ")".contains(character) { depth -= 1 }
-      if character == ">", depth > 0 { depth -= 1 }
+      if ")>".contains(character) { depth -= 1 }
       return character == "," && depth == 0
     }
     return parts.map { part in
@@ -190,10 +190,10 @@ struct ExternDeclarations {
 
   /// Returns the type of C++ for a type of Swift.
   private static func type(_ text: some StringProtocol) -> String {
-    let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
+    let text = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     if text.hasSuffix(")?"), text.hasPrefix("(") { return type(text.dropFirst().dropLast(2)) }
     if text.hasSuffix("?") { return type(text.dropLast()) }
-    if let function = text.wholeMatch(of: /@convention\(c\) \((.*)\) -> (\w+\??)/) {
+    if let function = text.wholeMatch(of: /@convention\(c\) \((.*)\) → (\w+\??)/) {
       return "function<\(([type(function.2)] + list(function.1)).joined(separator: ", "))>"
     }
     if let pointer = text.wholeMatch(of: /UnsafePointer<(.*)>/) { return "pointer<const \(type(pointer.1))>" }

@@ -28,7 +28,7 @@ import Testing
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "LarkspurCoding", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
-    "ZipArchive": ["CLarkspurZip", "Foundation", "LarkspurIO", "Synchronization"],
+    "ZipArchive": ["Foundation", "Glibc", "LarkspurIO", "Synchronization"],
     "LarkspurCommand": [
       "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS",

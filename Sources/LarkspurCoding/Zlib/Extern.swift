@@ -1,4 +1,4 @@
-// The parts of zlib that this module uses. Clients need no module map of zlib: no C module is imported (decision 35).
+// The parts of zlib that this module uses. No C module is imported, so that clients need no module map (decision 35).
 // `ExternTests` compares these declarations with zlib.h.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
