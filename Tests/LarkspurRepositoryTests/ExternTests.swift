@@ -37,6 +37,7 @@ import Testing
     #include <stddef.h>
     extern "C" {
     typedef struct { int number; long count; const char *name; } facts;
+    typedef struct { long count; int number; } padded;
     enum kind { good, bad };
     enum { LIMIT = 128 };
     int take(const unsigned char *bytes, size_t count, facts *out);
@@ -57,6 +58,7 @@ import Testing
     "@_extern(c) func kind_of(_ v: Double, _ text: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> UInt32",
     "let LIMIT: Int32 = 128", "let LIMIT: UInt32 = 0x80",
     "struct facts {\n  var number: Int32 = 0\n  var count: Int = 0\n  var name: UnsafePointer<CChar>?\n}",
+    "struct padded {\n  var count: Int = 0\n  var number: Int32 = 0\n  var _padding: UInt32 = 0\n}",
   ])
   func rightDeclarationsPass(text: String) throws {
     #expect(try Clang.complaints(about: Self.sample + ExternDeclarations(text).check) == "")
@@ -85,6 +87,8 @@ import Testing
     "struct facts {\n  var number: Int32 = 0\n  var count: Int = 0\n}",
     "struct facts {\n  var count: Int = 0\n  var number: Int32 = 0\n  var name: UnsafePointer<CChar>?\n}",
     "struct facts {\n  var number: Int64 = 0\n  var count: Int = 0\n  var name: UnsafePointer<CChar>?\n}",
+    // C copies four bytes more than Swift reserves.
+    "struct padded {\n  var count: Int = 0\n  var number: Int32 = 0\n}",
   ])
   func wrongDeclarationsFail(text: String) throws {
     #expect(try Clang.complaints(about: Self.sample + ExternDeclarations(text).check) != "")
@@ -221,8 +225,11 @@ struct ExternDeclarations {
     for layout in layouts {
       let (c, swift) = ("::\(layout.name)", "swift_\(layout.name)")
       text += "struct \(swift) { \(layout.fields.map { "plain<\($0.type)> \($0.name);" }.joined(separator: " ")) };\n"
-      text += "static_assert(sizeof(\(swift)) == sizeof(\(c)), \"\(layout.name)\");\n"
-      for (name, type) in layout.fields {
+      // The size of a structure of Swift ends with its last field, and C may copy the padding after that.
+      let end =
+        layout.fields.last.map { "__builtin_offsetof(\(swift), \($0.name)) + sizeof(\(swift)::\($0.name))" } ?? "0"
+      text += "static_assert(\(end) == sizeof(\(c)), \"\(layout.name)\");\n"
+      for (name, type) in layout.fields where !name.hasPrefix("_") {
         text += "static_assert(__builtin_offsetof(\(swift), \(name)) == __builtin_offsetof(\(c), \(name)));\n"
         text += "static_assert(same<decltype(\(c)::\(name)), \(type), field>, \"\(layout.name).\(name)\");\n"
       }

@@ -46,6 +46,7 @@ struct zip_stat_t {
   var comp_method: UInt16 = 0
   var encryption_method: UInt16 = 0
   var flags: UInt32 = 0
+  var _padding: UInt32 = 0
 }
 
 @_extern(c) func zip_close(_ archive: OpaquePointer?) -> Int32
