@@ -13,7 +13,7 @@ import Testing
     "LarkspurCoding": [],
     "LarkspurHTTP": ["LarkspurBytes"],
     "LarkspurIO": ["Glibc", "LarkspurBytes", "Synchronization"],
-    "LarkspurTLS": ["CLarkspurOpenSSL", "LarkspurBytes", "Synchronization"],
+    "LarkspurTLS": ["Glibc", "LarkspurBytes", "Synchronization"],
     "LarkspurTransfers": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "Synchronization"],
     "LarkspurTransferServer": ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
