@@ -20,12 +20,17 @@ let testSettings: [SwiftSetting] =
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
-// C modules are imported implementation-only: clients of our modules need no module map for them, so that a package that
-// does not declare a dependency on this one can import FoundationNetworking. The compiler warns of such imports, because
-// no stored property may have a type of theirs; `CheckImplementationOnly` finds most of those that do, and a test the rest.
-let settings =
-  testSettings + [.strictMemorySafety(), .enableExperimentalFeature("CheckImplementationOnly")]
-  + (warningsAreErrors ? [.treatWarning("ImplementationOnlyDeprecated", as: .warning)] : [])
+// Functions of C are declared in Swift (`@_extern(c)`): clients of our modules need no module map for them, so that a
+// package that does not declare a dependency on this one can import FoundationNetworking.
+let settings = testSettings + [.strictMemorySafety(), .enableExperimentalFeature("Extern")]
+// The compiler inlines the functions of CLarkspurScan, for which it has to import them. It warns of that.
+let scanSettings =
+  settings + (warningsAreErrors ? [.treatWarning("ImplementationOnlyDeprecated", as: .warning)] : [])
+
+/// The libraries of C that a target links. Xcode compiles all targets, also those of another platform.
+func libraries(_ names: String...) -> [LinkerSetting] {
+  names.map { .linkedLibrary($0, .when(platforms: [.linux])) }
+}
 
 let package = Package(
   name: "larkspur",
@@ -42,14 +47,12 @@ let package = Package(
   targets: [
     .target(name: "CLarkspurLinux"),
     .target(
-      name: "CLarkspurOpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+      name: "CLarkspurOpenSSL", linkerSettings: libraries("ssl", "crypto")),
     .target(name: "CLarkspurScan"),
     .target(
-      name: "CLarkspurTestServer", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-    // Without `pkgConfig`: SwiftPM warns of a missing package of pkg-config even in builds that do not use the target.
-    .systemLibrary(name: "CLarkspurZip", providers: [.apt(["libzip-dev"])]),
-    .systemLibrary(name: "CLarkspurZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-    .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
+      name: "CLarkspurTestServer", linkerSettings: libraries("ssl", "crypto")),
+    .target(name: "CLarkspurZip", linkerSettings: libraries("zip")),
+    .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: scanSettings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurTLS", dependencies: ["CLarkspurOpenSSL", "LarkspurBytes"], swiftSettings: settings),
@@ -64,7 +67,8 @@ let package = Package(
     .target(
       name: "LarkspurTransferServer", dependencies: ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers"],
       swiftSettings: settings),
-    .target(name: "LarkspurCoding", dependencies: ["CLarkspurZlib"], swiftSettings: settings),
+    .target(
+      name: "LarkspurCoding", swiftSettings: settings, linkerSettings: libraries("z")),
     .target(
       name: "Larkspur",
       dependencies: [

@@ -1,14 +1,21 @@
+#ifdef __linux__
 #define _GNU_SOURCE
 #include "CLarkspurLinux.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 // A signal handler can reach static storage only, and may only store flags and make system calls.
 static volatile sig_atomic_t caught_signal = 0;
@@ -63,10 +70,7 @@ int larkspur_watch_removals(const char *folder) {
   if (watch < 0) return -1;
   uint32_t events = IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW;
   if (inotify_add_watch(watch, folder, events) >= 0) return watch;
-  int error = errno;
-  close(watch);
-  errno = error;
-  return -1;
+  return larkspur_close_failed(watch, errno);
 }
 
 int larkspur_wait_for_removal(int watch, const char *name) {
@@ -189,3 +193,69 @@ int larkspur_start_detached(const char *path, char *const *arguments, char *cons
   else if (life) close(life_ends[0]);
   return error;
 }
+
+uint64_t larkspur_monotonic_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// The moment so many nanoseconds after another one.
+static struct timespec later(struct timespec moment, uint64_t nanoseconds) {
+  uint64_t sum = (uint64_t)moment.tv_nsec + nanoseconds;
+  return (struct timespec){.tv_sec = moment.tv_sec + (time_t)(sum / 1000000000u), .tv_nsec = (long)(sum % 1000000000u)};
+}
+
+int larkspur_semaphore_wait(sem_t *semaphore, uint64_t deadline_nanoseconds) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 30)
+  struct timespec deadline = later((struct timespec){0}, deadline_nanoseconds);
+  return sem_clockwait(semaphore, CLOCK_MONOTONIC, &deadline);
+#else
+  // The clock for `sem_timedwait` may be set while the call waits. A call that returns early is made again.
+  int result;
+  do {
+    uint64_t now = larkspur_monotonic_nanoseconds();
+    struct timespec moment;
+    clock_gettime(CLOCK_REALTIME, &moment);
+    if (deadline_nanoseconds > now) moment = later(moment, deadline_nanoseconds - now);
+    result = sem_timedwait(semaphore, &moment);
+  } while (result != 0 && errno == ETIMEDOUT && larkspur_monotonic_nanoseconds() < deadline_nanoseconds);
+  return result;
+#endif
+}
+
+double larkspur_seconds_since_boot(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+double larkspur_wall_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void larkspur_make_adaptive_mutex(pthread_mutex_t *mutex) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+#ifdef __GLIBC__
+  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+  pthread_mutex_init(mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+}
+
+char *const *larkspur_environment(void) { return environ; }
+
+int larkspur_raise_descriptor_limit(uint64_t count) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  rlim_t wanted = limit.rlim_max < count ? limit.rlim_max : (rlim_t)count;
+  if (wanted <= limit.rlim_cur) return 0;
+  limit.rlim_cur = wanted;
+  return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int larkspur_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
+#endif

@@ -1,3 +1,4 @@
+#ifdef __linux__
 // The contents of certificates as bytes and text, chains, and the files that contain them.
 #define _GNU_SOURCE
 #include "CLarkspurOpenSSL.h"
@@ -12,22 +13,18 @@
 #include <time.h>
 #include <unistd.h>
 
-void larkspur_bytes_free(larkspur_bytes bytes) { free(bytes.bytes); }
-
-static larkspur_bytes copied(const void *bytes, size_t count) {
-  larkspur_bytes copy = {malloc(count > 0 ? count : 1), count};
-  if (!copy.bytes || !bytes) {
-    free(copy.bytes);
-    return (larkspur_bytes){0};
-  }
-  memcpy(copy.bytes, bytes, count);
+static larkspur_bytes *copied(const void *bytes, size_t count) {
+  larkspur_bytes *copy = bytes ? malloc(sizeof *copy + count) : NULL;
+  if (!copy) return NULL;
+  copy->count = count;
+  memcpy(copy->bytes, bytes, count);
   return copy;
 }
 
-static larkspur_bytes taken_out_of(BIO *bio) {
+static larkspur_bytes *taken_out_of(BIO *bio) {
   char *bytes = NULL;
   long count = bio ? BIO_get_mem_data(bio, &bytes) : 0;
-  larkspur_bytes copy = count > 0 ? copied(bytes, (size_t)count) : (larkspur_bytes){0};
+  larkspur_bytes *copy = count > 0 ? copied(bytes, (size_t)count) : NULL;
   BIO_free(bio);
   return copy;
 }
@@ -38,11 +35,11 @@ bool larkspur_is_ipv4_address(const char *text) {
   return inet_pton(AF_INET, text, &address) == 1;
 }
 
-larkspur_bytes larkspur_canonical_ipv6_address(const char *text) {
+larkspur_bytes *larkspur_canonical_ipv6_address(const char *text) {
   struct in6_addr address;
   char canonical[INET6_ADDRSTRLEN];
-  if (inet_pton(AF_INET6, text, &address) != 1) return (larkspur_bytes){0};
-  if (!inet_ntop(AF_INET6, &address, canonical, sizeof canonical)) return (larkspur_bytes){0};
+  if (inet_pton(AF_INET6, text, &address) != 1) return NULL;
+  if (!inet_ntop(AF_INET6, &address, canonical, sizeof canonical)) return NULL;
   return copied(canonical, strlen(canonical));
 }
 
@@ -60,38 +57,38 @@ void larkspur_chain_free(STACK_OF(X509) *chain) { sk_X509_pop_free(chain, X509_f
 
 // MARK: - One certificate
 
-larkspur_bytes larkspur_certificate_der(const X509 *certificate) {
+larkspur_bytes *larkspur_certificate_der(const X509 *certificate) {
   unsigned char *bytes = NULL;
   int count = i2d_X509(certificate, &bytes);
-  larkspur_bytes copy = count > 0 ? copied(bytes, (size_t)count) : (larkspur_bytes){0};
+  larkspur_bytes *copy = count > 0 ? copied(bytes, (size_t)count) : NULL;
   OPENSSL_free(bytes);
   return copy;
 }
 
-larkspur_bytes larkspur_certificate_spki(const X509 *certificate) {
+larkspur_bytes *larkspur_certificate_spki(const X509 *certificate) {
   unsigned char *bytes = NULL;
   int count = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &bytes);
-  larkspur_bytes copy = count > 0 ? copied(bytes, (size_t)count) : (larkspur_bytes){0};
+  larkspur_bytes *copy = count > 0 ? copied(bytes, (size_t)count) : NULL;
   OPENSSL_free(bytes);
   return copy;
 }
 
-larkspur_bytes larkspur_name_text(const X509_NAME *name) {
+larkspur_bytes *larkspur_name_text(const X509_NAME *name) {
   BIO *bio = name ? BIO_new(BIO_s_mem()) : NULL;
   // Leaves UTF-8 as it is and escapes control characters, so that a certificate cannot control a terminal.
   if (bio) X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
   return taken_out_of(bio);
 }
 
-larkspur_bytes larkspur_name_der(const X509_NAME *name) {
+larkspur_bytes *larkspur_name_der(const X509_NAME *name) {
   unsigned char *bytes = NULL;
   int count = name ? i2d_X509_NAME(name, &bytes) : 0;
-  larkspur_bytes copy = count > 0 ? copied(bytes, (size_t)count) : (larkspur_bytes){0};
+  larkspur_bytes *copy = count > 0 ? copied(bytes, (size_t)count) : NULL;
   OPENSSL_free(bytes);
   return copy;
 }
 
-larkspur_bytes larkspur_certificate_serial(const X509 *certificate) {
+larkspur_bytes *larkspur_certificate_serial(const X509 *certificate) {
   const ASN1_INTEGER *serial = X509_get0_serialNumber(certificate);
   return copied(ASN1_STRING_get0_data(serial), (size_t)ASN1_STRING_length(serial));
 }
@@ -215,14 +212,20 @@ const char *larkspur_named_root_folders(void) { return named(X509_get_default_ce
 
 const char *larkspur_tls_key_log_path(void) { return named("SSLKEYLOGFILE"); }
 
-static larkspur_bytes sentence(const char *format, const char *one, const char *two) {
+static larkspur_bytes *sentence(const char *format, const char *one, const char *two) {
   char *text = NULL;
   int count = asprintf(&text, format, one, two);
-  return count > 0 ? (larkspur_bytes){(uint8_t *)text, (size_t)count} : (larkspur_bytes){0};
+  larkspur_bytes *copy = count > 0 ? copied(text, (size_t)count) : NULL;
+  if (count >= 0) free(text);
+  return copy;
 }
 
-larkspur_bytes larkspur_system_complaint(const char *what, int error) {
+larkspur_bytes *larkspur_system_complaint(const char *what, int error) {
+#ifdef __GLIBC__
   const char *message = strerrordesc_np(error);
+#else
+  const char *message = strerror(error);
+#endif
   return sentence("%s: %s", what, message ? message : "unknown error");
 }
 
@@ -230,21 +233,21 @@ larkspur_bytes larkspur_system_complaint(const char *what, int error) {
 enum { root_file_bytes_max = 1 << 26 };
 
 // Reads a file. Returns 0 or an error number.
-static int read_file(const char *path, larkspur_bytes *content) {
+static int read_file(const char *path, uint8_t **bytes, size_t *size) {
   int file = open(path, O_RDONLY | O_CLOEXEC), error = 0;
   if (file < 0) return errno;
   size_t room = 0;
   while (error == 0) {
-    if (content->count == room) {
+    if (*size == room) {
       room = room > 0 ? room * 2 : 1 << 16;
-      uint8_t *larger = room <= root_file_bytes_max ? realloc(content->bytes, room) : NULL;
+      uint8_t *larger = room <= root_file_bytes_max ? realloc(*bytes, room) : NULL;
       if (!larger) error = room <= root_file_bytes_max ? ENOMEM : EFBIG;
       if (!larger) break;
-      content->bytes = larger;
+      *bytes = larger;
     }
-    ssize_t count = read(file, content->bytes + content->count, room - content->count);
+    ssize_t count = read(file, *bytes + *size, room - *size);
     if (count == 0) break;
-    if (count > 0) content->count += (size_t)count;
+    if (count > 0) *size += (size_t)count;
     else if (errno != EINTR) error = errno;
   }
   close(file);
@@ -253,13 +256,14 @@ static int read_file(const char *path, larkspur_bytes *content) {
 
 // Adds the certificates of a file to the store. Returns 0 or an error number.
 static int add_file(X509_STORE *store, const char *path, int *found) {
-  larkspur_bytes content = {0};
-  int error = read_file(path, &content), damaged;
-  STACK_OF(X509) *chain = error == 0 ? larkspur_read_certificates(content.bytes, content.count, &damaged) : NULL;
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  int error = read_file(path, &bytes, &count), damaged;
+  STACK_OF(X509) *chain = error == 0 ? larkspur_read_certificates(bytes, count, &damaged) : NULL;
   for (; error == 0 && *found < larkspur_chain_count(chain); ++*found)
     if (X509_STORE_add_cert(store, sk_X509_value(chain, *found)) != 1) error = ENOMEM;
   larkspur_chain_free(chain);
-  free(content.bytes);
+  free(bytes);
   ERR_clear_error();
   return error;
 }
@@ -291,15 +295,15 @@ int larkspur_add_root_folders(X509_STORE *store, const char *named_folders) {
   return folder && other;
 }
 
-larkspur_bytes larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders) {
+larkspur_bytes *larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders) {
   const char *file = named_file ? named_file : X509_get_default_cert_file();
   const char *folders = named_folders ? named_folders : X509_get_default_cert_dir();
   int found = 0, error = add_file(store, file, &found);
-  if (error == 0 && found > 0) return (larkspur_bytes){0};
+  if (error == 0 && found > 0) return NULL;
   if (error != 0 && (named_file || !(is_missing(error) || error == EISDIR)))
     return larkspur_system_complaint(file, error);
   if (named_file) return sentence("%s: %s", file, "it holds no certificate that can be read");
-  if (have_entries(folders)) return (larkspur_bytes){0};
+  if (have_entries(folders)) return NULL;
   return sentence("neither %s nor %s holds a certificate", file, folders);
 }
 
@@ -422,10 +426,10 @@ EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *passwor
   return key;
 }
 
-larkspur_bytes larkspur_key_der(const EVP_PKEY *key) {
+larkspur_bytes *larkspur_key_der(const EVP_PKEY *key) {
   unsigned char *bytes = NULL;
   int count = i2d_PrivateKey((EVP_PKEY *)key, &bytes);
-  larkspur_bytes copy = count > 0 ? copied(bytes, (size_t)count) : (larkspur_bytes){0};
+  larkspur_bytes *copy = count > 0 ? copied(bytes, (size_t)count) : NULL;
   if (count > 0) OPENSSL_clear_free(bytes, (size_t)count);
   return copy;
 }
@@ -440,3 +444,4 @@ int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, 
   *failure = take_secret_failure();
   return parsed && *leaf && *key;
 }
+#endif

@@ -1,3 +1,4 @@
+#ifdef __linux__
 // One TLS connection over memory that Swift lends for each call.
 //
 // Theory of operation. OpenSSL reads and writes through a custom BIO, whose data is the flow of the current call.
@@ -115,7 +116,7 @@ static larkspur_tls *of(const SSL *ssl) { return SSL_get_app_data(ssl); }
 static void drop_verification(larkspur_tls *tls) {
   larkspur_chain_free(tls->verification.sent);
   larkspur_chain_free(tls->verification.verified);
-  larkspur_bytes_free(tls->verification.complaint);
+  free(tls->verification.complaint);
   tls->verification = (larkspur_tls_verification_result){0};
 }
 
@@ -363,7 +364,7 @@ static int stricter_maximum(SSL_CTX *context, int version) {
   return system != 0 && system < version ? system : version;
 }
 
-SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store) {
+SSL_CTX *larkspur_tls_context(int minimum_version, int maximum_version, bool allows_legacy, X509_STORE *store) {
   static const unsigned char protocols[] = "\x08http/1.1";
   security_level();
   SSL_CTX *context = level_callback ? SSL_CTX_new(TLS_client_method()) : NULL;
@@ -372,7 +373,7 @@ SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE 
   static int is_legacy;
   SSL_CTX_set_security_level(context, security_level());
   SSL_CTX_set_security_callback(context, allows);
-  if (settings->allows_legacy_key_exchange) {
+  if (allows_legacy) {
     SSL_CTX_set0_security_ex_data(context, &is_legacy);
     SSL_CTX_set_msg_callback(context, note_message);
   }
@@ -389,8 +390,8 @@ SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE 
   SSL_CTX_sess_set_new_cb(context, session_given);
   SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
   larkspur_verification_rules(SSL_CTX_get0_param(context));
-  int minimum = stricter_minimum(context, settings->minimum_version);
-  int maximum = stricter_maximum(context, settings->maximum_version);
+  int minimum = stricter_minimum(context, minimum_version);
+  int maximum = stricter_maximum(context, maximum_version);
   if (SSL_CTX_set_min_proto_version(context, minimum) != 1 || SSL_CTX_set_max_proto_version(context, maximum) != 1 ||
       SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols - 1) != 0) {
     SSL_CTX_free(context);
@@ -445,19 +446,18 @@ int larkspur_tls_set_server(larkspur_tls *tls, const char *name, const char *add
 
 int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session) { return SSL_set_session(tls->ssl, session); }
 
-static void begin(larkspur_tls *tls, larkspur_tls_flow flow) {
-  tls->flow = flow;
+static void begin(larkspur_tls *tls, const larkspur_tls_flow *flow) {
+  tls->flow = *flow;
   tls->input_used = tls->output_used = 0;
   // Errors that other code on this thread left in the queue must not be taken for errors of this call. Performance:
   // looking is cheaper than clearing.
   if (ERR_peek_error() != 0) ERR_clear_error();
 }
 
-static larkspur_tls_result end(larkspur_tls *tls, larkspur_tls_status status, size_t plain_count) {
-  larkspur_tls_result result = {status, tls->input_used, tls->output_used, plain_count};
+static void end(larkspur_tls *tls, larkspur_tls_result *result, larkspur_tls_status status, size_t plain_count) {
+  *result = (larkspur_tls_result){status, tls->input_used, tls->output_used, plain_count};
   // Keeps no pointer to the lent memory.
   tls->flow = (larkspur_tls_flow){0};
-  return result;
 }
 
 // Takes the deciding error out of the queue: the first one of the TLS library, or else the first one. The libraries
@@ -491,10 +491,10 @@ static larkspur_tls_status status_of(larkspur_tls *tls, int returned) {
   return larkspur_tls_failed;
 }
 
-larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow flow) {
+void larkspur_tls_handshake(larkspur_tls *tls, const larkspur_tls_flow *flow, larkspur_tls_result *result) {
   begin(tls, flow);
   int returned = SSL_do_handshake(tls->ssl);
-  return end(tls, returned == 1 ? larkspur_tls_done : status_of(tls, returned), 0);
+  end(tls, result, returned == 1 ? larkspur_tls_done : status_of(tls, returned), 0);
 }
 
 // Frees the record buffer of 16 KiB. In spite of SSL_MODE_RELEASE_BUFFERS, OpenSSL keeps it while it waits for a
@@ -506,9 +506,13 @@ static void free_record_buffer(larkspur_tls *tls, larkspur_tls_status status) {
 
 void larkspur_tls_keep_buffers(larkspur_tls *tls) { SSL_clear_mode(tls->ssl, SSL_MODE_RELEASE_BUFFERS); }
 
-larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow, void *plain, size_t room) {
+void larkspur_tls_read(larkspur_tls *tls, const larkspur_tls_flow *flow,
+                       larkspur_tls_result *result, void *plain, size_t room) {
   begin(tls, flow);
-  if (tls->has_ended) return end(tls, tls->ending, 0);
+  if (tls->has_ended) {
+    end(tls, result, tls->ending, 0);
+    return;
+  }
   size_t total = 0;
   larkspur_tls_status status = larkspur_tls_done;
   while (total < room) {
@@ -532,29 +536,29 @@ larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow,
     tls->ending = status;
     if (total > 0) status = larkspur_tls_done;
   }
-  return end(tls, status, total);
+  end(tls, result, status, total);
 }
 
-larkspur_tls_result larkspur_tls_write(larkspur_tls *tls, larkspur_tls_flow flow, const void *plain, size_t count) {
+void larkspur_tls_write(larkspur_tls *tls, const larkspur_tls_flow *flow,
+                        larkspur_tls_result *result, const void *plain, size_t count) {
   begin(tls, flow);
   size_t written = 0;
   int returned = SSL_write_ex(tls->ssl, plain, count, &written);
-  return end(tls, returned == 1 ? larkspur_tls_done : status_of(tls, returned), written);
+  end(tls, result, returned == 1 ? larkspur_tls_done : status_of(tls, returned), written);
 }
 
-larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow flow) {
+void larkspur_tls_shut_down(larkspur_tls *tls, const larkspur_tls_flow *flow, larkspur_tls_result *result) {
   begin(tls, flow);
   SSL_shutdown(tls->ssl);
   ERR_clear_error();
-  return end(tls, larkspur_tls_done, 0);
+  end(tls, result, larkspur_tls_done, 0);
 }
 
 // MARK: - Facts and decisions
 
-larkspur_tls_verification_result larkspur_tls_take_verification(larkspur_tls *tls) {
-  larkspur_tls_verification_result result = tls->verification;
+void larkspur_tls_take_verification(larkspur_tls *tls, larkspur_tls_verification_result *result) {
+  *result = tls->verification;
   tls->verification = (larkspur_tls_verification_result){0};
-  return result;
 }
 
 void larkspur_tls_decide(larkspur_tls *tls, int error) {
@@ -567,7 +571,10 @@ int larkspur_tls_identify(larkspur_tls *tls, X509 *leaf, EVP_PKEY *key, STACK_OF
   return !leaf || SSL_use_cert_and_key(tls->ssl, leaf, key, chain, 1);
 }
 
-larkspur_tls_failure_details larkspur_tls_failure(const larkspur_tls *tls) { return tls->failure; }
+void larkspur_tls_failure(const larkspur_tls *tls, larkspur_tls_failure_details *details) { *details = tls->failure; }
+
+int larkspur_error_library(unsigned long code) { return ERR_GET_LIB(code); }
+int larkspur_error_code_reason(unsigned long code) { return ERR_GET_REASON(code); }
 
 SSL_SESSION *larkspur_tls_take_session(larkspur_tls *tls) {
   if (tls->session_count == 0) return NULL;
@@ -594,12 +601,13 @@ int larkspur_tls_acceptable_issuers(const larkspur_tls *tls) {
   return names ? sk_X509_NAME_num(names) : 0;
 }
 
-larkspur_bytes larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index) {
+larkspur_bytes *larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index) {
   const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(tls->ssl);
   return larkspur_name_text(names ? sk_X509_NAME_value(names, index) : NULL);
 }
 
-larkspur_bytes larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int index) {
+larkspur_bytes *larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int index) {
   const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(tls->ssl);
   return larkspur_name_der(names ? sk_X509_NAME_value(names, index) : NULL);
 }
+#endif

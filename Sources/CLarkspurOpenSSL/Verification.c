@@ -1,3 +1,4 @@
+#ifdef __linux__
 // Verification of chains, by OpenSSL with additional rules for hosts, anchors and the size of keys, and of stapled
 // responses.
 #include "CLarkspurOpenSSL.h"
@@ -196,13 +197,13 @@ static int verify_host_and_signatures(X509_STORE_CTX *context) {
 
 // Empties the error queue. Returns a message for the first system call that failed while OpenSSL looked for roots,
 // unless the file did not exist.
-static larkspur_bytes take_complaint(void) {
-  larkspur_bytes complaint = {0};
+static larkspur_bytes *take_complaint(void) {
+  larkspur_bytes *complaint = NULL;
   const char *details;
   int flags;
   for (unsigned long code; (code = ERR_get_error_all(NULL, NULL, NULL, &details, &flags)) != 0;) {
     int number = ERR_SYSTEM_ERROR(code) ? ERR_GET_REASON(code) : 0;
-    if (number == 0 || number == ENOENT || number == ENOTDIR || complaint.bytes) continue;
+    if (number == 0 || number == ENOENT || number == ENOTDIR || complaint) continue;
     complaint = larkspur_system_complaint((flags & ERR_TXT_STRING) != 0 ? details : "reading", number);
   }
   return complaint;
@@ -226,9 +227,9 @@ larkspur_tls_verification_result larkspur_verify_chain(X509_STORE_CTX *context, 
   return result;
 }
 
-larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name,
-                                                 const char *address, int64_t date, bool any_anchor) {
-  larkspur_tls_verification_result result = {.error = X509_V_ERR_UNSPECIFIED};
+void larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name, const char *address, int64_t date,
+                     bool any_anchor, larkspur_tls_verification_result *result) {
+  *result = (larkspur_tls_verification_result){.error = X509_V_ERR_UNSPECIFIED};
   larkspur_host host;
   X509_STORE_CTX *context = X509_STORE_CTX_new();
   if (context && larkspur_chain_count(sent) > 0 && larkspur_host_set(&host, name, address) &&
@@ -237,11 +238,10 @@ larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X50
     larkspur_verification_rules(rules);
     if (any_anchor) X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
     X509_VERIFY_PARAM_set_time(rules, (time_t)date);
-    result = larkspur_verify_chain(context, &host);
+    *result = larkspur_verify_chain(context, &host);
   }
   X509_STORE_CTX_free(context);
   ERR_clear_error();
-  return result;
 }
 
 // MARK: - Stapled responses
@@ -299,3 +299,4 @@ out:
   ERR_clear_error();
   return status;
 }
+#endif

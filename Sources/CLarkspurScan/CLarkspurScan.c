@@ -1,1 +1,3 @@
+#ifdef __linux__
 #include "CLarkspurScan.h"
+#endif

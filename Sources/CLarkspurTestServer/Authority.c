@@ -1,3 +1,4 @@
+#ifdef __linux__
 // Keys and signatures for the test server's certificates.
 #include "CLarkspurTestServer.h"
 
@@ -181,3 +182,4 @@ int larkspur_ca_pkcs12(const uint8_t *key, size_t key_count, const uint8_t *cert
   EVP_PKEY_free(parsed);
   return done;
 }
+#endif

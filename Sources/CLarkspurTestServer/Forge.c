@@ -1,3 +1,4 @@
+#ifdef __linux__
 // Records that OpenSSL does not write: any type and content, encrypted with the connection's own keys.
 //
 // OpenSSL reports each record that it writes, which yields the sequence number, the TLS 1.3 traffic secrets (as a key
@@ -208,3 +209,4 @@ int larkspur_server_forge_record(larkspur_server_session *session, int type, con
   session->writer.is_forging = 1;
   return LARKSPUR_SERVER_DONE;
 }
+#endif

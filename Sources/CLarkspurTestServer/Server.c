@@ -1,3 +1,4 @@
+#ifdef __linux__
 // One connection of a test server: TLS between two memory buffers.
 #include "ServerSession.h"
 
@@ -241,3 +242,4 @@ int larkspur_server_fact(larkspur_server_session *session, int fact, uint8_t **o
     default: return 0;
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#ifdef __linux__
 // The TLS settings of a test server.
 #include "ServerSession.h"
 
@@ -334,3 +335,4 @@ int larkspur_server_set_alpn(larkspur_server_context *context, int mode, const u
 int larkspur_server_set_fragment_bytes_max(larkspur_server_context *context, long bytes) {
   return SSL_CTX_set_max_send_fragment(context->ssl, bytes) == 1;
 }
+#endif

@@ -1,5 +1,5 @@
 // The contents of a server's context and session, for the files that implement them.
-#ifndef LARKSPUR_SERVER_SESSION_H
+#if defined(__linux__) && !defined(LARKSPUR_SERVER_SESSION_H)
 #define LARKSPUR_SERVER_SESSION_H
 
 #include "CLarkspurTestServer.h"

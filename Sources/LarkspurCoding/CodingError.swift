@@ -19,7 +19,6 @@ package enum CodingError: Error, Hashable, Sendable {
   case internalInconsistency(zlib: Int32)
 
   init(zlib code: Int32) {
-    // Z_MEM_ERROR
-    self = code == -4 ? .outOfMemory : .internalInconsistency(zlib: code)
+    self = code == Z_MEM_ERROR ? .outOfMemory : .internalInconsistency(zlib: code)
   }
 }

@@ -2,7 +2,7 @@
 //
 // The callbacks of a handshake are in Connection.c. None of them calls Swift: each notes OpenSSL's question and
 // suspends the handshake, and Swift answers before its next call.
-#ifndef LARKSPUR_OPENSSL_H
+#if defined(__linux__) && !defined(LARKSPUR_OPENSSL_H)
 #define LARKSPUR_OPENSSL_H
 
 #include <openssl/bio.h>
@@ -21,25 +21,18 @@
 
 // MARK: - Bytes
 
-// Memory that the receiver frees with `larkspur_bytes_free`. `bytes` is null if there is nothing.
+// Memory that the receiver frees (`free`). A null pointer stands for nothing.
 typedef struct {
-  uint8_t *bytes;
   size_t count;
+  uint8_t bytes[];
 } larkspur_bytes;
-
-void larkspur_bytes_free(larkspur_bytes bytes);
 
 // MARK: - Configuration
 
-typedef struct {
-  int minimum_version, maximum_version;  // TLS1_2_VERSION, TLS1_3_VERSION
-  // Whether DHE and static RSA are allowed, in addition to ECDHE.
-  bool allows_legacy_key_exchange;
-} larkspur_tls_settings;
-
-// Creates a client's context with all fixed settings and a reference to `store`. A stricter setting in the system's
-// configuration of OpenSSL takes precedence over `settings`. Returns null on an error, which is in the error queue.
-SSL_CTX *larkspur_tls_context(const larkspur_tls_settings *settings, X509_STORE *store);
+// Creates a client's context with all fixed settings and a reference to `store`. `allows_legacy` allows DHE and static RSA
+// beside ECDHE. A stricter setting in the system's configuration of OpenSSL takes precedence over these. Returns null on
+// an error, which is in the error queue.
+SSL_CTX *larkspur_tls_context(int minimum_version, int maximum_version, bool allows_legacy, X509_STORE *store);
 // Appends the secrets of all connections to a file, to which only its owner may have access. Returns null, or the
 // reason for a failure.
 const char *larkspur_tls_context_log_keys(SSL_CTX *context, const char *path);
@@ -92,8 +85,8 @@ typedef struct {
   size_t input_count;
   uint8_t *output;
   size_t output_room;
-  // Whether the stream ends after the input.
-  bool input_ended;
+  // Whether the stream ends after the input: 1, or else 0.
+  size_t input_ended;
 } larkspur_tls_flow;
 
 typedef struct {
@@ -131,7 +124,7 @@ typedef struct {
   int error, depth;           // X509_V_... or larkspur_v_...
   STACK_OF(X509) * sent;  // as the server sent it, leaf first; owned by the caller
   STACK_OF(X509) * verified;  // leaf to root, as far as found; owned by the caller
-  larkspur_bytes complaint;  // the root file that could not be read, and why; owned by the caller
+  larkspur_bytes *complaint;  // the root file that could not be read, and why; owned by the caller
 } larkspur_tls_verification_result;
 
 // Verifies the chain of `context`, with the host and the size limits in addition. Leaves `sent` of the result null. The
@@ -153,18 +146,20 @@ int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session);
 // Makes OpenSSL keep its two record buffers of 16 KiB between records.
 void larkspur_tls_keep_buffers(larkspur_tls *tls);
 
-larkspur_tls_result larkspur_tls_handshake(larkspur_tls *tls, larkspur_tls_flow flow);
-larkspur_tls_result larkspur_tls_read(larkspur_tls *tls, larkspur_tls_flow flow, void *plain, size_t room);
-larkspur_tls_result larkspur_tls_write(larkspur_tls *tls, larkspur_tls_flow flow, const void *plain, size_t count);
-larkspur_tls_result larkspur_tls_shut_down(larkspur_tls *tls, larkspur_tls_flow flow);
+void larkspur_tls_handshake(larkspur_tls *tls, const larkspur_tls_flow *flow, larkspur_tls_result *result);
+void larkspur_tls_read(larkspur_tls *tls, const larkspur_tls_flow *flow,
+                       larkspur_tls_result *result, void *plain, size_t room);
+void larkspur_tls_write(larkspur_tls *tls, const larkspur_tls_flow *flow,
+                        larkspur_tls_result *result, const void *plain, size_t count);
+void larkspur_tls_shut_down(larkspur_tls *tls, const larkspur_tls_flow *flow, larkspur_tls_result *result);
 
-larkspur_tls_verification_result larkspur_tls_take_verification(larkspur_tls *tls);
+void larkspur_tls_take_verification(larkspur_tls *tls, larkspur_tls_verification_result *result);
 // Accepts the server with X509_V_OK. Any other value is the reason for refusing it.
 void larkspur_tls_decide(larkspur_tls *tls, int error);
 // Lets the handshake continue with the identity, or, if it is null, with the context's identity or none. Returns 0 if
 // certificate and key do not match.
 int larkspur_tls_identify(larkspur_tls *tls, X509 *leaf, EVP_PKEY *key, STACK_OF(X509) *chain);
-larkspur_tls_failure_details larkspur_tls_failure(const larkspur_tls *tls);
+void larkspur_tls_failure(const larkspur_tls *tls, larkspur_tls_failure_details *details);
 // Returns the oldest session that has arrived and was not taken yet, or null. The caller owns it.
 SSL_SESSION *larkspur_tls_take_session(larkspur_tls *tls);
 // The bytes are lent for the life of the connection.
@@ -172,15 +167,15 @@ size_t larkspur_tls_alpn(const larkspur_tls *tls, const uint8_t **name);
 size_t larkspur_tls_stapled_response(const larkspur_tls *tls, const uint8_t **response);
 // The distinguished names (RFC 2253, and DER) of the issuers whose certificates the server accepts.
 int larkspur_tls_acceptable_issuers(const larkspur_tls *tls);
-larkspur_bytes larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index);
-larkspur_bytes larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int index);
+larkspur_bytes *larkspur_tls_acceptable_issuer(const larkspur_tls *tls, int index);
+larkspur_bytes *larkspur_tls_acceptable_issuer_der(const larkspur_tls *tls, int index);
 
 // MARK: - Certificates
 
 // Whether the text is an IPv4 address: four decimal numbers without leading zeros. Each address has only this form.
 bool larkspur_is_ipv4_address(const char *text);
 // Returns the canonical form of an IPv6 address, or nothing if the text is not one.
-larkspur_bytes larkspur_canonical_ipv6_address(const char *text);
+larkspur_bytes *larkspur_canonical_ipv6_address(const char *text);
 
 int larkspur_chain_count(const STACK_OF(X509) *chain);
 X509 *larkspur_chain_at(const STACK_OF(X509) *chain, int index);
@@ -189,12 +184,12 @@ STACK_OF(X509) *larkspur_chain_new(void);
 int larkspur_chain_append(STACK_OF(X509) *chain, X509 *certificate);
 void larkspur_chain_free(STACK_OF(X509) *chain);
 
-larkspur_bytes larkspur_certificate_der(const X509 *certificate);
-larkspur_bytes larkspur_certificate_spki(const X509 *certificate);
+larkspur_bytes *larkspur_certificate_der(const X509 *certificate);
+larkspur_bytes *larkspur_certificate_spki(const X509 *certificate);
 // The name as text (RFC 2253) in UTF-8.
-larkspur_bytes larkspur_name_text(const X509_NAME *name);
-larkspur_bytes larkspur_name_der(const X509_NAME *name);
-larkspur_bytes larkspur_certificate_serial(const X509 *certificate);
+larkspur_bytes *larkspur_name_text(const X509_NAME *name);
+larkspur_bytes *larkspur_name_der(const X509_NAME *name);
+larkspur_bytes *larkspur_certificate_serial(const X509 *certificate);
 // Seconds since 1970, or INT64_MIN for a time that cannot be read.
 int64_t larkspur_seconds(const ASN1_TIME *time);
 int64_t larkspur_certificate_not_before(const X509 *certificate);
@@ -208,8 +203,8 @@ bool larkspur_certificate_must_staple(const X509 *certificate);
 
 // Verifies a chain outside of a handshake. If `name` and `address` are both null, any host will do. With `any_anchor` a
 // chain may end at any certificate of the store, even if it is not self-signed.
-larkspur_tls_verification_result larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name,
-                                                 const char *address, int64_t date, bool any_anchor);
+void larkspur_verify(X509_STORE *store, STACK_OF(X509) *sent, const char *name, const char *address, int64_t date,
+                     bool any_anchor, larkspur_tls_verification_result *result);
 
 typedef enum {
   larkspur_ocsp_good,
@@ -247,9 +242,9 @@ const char *larkspur_named_root_folders(void);
 int larkspur_add_root_folders(X509_STORE *store, const char *named_folders);
 // Adds the roots of a file, or else of OpenSSL's own file. Returns nothing on success, or else a sentence with the file
 // and the error. If OpenSSL's own file has no roots, that is an error only if the directories are empty, too.
-larkspur_bytes larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders);
+larkspur_bytes *larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders);
 // Returns the system's message for an error as "what: message".
-larkspur_bytes larkspur_system_complaint(const char *what, int error);
+larkspur_bytes *larkspur_system_complaint(const char *what, int error);
 // Adds revocation lists in PEM, or one in DER, to the store. Returns their number, or -1 if one cannot be read.
 int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t count);
 
@@ -263,17 +258,12 @@ typedef enum {
 // Parses a private key in PEM or DER. `password` may be null.
 EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *password, larkspur_secret_failure *failure);
 // The private key in DER, not encrypted, or nothing if the key cannot be exported.
-larkspur_bytes larkspur_key_der(const EVP_PKEY *key);
+larkspur_bytes *larkspur_key_der(const EVP_PKEY *key);
 // Parses a PKCS#12 archive. Returns 0 if it cannot be read.
 int larkspur_read_pkcs12(const void *bytes, size_t count, const char *password, X509 **leaf, EVP_PKEY **key,
                          STACK_OF(X509) **chain, larkspur_secret_failure *failure);
 
-static inline int larkspur_session_version(const SSL_SESSION *session) {
-  return SSL_SESSION_get_protocol_version(session);
-}
-
-static inline const char *larkspur_error_reason(unsigned long code) { return ERR_reason_error_string(code); }
-static inline int larkspur_error_library(unsigned long code) { return ERR_GET_LIB(code); }
-static inline int larkspur_error_code_reason(unsigned long code) { return ERR_GET_REASON(code); }
+int larkspur_error_library(unsigned long code);
+int larkspur_error_code_reason(unsigned long code);
 
 #endif

@@ -1,7 +1,7 @@
 // Work on 16 bytes at once: masking, and comparisons with one bit for each byte as the result. Swift's SIMD types can
 // compare, but cannot move the result into an integer register, which fast scanning needs. The code uses clang's
 // portable vectors: SSE2 on x86-64, NEON on arm64, without compiler flags.
-#ifndef LARKSPUR_SCAN_H
+#if defined(__linux__) && !defined(LARKSPUR_SCAN_H)
 #define LARKSPUR_SCAN_H
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 //
 // Functions with `out` and `out_count` allocate the bytes that they store there. Free them with larkspur_ca_free. They
 // return 1, or 0 on an error of OpenSSL, which larkspur_ca_error reports. Keys are PKCS#8, and everything else is DER.
-#ifndef LARKSPUR_TEST_SERVER_H
+#if defined(__linux__) && !defined(LARKSPUR_TEST_SERVER_H)
 #define LARKSPUR_TEST_SERVER_H
 
 #include <stddef.h>

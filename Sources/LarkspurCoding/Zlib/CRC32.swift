@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurZlib
-
 /// The checksum of gzip, PNG and Ethernet (CRC-32), of a stream of bytes.
 package struct CRC32: Hashable, Sendable {
   /// The checksum of all bytes so far.
@@ -12,7 +10,7 @@ package struct CRC32: Hashable, Sendable {
     // span is skipped.
     value = unsafe bytes.withUnsafeBufferPointer { bytes in
       guard let base = bytes.baseAddress else { return value }
-      return unsafe UInt32(truncatingIfNeeded: crc32_z(uLong(value), base, bytes.count))
+      return unsafe UInt32(truncatingIfNeeded: crc32_z(UInt(value), base, bytes.count))
     }
   }
 }

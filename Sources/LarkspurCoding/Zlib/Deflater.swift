@@ -1,12 +1,8 @@
-@_implementationOnly import CLarkspurZlib
-
 /// Makes one deflate stream with its wrapping, in constant memory.
 @safe
 struct Deflater: ~Copyable {
   /// A heap allocation, because zlib keeps a pointer to it.
-  private let memory: UnsafeMutableRawPointer
-  // Safe: `init` binds the memory to `z_stream` and initializes it.
-  private var stream: UnsafeMutablePointer<z_stream> { unsafe memory.assumingMemoryBound(to: z_stream.self) }
+  private let stream: UnsafeMutablePointer<z_stream>
 
   /// The part of the output that is complete when the input is used up.
   enum Flush: Hashable {
@@ -50,11 +46,12 @@ struct Deflater: ~Copyable {
 
   private init(zlibWindowBits bits: Int32, level: Int, _ strategy: Strategy) throws(CodingError) {
     // Safe: `deinit` frees the memory, or the branch below if the initialization fails.
-    let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    unsafe memory = UnsafeMutableRawPointer(stream)
     // Safe: the structure is zero, as deflateInit2 requires.
-    let result = unsafe larkspur_deflate_init(stream, Int32(clamping: level), bits, strategy.zlib)
+    let result = unsafe deflateInit2_(
+      stream, Int32(clamping: level), Z_DEFLATED, bits, 8, strategy.zlib, zlibVersion,
+      Int32(MemoryLayout<z_stream>.size))
     guard result == Z_OK else {
       unsafe stream.deallocate()
       throw CodingError(zlib: result)
@@ -91,12 +88,12 @@ struct Deflater: ~Copyable {
       guard let base = room.baseAddress, room.count > count else { return }
       let free = min(room.count - count, 1 << 30)
       unsafe input.extracting(consumed..<consumed + step).withUnsafeBufferPointer { bytes in
-        // Safe: zlib reads `avail_in` bytes only, though its header lacks the const, and both buffers are lent for the
-        // call. zlib writes at most `avail_out` bytes, behind the bytes that are there.
-        unsafe stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.baseAddress)
-        unsafe stream.pointee.avail_in = uInt(bytes.count)
+        // Safe: zlib reads `avail_in` bytes only, and both buffers are lent for the call. zlib writes at
+        // most `avail_out` bytes, behind the bytes that are there.
+        unsafe stream.pointee.next_in = bytes.baseAddress
+        unsafe stream.pointee.avail_in = UInt32(bytes.count)
         unsafe stream.pointee.next_out = (base + count).assumingMemoryBound(to: UInt8.self)
-        unsafe stream.pointee.avail_out = uInt(free)
+        unsafe stream.pointee.avail_out = UInt32(free)
         result = unsafe deflate(stream, isLast ? flush.zlib : Z_NO_FLUSH)
         // Safe: the stream no longer refers to the buffers after this.
         consumed += unsafe bytes.count - Int(stream.pointee.avail_in)

@@ -1,12 +1,8 @@
-@_implementationOnly import CLarkspurZlib
-
 /// Undoes one deflate stream with its wrapping, in constant memory.
 @safe
 struct Inflater: ~Copyable {
   /// A heap allocation, because zlib keeps a pointer to it.
-  private let memory: UnsafeMutableRawPointer
-  // Safe: `init` binds the memory to `z_stream` and initializes it.
-  private var stream: UnsafeMutablePointer<z_stream> { unsafe memory.assumingMemoryBound(to: z_stream.self) }
+  private let stream: UnsafeMutablePointer<z_stream>
 
   enum Outcome: Hashable {
     /// All input is used up, or the output is full.
@@ -24,11 +20,10 @@ struct Inflater: ~Copyable {
 
   private init(zlibWindowBits bits: Int32) throws(CodingError) {
     // Safe: `deinit` frees the memory, or the branch below if the initialization fails.
-    let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    unsafe memory = UnsafeMutableRawPointer(stream)
     // Safe: the structure is zero, as inflateInit2 requires.
-    let result = unsafe larkspur_inflate_init(stream, bits)
+    let result = unsafe inflateInit2_(stream, bits, zlibVersion, Int32(MemoryLayout<z_stream>.size))
     guard result == Z_OK else {
       unsafe stream.deallocate()
       throw CodingError(zlib: result)
@@ -79,12 +74,12 @@ struct Inflater: ~Copyable {
       guard let base = room.baseAddress, room.count > count, most > 0 else { return }
       let free = min(room.count - count, most)
       unsafe input.extracting(consumed..<consumed + step).withUnsafeBufferPointer { bytes in
-        // Safe: zlib reads `avail_in` bytes only, though its header lacks the const, and both buffers are lent for the
-        // call. zlib writes at most `avail_out` bytes, behind the bytes that are there.
-        unsafe stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.baseAddress)
-        unsafe stream.pointee.avail_in = uInt(bytes.count)
+        // Safe: zlib reads `avail_in` bytes only, and both buffers are lent for the call. zlib writes at
+        // most `avail_out` bytes, behind the bytes that are there.
+        unsafe stream.pointee.next_in = bytes.baseAddress
+        unsafe stream.pointee.avail_in = UInt32(bytes.count)
         unsafe stream.pointee.next_out = (base + count).assumingMemoryBound(to: UInt8.self)
-        unsafe stream.pointee.avail_out = uInt(free)
+        unsafe stream.pointee.avail_out = UInt32(free)
         result = unsafe inflate(stream, Z_NO_FLUSH)
         consumed += unsafe bytes.count - Int(stream.pointee.avail_in)
         count += unsafe free - Int(stream.pointee.avail_out)

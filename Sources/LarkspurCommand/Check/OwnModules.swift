@@ -2,7 +2,7 @@
 package enum OwnModules {
   package static let names: Set<String> = [
     "AFNetworking", "AFNetworkingXML", "CLarkspurLinux", "CLarkspurOpenSSL", "CLarkspurScan", "CLarkspurTestServer",
-    "CLarkspurZip", "CLarkspurZlib", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding",
+    "CLarkspurZip", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding",
     "LarkspurCommand", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
     "LarkspurConsole", "LarkspurDemonstration",
     "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "ZipArchive",

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// A lock that threads hold for microseconds and that may be contended by threads on one processor. A thread that does
 /// not get the lock spins a few times, and then sleeps.
@@ -7,17 +7,12 @@
 /// two threads shared a processor, that took a fifth of their time (decision 15).
 @safe
 public final class AdaptiveMutex: @unchecked Sendable {
-  private let memory: UnsafeMutableRawPointer
-  // Safe: `init` allocates the memory as this type, and `deinit` frees it.
-  private var mutex: UnsafeMutablePointer<pthread_mutex_t> {
-    unsafe memory.assumingMemoryBound(to: pthread_mutex_t.self)
-  }
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
   public init() {
-    let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    unsafe mutex = .allocate(capacity: 1)
     // Safe: the memory lives as long as self, and a mutex of this kind needs no resources that could be missing.
     unsafe larkspur_make_adaptive_mutex(mutex)
-    unsafe memory = UnsafeMutableRawPointer(mutex)
   }
 
   deinit {

@@ -1,6 +1,5 @@
+import Glibc
 import LarkspurBytes
-
-@_implementationOnly import CLarkspurLinux
 
 /// A connected socket whose calls block their thread, for servers with one thread for each connection and for
 /// tests that talk to such servers.
@@ -29,7 +28,7 @@ public final class BlockingSocket: Sendable {
     // The kernel takes 0 for no limit.
     guard timeout < 0 || larkspur_set_send_timeout(number, max(timeout, 1)) == 0 else { throw .current }
     // Safe: the address is lent for the call.
-    guard try unsafe address.withSockAddr({ unsafe larkspur_connect(number, $0, $1) }) == 0 else {
+    guard try unsafe address.withSockAddr({ unsafe Glibc.connect(number, $0, $1) }) == 0 else {
       let error = Errno.current
       // The kernel's words for a timeout: of a Unix socket, and of an internet socket.
       throw error == .wouldBlock || error == .inProgress ? .timedOut : error
@@ -109,7 +108,9 @@ public final class BlockingSocket: Sendable {
   public func sendNow(_ bytes: Span<UInt8>) throws(Errno) -> Int {
     while true {
       // Safe: the span is lent for the call, which reads at most its length.
-      let sent = unsafe bytes.withUnsafeBufferPointer { unsafe larkspur_send_now(number, $0.baseAddress, $0.count) }
+      let sent = unsafe bytes.withUnsafeBufferPointer {
+        unsafe Glibc.send(number, $0.baseAddress, $0.count, MSG_NOSIGNAL | MSG_DONTWAIT)
+      }
       if sent >= 0 { return sent }
       switch Errno.current {
       case .interrupted: continue
@@ -139,7 +140,7 @@ public final class BlockingSocket: Sendable {
   public func waitForPeerEnd(until deadline: Deadline = .never) -> Bool {
     while true {
       let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
-      let result = larkspur_wait_for_peer_end(number, deadline.timeoutMilliseconds(from: now))
+      let result = larkspur_wait_for_event(number, POLLRDHUP, deadline.timeoutMilliseconds(from: now))
       if result > 0 { return true }
       // A signal interrupted the wait, or the remaining time exceeds the kernel's longest timeout: wait again for the
       // rest.
@@ -148,7 +149,7 @@ public final class BlockingSocket: Sendable {
   }
 
   /// Whether `receive` would return at once.
-  public var isReadable: Bool { larkspur_is_readable(number) != 0 }
+  public var isReadable: Bool { larkspur_wait_for_event(number, Int16(POLLIN), 0) == 1 }
 
   /// Ends the sending side. The peer reads the end of the stream, and may continue to send.
   public func shutDownWriting() { _ = shutdown(number, Int32(SHUT_WR)) }
@@ -182,13 +183,13 @@ public final class BlockingListener: Sendable {
     do throws(Errno) {
       _ = larkspur_set_integer_option(number, SOL_SOCKET, SO_REUSEADDR, 1)
       // Safe: the address is lent for the call.
-      let bound = try unsafe address.withSockAddr { unsafe larkspur_bind(number, $0, $1) }
+      let bound = try unsafe address.withSockAddr { unsafe bind(number, $0, $1) }
       guard bound == 0, listen(number, backlog) == 0 else { throw .current }
     } catch {
       _ = close(number)
       throw error
     }
-    port = address.family == .unix ? 0 : UInt16(clamping: larkspur_local_port(number))
+    port = LinuxKernel.shared.localAddress(number)?.port ?? 0
   }
 
   deinit {

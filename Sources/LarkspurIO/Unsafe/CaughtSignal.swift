@@ -1,6 +1,5 @@
+import Glibc
 import LarkspurBytes
-
-@_implementationOnly import CLarkspurLinux
 
 /// The signals that ask the process to end: SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 public enum CaughtSignal {
@@ -23,5 +22,5 @@ public enum CaughtSignal {
   }
 
   /// Makes a write to a pipe without a reader fail from now on. By default it ends the process.
-  public static func ignoreBrokenPipes() { larkspur_ignore_broken_pipes() }
+  public static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 }

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// The number of descriptors that this process may have.
 public enum DescriptorLimit {

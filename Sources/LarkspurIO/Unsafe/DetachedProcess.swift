@@ -1,6 +1,5 @@
+import Glibc
 import LarkspurBytes
-
-@_implementationOnly import CLarkspurLinux
 
 /// Programs that run on after their starter.
 public enum DetachedProcess {
@@ -94,5 +93,5 @@ public final class ProgramLife: Sendable {
 
 /// The user on whose behalf the process runs.
 public enum ProcessUser {
-  public static var effective: UInt32 { larkspur_effective_user() }
+  public static var effective: UInt32 { geteuid() }
 }

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// Moving files into and out of a directory, and appending to files.
 extension Directory {

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// A private directory of the current user, and the files in it. All calls block their thread.
 public final class Directory: Sendable {
@@ -48,7 +48,8 @@ public final class Directory: Sendable {
   /// Returns the first `count` bytes of a file, or all of them if there are fewer.
   public func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] {
     // Safe: the call reads a NUL-terminated copy of the name.
-    let file = try OpenFile(opened: unsafe larkspur_open_in_folder(descriptor.number, name))
+    let file = try OpenFile(
+      opened: unsafe openat(descriptor.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK))
     let size = try file.byteCount()
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -64,7 +65,8 @@ public final class Directory: Sendable {
   /// Creates a file that only the current user can read. Fails if there is a file of that name.
   public func create(_ name: String) throws(Errno) -> OpenFile {
     // Safe: the call reads a NUL-terminated copy of the name.
-    try OpenFile(opened: unsafe larkspur_create_in_folder(descriptor.number, name))
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    return try OpenFile(opened: unsafe openat(descriptor.number, name, flags, 0o600))
   }
 
   /// Renames a file, and replaces a file of the other name in one step.
@@ -98,7 +100,8 @@ public final class Directory: Sendable {
   public func lock(_ name: String) throws(Errno) -> FileLock? {
     while true {
       // Safe: the call reads a NUL-terminated copy of the name.
-      let file = try OpenFile(opened: unsafe larkspur_open_lock_in_folder(descriptor.number, name))
+      let file = try OpenFile(
+        opened: unsafe openat(descriptor.number, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600))
       guard try file.lock() else { return nil }
       // A file that an earlier holder has removed after it was opened here locks nothing.
       if isName(name, of: file) { return FileLock(file) }

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// An error number of the kernel.
 public struct Errno: Error, Hashable, Sendable {
@@ -9,7 +9,7 @@ public struct Errno: Error, Hashable, Sendable {
   }
 
   /// The value of `errno` that the latest call left.
-  static var current: Errno { Errno(rawValue: larkspur_errno()) }
+  static var current: Errno { Errno(rawValue: errno) }
 
   /// Nothing to read, or no room to write, on a non-blocking descriptor.
   public static let wouldBlock = Errno(rawValue: EAGAIN)
@@ -115,9 +115,12 @@ public struct Errno: Error, Hashable, Sendable {
 extension Errno: CustomStringConvertible {
   /// The kernel's message with the constant's name, for example `Connection refused (ECONNREFUSED)`.
   public var description: String {
-    // Safe: the message is NUL-terminated, and is in `buffer` or in static memory.
+    // Safe: the call writes a NUL-terminated message, or fails.
     let message = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
-      unsafe String(cString: larkspur_error_message(rawValue, buffer.baseAddress, buffer.count))
+      guard let text = buffer.baseAddress, unsafe strerror_r(rawValue, text, buffer.count) == 0 else {
+        return "Unknown error"
+      }
+      return unsafe String(cString: text)
     }
     return "\(message) (\(Self.names[self] ?? "errno \(rawValue)"))"
   }

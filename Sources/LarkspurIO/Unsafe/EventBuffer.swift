@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// The readiness of one descriptor, as the kernel reports it.
 public struct PollerEvent: Hashable, Sendable {
@@ -22,17 +22,12 @@ public struct PollerEvent: Hashable, Sendable {
 /// The buffer for the events of one wait.
 @safe
 public struct EventBuffer: ~Copyable {
-  private let memory: UnsafeMutableRawBufferPointer
-  // Safe: `init` allocates the memory as this type, and `deinit` frees it.
-  private var list: UnsafeMutableBufferPointer<larkspur_event> {
-    unsafe memory.assumingMemoryBound(to: larkspur_event.self)
-  }
+  private let list: UnsafeMutableBufferPointer<larkspur_event>
   public private(set) var count = 0
 
   public init() {
-    let list = UnsafeMutableBufferPointer<larkspur_event>.allocate(capacity: Int(LARKSPUR_EVENTS_MAX))
+    unsafe list = .allocate(capacity: Int(LARKSPUR_EVENTS_MAX))
     unsafe list.initialize(repeating: larkspur_event())
-    unsafe memory = UnsafeMutableRawBufferPointer(list)
   }
 
   deinit {
@@ -54,9 +49,9 @@ public struct EventBuffer: ~Copyable {
     unsafe fill { list in
       for (index, event) in events.prefix(list.count).enumerated() {
         var flags: UInt32 = 0
-        if event.isReadable { flags |= EPOLLIN.rawValue }
-        if event.isWritable { flags |= EPOLLOUT.rawValue }
-        if event.isHungUp { flags |= EPOLLRDHUP.rawValue }
+        if event.isReadable { flags |= EPOLLIN }
+        if event.isWritable { flags |= EPOLLOUT }
+        if event.isHungUp { flags |= EPOLLRDHUP }
         unsafe list[index] = larkspur_event(events: flags, slot: event.slot, registration: event.registration)
       }
       return Int32(min(events.count, list.count))
@@ -68,8 +63,8 @@ public struct EventBuffer: ~Copyable {
     let raw = unsafe list[index]
     return PollerEvent(
       slot: raw.slot, registration: raw.registration,
-      isReadable: raw.events & (EPOLLIN.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0,
-      isWritable: raw.events & (EPOLLOUT.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0,
-      isHungUp: raw.events & (EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0)
+      isReadable: raw.events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP) != 0,
+      isWritable: raw.events & (EPOLLOUT | EPOLLHUP | EPOLLERR) != 0,
+      isHungUp: raw.events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP) != 0)
   }
 }

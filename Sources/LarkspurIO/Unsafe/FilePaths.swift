@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// Operations on files by their paths.
 public enum FilePaths {
@@ -19,9 +19,9 @@ public enum FilePaths {
       guard Errno.current == .noSuchFile else { throw .current }
       return nil
     }
-    switch mode & Int(LARKSPUR_MODE_TYPE) {
-    case Int(LARKSPUR_MODE_REGULAR): return .regularFile(UInt32(mode & 0o7777))
-    case Int(LARKSPUR_MODE_DIRECTORY): return .directory
+    switch UInt32(truncatingIfNeeded: mode) & S_IFMT {
+    case S_IFREG: return .regularFile(UInt32(mode & 0o7777))
+    case S_IFDIR: return .directory
     default: return .other
     }
   }
@@ -78,7 +78,7 @@ public enum FilePaths {
 
   /// Renames the file, and replaces a file at the other path in one step.
   public static func rename(_ path: String, to other: String) throws(Errno) {
-    guard unsafe CLarkspurLinux.rename(path, other) == 0 else { throw .current }
+    guard unsafe Glibc.rename(path, other) == 0 else { throw .current }
   }
 
   /// Removes an empty directory.

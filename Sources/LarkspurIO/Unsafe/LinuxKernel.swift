@@ -1,6 +1,5 @@
+import Glibc
 import LarkspurBytes
-
-@_implementationOnly import CLarkspurLinux
 
 /// The Linux kernel, called directly.
 public final class LinuxKernel: Kernel {
@@ -14,13 +13,13 @@ public final class LinuxKernel: Kernel {
   public func date() -> Int64 { Int64(time(nil)) }
 
   public func openSocket(for address: SocketAddress) -> Int32 {
-    result(larkspur_socket(address.familyNumber, Int32(SOCK_STREAM.rawValue)))
+    result(larkspur_socket(address.familyNumber, SOCK_STREAM))
   }
 
   public func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     do throws(Errno) {
       // Safe: the address is lent for the call.
-      return try unsafe address.withSockAddr { unsafe result(larkspur_bind(descriptor, $0, $1)) }
+      return try unsafe address.withSockAddr { unsafe result(Glibc.bind(descriptor, $0, $1)) }
     } catch {
       return -error.rawValue
     }
@@ -45,7 +44,7 @@ public final class LinuxKernel: Kernel {
   public func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     do throws(Errno) {
       // Safe: the address is lent for the call.
-      return try unsafe address.withSockAddr { unsafe result(larkspur_connect(descriptor, $0, $1)) }
+      return try unsafe address.withSockAddr { unsafe result(Glibc.connect(descriptor, $0, $1)) }
     } catch {
       return -error.rawValue
     }
@@ -123,13 +122,13 @@ public final class LinuxKernel: Kernel {
 
   public func close(_ descriptor: Int32) {
     // Linux releases the descriptor even when it reports EINTR: never close twice.
-    _ = CLarkspurLinux.close(descriptor)
+    _ = Glibc.close(descriptor)
   }
 
   public func openPoller() -> Int32 { result(larkspur_epoll_create()) }
 
   public func watch(_ poller: Int32, _ descriptor: Int32, slot: UInt32, registration: UInt32) -> Int32 {
-    let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+    let events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
     return result(larkspur_epoll_add(poller, descriptor, events, slot, registration))
   }
 
@@ -183,7 +182,7 @@ extension LinuxKernel {
         if let offset {
           unsafe pread(file, base + count, bytes.count - count, offset)
         } else {
-          unsafe CLarkspurLinux.read(file, base + count, bytes.count - count)
+          unsafe Glibc.read(file, base + count, bytes.count - count)
         }
       if got > 0 { count += got }
     }
@@ -192,17 +191,17 @@ extension LinuxKernel {
 
   public func writeFile(_ file: Int32, _ bytes: Span<UInt8>) -> Int {
     // Safe: the bytes are lent for the call.
-    unsafe bytes.withUnsafeBytes { unsafe result(CLarkspurLinux.write(file, $0.baseAddress, $0.count)) }
+    unsafe bytes.withUnsafeBytes { unsafe result(Glibc.write(file, $0.baseAddress, $0.count)) }
   }
 
   public func openPipe() -> (reading: Int32, writing: Int32) {
-    var ends = larkspur_pipe_ends()
-    // Safe: `ends` is a local variable.
-    guard unsafe larkspur_pipe(&ends) == 0 else {
-      let error = -larkspur_errno()
+    var (reading, writing): (Int32, Int32) = (0, 0)
+    // Safe: the call writes one number to each variable.
+    guard unsafe larkspur_pipe(&reading, &writing) == 0 else {
+      let error = -errno
       return (error, error)
     }
-    return (ends.reading, ends.writing)
+    return (reading, writing)
   }
 
   public func splice(from source: Int32, to target: Int32, count: Int) -> Int {
@@ -210,6 +209,6 @@ extension LinuxKernel {
   }
 
   fileprivate func result<T: FixedWidthInteger>(_ value: T) -> T {
-    value < 0 ? T(truncatingIfNeeded: -larkspur_errno()) : value
+    value < 0 ? T(truncatingIfNeeded: -errno) : value
   }
 }

@@ -1,6 +1,5 @@
+import Glibc
 import LarkspurBytes
-
-@_implementationOnly import CLarkspurLinux
 
 /// The machine's clocks, for times that outlive a process.
 public enum MachineClock {

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// A blocking lookup of a host name by the system's rules (`/etc/hosts`, DNS, nsswitch).
 public enum NameLookup {
@@ -14,11 +14,11 @@ public enum NameLookup {
   /// Returns the stream addresses of `host`, in the order in which to try them (RFC 6724). Blocks the thread.
   public static func addresses(of host: String, port: UInt16) throws(Failure) -> [SocketAddress] {
     var hints = unsafe addrinfo()
-    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    unsafe hints.ai_socktype = SOCK_STREAM
     // Leaves out the addresses of a family of which this machine has no address.
     unsafe hints.ai_flags = AI_ADDRCONFIG
     var list: UnsafeMutablePointer<addrinfo>?
-    larkspur_clear_errno()
+    errno = 0
     var error = unsafe getaddrinfo(host, nil, &hints, &list)
     if error == EAI_NONAME {
       // AI_ADDRCONFIG does not count loopback: on a machine without a network "localhost" needs a second try.
@@ -35,7 +35,7 @@ public enum NameLookup {
       // Safe: gai_strerror returns a constant string.
       let message = unsafe String(cString: gai_strerror(error))
       switch error {
-      case EAI_NONAME, Int32(LARKSPUR_EAI_NODATA), Int32(LARKSPUR_EAI_ADDRFAMILY):
+      case EAI_NONAME, EAI_NODATA, EAI_ADDRFAMILY:
         throw .noSuchName(message)
       default: throw .failed(message)
       }

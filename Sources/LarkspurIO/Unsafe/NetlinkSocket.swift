@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// A socket to the kernel's network configuration (rtnetlink(7)). It belongs to the network namespace of the
 /// thread that created it, on any thread.
@@ -7,13 +7,15 @@ public final class NetlinkSocket: Sendable {
   public static let datagramBytesMax = 64 << 10
 
   private let descriptor: Descriptor
+  private static let changes =
+    RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE
 
   /// Opens the socket.
   ///
   /// - Parameter hearsChanges: `true` for a non-blocking socket that receives the changes of links, addresses and
   ///   routes; `false` for a socket for requests, whose `receive` blocks for at most 2 s.
   public init(hearsChanges: Bool) throws(Errno) {
-    let groups = hearsChanges ? UInt32(LARKSPUR_NETLINK_GROUPS) : 0
+    let groups = hearsChanges ? Self.changes : 0
     let number = larkspur_open_netlink(groups, hearsChanges ? 0 : 1)
     guard number >= 0 else { throw .current }
     descriptor = try Descriptor(number, kernel: LinuxKernel.shared)

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// The reason why a directory is no place for files that only the user and root may replace.
 public struct DirectoryRefusal: Error, Hashable, Sendable, CustomStringConvertible {
@@ -59,7 +59,8 @@ extension OpenDirectory {
   /// Opens a directory in this one, which need not be readable. Follows no symbolic link.
   private func entered(_ name: String) throws(Errno) -> OpenDirectory {
     // Safe: the call reads a NUL-terminated copy of the name.
-    OpenDirectory(try OpenFile(opened: unsafe larkspur_enter_directory_in_folder(descriptor.number, name)))
+    let flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+    return OpenDirectory(try OpenFile(opened: unsafe openat(descriptor.number, name, flags)))
   }
 
   struct Access {
@@ -68,7 +69,7 @@ extension OpenDirectory {
     private let isOfOwnGroup: Bool
 
     init(_ found: larkspur_access) {
-      let own = [0, larkspur_effective_user()]
+      let own = [0, geteuid()]
       mode = found.mode
       isOfUserOrRoot = own.contains(found.user)
       isOfOwnGroup = own.contains(found.group)
@@ -92,7 +93,7 @@ extension OpenDirectory {
   /// - Throws: `noSuchFile` if there is no such entry.
   public func permissions(_ name: String) throws(Errno) -> UInt32? {
     let access = try access(name)
-    let isRegular = access.mode & UInt32(LARKSPUR_MODE_TYPE) == UInt32(LARKSPUR_MODE_REGULAR)
+    let isRegular = access.mode & S_IFMT == S_IFREG
     return isRegular && access.isOfUserOrRoot ? access.mode & 0o777 : nil
   }
 

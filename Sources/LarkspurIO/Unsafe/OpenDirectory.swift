@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// An open directory of any user, and the entries in it.
 ///
@@ -34,7 +34,7 @@ public final class OpenDirectory: Sendable {
   /// Opens the directory at a path. Follows symbolic links in the path.
   public convenience init(path: String) throws(Errno) {
     // Safe: the call reads a NUL-terminated copy of the path that lives as long as the call.
-    try self.init(OpenFile(opened: unsafe larkspur_open_directory(path)))
+    try self.init(OpenFile(opened: unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
   }
 
   /// Opens a directory in this one.
@@ -42,7 +42,8 @@ public final class OpenDirectory: Sendable {
   /// - Throws: `notDirectory` or `tooManyLinks` for a symbolic link; `noSuchFile` if there is no such entry.
   public func directory(_ name: String) throws(Errno) -> OpenDirectory {
     // Safe: the call reads a NUL-terminated copy of the name.
-    OpenDirectory(try OpenFile(opened: unsafe larkspur_open_directory_in_folder(descriptor.number, name)))
+    let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+    return OpenDirectory(try OpenFile(opened: unsafe openat(descriptor.number, name, flags)))
   }
 
   /// Creates a directory. The process's umask applies to the permissions.
@@ -56,7 +57,8 @@ public final class OpenDirectory: Sendable {
   /// - Throws: `fileExists` if the name is in use.
   public func makeFile(_ name: String, permissions: UInt32 = 0o666) throws(Errno) -> OpenFile {
     // Safe: the call reads a NUL-terminated copy of the name.
-    try OpenFile(opened: unsafe larkspur_create_file_in_folder(descriptor.number, name, permissions))
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    return try OpenFile(opened: unsafe openat(descriptor.number, name, flags, permissions))
   }
 
   /// Creates a symbolic link. The target need not exist.

@@ -1,6 +1,5 @@
+import Glibc
 import LarkspurBytes
-
-@_implementationOnly import CLarkspurLinux
 
 /// A file, a pipe or a terminal whose calls block their thread.
 ///
@@ -29,7 +28,7 @@ public final class OpenFile: Sendable {
   }
 
   public convenience init(reading path: String) throws(Errno) {
-    try self.init(opened: unsafe larkspur_open_for_reading(path))
+    try self.init(opened: unsafe open(path, O_RDONLY | O_CLOEXEC))
   }
 
   /// Opens a regular file for reading, without blocking.
@@ -49,12 +48,12 @@ public final class OpenFile: Sendable {
 
   /// Opens an existing file for writing. A regular file is truncated first.
   public convenience init(overwriting path: String) throws(Errno) {
-    try self.init(opened: unsafe larkspur_open_for_writing(path))
+    try self.init(opened: unsafe open(path, O_WRONLY | O_TRUNC | O_CLOEXEC))
   }
 
-  /// Creates a file. Fails if it exists.
+  /// Creates a file. Fails if the path exists, even as a symbolic link, which another user may have placed.
   public convenience init(creating path: String) throws(Errno) {
-    try self.init(opened: unsafe larkspur_create_file(path))
+    try self.init(opened: unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666))
   }
 
   /// Creates a file without a name, which only the current user can open, in a directory. The file goes with its last
@@ -79,7 +78,7 @@ public final class OpenFile: Sendable {
       var error = Errno(rawValue: 0)
       let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
         // Safe: read writes at most `count` bytes, and returns their number.
-        let received = unsafe CLarkspurLinux.read(number, buffer.baseAddress, count)
+        let received = unsafe Glibc.read(number, buffer.baseAddress, count)
         if received < 0 { error = .current }
         initialized = max(received, 0)
       }
@@ -113,7 +112,7 @@ public final class OpenFile: Sendable {
     while offset < bytes.count {
       // Safe: the span is lent for the call, which reads at most its length.
       let written = unsafe bytes.extracting(offset...).withUnsafeBufferPointer { rest in
-        unsafe CLarkspurLinux.write(number, rest.baseAddress, rest.count)
+        unsafe Glibc.write(number, rest.baseAddress, rest.count)
       }
       if written >= 0 {
         offset += written
@@ -125,7 +124,7 @@ public final class OpenFile: Sendable {
       case .interrupted: try checkInterruption(deadline)
       // Another process that shares the open file has made it non-blocking.
       case .wouldBlock:
-        _ = larkspur_wait_until_writable(number)
+        _ = larkspur_wait_for_event(number, Int16(POLLOUT), -1)
         try checkInterruption(deadline)
       case let error: throw error
       }
@@ -193,7 +192,7 @@ public final class OpenFile: Sendable {
   public var isTerminal: Bool { isatty(number) == 1 }
 
   public var isRegularFile: Bool {
-    larkspur_mode_of_descriptor(number) & Int(LARKSPUR_MODE_TYPE) == Int(LARKSPUR_MODE_REGULAR)
+    larkspur_mode_of_descriptor(number) & Int(S_IFMT) == Int(S_IFREG)
   }
 
   /// The width of the terminal, or `nil` if it is unknown or the file is not a terminal.

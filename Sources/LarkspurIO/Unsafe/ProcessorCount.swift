@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 public enum ProcessorCount {
   /// The number of processors that the process may run on. With `taskset` and in containers that use cpusets it is less

@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// Tells when a name goes out of a directory (inotify).
 public final class RemovalWatch: Sendable {

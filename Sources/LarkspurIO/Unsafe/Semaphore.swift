@@ -1,18 +1,15 @@
+import Glibc
 import LarkspurBytes
-
-@_implementationOnly import CLarkspurLinux
 
 /// A counting semaphore. Any thread may use it.
 @safe
 public struct Semaphore: ~Copyable, Sendable {
   // Safe: allocated and freed with this value; any thread may use the semaphore.
-  nonisolated(unsafe) private let memory: UnsafeMutableRawPointer
-  private var semaphore: UnsafeMutablePointer<sem_t> { unsafe memory.assumingMemoryBound(to: sem_t.self) }
+  nonisolated(unsafe) private let semaphore: UnsafeMutablePointer<sem_t>
 
   public init() {
-    let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    unsafe semaphore = .allocate(capacity: 1)
     unsafe sem_init(semaphore, 0, 0)
-    unsafe memory = UnsafeMutableRawPointer(semaphore)
   }
 
   deinit {

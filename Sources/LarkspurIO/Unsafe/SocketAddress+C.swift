@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 extension SocketAddress {
   /// The family's constant `AF_...`.

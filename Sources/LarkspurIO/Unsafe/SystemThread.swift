@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurLinux
+import Glibc
 
 /// A thread of the system, outside Swift's thread pool, which may block.
 public struct SystemThread: Sendable {
@@ -16,7 +16,7 @@ public struct SystemThread: Sendable {
       { argument in
         guard let argument = unsafe argument else { return nil }
         let body = unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
-        unsafe larkspur_name_thread(String(body.name.prefix(15)))
+        unsafe pthread_setname_np(pthread_self(), String(body.name.prefix(15)))
         body.run()
         return nil
       }, box.toOpaque())
@@ -33,8 +33,8 @@ public struct SystemThread: Sendable {
   /// Makes the system free the thread's resources when it ends.
   public func detach() { _ = pthread_detach(thread) }
 
-  /// A number that identifies the calling thread among all running threads.
-  public static var currentIdentity: UInt64 { larkspur_thread_identity() }
+  /// A number that identifies the calling thread among all running threads. Performance: one register read.
+  public static var currentIdentity: UInt64 { UInt64(pthread_self()) }
 
   private final class Body: Sendable {
     let name: String

@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 enum AddressText {
   /// Returns an IPv4 or IPv6 address in its canonical form, or `nil` if the text is not an address.
   static func canonical(_ text: String) -> String? {

@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 /// An X.509 certificate. The value is immutable, and its fields are parsed on each access.
 @safe
 public struct Certificate: Sendable {
@@ -129,7 +127,7 @@ public struct Certificate: Sendable {
   // MARK: - Text
 
   @unsafe
-  static func text(_ bytes: larkspur_bytes) -> String {
+  static func text(_ bytes: UnsafeMutableRawPointer?) -> String {
     // Safe: `bytes` has the length that it states, and no other owner.
     String(decoding: unsafe Array(taking: bytes), as: UTF8.self)
   }
@@ -159,7 +157,7 @@ extension Certificate: Hashable {
 
 /// The SHA-256 digest.
 public enum SHA256Digest {
-  public static let byteCount = Int(SHA256_DIGEST_LENGTH)
+  public static let byteCount = 32
 
   public static func of(_ bytes: [UInt8]) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { digest, count in

@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 /// A certificate and its private key, with which a client authenticates itself.
 @safe
 public struct ClientIdentity: Sendable {
@@ -56,7 +54,7 @@ public struct ClientIdentity: Sendable {
     try ClientIdentity(certificate: certificate, chain: chain, key: key)
   }
 
-  private static func error(_ failure: larkspur_secret_failure) -> TLSError {
+  private static func error(_ failure: UInt32) -> TLSError {
     switch failure {
     case larkspur_secret_wants_password: TLSError(.passwordWrong)
     case larkspur_secret_unsupported: TLSError(.encryptionUnsupported)

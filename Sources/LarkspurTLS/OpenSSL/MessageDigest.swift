@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 /// A digest of bytes that may arrive in pieces. Use it on one thread at a time.
 @safe
 public struct MessageDigest: ~Copyable {

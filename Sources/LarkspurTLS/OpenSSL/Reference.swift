@@ -1,4 +1,4 @@
-@_implementationOnly import CLarkspurOpenSSL
+import Glibc
 
 /// A reference to a reference-counted object of OpenSSL, released with the last owner.
 ///
@@ -27,9 +27,12 @@ final class Reference: @unchecked Sendable {
 extension [UInt8] {
   /// Copies memory that C allocated for the caller, and frees it.
   @unsafe
-  init(taking bytes: larkspur_bytes) {
-    // Safe: `bytes` has the length that it states, and no other owner.
-    self = unsafe bytes.bytes == nil ? [] : Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.count))
-    unsafe larkspur_bytes_free(bytes)
+  init(taking bytes: UnsafeMutableRawPointer?) {
+    self = []
+    guard let bytes = unsafe bytes else { return }
+    // Safe: the memory begins with the number of the bytes after it (`larkspur_bytes`), and has no other owner.
+    let start = MemoryLayout<Int>.size
+    self = unsafe Array(UnsafeRawBufferPointer(start: bytes + start, count: bytes.load(as: Int.self)))
+    unsafe free(bytes)
   }
 }

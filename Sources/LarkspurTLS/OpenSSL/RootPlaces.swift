@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 /// The places of the system's roots.
 public struct RootPlaces: Hashable, Sendable {
   /// The file, or `nil` for OpenSSL's own.

@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 /// A prepared configuration: its roots are parsed and its sessions are kept. Connections on any loop share it.
 ///
 /// Creating a context may read the system's roots from the disk, which takes up to 40 ms. Create one for each
@@ -23,13 +21,12 @@ public final class TLSContext: Sendable {
       revocationLists: configuration.revocationLists)
     ErrorQueue.clear()
     // Safe: here and below, only this thread uses the context until `init` returns.
-    var settings = larkspur_tls_settings()
-    settings.minimum_version = Int32(configuration.minimumVersion.rawValue)
-    settings.maximum_version = Int32(configuration.maximumVersion.rawValue)
-    settings.allows_legacy_key_exchange = configuration.dangerouslyAllowsLegacyKeyExchange
     guard
       let reference = unsafe Reference(
-        larkspur_tls_context(&settings, store.reference.pointer), releasedBy: { unsafe SSL_CTX_free($0) })
+        larkspur_tls_context(
+          Int32(configuration.minimumVersion.rawValue), Int32(configuration.maximumVersion.rawValue),
+          configuration.dangerouslyAllowsLegacyKeyExchange, store.reference.pointer),
+        releasedBy: { unsafe SSL_CTX_free($0) })
     else {
       throw TLSError(.outOfMemory, reason: ErrorQueue.takeReason())
     }

@@ -1,7 +1,5 @@
 import LarkspurBytes
 
-@_implementationOnly import CLarkspurOpenSSL
-
 /// The client's side of one TLS connection. Converts between ciphertext and plaintext.
 ///
 /// Theory of operation. The engine has no descriptor, no clock and no thread. Each call lends it the ciphertext that
@@ -132,7 +130,7 @@ public struct TLSEngine: ~Copyable {
   ) throws(TLSError) -> Step {
     while true {
       // Safe: `call` lends the memory that the closure uses.
-      let result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_handshake($0, $1) }
+      let result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_handshake($0, $1, $2) }
       switch result.status {
       case larkspur_tls_done: return try finish()
       case larkspur_tls_wants_input: return .wantsInput
@@ -251,7 +249,8 @@ public struct TLSEngine: ~Copyable {
 
   private func takeTrust() -> Trust {
     // Safe: the call transfers the lists.
-    let taken = unsafe larkspur_tls_take_verification(tls)
+    var taken = unsafe larkspur_tls_verification_result()
+    unsafe larkspur_tls_take_verification(tls, &taken)
     let sent = unsafe Certificate.list(taking: taken.sent)
     let (result, verified) = unsafe context.store.result(of: taken, sent, for: key.server, date: date)
     return Trust(server: key.server, sent: sent, verified: verified, result: result, store: context.store)
@@ -301,7 +300,7 @@ public struct TLSEngine: ~Copyable {
         // Safe: the room behind the `count` initialized bytes is lent for the call, which returns how much it used.
         let base = unsafe bytes.baseAddress.map { unsafe $0 + count }
         let free = bytes.count - count
-        result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_read($0, $1, base, free) }
+        result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_read($0, $1, $2, base, free) }
         count += result.plain_count
       }
     }
@@ -324,7 +323,7 @@ public struct TLSEngine: ~Copyable {
   ) throws(TLSError) -> Writing {
     let result = unsafe plain.withUnsafeBufferPointer { bytes in
       // Safe: the bytes are lent for the call.
-      unsafe call(&incoming, &outgoing, false) { unsafe larkspur_tls_write($0, $1, bytes.baseAddress, bytes.count) }
+      unsafe call(&incoming, &outgoing, false) { unsafe larkspur_tls_write($0, $1, $2, bytes.baseAddress, bytes.count) }
     }
     switch result.status {
     case larkspur_tls_done: return .bytes(result.plain_count)
@@ -339,7 +338,7 @@ public struct TLSEngine: ~Copyable {
   public mutating func shutDown(_ outgoing: inout Chunk) {
     var nothing = Chunk()
     // Safe: `call` lends the memory that the closure uses.
-    _ = unsafe call(&nothing, &outgoing, false) { unsafe larkspur_tls_shut_down($0, $1) }
+    _ = unsafe call(&nothing, &outgoing, false) { unsafe larkspur_tls_shut_down($0, $1, $2) }
   }
 
   /// Makes OpenSSL keep its record buffers, 32 KiB in all for reading and writing. By default it frees and allocates
@@ -352,7 +351,7 @@ public struct TLSEngine: ~Copyable {
   /// Calls `body` with the ciphertext that has arrived and the room for ciphertext to send.
   private func call(
     _ incoming: inout Chunk, _ outgoing: inout Chunk, _ inputEnded: Bool,
-    _ body: (OpaquePointer, larkspur_tls_flow) -> larkspur_tls_result
+    _ body: (OpaquePointer, UnsafeRawPointer, UnsafeMutableRawPointer) -> Void
   ) -> larkspur_tls_result {
     var result = larkspur_tls_result()
     // Safe: the pointers are used only inside the closures.
@@ -360,11 +359,11 @@ public struct TLSEngine: ~Copyable {
       outgoing.withSpare { room in
         unsafe room.withUnsafeMutableBytes { output, count in
           // Safe: both are lent for the call, which returns how much of them it used.
-          let flow = unsafe larkspur_tls_flow(
+          var flow = unsafe larkspur_tls_flow(
             input: input.baseAddress, input_count: input.count,
             output: output.baseAddress.map { unsafe ($0 + count).assumingMemoryBound(to: UInt8.self) },
-            output_room: output.count - count, input_ended: inputEnded)
-          unsafe result = body(tls, flow)
+            output_room: output.count - count, input_ended: inputEnded ? 1 : 0)
+          unsafe body(tls, &flow, &result)
           count += result.output_used
         }
       }
@@ -375,7 +374,9 @@ public struct TLSEngine: ~Copyable {
 
   private func failure(isHandshake: Bool) -> TLSError {
     // Safe: the object lives as long as `reference`, and only the engine uses it.
-    var error = unsafe TLSError(larkspur_tls_failure(tls), isHandshake: isHandshake)
+    var details = larkspur_tls_failure_details()
+    unsafe larkspur_tls_failure(tls, &details)
+    var error = unsafe TLSError(details, isHandshake: isHandshake)
     error.isAfterHandshake = !isHandshake
     if error.problem == .noSharedCipher, !context.configuration.dangerouslyAllowsLegacyKeyExchange {
       let hint = "only ECDHE is offered without dangerouslyAllowsLegacyKeyExchange"

@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 extension TLSError {
   /// Creates the error of a failed connection.
   @unsafe

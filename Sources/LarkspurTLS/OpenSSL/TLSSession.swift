@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 /// A session that can be resumed, with the verified certificates of its first handshake.
 @safe
 struct TLSSession: Sendable {
@@ -26,7 +24,7 @@ struct TLSSession: Sendable {
     else { return nil }
     self.reference = reference
     self.trust = trust
-    isUsedOnce = unsafe larkspur_session_version(reference.pointer) >= TLS1_3_VERSION
+    isUsedOnce = unsafe SSL_SESSION_get_protocol_version(reference.pointer) >= TLS1_3_VERSION
     validUntil = unsafe min(date + Int64(SSL_SESSION_get_timeout(reference.pointer)), trust.validUntil)
   }
 }

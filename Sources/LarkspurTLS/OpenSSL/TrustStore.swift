@@ -1,7 +1,5 @@
 import Synchronization
 
-@_implementationOnly import CLarkspurOpenSSL
-
 /// Roots and revocation lists, parsed once. Any number of threads may verify against the store at once.
 ///
 /// The system's root file may be missing or damaged, or cannot be opened for lack of descriptors. The directory of
@@ -122,13 +120,12 @@ final class TrustStore: Sendable {
   ) -> larkspur_tls_verification_result {
     // If the server's own certificate is an anchor, pass it alone: OpenSSL would check the certificates above it, too.
     let needed = anchors.map { anchors in sent.first.map(anchors.contains) == true ? Array(sent.prefix(1)) : sent }
-    guard let list = Certificate.list(needed ?? sent) else {
-      var result = unsafe larkspur_tls_verification_result()
-      unsafe result.error = X509_V_ERR_OUT_OF_MEM
-      return unsafe result
-    }
-    // Safe: the store and the list live until the call returns.
-    return unsafe larkspur_verify(
-      reference.pointer, list.pointer, server?.name, server?.address, date, anchors != nil)
+    var result = unsafe larkspur_tls_verification_result()
+    unsafe result.error = X509_V_ERR_OUT_OF_MEM
+    guard let list = Certificate.list(needed ?? sent) else { return unsafe result }
+    // Safe: the store and the list live until the call returns, which writes the result.
+    unsafe larkspur_verify(
+      reference.pointer, list.pointer, server?.name, server?.address, date, anchors != nil, &result)
+    return unsafe result
   }
 }

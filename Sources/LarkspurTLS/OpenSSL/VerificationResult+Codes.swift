@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurOpenSSL
-
 extension VerificationResult {
   /// Whether a root that could not be read can explain the result. A self-signed certificate may itself be such a root.
   static func lacksRoot(_ code: Int32) -> Bool { [.untrustedRoot, .selfSigned].contains(problem(code)) }
@@ -23,7 +21,7 @@ extension VerificationResult {
       .revocationUnknown
     case X509_V_ERR_CERT_SIGNATURE_FAILURE, X509_V_ERR_UNABLE_TO_DECRYPT_CERT_SIGNATURE: .badSignature
     case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: .weakKey
-    case Int32(larkspur_v_key_too_large): .keyTooLarge
+    case larkspur_v_key_too_large: .keyTooLarge
     case X509_V_ERR_CA_MD_TOO_WEAK: .weakDigest
     case X509_V_ERR_OUT_OF_MEM: .outOfMemory
     default: .certificateInvalid

@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurZip
-
 /// An error of libzip.
 struct ZipFailure: Error, Hashable {
   enum Kind: Hashable {
@@ -22,9 +20,9 @@ struct ZipFailure: Error, Hashable {
 
   /// Reads the error that libzip has left. The owner of the structure frees it.
   @unsafe
-  init(_ error: UnsafeMutablePointer<zip_error_t>, kind: Kind? = nil) {
+  init(_ error: UnsafeMutableRawPointer?, kind: Kind? = nil) {
     // Safe: the structure is initialized. Its text lives until the structure is freed, and is copied here.
-    message = unsafe String(cString: zip_error_strerror(error))
+    message = unsafe zip_error_strerror(error).map { unsafe String(cString: $0) } ?? ""
     self.kind = unsafe kind ?? Self.kind(of: zip_error_code_zip(error))
   }
 

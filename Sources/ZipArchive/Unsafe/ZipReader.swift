@@ -1,6 +1,5 @@
+import Glibc
 import LarkspurIO
-
-@_implementationOnly import CLarkspurZip
 
 /// An archive that is open for reading, by libzip. Use it on one thread at a time.
 @safe
@@ -70,12 +69,12 @@ final class ZipReader {
     unsafe record.checksum = stat.crc
     unsafe record.compressionMethod = stat.comp_method
     record.isEncrypted =
-      unsafe valid & UInt64(ZIP_STAT_ENCRYPTION_METHOD) != 0 && stat.encryption_method != UInt16(ZIP_EM_NONE)
+      unsafe valid & ZIP_STAT_ENCRYPTION_METHOD != 0 && stat.encryption_method != ZIP_EM_NONE
     record.usesAES =
       unsafe record.isEncrypted
-      && [ZIP_EM_AES_128, ZIP_EM_AES_192, ZIP_EM_AES_256].contains(Int32(stat.encryption_method))
+      && [ZIP_EM_AES_128, ZIP_EM_AES_192, ZIP_EM_AES_256].contains(stat.encryption_method)
     // Safe: a field of the structure.
-    if valid & UInt64(ZIP_STAT_MTIME) != 0, unsafe stat.mtime > 0 {
+    if valid & ZIP_STAT_MTIME != 0, unsafe stat.mtime > 0 {
       record.modified = unsafe Double(stat.mtime)
     }
     // Safe: libzip writes one value to each of the two variables.
@@ -93,7 +92,7 @@ final class ZipReader {
     var length: UInt16 = 0
     // Safe: the field has `length` bytes, which live as long as the archive, and are copied here.
     guard
-      let field = unsafe zip_file_extra_field_get_by_id(archive, index, id, 0, &length, UInt32(ZIP_FL_CENTRAL))
+      let field = unsafe zip_file_extra_field_get_by_id(archive, index, id, 0, &length, ZIP_FL_CENTRAL)
     else { return nil }
     return unsafe Array(UnsafeBufferPointer(start: field, count: Int(length)))
   }
@@ -107,7 +106,7 @@ final class ZipReader {
   }
 
   private func open(
-    _ index: Int, password: String?, lacksChecksum: Bool, flags: zip_flags_t
+    _ index: Int, password: String?, lacksChecksum: Bool, flags: UInt32
   ) throws(ZipFailure) -> Contents {
     // Safe: libzip copies the password.
     let file =
@@ -122,7 +121,7 @@ final class ZipReader {
 
   /// Decrypts an entry without decompressing it. libzip compares the authentication code at the end.
   private func authenticate(_ index: Int, password: String?) throws(ZipFailure) {
-    let contents = try open(index, password: password, lacksChecksum: false, flags: UInt32(ZIP_FL_COMPRESSED))
+    let contents = try open(index, password: password, lacksChecksum: false, flags: ZIP_FL_COMPRESSED)
     while try !contents.read(atMost: 1 << 16).isEmpty {}
   }
 

@@ -1,7 +1,5 @@
 import LarkspurIO
 
-@_implementationOnly import CLarkspurZip
-
 /// An archive that is open for writing, by libzip. Use it on one thread at a time.
 ///
 /// libzip compresses all entries in `close`, into a file with another name beside the archive, and renames that file at
@@ -28,7 +26,7 @@ final class ZipWriter {
     /// libzip's number of the encryption, or `nil` for none.
     fileprivate var encryption: UInt16? {
       guard let password, !password.isEmpty else { return nil }
-      return UInt16(usesAES ? ZIP_EM_AES_256 : ZIP_EM_TRAD_PKWARE)
+      return usesAES ? ZIP_EM_AES_256 : ZIP_EM_TRAD_PKWARE
     }
   }
 
@@ -68,7 +66,7 @@ final class ZipWriter {
     guard let archive = unsafe archive else { return 0 }
     let count = unsafe max(zip_get_num_entries(archive, 0), 0)
     // Deleted entries count for libzip, and have no name.
-    return (0..<count).count { unsafe zip_get_name(archive, UInt64($0), UInt32(ZIP_FL_ENC_RAW)) != nil }
+    return (0..<count).count { unsafe zip_get_name(archive, UInt64($0), ZIP_FL_ENC_RAW) != nil }
   }
 
   /// Adds bytes, which libzip copies.
@@ -102,7 +100,7 @@ final class ZipWriter {
   func addDirectory(named name: String, _ attributes: Attributes) throws(ZipFailure) {
     guard let archive = unsafe archive else { throw Self.isClosed }
     // Safe: libzip copies the name. A slash at the end of the name is added if it is missing.
-    let index = unsafe zip_dir_add(archive, name, UInt32(ZIP_FL_ENC_UTF_8))
+    let index = unsafe zip_dir_add(archive, name, ZIP_FL_ENC_UTF_8)
     guard index >= 0 else { throw failure() }
     do throws(ZipFailure) {
       try finish(UInt64(index), attributes)
@@ -127,7 +125,7 @@ final class ZipWriter {
   private func add(_ source: OpaquePointer?, named name: String, _ attributes: Attributes) throws(ZipFailure) {
     guard let archive = unsafe archive, let source = unsafe source else { throw failure() }
     // Safe: libzip copies the name, and owns the source if the call succeeds. If not, the source is freed here.
-    let index = unsafe zip_file_add(archive, name, source, UInt32(ZIP_FL_ENC_UTF_8 | ZIP_FL_OVERWRITE))
+    let index = unsafe zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8 | ZIP_FL_OVERWRITE)
     guard index >= 0 else {
       let failure = failure()
       unsafe zip_source_free(source)
@@ -151,7 +149,7 @@ final class ZipWriter {
     guard unsafe zip_set_file_compression(archive, index, method, UInt32(max(coding.compressionLevel, 0))) == 0
     else { throw failure() }
     // An entry that replaces an encrypted one keeps the encryption of that one, unless it is set otherwise.
-    let encryption = coding.encryption ?? UInt16(ZIP_EM_NONE)
+    let encryption = coding.encryption ?? ZIP_EM_NONE
     let password = coding.encryption == nil ? nil : coding.password
     guard unsafe zip_file_set_encryption(archive, index, encryption, password) == 0 else { throw failure() }
   }
@@ -162,23 +160,23 @@ final class ZipWriter {
     let seconds = attributes.modified.isFinite ? min(max(attributes.modified, 0), 0xFFFF_FFFF) : 0
     guard
       unsafe zip_file_set_external_attributes(
-        archive, index, 0, UInt8(ZIP_OPSYS_UNIX), attributes.mode << 16) == 0,
-      unsafe zip_file_set_mtime(archive, index, time_t(seconds), 0) == 0,
+        archive, index, 0, ZIP_OPSYS_UNIX, attributes.mode << 16) == 0,
+      unsafe zip_file_set_mtime(archive, index, Int(seconds), 0) == 0,
       // An entry that replaces another one keeps the extra fields of that one.
-      unsafe zip_file_extra_field_delete(archive, index, UInt16(ZIP_EXTRA_FIELD_ALL), Self.bothHeaders) == 0
+      unsafe zip_file_extra_field_delete(archive, index, ZIP_EXTRA_FIELD_ALL, Self.bothHeaders) == 0
     else { throw failure() }
     // The time of MS-DOS is in local time, and in units of two seconds.
     guard let time = EntryTime.extendedField(modified: attributes.modified) else { return }
     // Safe: libzip copies the field.
     let result = unsafe time.withUnsafeBufferPointer { field in
       unsafe zip_file_extra_field_set(
-        archive, index, EntryTime.extended.rawValue, UInt16(ZIP_EXTRA_FIELD_NEW), field.baseAddress,
+        archive, index, EntryTime.extended.rawValue, ZIP_EXTRA_FIELD_NEW, field.baseAddress,
         UInt16(clamping: field.count), Self.bothHeaders)
     }
     if result != 0 { throw failure() }
   }
 
-  private static let bothHeaders = UInt32(ZIP_FL_LOCAL) | UInt32(ZIP_FL_CENTRAL)
+  private static let bothHeaders = ZIP_FL_LOCAL | ZIP_FL_CENTRAL
 
   /// Compresses and writes all entries, and closes the archive.
   ///

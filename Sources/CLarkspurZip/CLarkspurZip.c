@@ -1,17 +1,17 @@
-// libzip's header, and what Swift cannot call of it.
-#ifndef LARKSPUR_ZIP_H
-#define LARKSPUR_ZIP_H
+#ifdef __linux__
+#define _GNU_SOURCE
+#include "CLarkspurZip.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zip.h>
 
-// Returns a source over a copy of the bytes, which libzip frees, or NULL.
-static inline zip_source_t *larkspur_zip_source_copy(zip_t *archive, const void *bytes, uint64_t count) {
+// The sizes of structures that Swift knows (Extern.swift).
+_Static_assert(sizeof(zip_error_t) == 16 && sizeof(zip_stat_t) == 64, "libzip has other structures");
+
+zip_source_t *larkspur_zip_source_copy(zip_t *archive, const void *bytes, uint64_t count) {
   // A null pointer is an error to libzip even for no bytes.
   void *copy = malloc(count ? count : 1);
   if (!copy) return NULL;
@@ -21,9 +21,7 @@ static inline zip_source_t *larkspur_zip_source_copy(zip_t *archive, const void 
   return source;
 }
 
-// Returns a source over the whole file behind the descriptor, or NULL. The descriptor belongs to the source, or is
-// closed.
-static inline zip_source_t *larkspur_zip_source_descriptor(zip_t *archive, int descriptor) {
+zip_source_t *larkspur_zip_source_descriptor(zip_t *archive, int descriptor) {
   FILE *file = fdopen(descriptor, "rb");
   if (!file) {
     close(descriptor);
@@ -34,9 +32,7 @@ static inline zip_source_t *larkspur_zip_source_descriptor(zip_t *archive, int d
   return source;
 }
 
-// Opens an archive for reading: `count` bytes of a file from `start` on. Positions in the archive count from `start`. The
-// descriptor belongs to the archive, or is closed. Returns NULL after an error, and sets `code` to libzip's number of it.
-static inline zip_t *larkspur_zip_open_part(int descriptor, uint64_t start, uint64_t count, int *code) {
+zip_t *larkspur_zip_open_part(int descriptor, uint64_t start, uint64_t count, int *code) {
   zip_error_t error;
   zip_error_init(&error);
   FILE *file = fdopen(descriptor, "rb");
@@ -54,9 +50,6 @@ static inline zip_t *larkspur_zip_open_part(int descriptor, uint64_t start, uint
   return archive;
 }
 
-// Decides about an archive of `count` bytes before it replaces the file at its path. 0 keeps that file as it is.
-typedef int (*larkspur_zip_judge)(void *context, uint64_t count);
-
 // The file of an archive that is being written, with the decision about the finished archive.
 typedef struct {
   zip_source_t *file;
@@ -65,13 +58,13 @@ typedef struct {
   zip_error_t error;
 } larkspur_zip_output;
 
-static inline zip_int64_t larkspur_zip_output_fail(larkspur_zip_output *output, int code) {
+static zip_int64_t larkspur_zip_output_fail(larkspur_zip_output *output, int code) {
   zip_error_set(&output->error, code, 0);
   return -1;
 }
 
 // Passes each command of libzip to the file (zip_source_function(3)), and asks the judge before the last one.
-static inline zip_int64_t larkspur_zip_output_call(
+static zip_int64_t larkspur_zip_output_call(
     void *state, void *data, zip_uint64_t length, zip_source_cmd_t command) {
   larkspur_zip_output *output = (larkspur_zip_output *)state;
   zip_source_t *file = output->file;
@@ -119,9 +112,7 @@ static inline zip_int64_t larkspur_zip_output_call(
   }
 }
 
-// Opens an archive for writing, as zip_open does. The context must live until the archive is closed. Returns NULL after
-// an error, and sets `code` to libzip's number of it.
-static inline zip_t *larkspur_zip_open_output(
+zip_t *larkspur_zip_open_output(
     const char *path, int flags, larkspur_zip_judge judge, void *context, int *code) {
   zip_error_t error;
   zip_error_init(&error);
@@ -145,5 +136,4 @@ static inline zip_t *larkspur_zip_open_output(
   zip_error_fini(&error);
   return archive;
 }
-
 #endif
