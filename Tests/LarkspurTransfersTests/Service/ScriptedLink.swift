@@ -1,12 +1,11 @@
 import Foundation
 import LarkspurBytes
 import LarkspurIO
+import LarkspurTransferServer
+import LarkspurTransfers
 import Synchronization
 import TestKit
 import Testing
-
-@testable import LarkspurTransferServer
-@testable import LarkspurTransfers
 
 /// A list to which threads add, and for which one thread waits.
 final class Happenings<Element: Sendable>: Sendable {
