@@ -1,7 +1,6 @@
+import AFNetworking
 import LarkspurTestServer
 import Testing
-
-@testable import AFNetworking
 
 /// AFNetworking's tests of `UIActivityIndicatorView` and `UIRefreshControl`, by their names: a view that is gone does
 /// not hear of its task.
