@@ -1,9 +1,8 @@
 import Foundation
+import Larkspur
 import LarkspurTestServer
 import TestKit
 import Testing
-
-@testable import Larkspur
 
 /// An awaited load has a `URLSessionTask` only once the program asks for the session's tasks. The task then shows the
 /// state of the load, and can cancel and suspend it.
