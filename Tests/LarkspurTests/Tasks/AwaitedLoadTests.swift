@@ -76,7 +76,7 @@ import Testing
     let task = try await onlyTask()
     mayAnswer.fire()
     try await isHalf.wait()
-    while task.countOfBytesReceived < 1 { await Task.yield() }
+    await Wait.until("a byte is received") { task.countOfBytesReceived == 1 }
     #expect(try await onlyTask() === task)
     #expect((task.response as? HTTPURLResponse)?.statusCode == 200 && task.state == .running)
     mayEnd.fire()
