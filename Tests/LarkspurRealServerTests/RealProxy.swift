@@ -4,6 +4,7 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestServer
+import TestKit
 
 /// A real proxy on a loopback port, which runs until the test ends. It knows one user, `me` with the password `secret`;
 /// dante accepts every user.
@@ -55,8 +56,8 @@ final class RealProxy {
         attempt += 1
       }
     }
-    try waitUntilItListens(port)
-    if certificate != nil { try waitUntilItListens(securePort) }
+    waitUntilItListens(port)
+    if certificate != nil { waitUntilItListens(securePort) }
   }
 
   deinit {
@@ -64,14 +65,8 @@ final class RealProxy {
   }
 
   /// Waits until a connection succeeds: microsocks prints nothing, and squid prints its message before it listens.
-  private func waitUntilItListens(_ port: UInt16) throws {
-    let kernel = LinuxKernel.shared
-    let deadline = kernel.now().advanced(by: .seconds(60))
-    while kernel.now() < deadline {
-      if (try? BlockingSocket.connect(to: .loopback(port: port))) != nil { return }
-      sched_yield()
-    }
-    throw RealServer.Unavailable(description: "\(kind) does not listen")
+  private func waitUntilItListens(_ port: UInt16) {
+    Wait.blocking(until: "\(kind) listens") { (try? BlockingSocket.connect(to: .loopback(port: port))) != nil }
   }
 
   /// Files in a directory of their own that every user can read, whichever the proxy runs as.

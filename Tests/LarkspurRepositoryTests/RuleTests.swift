@@ -187,6 +187,19 @@ import Testing
     }
   }
 
+  /// A loop that yields takes a core from the tests beside it: `Event` and `Wait` of TestKit suspend.
+  @Test func noTestWaitsBusily() {
+    for file in Self.tests {
+      for (number, line) in file.code.enumerated() where line.contains("Task.yield()") || line.hasWord("sched_yield") {
+        let depth = line.prefix { $0 == " " }.count
+        let outer = file.code[..<number].last { !$0.isEmpty && $0.prefix { $0 == " " }.count < depth } ?? ""
+        if [line, outer].contains(where: { $0.hasWord("while") || $0.hasWord("repeat") }) {
+          Issue.record("\(file.path):\(number + 1): \(line)")
+        }
+      }
+    }
+  }
+
   @Test func filesAreShort() {
     for directory in ["Sources", "Tests", "Fuzz", "Benchmarks"] {
       for file in Repository.files(under: directory) {

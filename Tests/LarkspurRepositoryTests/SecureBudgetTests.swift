@@ -6,6 +6,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// The cost that TLS adds to a request: no system calls.
@@ -84,7 +85,7 @@ import Testing
         to: [.loopback(port: port)], as: "localhost", security: security, on: loop)
       // Without a request, the handshake's last flight leaves at the end of the tick.
       let tick = loop.tickNumber
-      while loop.tickNumber == tick { await Task.yield() }
+      await Wait.until("the tick is over") { loop.tickNumber != tick }
       var lent = ["connected": loop.chunkBytesLent]
       let exchange = try await connection.send(request("GET", "/bytes/1000000"))
       lent["busy"] = loop.chunkBytesLent

@@ -43,12 +43,4 @@ extension Pool {
     guard let reply else { throw .internalInconsistency }
     return reply
   }
-
-  /// Closes idle connections until none is open. The pool must not be used meanwhile.
-  package func drain() async {
-    while counts.connections > 0 {
-      renewConnections()
-      await Task.yield()
-    }
-  }
 }

@@ -57,8 +57,18 @@ final class Soak: @unchecked Sendable {
       if number % 8 == 0 { route.host = "localhost" }
       await soak.request(through: soak.renewing, from: route)
     }
-    await keeping.drain()
-    await renewing.drain()
+    await drain(keeping)
+    await drain(renewing)
+  }
+
+  /// Closes idle connections until none is open. The pool must not be used meanwhile.
+  private func drain(_ pool: Pool) async {
+    // Dispatch opens the descriptors of its timers once: in the warm-up.
+    await Wait.moment(microseconds: 1)
+    await Wait.until("no connection is open") {
+      pool.renewConnections()
+      return pool.counts.connections == 0
+    }
   }
 
   func end() {

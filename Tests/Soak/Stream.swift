@@ -26,7 +26,7 @@ struct Stream: Sendable {
   /// - Returns: Whether all of them stayed below `growthKiBMax`.
   func check(bytes: Int) async throws -> Bool {
     // The warm-up makes what is made once and kept.
-    for way in Way.allCases { _ = try await run(way, bytes: 64 << 20) }
+    for way in Way.allCases { _ = try await run(way, bytes: 16 << 20) }
     let idle = Self.peakKiB(ofNow: true)
     var isGood = true
     for way in Way.allCases {

@@ -80,13 +80,13 @@ private final class Shortage: @unchecked Sendable {
         start("/hang", from: route)
       }
     }
-    while pool.counts.connections - pool.counts.idle < room { await Task.yield() }
+    await Wait.until("no room is left") { pool.counts.connections - pool.counts.idle == room }
     let outcomes = await get("/get", 10, from: routes[2])
     expect(
       outcomes.allSatisfy { $0 == .unavailable(.tooManyDescriptors) }, "without descriptors: \(outcomes)")
     // This route has connections that become free sooner or later, so that the request waits for one.
     let waiting = start("/get", from: routes[1])
-    for _ in 0..<100 { await Task.yield() }
+    await Wait.until("the request waits") { pool.counts.waiting == 1 }
     for task in hanging { task.cancel() }
     for task in hanging {
       let error = await task.value
@@ -112,8 +112,16 @@ private final class Shortage: @unchecked Sendable {
     expect(answered > failed, "\(answered) answered, \(failed) failed")
   }
 
+  /// Closes idle connections until none is open.
+  func drain() async {
+    await Wait.until("no connection is open") {
+      pool.renewConnections()
+      return pool.counts.connections == 0
+    }
+  }
+
   func nothingIsLeft(_ before: Footprint) async {
-    await pool.drain()
+    await drain()
     pool.shutDown()
     let descriptors = Footprint.now().descriptors - before.descriptors
     expect(descriptors <= 0, "\(descriptors) descriptors are left")
@@ -138,11 +146,13 @@ private func leaveRoom(_ count: Int) -> Bool {
 func runDescriptorShortage(_ arguments: [String]) async throws {
   let shortage = try Shortage(arguments.compactMap { UInt16($0) })
   guard shortage.routes.count == 3 else { throw Failure.wrongArguments }
+  // Dispatch opens the descriptors of its timers once.
+  await Wait.moment(microseconds: 1)
   let before = Footprint.now()
   await shortage.loop.run {
     // What the runtime and the resolver open for a moment when their threads start would count as taken for good.
     await shortage.muddleThrough(shortage.namedRoutes)
-    await shortage.pool.drain()
+    await shortage.drain()
   }
   guard leaveRoom(room) else { throw Failure("the limit cannot be set") }
   await shortage.loop.run {
@@ -153,7 +163,7 @@ func runDescriptorShortage(_ arguments: [String]) async throws {
       await shortage.muddleThrough(shortage.namedRoutes)
     }
     // There is room again, and every request is answered.
-    await shortage.pool.drain()
+    await shortage.drain()
     await shortage.idleConnectionsGiveWay()
     await shortage.nothingIsLeft(before)
   }

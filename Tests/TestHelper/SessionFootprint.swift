@@ -33,7 +33,7 @@ private final class Peak: Sendable {
   }
 }
 
-/// A delegate that pauses at every eighth piece of the body.
+/// A delegate that pauses at every second piece of the body.
 private final class SlowDelegate: NSObject, URLSessionDataDelegate {
   struct State {
     var pieces = 0
@@ -53,8 +53,8 @@ private final class SlowDelegate: NSObject, URLSessionDataDelegate {
       state.bytes += data.count
       return state.pieces
     }
-    if pieces.isMultiple(of: 8) { _ = never.wait(timeout: .now() + .milliseconds(1)) }
-    if pieces.isMultiple(of: 64) { peak?.look() }
+    if pieces.isMultiple(of: 2) { _ = never.wait(timeout: .now() + .milliseconds(1)) }
+    if pieces.isMultiple(of: 16) { peak?.look() }
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

@@ -18,9 +18,9 @@ final class ChallengeRouter: Sendable {
   /// Whether there is a delegate to call.
   let asksDelegate: Bool
   private let hasDecider: Bool
-  private let state: Mutex<State>
+  let state: Mutex<State>
 
-  private struct State {
+  struct State {
     /// The decider. Its tasks keep it alive.
     weak var decider: (any URLSessionTaskDelegate)?
     /// The tasks that have requested a connection and are not over.

@@ -1,7 +1,6 @@
+import AFNetworking
 import Foundation
 import Testing
-
-@testable import AFNetworking
 
 /// Tests archives with unexpected contents.
 @Suite struct UntrustedArchiveTests {

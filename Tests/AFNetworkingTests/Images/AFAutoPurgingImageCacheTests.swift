@@ -1,6 +1,5 @@
+import AFNetworking
 import Testing
-
-@testable import AFNetworking
 
 /// AFNetworking's tests of its image cache, by their names.
 @Suite struct AFAutoPurgingImageCacheTests {

@@ -1,8 +1,7 @@
+import AFNetworking
 import LarkspurTestServer
 import Synchronization
 import Testing
-
-@testable import AFNetworking
 
 /// AFNetworking's tests of its image downloader, by their names, on a server of our own.
 @Suite(.timeLimit(.minutes(1))) struct AFImageDownloaderTests {

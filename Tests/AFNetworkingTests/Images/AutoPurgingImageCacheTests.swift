@@ -1,7 +1,6 @@
+import AFNetworking
 import TestKit
 import Testing
-
-@testable import AFNetworking
 
 /// What AFNetworking's own tests of the image cache leave open: spellings, sizes and limits.
 @Suite struct AutoPurgingImageCacheTests {

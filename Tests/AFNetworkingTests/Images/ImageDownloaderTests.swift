@@ -39,13 +39,13 @@ import Testing
     let request = try fixture.request("/slow")
     var other = request
     other.setValue("image/*", forHTTPHeaderField: "Accept")
-    let count = Atomic(0)
-    let started: @Sendable (AFImageDownloadReceipt?) -> Void = { _ in count.add(1, ordering: .relaxed) }
+    let starts = Event()
+    let started: @Sendable (AFImageDownloadReceipt?) -> Void = { _ in starts.fire() }
     async let first = downloader.download(request, started: started)
     async let second = downloader.download(request, started: started)
     async let third = downloader.download(other, started: started)
     _ = try await fixture.server.waitForRequests(2)
-    while count.load(ordering: .relaxed) < 3 { await Task.yield() }
+    try await starts.wait(for: 3)
     #expect(downloader.downloadCount == 2)
     signal.fire()
     let results = await [first, second, third]
@@ -267,10 +267,10 @@ import Testing
     options.progress = { journal.note("\($0.completedUnitCount)") }
     let request = try fixture.request("/image/a")
     fixture.downloader.downloadImage(for: request, options: options, success: { _, _, _ in journal.note("image") })
-    while fixture.downloader.downloadCount > 0 { await Task.yield() }
-    while !journal.lines.contains("image") {
+    await Wait.until("no download runs") { fixture.downloader.downloadCount == 0 }
+    await Wait.until("the image is delivered") {
       loop.run()
-      await Task.yield()
+      return journal.lines.contains("image")
     }
     #expect(journal.lines.suffix(2) == ["\(PNG.head(20, 10).count)", "image"])
   }
@@ -288,7 +288,7 @@ import Testing
     } failure: { _, _, _ in
       journal.note("failure")
     }
-    while loop.count == 0 { await Task.yield() }
+    try await loop.scheduled.wait()
     if let receipt { fixture.downloader.cancelTask(for: receipt) }
     loop.run()
     #expect(journal.lines == ["failure"])

@@ -1,7 +1,6 @@
+import AFNetworking
 import Foundation
 import Testing
-
-@testable import AFNetworking
 
 /// Tests what an undecoded image states, and the errors.
 @Suite struct UndecodedImageTests {

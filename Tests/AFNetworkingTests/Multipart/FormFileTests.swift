@@ -1,9 +1,8 @@
+import AFNetworking
 import Dispatch
 import Foundation
 import Larkspur
 import Testing
-
-@testable import AFNetworking
 
 /// Tests multipart forms that are written to files.
 @Suite struct FormFileTests {

@@ -1,9 +1,8 @@
+import AFNetworking
 import Foundation
 import Larkspur
 import Synchronization
 import Testing
-
-@testable import AFNetworking
 
 /// A temporary directory for one test. Deinitialization removes it.
 final class FormDirectory: Sendable {

@@ -1,10 +1,9 @@
+import AFNetworking
 import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
 import Testing
-
-@testable import AFNetworking
 
 /// Tests the sending of forms to a server.
 @Suite struct MultipartServerTests {

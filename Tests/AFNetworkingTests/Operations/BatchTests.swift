@@ -2,6 +2,7 @@ import AFNetworking
 import Foundation
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @Suite struct BatchTests {
@@ -74,7 +75,7 @@ import Testing
     }
     try await server.waitForRequests(3)
     last?.cancel()
-    while last != nil { await Task.yield() }
+    await Wait.until("the operation is released") { last == nil }
     answer.fire()
     for operation in operations { await operation.isOver() }
     #expect(operations.allSatisfy { $0.error == nil })

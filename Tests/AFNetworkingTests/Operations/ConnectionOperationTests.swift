@@ -2,6 +2,7 @@ import AFNetworking
 import Foundation
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @Suite struct ConnectionOperationTests {
@@ -60,7 +61,7 @@ import Testing
       second.cancel()
       OperationKit.add([second])
     }
-    while gone != nil { await Task.yield() }
+    await Wait.until("the operation is released") { gone == nil }
     first.cancel()
     await first.isOver()
     #expect(server.requestsReceived == 1)
@@ -78,9 +79,9 @@ import Testing
     for operation in [second, last] {
       operation.cancel()
       OperationKit.add([operation])
-      while !operation.isFinished { await Task.yield() }
+      await Wait.until("the operation has finished") { operation.isFinished }
     }
-    while try OperationKit.dependents(of: first) > 0 { await Task.yield() }
+    try await Wait.until("no operation depends on the first") { try OperationKit.dependents(of: first) == 0 }
     #expect(second.dependencies == [first])
     first.cancel()
     await first.run()
@@ -90,12 +91,12 @@ import Testing
   /// Replacing a block releases the owner that it captured. The owner's `deinit` can read and cancel the operation.
   @Test func ownersGoWithTheirBlocks() async throws {
     let operation = try operation("/get")
-    let gone = Mutex(0)
+    let gone = Event()
     func owner() -> DeinitObserver {
       DeinitObserver { [weak operation] in
         operation?.cancel()
         _ = operation?.isFinished
-        gone.withLock { $0 += 1 }
+        gone.fire()
       }
     }
     for isLast in [false, true] {
@@ -114,7 +115,7 @@ import Testing
     }
     await operation.run()
     #expect(operation.isFinished)
-    while gone.withLock({ $0 }) < 12 { await Task.yield() }
+    try await gone.wait(for: 12)
   }
 
   @Test func startedTooEarlyItWaits() async throws {
@@ -124,7 +125,7 @@ import Testing
     #expect(!second.isExecuting)
     await first.run()
     // `run` waits by an operation that depends on `first`, too, and that may become ready before `second`.
-    while !second.isReady { await Task.yield() }
+    await Wait.until("the second is ready") { second.isReady }
     await second.run()
     #expect(server.requestsReceived == 2)
   }

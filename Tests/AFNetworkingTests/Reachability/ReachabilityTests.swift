@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import TestKit
 import Testing
 
 @testable import AFNetworking
@@ -122,7 +123,7 @@ import Testing
       gone = manager
     }
     // A check in progress keeps the manager alive for a moment.
-    while gone != nil { await Task.yield() }
+    await Wait.until("the manager is released") { gone == nil }
   }
 
   /// Replacing a block releases the owner that it captured. The owner's `deinit` can stop the manager.

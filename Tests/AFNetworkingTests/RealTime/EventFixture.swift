@@ -1,6 +1,7 @@
 import AFNetworking
 import Dispatch
 import LarkspurTestServer
+import TestKit
 
 /// A server with one script for each connection, and a journal of the calls of a delegate.
 final class EventFixture: Sendable {
@@ -31,6 +32,11 @@ final class EventFixture: Sendable {
     source.delegate = log
     return source
   }
+
+  /// Waits until a source is open, which its delegate may learn later.
+  func waitUntilOpen(_ source: AFEventSource) async { await Wait.until("the source is open") { source.isOpen } }
+
+  func waitUntilClosed(_ source: AFEventSource) async { await Wait.until("the source is closed") { source.isClosed } }
 
   /// A manager for the server, which the caller invalidates.
   func manager() -> AFHTTPSessionManager {

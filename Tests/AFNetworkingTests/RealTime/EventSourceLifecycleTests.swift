@@ -53,9 +53,9 @@ import Testing
     let queue = DispatchQueue(label: "busy")
     queue.suspend()
     let source = try fixture.source { $0.completionQueue = queue }
-    while !source.isOpen { await Task.yield() }
+    await fixture.waitUntilOpen(source)
     more.fire()
-    while !source.isClosed { await Task.yield() }
+    await fixture.waitUntilClosed(source)
     queue.resume()
     await fixture.journal.wait(for: "close")
     #expect(fixture.journal.lines == ["open", "close"])

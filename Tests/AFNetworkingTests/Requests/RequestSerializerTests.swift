@@ -1,8 +1,7 @@
+import AFNetworking
 import Foundation
 import Larkspur
 import Testing
-
-@testable import AFNetworking
 
 /// Tests the parameters and header fields of requests.
 @Suite struct RequestSerializerTests {

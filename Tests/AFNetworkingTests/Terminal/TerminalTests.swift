@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @testable import AFNetworking
@@ -175,9 +176,9 @@ import Testing
     let terminal = AFTerminal { piece in
       if piece != clear {
         isDrawing.fire()
-        while !isStopping.load(ordering: .acquiring) { sched_yield() }
+        Wait.blocking(until: "the indicator stops") { isStopping.load(ordering: .acquiring) }
         // A `stopAnimating` that did not wait for the drawing would write its text first.
-        for _ in 0..<1000 { sched_yield() }
+        Wait.blockingMoment(microseconds: 1000)
       }
       screen.withLock { $0 += piece }
     }

@@ -1,7 +1,7 @@
+import AFNetworking
 import LarkspurTestServer
+import TestKit
 import Testing
-
-@testable import AFNetworking
 
 /// AFNetworking's tests of `UIActivityIndicatorView` and `UIRefreshControl`, by their names: a view that is gone does
 /// not hear of its task.
@@ -43,7 +43,7 @@ import Testing
     #expect(await stream.first { _ in true } == true)
     await notes.wait { !$0.isEmpty }
     // Only a call of the view itself can keep the view for a moment.
-    while released != nil { await Task.yield() }
+    await Wait.until("the view is released") { released == nil }
     #expect(task.state == .completed && views.lines.last == "stop")
     return notes.lines.contains("posted")
   }

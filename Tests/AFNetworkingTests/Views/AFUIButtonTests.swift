@@ -1,7 +1,6 @@
+import AFNetworking
 import LarkspurTestServer
 import Testing
-
-@testable import AFNetworking
 
 /// AFNetworking's tests of `UIButton`, by their names, for a button of any toolkit that is bound to the main actor.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AFUIButtonTests {

@@ -1,7 +1,6 @@
+import AFNetworking
 import LarkspurTestServer
 import Testing
-
-@testable import AFNetworking
 
 /// AFNetworking's tests of `UIImageView`, by their names, for a view of any toolkit that is bound to the main actor.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AFUIImageViewTests {

@@ -1,8 +1,7 @@
+import AFNetworking
 import LarkspurTestServer
 import Synchronization
 import Testing
-
-@testable import AFNetworking
 
 /// AFNetworking's tests of `WKWebView` and `UIWebView`, by their names, for a view of any toolkit.
 @Suite(.timeLimit(.minutes(1))) struct AFWKWebViewTests {

@@ -18,10 +18,13 @@ import Testing
   /// The thread of the views: a queue of work that the test runs.
   final class MainLoop: Sendable {
     private let work = Mutex<[@Sendable () -> Void]>([])
-    var scheduler: AFViewScheduler { AFViewScheduler { [self] body in work.withLock { $0.append(body) } } }
-
-    /// Number of scheduled blocks.
-    var count: Int { work.withLock { $0.count } }
+    let scheduled = Event()
+    var scheduler: AFViewScheduler {
+      AFViewScheduler { [self] body in
+        work.withLock { $0.append(body) }
+        scheduled.fire()
+      }
+    }
 
     func run() { for body in work.withLock({ exchange(&$0, with: []) }) { body() } }
   }
@@ -47,9 +50,9 @@ import Testing
       if row.isMultiple(of: 3) { loop.run() }
     }
     for cell in cells { cell.setImageWith(urls[Int(cell.wanted) ?? 0]) }
-    while fixture.downloader.downloadCount > 0 || cells.contains(where: { $0.imageSlot.isLoading }) {
+    await Wait.until("no image is loading") {
       loop.run()
-      await Task.yield()
+      return fixture.downloader.downloadCount == 0 && !cells.contains { $0.imageSlot.isLoading }
     }
     for cell in cells { #expect(cell.image?.name == cell.wanted) }
     #expect(fixture.requestCounts.count == 60 && fixture.requestCounts.values.allSatisfy { $0 == 1 })
@@ -58,10 +61,14 @@ import Testing
   /// The answers to each request.
   final class Answers: Sendable {
     private let answers = Mutex<[Int: [String]]>([:])
+    let noted = Event()
 
     var all: [Int: [String]] { answers.withLock { $0 } }
 
-    func note(_ answer: String, _ request: Int) { answers.withLock { $0[request, default: []].append(answer) } }
+    func note(_ answer: String, _ request: Int) {
+      answers.withLock { $0[request, default: []].append(answer) }
+      noted.fire()
+    }
   }
 
   /// 2,000 requests from several threads for 50 images, a third of which are cancelled: each request has one answer, and
@@ -95,8 +102,8 @@ import Testing
       }
     }
     for anchor in anchors { #expect(await anchor.value.image != nil) }
-    while downloader.downloadCount > 0 { await Task.yield() }
-    while answers.all.count < 2000 { await Task.yield() }
+    await Wait.until("no download runs") { downloader.downloadCount == 0 }
+    try await answers.noted.wait(for: 2000)
     let all = answers.all
     #expect(all.count == 2000)
     #expect(all.values.allSatisfy { $0 == ["image"] || $0 == ["\(NSURLErrorCancelled)"] })

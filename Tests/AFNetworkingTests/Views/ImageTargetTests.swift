@@ -1,8 +1,7 @@
+import AFNetworking
 import LarkspurTestServer
 import Synchronization
 import Testing
-
-@testable import AFNetworking
 
 /// What AFNetworking's own tests of `UIImageView` and `UIButton` leave open, for any toolkit's view. Everything that
 /// touches a view runs on the main actor.

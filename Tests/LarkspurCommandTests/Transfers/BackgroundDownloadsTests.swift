@@ -190,7 +190,7 @@ import Testing
     #expect(statuses == [0, 0, 0, 0])
     for number in 0..<4 {
       let path = folder.appending(path: "file\(number)").path
-      while !FileManager.default.fileExists(atPath: path) { await Task.yield() }
+      await Wait.until("the file is there") { FileManager.default.fileExists(atPath: path) }
     }
   }
 
@@ -210,7 +210,7 @@ import Testing
     #expect(list.text.contains("larkspur-get") && list.text.contains("/file"))
     signal.fire()
     let path = folder.appending(path: "file").path
-    while !FileManager.default.fileExists(atPath: path) { await Task.yield() }
+    await Wait.until("the file is there") { FileManager.default.fileExists(atPath: path) }
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "content")
     // What the service's program cannot do is in the log.
     try FileManager.default.removeItem(atPath: path)
@@ -218,8 +218,8 @@ import Testing
     server.route("GET", "/gone", script: [.wait(gone), .respond(TestServer.Response(status: 404)), .hang])
     #expect(try await get("/gone", service: service).status == 0)
     gone.fire()
-    while !(try await larkspur(["transfers", "log"], service: service).text.contains("the server answers 404")) {
-      await Task.yield()
+    try await Wait.until("the log has the error") {
+      try await larkspur(["transfers", "log"], service: service).text.contains("the server answers 404")
     }
     stopService()
   }

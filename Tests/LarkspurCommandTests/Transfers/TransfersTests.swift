@@ -5,6 +5,7 @@ import LarkspurIO
 import LarkspurTestServer
 import LarkspurTransfers
 import Synchronization
+import TestKit
 import Testing
 
 /// Tests the service of `larkspur transfers` as a process of its own.
@@ -43,14 +44,15 @@ import Testing
     /// Attaches to the session, once the service listens.
     func client() async throws -> TransferClient {
       let session = try session
-      while true {
-        let result = Result { try TransferClient(session, directory: path + "/run/larkspur-transfers") }
-        if case .failure(TransferLinkError.unavailable) = result {
-          await Task.yield()
-          continue
+      var client: TransferClient?
+      try await Wait.until("the service listens") {
+        do {
+          client = try TransferClient(session, directory: path + "/run/larkspur-transfers")
+        } catch TransferLinkError.unavailable {
         }
-        return try result.get()
+        return client != nil
       }
+      return try #require(client)
     }
   }
 
@@ -58,21 +60,29 @@ import Testing
   private final class Notices: Sendable {
     private let list = Mutex<[TransferNotice]>([])
 
-    init(of link: any TransferLink) { link.start { [weak self] notice in self?.list.withLock { $0.append(notice) } } }
+    private let arrived = Event()
 
-    /// Waits for the first notice that fulfils a condition.
-    func first<Value>(_ condition: (TransferNotice) -> Value?) async -> Value {
-      while true {
-        if let value = list.withLock({ $0 }).lazy.compactMap(condition).first { return value }
-        await Task.yield()
+    init(of link: any TransferLink) {
+      link.start { [weak self] notice in
+        self?.list.withLock { $0.append(notice) }
+        self?.arrived.fire()
       }
     }
 
-    func end() async -> TransferRecord {
-      await first { if case .changed(let record) = $0, record.state == .completed { record } else { nil } }
+    /// Waits for the first notice that fulfils a condition.
+    func first<Value>(_ condition: (TransferNotice) -> Value?) async throws -> Value {
+      while true {
+        let notices = list.withLock { $0 }
+        if let value = notices.lazy.compactMap(condition).first { return value }
+        try await arrived.wait(for: notices.count + 1)
+      }
     }
 
-    func loss() async -> String { await first { if case .lost(let reason) = $0 { reason } else { nil } } }
+    func end() async throws -> TransferRecord {
+      try await first { if case .changed(let record) = $0, record.state == .completed { record } else { nil } }
+    }
+
+    func loss() async throws -> String { try await first { if case .lost(let reason) = $0 { reason } else { nil } } }
   }
 
   private static func record(_ url: String, task: Int = 1, state: TransferRecord.State = .running) -> TransferRecord {
@@ -89,7 +99,7 @@ import Testing
     let client = try await place.client()
     let notices = Notices(of: client)
     client.send(.create(Self.record(server.url("/bytes/100000"))))
-    let record = await notices.end()
+    let record = try await notices.end()
     #expect(record.failure == nil && record.response?.status == 200)
     #expect(record.events == [.downloaded, .completed])
     #expect(try OpenFile(reading: client.contentPath(of: 1)).readToEnd().count == 100_000)
@@ -105,7 +115,7 @@ import Testing
     #expect(access(client.contentPath(of: 1), F_OK) == -1)
     service.send(signal: SIGKILL)
     _ = try await service.end()
-    #expect(await notices.loss() == "the transfer service has ended")
+    #expect(try await notices.loss() == "the transfer service has ended")
     let log = try await place.command("log").end()
     #expect(log.text.contains("has started\n"))
     #expect(!log.text.contains("127.0.0.1"))
@@ -133,14 +143,14 @@ import Testing
     #expect(resumed.text == "1 task\n", "\(resumed.errors)")
     client = try await place.client()
     let notices = Notices(of: try #require(client))
-    if client?.records.first?.state != .completed { _ = await notices.end() }
+    if client?.records.first?.state != .completed { _ = try await notices.end() }
     #expect(try await place.command("cancel", "downloads", "1").end().text == "0 tasks\n")
     let unknown = try await place.command("cancel", "other").end()
     #expect(unknown.status == 113 && unknown.errors == "larkspur: no session other\n")
     // The service that the command has started is none of this test's children.
     let socket = try BlockingSocket.connect(to: .unix(path: place.path + "/run/larkspur-transfers/socket"))
     kill(pid_t(try socket.peerProcess()), SIGKILL)
-    #expect(await notices.loss() == "the transfer service has ended")
+    #expect(try await notices.loss() == "the transfer service has ended")
   }
 
   @Test(.timeLimit(.minutes(1))) func aServiceWithoutWorkEnds() async throws {

@@ -19,7 +19,7 @@ import Testing
       let path = url.path + "/" + UUID().uuidString
       let words = ["-c", "( \(script) ) > \"$0.new\"; mv \"$0.new\" \"$0\"", path]
       try DetachedProcess.start("/bin/sh", words, environment: environment)
-      while !FileManager.default.fileExists(atPath: path) {}
+      Wait.blocking(until: "the script has ended") { FileManager.default.fileExists(atPath: path) }
       return try String(contentsOfFile: path, encoding: .utf8)
     }
   }

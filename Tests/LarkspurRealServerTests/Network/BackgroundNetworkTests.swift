@@ -83,7 +83,7 @@ struct BackgroundNetworkTests {
       ["impatient", "http://10.9.0.2:\(server.port)/file", "download"], isServed: isServed)
     try begin(outage)
     // The attempt ends with its request's timeout, because nothing tells the client that no more bytes come.
-    while record().map({ $0.failedAttempts == 0 }) ?? true { await Task.yield() }
+    await Wait.until("an attempt has failed") { record().map { $0.failedAttempts > 0 } ?? false }
     try end(outage)
     probe.wait()
     #expect((TransferServiceProcess.find(runtimeDirectory: folder.url.path) != nil) == isServed)

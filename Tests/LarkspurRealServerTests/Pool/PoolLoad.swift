@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 
 /// Requests of several tasks at once through a pool, on a loop of its own, and their outcomes.
 final class PoolLoad: @unchecked Sendable {
@@ -64,7 +65,7 @@ final class PoolLoad: @unchecked Sendable {
     await loop.run { [self] in
       pool.shutDown()
       // Dials in progress are ended by a task of the pool.
-      for _ in 0..<100_000 where loop.slotsInUse > 0 { await Task.yield() }
+      await Wait.until("no slot is in use") { loop.slotsInUse == 0 }
       let found = [
         ("connections", pool.counts.connections), ("slots", loop.slotsInUse), ("bytes of chunks", loop.chunkBytesLent),
       ]

@@ -82,7 +82,7 @@ import Testing
     #expect(load.replies.count == 400)
     #expect(load.replies.allSatisfy { $0.status == 200 && $0.body == Self.small })
     // The pool removes closed connections without a request.
-    await load.loop.run { while load.pool.counts.connections > 0 { await Task.yield() } }
+    await load.loop.run { await Wait.until("no connection is open") { load.pool.counts.connections == 0 } }
     #expect(await load.leftovers() == [])
     #expect(await pace.leftovers() == [])
   }

@@ -140,8 +140,3 @@ final class BackgroundFixture: Sendable {
     .sorted()
   }
 }
-
-/// Waits until a condition holds. The suite's time limit ends a wait in vain.
-func eventually(_ condition: @escaping @Sendable () -> Bool) async {
-  while !condition() { await Task.yield() }
-}

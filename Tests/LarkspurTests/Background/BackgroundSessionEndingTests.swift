@@ -1,9 +1,8 @@
 import Foundation
+import Larkspur
 import LarkspurTestServer
 import Synchronization
 import Testing
-
-@testable import Larkspur
 
 /// Tests downloads whose files the delegate leaves.
 @Suite(.timeLimit(.minutes(1))) struct BackgroundSessionEndingTests {

@@ -54,7 +54,7 @@ import Testing
     func wait(for program: SiblingProcess, lines: ClosedRange<Int>) async {
       let count = Int.random(in: lines, using: &generator)
       if count > 0 { _ = program.read(lines: count) }
-      for _ in 0..<Int.random(in: 0..<20_000, using: &generator) { await Task.yield() }
+      await Wait.moment(microseconds: Int.random(in: 0..<20_000, using: &generator))
     }
 
     var kills = 0
@@ -66,7 +66,7 @@ import Testing
       if victim != .program, fixture.stopService() { kills += 1 }
       if victim == .machine {
         // The program may have started another service.
-        while fixture.killAll() { await Task.yield() }
+        await Wait.until("no program runs") { !fixture.killAll() }
         try? FileManager.default.removeItem(at: fixture.runtimeDirectory)
       }
       // The program connects with a new service.
@@ -103,14 +103,14 @@ import Testing
   private func checkThatNothingIsLeft(_ fixture: BackgroundFixture, _ environment: [String: String]?) async throws {
     guard let environment else { return #expect(fixture.leftovers() == []) }
     // The service lets the session go behind the program's end.
-    await eventually { fixture.leftovers() == ["larkspur-transfers/socket"] }
+    await Wait.until("the session is gone") { fixture.leftovers() == ["larkspur-transfers/socket"] }
     let all = { @Sendable in TransferServiceProcess.all(runtimeDirectory: fixture.folder.path) }
-    await eventually { all().count == 1 }
+    await Wait.until("one service runs") { all().count == 1 }
     fixture.stopService()
-    await eventually { all().isEmpty }
+    await Wait.until("no service runs") { all().isEmpty }
     // The next service finds nothing to do, and removes the socket of the killed one. The kernel may still be closing that
     // one's lock, and then the next one ends at once.
-    while true {
+    try await Wait.until("a service ends well") {
       let next = Process()
       next.executableURL = try SiblingProcess.program("larkspur")
       next.arguments = ["transfers", "run", "--idle-time", "0.001"]
@@ -118,7 +118,7 @@ import Testing
       next.standardError = FileHandle.nullDevice
       try next.run()
       next.waitUntilExit()
-      if next.terminationStatus == 0 { break }
+      return next.terminationStatus == 0
     }
     #expect(fixture.leftovers() == [] && all().isEmpty)
   }

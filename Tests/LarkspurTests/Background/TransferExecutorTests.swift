@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurTestServer
 import LarkspurTransfers
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -168,7 +169,7 @@ import Testing
       }
     }
     plain.send(.create(try record("/held")))
-    await eventually { traffic.isBusy }
+    await Wait.until("the traffic is busy") { traffic.isBusy }
     var record = try record("/large")
     record.isDiscretionary = true
     discretionary.send(.create(record))

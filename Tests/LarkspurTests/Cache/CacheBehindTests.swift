@@ -204,7 +204,7 @@ import Testing
     store("x", in: cache)
     for number in 1...3 {
       await revalidate(cache, number)
-      while found(self.cache(files)) != "x \(number)" { await Task.yield() }
+      await Wait.until("the head is written") { found(self.cache(files)) == "x \(number)" }
     }
     #expect(found(cache) == "x 3")
   }
@@ -258,7 +258,7 @@ import Testing
       session.finishTasksAndInvalidate()
       cache = nil
     }
-    while heads(directory) == 0 { await Task.yield() }
+    await Wait.until("a head is written") { heads(directory) > 0 }
     #expect(directory.cache().cachedResponse(for: URLRequest(url: url))?.text == "x")
   }
 

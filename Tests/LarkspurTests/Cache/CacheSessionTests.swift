@@ -143,7 +143,7 @@ struct SessionClient: CacheSuiteClient {
     if let policy = mode.flatMap({ PlayedTask.policies[$0] }) { request.cachePolicy = policy }
     let (data, response) = try await session.data(for: request, delegate: delegate)
     // Waits for background revalidations and writes before the clock advances.
-    while !(await session.allTasks).isEmpty { await Task.yield() }
+    await Wait.until("no task runs") { await session.allTasks.isEmpty }
     cache.core.settle()
     let http = try #require(response as? HTTPURLResponse)
     return CacheSuiteResponse(

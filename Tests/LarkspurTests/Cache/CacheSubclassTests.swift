@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Tests a program's own cache class: sessions call its methods that take a task.
@@ -14,6 +15,7 @@ import Testing
       var fields: [String?] = []
     }
     let kept = Mutex(Kept())
+    let stored = Event()
 
     override func getCachedResponse(
       for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
@@ -32,6 +34,7 @@ import Testing
         $0.ofTasks[url] = cachedResponse
         $0.fields.append(request.value(forHTTPHeaderField: "X-Own"))
       }
+      stored.fire()
     }
 
     override func removeCachedResponse(for dataTask: URLSessionDataTask) {
@@ -49,16 +52,17 @@ import Testing
         $0.ofRequests[url] = cachedResponse
         $0.fields.append(request.value(forHTTPHeaderField: "X-Own"))
       }
+      stored.fire()
     }
   }
 
   /// A cache that never calls the completion.
   private final class Silent: URLCache, @unchecked Sendable {
-    let isAsked = Mutex(false)
+    let isAsked = Event()
 
     override func getCachedResponse(
       for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-    ) { isAsked.withLock { $0 = true } }
+    ) { isAsked.fire() }
   }
 
   private func session(_ cache: URLCache) -> URLSession {
@@ -86,7 +90,7 @@ import Testing
     for _ in 0..<2 {
       let (data, response) = try await session.data(for: request)
       #expect(data == Data("x".utf8) && response.url == here)
-      while cache.kept.withLock({ $0.ofTasks.isEmpty || $0.ofRequests.isEmpty }) { await Task.yield() }
+      try await cache.stored.wait(for: 2)
     }
     #expect(server.requestsReceived == 2)
     // Only the first call of the completion counts.
@@ -102,11 +106,13 @@ import Testing
   @Test func aTaskThatWaitsForSuchACacheCanBeCancelled() async throws {
     let cache = Silent()
     let session = session(cache)
-    let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
+    let ended = Event()
+    let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/"))) { _, _, _ in ended.fire() }
     task.resume()
-    while !cache.isAsked.withLock({ $0 }) { await Task.yield() }
+    try await cache.isAsked.wait()
     task.cancel()
-    while task.state != .completed { await Task.yield() }
+    try await ended.wait()
+    #expect(task.state == .completed)
     #expect((task.error as? URLError)?.code == .cancelled)
     session.invalidateAndCancel()
   }

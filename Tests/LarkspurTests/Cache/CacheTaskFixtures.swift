@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -61,7 +62,7 @@ final class CacheFixture: Sendable {
 
   /// Waits until all tasks, background revalidations and cache writes have ended.
   func settle() async {
-    while !session.core.tasks.isEmpty || session.core.isRefreshing { await Task.yield() }
+    await Wait.until("the session is at rest") { session.core.tasks.isEmpty && !session.core.isRefreshing }
     cache.core.settle()
   }
 

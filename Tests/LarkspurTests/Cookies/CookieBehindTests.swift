@@ -125,7 +125,7 @@ import Testing
     let session = URLSession(configuration: configuration)
     _ = try await session.data(from: try #require(URL(string: server.url("/a"))))
     if way == "flush" { await session.flush() } else { session.finishTasksAndInvalidate() }
-    while kept.others.isEmpty { await Task.yield() }
+    await Wait.until("the cookie is written") { !kept.others.isEmpty }
     #expect(kept.others.map(\.name) == ["a"] && kept.writes == 1)
   }
 

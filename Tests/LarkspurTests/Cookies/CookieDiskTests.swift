@@ -25,10 +25,12 @@ import Testing
   /// Writes the storage, and repeats while the file is locked: a process that another test has forked holds a copy of
   /// the lock until it executes its own program.
   static func write(_ storage: HTTPCookieStorage) -> HTTPCookieStorage.Written {
-    while true {
-      let written = storage.write()
-      if written != .busy { return written }
+    var written = HTTPCookieStorage.Written.busy
+    Wait.blocking(until: "the file is unlocked") {
+      written = storage.write()
+      return written != .busy
     }
+    return written
   }
 
   @Test func whatIsWrittenIsRead() throws {

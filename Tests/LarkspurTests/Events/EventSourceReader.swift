@@ -1,7 +1,6 @@
 import Foundation
+import Larkspur
 import LarkspurTestSupport
-
-@testable import Larkspur
 
 /// A task that reads events. Its fields belong to the thread that runs the ticks.
 final class EventSourceReader: @unchecked Sendable {

@@ -22,8 +22,6 @@ final class EventSourceScenario {
   /// The number of bytes that a client may hold for a reader that does not read: two pieces of at most 128 KiB, the
   /// connection's buffer of 64 KiB, and 64 KiB for the rest.
   static let heldBytesMax = 384 * 1024
-  /// How long another thread may take to run a closure of the program, in real time. Longer is a hang.
-  static let hangTime = Duration.seconds(20)
 
   private let world: ScriptedWorld
   private let session: URLSession
@@ -164,31 +162,30 @@ final class EventSourceScenario {
     world.settle()
     // A task that was cancelled before its first `resume` has a timer. What another thread has held may be released a
     // moment later.
-    let limit = ContinuousClock.now.advanced(by: Self.hangTime)
-    repeat {
+    Wait.blocking(until: "nothing is left") {
       world.advance(by: .seconds(1))
-      sched_yield()
-    } while !world.leftovers.isEmpty && ContinuousClock.now < limit
+      return world.leftovers.isEmpty
+    }
   }
 
   // MARK: - Coming to rest
 
   /// Runs ticks until each reader is over, is paused, waits for the server, or is held in a closure of the program.
   private func settle() {
-    let limit = ContinuousClock.now.advanced(by: Self.hangTime)
-    while ContinuousClock.now < limit {
-      guard world.settle() else { return complaints.append("the loop does not come to rest") }
+    // A closure of the program may be on its way to another thread or back.
+    Wait.blocking(until: "all readers are at rest") {
+      guard world.settle() else {
+        complaints.append("the loop does not come to rest")
+        return true
+      }
       takeDeliveries()
       for delay in waits.takeNew() { check(delay) }
       takeRequests()
-      guard readers.value.contains(where: { !isAtRest($0) }) else {
-        if source.readyState == .closed { isClosed = true }
-        return checkMemory()
-      }
-      // A closure of the program is on its way to another thread or back.
-      sched_yield()
+      return readers.value.allSatisfy(isAtRest)
     }
     for reader in readers.value where !isAtRest(reader) { complaints.append("reader \(reader.number) hangs") }
+    if source.readyState == .closed { isClosed = true }
+    checkMemory()
   }
 
   private func isAtRest(_ reader: EventSourceReader) -> Bool {

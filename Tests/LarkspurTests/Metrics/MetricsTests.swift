@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
+import TestKit
 import Testing
 
 /// Tests the metrics of a task that the delegate receives.
@@ -52,7 +53,7 @@ import Testing
     let before = Date()
     let task = session.dataTask(with: try #require(URL(string: "data:,hello")))
     let made = Date()
-    while Date() <= made { await Task.yield() }
+    await Wait.until("time has passed") { Date() > made }
     task.resume()
     await recorder.waitForEnds()
     let metrics = try #require(recorder.metrics.first)

@@ -1,7 +1,6 @@
 import Foundation
+import Larkspur
 import Testing
-
-@testable import Larkspur
 
 /// Tests a protocol that delivers content before the response that it belongs to.
 @Suite struct LateResponseTests {

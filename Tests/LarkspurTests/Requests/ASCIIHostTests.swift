@@ -1,8 +1,7 @@
 import Foundation
+import Larkspur
 import LarkspurHTTP
 import Testing
-
-@testable import Larkspur
 
 @Suite struct ASCIIHostTests {
   @Test(

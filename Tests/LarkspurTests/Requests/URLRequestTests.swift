@@ -1,7 +1,6 @@
 import Foundation
+import Larkspur
 import Testing
-
-@testable import Larkspur
 
 @Suite struct URLRequestTests {
   private func request() throws -> URLRequest {

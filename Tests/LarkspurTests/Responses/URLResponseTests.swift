@@ -1,8 +1,7 @@
 import Foundation
+import Larkspur
 import LarkspurTestServer
 import Testing
-
-@testable import Larkspur
 
 @Suite struct URLResponseTests {
   private func response(_ fields: [String: String], url: String = "http://a.example/dir/page") throws -> HTTPURLResponse

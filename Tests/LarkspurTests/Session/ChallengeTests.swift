@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @Suite struct ChallengeTests {
@@ -220,7 +221,7 @@ import Testing
       task.resume()
     }
     #expect(failure == nil && delegate.asked.withLock { $0.count } == 1)
-    while seen.task != nil { await Task.yield() }
+    await Wait.until("the task is released") { seen.task == nil }
     session.invalidateAndCancel()
   }
 }

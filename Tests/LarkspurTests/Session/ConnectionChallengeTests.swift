@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -9,9 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ConnectionChallengeTests {
   /// Counts the challenges of a delegate.
   private class Counter: NSObject, @unchecked Sendable {
-    private let count = Mutex(0)
-    var asked: Int { count.withLock { $0 } }
-    func note() { count.withLock { $0 += 1 } }
+    let asked = Event()
   }
 
   private final class OfSession: Counter, URLSessionDelegate, @unchecked Sendable {
@@ -19,7 +18,7 @@ import Testing
       _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
       completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-      note()
+      asked.fire()
       completionHandler(.cancelAuthenticationChallenge, nil)
     }
   }
@@ -29,7 +28,7 @@ import Testing
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
       completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-      note()
+      asked.fire()
       completionHandler(.performDefaultHandling, nil)
     }
   }
@@ -44,7 +43,7 @@ import Testing
     let delegate = OfSession()
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     #expect(await challenges(of: session).identity(forHost: "a.example", port: 443, issuers: []) == nil)
-    #expect(delegate.asked == 1)
+    #expect(delegate.asked.count == 1)
     session.invalidateAndCancel()
   }
 
@@ -57,13 +56,13 @@ import Testing
     challenges.attach(over)
     if isSessions { challenges.detach(over) } else { _ = over.releaseReferences() }
     async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
-    for _ in 0..<100 { await Task.yield() }
-    #expect(delegate.asked == 0)
+    await Wait.until("the challenge waits") { challenges.state.withLock { $0.waiting.count == 1 } }
+    #expect(delegate.asked.count == 0)
     let next = session.dataTask(with: try #require(URL(string: "https://a.example/")))
     next.delegate = isSessions ? nil : delegate
     challenges.attach(next)
     #expect(await answer == nil)
-    #expect(delegate.asked == 1)
+    #expect(delegate.asked.count == 1)
     session.invalidateAndCancel()
   }
 
@@ -73,9 +72,9 @@ import Testing
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
       completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-      note()
-      if asked == 1 { _ = task.releaseReferences() }
-      completionHandler(asked == 1 ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
+      asked.fire()
+      if asked.count == 1 { _ = task.releaseReferences() }
+      completionHandler(asked.count == 1 ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
     }
   }
 
@@ -86,10 +85,10 @@ import Testing
     let url = try #require(URL(string: "https://a.example/"))
     challenges.attach(session.dataTask(with: url))
     async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
-    while delegate.asked == 0 { await Task.yield() }
+    try await delegate.asked.wait()
     challenges.attach(session.dataTask(with: url))
     #expect(await answer == nil)
-    #expect(delegate.asked == 2)
+    #expect(delegate.asked.count == 2)
     session.invalidateAndCancel()
   }
 
@@ -103,7 +102,7 @@ import Testing
     challenges.attach(latest)
     challenges.detach(latest)
     #expect(await challenges.identity(forHost: "a.example", port: 443, issuers: []) == nil)
-    #expect(delegate.asked == 1)
+    #expect(delegate.asked.count == 1)
     session.invalidateAndCancel()
   }
 
@@ -121,7 +120,7 @@ import Testing
     #expect(challenges.decider == nil)
     challenges.attach(session.dataTask(with: try #require(URL(string: "https://a.example/"))))
     #expect(await challenges.identity(forHost: "a.example", port: 443, issuers: []) == nil)
-    #expect(ofSession.asked == 0)
+    #expect(ofSession.asked.count == 0)
     session.invalidateAndCancel()
   }
 
@@ -132,7 +131,7 @@ import Testing
     let question = Task { await challenges.identity(forHost: "a.example", port: 443, issuers: []) }
     question.cancel()
     #expect(await question.value == nil)
-    #expect(delegate.asked == 0)
+    #expect(delegate.asked.count == 0)
     session.invalidateAndCancel()
   }
 }

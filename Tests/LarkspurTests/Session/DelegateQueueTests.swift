@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -106,7 +107,7 @@ import Testing
       queue = first.delegateQueue
       _ = try await first.data(from: try url("/get"))
     }
-    while session != nil { await Task.yield() }
+    await Wait.until("the session is released") { session == nil }
     let isThere: Bool = await withCheckedContinuation { continuation in
       queue.addOperation { continuation.resume(returning: OperationQueue.current === queue) }
     }
@@ -123,20 +124,20 @@ import Testing
     let session = URLSession(configuration: .ephemeral)
     let queue = session.delegateQueue
     queue.isSuspended = true
-    let isCalled = Mutex(false)
-    let task = session.dataTask(with: try url("/get")) { _, _, _ in isCalled.withLock { $0 = true } }
+    let called = Event()
+    let task = session.dataTask(with: try url("/get")) { _, _, _ in called.fire() }
     task.resume()
-    while queue.operationCount == 0 { await Task.yield() }
-    #expect(task.state == .completed && !isCalled.withLock { $0 })
+    await Wait.until("the call waits") { queue.operationCount > 0 }
+    #expect(task.state == .completed && called.count == 0)
     queue.isSuspended = false
-    while !isCalled.withLock({ $0 }) { await Task.yield() }
+    try await called.wait()
   }
 
   /// If the program cancels the operation of a delegate call, that call is dropped, and the task and the session
   /// complete anyway.
   @Test(arguments: ["/bytes/100", "/redirect/1"])
   func operationsThatAreCancelledKeepNobodyWaiting(path: String) async throws {
-    let queue = OperationQueue()
+    let queue = WatchedQueue()
     queue.maxConcurrentOperationCount = 1
     queue.isSuspended = true
     let recorder = SessionRecorder()
@@ -144,7 +145,7 @@ import Testing
     let task = session.dataTask(with: try url(path))
     task.resume()
     session.finishTasksAndInvalidate()
-    while queue.operationCount == 0 { await Task.yield() }
+    try await queue.added.wait()
     queue.cancelAllOperations()
     queue.isSuspended = false
     await recorder.waitForInvalidation()
@@ -154,7 +155,7 @@ import Testing
 
   /// If the program cancels all operations, async calls that depend on the queue return nevertheless.
   @Test func operationsThatAreCancelledLeaveNobodyWaiting() async throws {
-    let queue = OperationQueue()
+    let queue = WatchedQueue()
     queue.maxConcurrentOperationCount = 1
     let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
     let download = session.downloadTask(with: try url("/hang"))
@@ -170,8 +171,9 @@ import Testing
     ]
     for wait in waits {
       queue.isSuspended = true
+      let before = queue.added.count
       async let waiting: Void = wait()
-      while queue.operationCount == 0 { await Task.yield() }
+      try await queue.added.wait(for: before + 1)
       queue.cancelAllOperations()
       queue.isSuspended = false
       await waiting
@@ -191,16 +193,16 @@ import Testing
 
   /// If the program cancels the operation of a completion handler, the handler is not called, and the task completes.
   @Test func aHandlerThatIsCancelledIsNotCalled() async throws {
-    let queue = OperationQueue()
+    let queue = WatchedQueue()
     queue.isSuspended = true
     let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
     let isCalled = Mutex(false)
     let task = session.dataTask(with: try url("/get")) { _, _, _ in isCalled.withLock { $0 = true } }
     task.resume()
-    while queue.operationCount == 0 { await Task.yield() }
+    try await queue.added.wait()
     queue.cancelAllOperations()
     queue.isSuspended = false
-    while await !session.allTasks.isEmpty { await Task.yield() }
+    await Wait.until("the task has ended") { await session.allTasks.isEmpty }
     #expect(task.state == .completed && !isCalled.withLock { $0 })
   }
 }

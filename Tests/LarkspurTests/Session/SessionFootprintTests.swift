@@ -31,7 +31,7 @@ import Testing
 
   @Test func aSessionForEachRequest() async throws { try await run("sessions", 10_000) }
 
-  @Test func aSlowDelegate() async throws { try await run("delegate", 512 << 20) }
+  @Test func aSlowDelegate() async throws { try await run("delegate", 64 << 20) }
 
   /// A reader of single bytes is slower than the server.
   @Test func aSlowReader() async throws { try await run("bytes", 12 << 20) }

@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Tests the creation and invalidation of sessions, and the references that they hold.
@@ -60,7 +61,9 @@ import Testing
     let task = session(recorder, queue: queue).dataTask(with: try url(path))
     task.resume()
     // Waits until the call for the content, or for the redirection, is in the queue.
-    while !(queue.isSuspended && queue.operations.contains { !$0.isExecuting && !$0.isFinished }) { await Task.yield() }
+    await Wait.until("the call is in the queue") {
+      queue.isSuspended && queue.operations.contains { !$0.isExecuting && !$0.isFinished }
+    }
     task.cancel()
     queue.isSuspended = false
     await recorder.waitForEnds()
@@ -149,7 +152,7 @@ import Testing
       await strongRecorder.waitForInvalidation()
     }
     // The last call is still returning: the queue and the loop release their references a moment later.
-    while session != nil || recorder != nil || task != nil { await Task.yield() }
+    await Wait.until("all are released") { session == nil && recorder == nil && task == nil }
   }
 
   enum LiveKind: CaseIterable {
@@ -184,7 +187,7 @@ import Testing
       }
       strongSession.finishTasksAndInvalidate()
     }
-    while session != nil || task != nil { await Task.yield() }
+    await Wait.until("both are released") { session == nil && task == nil }
   }
 
   @Test func aSessionWithoutADelegateGoesByItself() async throws {
@@ -194,7 +197,7 @@ import Testing
       session = strong
       _ = try await strong.data(from: try url("/get"))
     }
-    while session != nil { await Task.yield() }
+    await Wait.until("the session is released") { session == nil }
     try await server.waitForClosedConnections(1)
   }
 

@@ -1,9 +1,8 @@
 import Foundation
+import Larkspur
 import LarkspurTestServer
 import LarkspurTransport
 import Testing
-
-@testable import Larkspur
 
 /// Tests callers that prefer the session's loop as their executor.
 @Suite(.timeLimit(.minutes(2))) struct TaskExecutorTests {

@@ -176,9 +176,9 @@ import Testing
   /// Sending counts as progress, even if the server reads slowly and does not answer meanwhile.
   @Test func sendingIsProgress() async throws {
     // What the sockets hold is taken without any progress at the client: far less than is read in its time.
-    let count = 64 << 20
+    let count = 32 << 20
     server.enqueue([
-      .expectHead, .repeat(count >> 21, [.expectBytes(count: 1 << 21), .pause(.milliseconds(125))]),
+      .expectHead, .repeat(count >> 20, [.expectBytes(count: 1 << 20), .pause(.milliseconds(125))]),
       .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .expectClose,
     ])
     var request = try request("/x")
@@ -194,7 +194,7 @@ import Testing
     var request = try request("/x", timeout: 0.3)
     request.httpMethod = "POST"
     let session = session()
-    #expect(await phase { _ = try await session.upload(for: request, from: Data(count: 32 << 20)) } == .sending)
+    #expect(await phase { _ = try await session.upload(for: request, from: Data(count: 16 << 20)) } == .sending)
   }
 
   /// The time in the queue for a connection does not count towards the timeout of the request, with and without an

@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 /// Records the calls of a stream's delegate.
@@ -15,6 +16,7 @@ final class StreamTaskDelegate: NSObject, URLSessionStreamDelegate, URLSessionDa
   }
 
   private let state = Mutex(UncheckedState(State()))
+  let becameStream = Event()
 
   private struct UncheckedState: @unchecked Sendable {
     var value: State
@@ -51,6 +53,7 @@ final class StreamTaskDelegate: NSObject, URLSessionStreamDelegate, URLSessionDa
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask) {
     note("became a stream")
     state.withLock { $0.value.streamTask = streamTask }
+    becameStream.fire()
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -303,7 +306,7 @@ final class StreamTaskDelegate: NSObject, URLSessionStreamDelegate, URLSessionDa
     delegate.disposition = .becomeStream
     let task = session.dataTask(with: try #require(URL(string: server.url("/stream"))))
     task.resume()
-    while delegate.streamTask == nil { await Task.yield() }
+    try await delegate.becameStream.wait()
     let stream = try #require(delegate.streamTask)
     #expect(text(try await stream.readData(ofMinLength: 6, maxLength: 6, timeout: 0)) == "first ")
     signal.fire()

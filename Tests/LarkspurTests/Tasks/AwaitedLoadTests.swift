@@ -1,9 +1,8 @@
 import Foundation
+import Larkspur
 import LarkspurTestServer
 import TestKit
 import Testing
-
-@testable import Larkspur
 
 /// An awaited load has a `URLSessionTask` only once the program asks for the session's tasks. The task then shows the
 /// state of the load, and can cancel and suspend it.
@@ -77,7 +76,7 @@ import Testing
     let task = try await onlyTask()
     mayAnswer.fire()
     try await isHalf.wait()
-    while task.countOfBytesReceived < 1 { await Task.yield() }
+    await Wait.until("a byte is received") { task.countOfBytesReceived == 1 }
     #expect(try await onlyTask() === task)
     #expect((task.response as? HTTPURLResponse)?.statusCode == 200 && task.state == .running)
     mayEnd.fire()

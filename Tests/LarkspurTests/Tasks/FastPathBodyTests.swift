@@ -120,11 +120,12 @@ import Testing
     try await hasCome.wait()
     let second = Task { try await session.data(for: request).0 }
     var waiting: URLSessionTask?
-    while waiting == nil {
+    await Wait.until("the second load has begun") {
       waiting = await session.allTasks.first { $0.originalRequest?.httpMethod == "POST" }
+      return waiting != nil
     }
     let task = try #require(waiting)
-    while await !task.isQuick { await Task.yield() }
+    await Wait.until("the task waits for a connection") { await task.isQuick }
     if isCancelled {
       second.cancel()
       let error = await #expect(throws: URLError.self) { try await second.value }
@@ -232,7 +233,9 @@ import Testing
     let transfer = try #require(await session.allTasks.first?.read { $0.transfer })
     let before = await transfer.engine.loop.run { transfer.clock.lastProgress }
     mayGoOn.fire()
-    while await transfer.engine.loop.run({ transfer.clock.lastProgress }) == before { await Task.yield() }
+    await Wait.until("the response counts") {
+      await transfer.engine.loop.run { transfer.clock.lastProgress } != before
+    }
     load.cancel()
     _ = await load.result
   }

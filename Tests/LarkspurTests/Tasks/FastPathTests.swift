@@ -201,7 +201,7 @@ import Testing
     var request = try request()
     if end == .answeredLate { request.timeoutInterval = 2 }
     let (task, outcome) = try start(request, in: session)
-    while !(await task.isQuick) { await Task.yield() }
+    await Wait.until("the task waits for a connection") { await task.isQuick }
     switch end {
     case .answered, .answeredOverAnother:
       mayAnswer.fire()
@@ -396,7 +396,7 @@ import Testing
     let (session, request) = (session, try request())
     _ = try await session.data(for: request)
     let task = Task(executorPreference: onLoop ? session.taskExecutor : nil) {
-      while !Task.isCancelled { await Task.yield() }
+      try await Event.cancellation()
       return try await session.data(for: request).0
     }
     task.cancel()

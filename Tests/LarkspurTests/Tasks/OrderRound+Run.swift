@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurTestServer
 import Synchronization
+import TestKit
 
 extension OrderRound {
   /// Runs the round.
@@ -41,9 +42,9 @@ extension OrderRound {
     for _ in signals { letServerGoOn() }
     session.finishTasksAndInvalidate()
     // Resumes the current task as often as it may have been suspended.
-    while !delegate.state.withLock({ $0.isInvalid }) {
+    await Wait.until("the session is invalid") {
       delegate.current?.resume()
-      await Task.yield()
+      return delegate.state.withLock { $0.isInvalid }
     }
     return delegate.state.withLock { $0.log }
   }

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurTestServer
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -120,14 +121,14 @@ import Testing
     let (session, request) = (session, try request("/"))
     let load = Task { try await session.data(for: request, delegate: recorder) }
     try await isThere.wait()
-    while recorder.data.withLock({ $0.count }) < 3 { await Task.yield() }
+    await Wait.until("three bytes are delivered") { recorder.data.withLock { $0.count } == 3 }
     let task = try #require(await session.allTasks.first)
     queue.isSuspended = true
     mayGoOn.fire()
     try await hasSent.wait()
-    while task.countOfBytesReceived < 6 { await Task.yield() }
+    await Wait.until("six bytes are received") { task.countOfBytesReceived == 6 }
     load.cancel()
-    while task.state == .running { await Task.yield() }
+    await Wait.until("the task is cancelled") { task.state != .running }
     queue.isSuspended = false
     _ = await load.result
     #expect(recorder.data.withLock { $0 } == Data("abc".utf8))
@@ -153,7 +154,7 @@ import Testing
     let task = session.dataTask(with: try request("/moved"))
     task.resume()
     try await silent.isAsked.wait()
-    while task.response == nil { await Task.yield() }
+    await Wait.until("the response is there") { task.response != nil }
     #expect((task.response as? HTTPURLResponse)?.statusCode == 302 && task.state == .running && task.error == nil)
     session.invalidateAndCancel()
   }

@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurTestServer
+import TestKit
 import Testing
 
 @Suite struct TaskProgressTests {
@@ -83,9 +84,9 @@ import Testing
     task.resume()
     let progress = task.progress
     progress.pause()
-    while task.state != .suspended { await Task.yield() }
+    await Wait.until("the task is suspended") { task.state == .suspended }
     progress.resume()
-    while task.state != .running { await Task.yield() }
+    await Wait.until("the task runs") { task.state == .running }
     progress.cancel()
     await recorder.waitForEnds()
     #expect((task.error as? URLError)?.code == .cancelled)

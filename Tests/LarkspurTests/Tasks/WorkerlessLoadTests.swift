@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurTestServer
 import LarkspurTransport
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -101,7 +102,7 @@ import Testing
       cache.core.run { disk.wait() }
       let url = try #require(URL(string: server.url("/stored")))
       let task = Task { try await session.data(from: url) }
-      while session.core.tasks.isEmpty { await Task.yield() }
+      await Wait.until("the task has begun") { !session.core.tasks.isEmpty }
       task.cancel()
       let error = await #expect(throws: URLError.self) { try await task.value }
       #expect(error?.code == .cancelled)
@@ -126,13 +127,15 @@ import Testing
         let transfer = try session.core.transfer(for: URLRequest(url: url), session, nil)
         left = transfer
         let run = Task { try await session.core.run(transfer) }
-        while await transfer.engine.loop.run({ transfer.giveUpWait == nil }) { await Task.yield() }
+        await Wait.until("the load waits") {
+          await transfer.engine.loop.run { transfer.giveUpWait != nil }
+        }
         run.cancel()
         _ = await run.result
         #expect(throws: URLError.self) { try transfer.takeData() }
       }
       // The loop may hold it for the rest of a tick.
-      while left != nil { await Task.yield() }
+      await Wait.until("the load is released") { left == nil }
     }
   }
 

@@ -160,10 +160,10 @@ import Testing
 
   @Test(arguments: [true, false])
   func aFileThatChangesWhileItIsSentFails(grows: Bool) async throws {
-    let count = 32 << 20
+    let count = 16 << 20
     let url = try file([UInt8](repeating: 7, count: count))
     let changed = TestServer.Signal()
-    server.enqueue([.expectHead, .wait(changed), .expectBytes(count: 24 << 20), .hang])
+    server.enqueue([.expectHead, .wait(changed), .expectBytes(count: 12 << 20), .hang])
     let request = try request("/post")
     let sending = Task { try await session.upload(for: request, fromFile: url) }
     try await server.waitForRequests(1)
@@ -299,7 +299,7 @@ import Testing
 
   @Test func anEarlyRefusalIsTheResponse() async throws {
     server.enqueue([.expectHead, .respond(.text("too much", status: 413)), .halfClose, .hang])
-    let url = try file([UInt8](repeating: 1, count: 64 << 20))
+    let url = try file([UInt8](repeating: 1, count: 16 << 20))
     let (data, response) = try await session.upload(for: request("/post"), fromFile: url)
     #expect((response as? HTTPURLResponse)?.statusCode == 413)
     #expect(String(decoding: data, as: UTF8.self) == "too much")

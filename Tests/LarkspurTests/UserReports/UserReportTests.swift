@@ -7,7 +7,7 @@ import UserReportRunner
 /// behaves well.
 @Suite(.serialized, .ownThread) struct UserReportTests {
   /// The body size in bytes for memory scenarios. Smaller than the size behind the documentation's table.
-  private static let memoryBytes = 256 << 20
+  private static let memoryBytes = 128 << 20
 
   private func runner() throws -> UserReportRunner {
     let tests = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))

@@ -1,6 +1,5 @@
+import LarkspurTransfers
 import Synchronization
-
-@testable import LarkspurTransfers
 
 /// Collects the lines that a journal logs.
 final class LogLines: Sendable {

@@ -1,7 +1,6 @@
 import LarkspurIO
+import LarkspurTransfers
 import Synchronization
-
-@testable import LarkspurTransfers
 
 /// A directory in memory that can fail at any call, and that knows what a loss of power may leave.
 ///

@@ -1,9 +1,8 @@
 import Foundation
 import LarkspurIO
+import LarkspurTransfers
 import Synchronization
 import Testing
-
-@testable import LarkspurTransfers
 
 /// Tests journals in real directories.
 @Suite struct TransferDirectoryTests {

@@ -1,6 +1,5 @@
+import LarkspurTransfers
 import Testing
-
-@testable import LarkspurTransfers
 
 @Suite struct TransferLocationTests {
   @Test(

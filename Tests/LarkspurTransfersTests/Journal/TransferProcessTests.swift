@@ -1,8 +1,7 @@
 import Foundation
+import LarkspurTransfers
 import TestKit
 import Testing
-
-@testable import LarkspurTransfers
 
 /// Tests journals whose owners are killed.
 @Suite(.serialized, .ownThread) struct TransferProcessTests {

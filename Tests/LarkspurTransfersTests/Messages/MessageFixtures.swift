@@ -1,4 +1,4 @@
-@testable import LarkspurTransfers
+import LarkspurTransfers
 
 extension Fixture {
   static func transferSession(_ directory: String = "/state/larkspur/transfers/app/a") -> TransferSession {

@@ -1,6 +1,5 @@
 import LarkspurHTTP
-
-@testable import LarkspurTransfers
+import LarkspurTransfers
 
 enum Fixture {
   static let session = "com.example.app.downloads"

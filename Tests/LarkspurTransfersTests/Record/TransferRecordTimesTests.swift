@@ -1,6 +1,5 @@
+import LarkspurTransfers
 import Testing
-
-@testable import LarkspurTransfers
 
 @Suite struct TransferRecordTimesTests {
   private static let now = 1_800_000_000.0

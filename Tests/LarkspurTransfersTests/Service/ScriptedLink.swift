@@ -1,12 +1,11 @@
 import Foundation
 import LarkspurBytes
 import LarkspurIO
+import LarkspurTransferServer
+import LarkspurTransfers
 import Synchronization
 import TestKit
 import Testing
-
-@testable import LarkspurTransferServer
-@testable import LarkspurTransfers
 
 /// A list to which threads add, and for which one thread waits.
 final class Happenings<Element: Sendable>: Sendable {
@@ -243,12 +242,13 @@ final class TestService: @unchecked Sendable {
 
   /// Attaches to a session, and repeats while the service has not noticed that the last program is gone.
   func nextClient(_ name: String = "a") throws -> TransferClient {
-    while true {
-      // The compiler of Swift 6.3 crashes on a `do` that returns from this loop.
-      let result = Result { try client(name) }
-      if case .failure(TransferLinkError.inUse) = result { continue }
-      return try result.get()
+    var result = Result { try client(name) }
+    Wait.blocking(until: "the session is free") {
+      guard case .failure(TransferLinkError.inUse) = result else { return true }
+      result = Result { try client(name) }
+      return false
     }
+    return try result.get()
   }
 
   /// Connects as a program that speaks by itself.

@@ -178,7 +178,7 @@ import Testing
     // Not a file of this test: another thread that starts a program has it open for a moment, and cannot be waited for.
     session.launchCommand = ["/bin/sh", "-c", script, output, "word"]
     try Self.launcher([:]).launch(session)
-    while !FileManager.default.fileExists(atPath: output) {}
+    Wait.blocking(until: "the program has written") { FileManager.default.fileExists(atPath: output) }
     #expect(try String(contentsOfFile: output, encoding: .utf8) == "the session word\n")
     session.launchCommand = [programs.path + "/absent"]
     #expect(throws: TransferLinkError.self) { try Self.launcher([:]).launch(session) }

@@ -151,7 +151,9 @@ import Testing
     client = nil
     let challenge = TransferQuestion.challenge(Fixture.challenge)
     let administrator = TransferAdministrator(directory: service.directory)
-    while try administrator.sessions()?.contains(where: \.session.isAttached) ?? true {}
+    try Wait.blocking(until: "the program is detached") {
+      try administrator.sessions()?.contains(where: \.session.isAttached) == false
+    }
     service.withLink(of: session) { $0.tell(.question(1, task: 1, challenge)) }
     // The other task goes on.
     _ = try service.nextClient("b")

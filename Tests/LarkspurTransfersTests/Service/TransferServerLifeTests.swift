@@ -116,7 +116,7 @@ import Testing
     let sessions = [service.session("a"), service.session("b")]
     try service.start { sessions }
     let administrator = TransferAdministrator(directory: service.directory)
-    while try administrator.sessions()?.count != 2 {}
+    try Wait.blocking(until: "both sessions are there") { try administrator.sessions()?.count == 2 }
     let client = try service.client("b")
     #expect(client.records == [Fixture.plain(.running)])
     #expect(service.linkCount == 2)

@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// Downloads of response bodies into files.
@@ -167,7 +168,7 @@ import Testing
   /// While the caller does not ask for data, nothing is read, and nothing is lost.
   @Test func suspension() {
     let file = kernel.makeFile()
-    let mayGoOn = Shared(false)
+    let mayGoOn = Event()
     let count = 8 << 20
     let body = Array(repeating: UInt8(7), count: count)
     let running = world.start { [world] in
@@ -175,7 +176,7 @@ import Testing
       let exchange = try await connection.send(request())
       var total = 0
       for _ in 0..<3 { _ = try await exchange.receiveData { total += $0.count } }
-      while !mayGoOn.value { await Task.yield() }
+      try await mayGoOn.wait()
       return total + (try await exchange.receiveBody(into: file.openFile))
     }
     world.tick(5)
@@ -186,7 +187,7 @@ import Testing
     world.tick(20)
     #expect(kernel.counts.receives == receives)
     #expect(unfetched == peer.unfetched && unfetched > count - (1 << 20))
-    mayGoOn.value = true
+    mayGoOn.fire()
     world.settle()
     #expect(running.value == count)
     #expect(world.leftovers == [])

@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// Request bodies that a caller's code produces.
@@ -213,7 +214,7 @@ import Testing
       request("POST", body: 10, upgrade: true),
       .produced(length: 10) { writer in
         try await writer.write([1])
-        while !Task.isCancelled { await Task.yield() }
+        try await Event.cancellation()
       })
     world.tick(20)
     peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
@@ -230,7 +231,7 @@ import Testing
       chunkedRequest(),
       .produced(length: nil) { writer in
         do {
-          while true {
+          for _ in 0..<10_000 {
             try await writer.write(Array(repeating: 1, count: isFull ? 100_000 : 1))
             for _ in 0..<(isFull ? 0 : 10) { await Task.yield() }
           }
@@ -250,12 +251,12 @@ import Testing
 
   /// A producer that ignores the end of its exchange does not delay the caller.
   @Test func aProducerThatDoesNotEnd() {
-    let mayEnd = Shared(false)
+    let mayEnd = Event()
     let afterwards = Shared("")
     let running = world.exchange(
       chunkedRequest(),
       .produced(length: nil) { writer in
-        while !mayEnd.value { await Task.yield() }
+        try? await mayEnd.wait()
         do {
           try await writer.write([1])
         } catch {
@@ -267,7 +268,7 @@ import Testing
     world.tick(20)
     #expect(running.value == Outcome(status: 500, body: "no"))
     #expect(world.leftovers == [])
-    mayEnd.value = true
+    mayEnd.fire()
     world.settle()
     #expect(afterwards.value == "cancelled")
   }
@@ -275,14 +276,14 @@ import Testing
   /// If the server reads and answers at one time, both directions continue.
   @Test func anEcho() {
     let head = chunkedRequest()
-    let mayGoOn = Shared(false)
+    let mayGoOn = Event()
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(
         head,
         body: .produced(length: nil) { writer in
           try await writer.write([1])
-          while !mayGoOn.value { await Task.yield() }
+          try await mayGoOn.wait()
           try await writer.write([2])
         })
       try await exchange.discardBody()
@@ -291,7 +292,7 @@ import Testing
     world.tick(20)
     peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n\u{1}\r\n")
     world.tick(20)
-    mayGoOn.value = true
+    mayGoOn.fire()
     world.settle()
     #expect(peer.received == head.bytes + Array("1\r\n\u{1}\r\n1\r\n\u{2}\r\n0\r\n\r\n".utf8))
     peer.send("0\r\n\r\n")

@@ -5,6 +5,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// The timeout of each phase, on a clock that only the test advances. Each error names the limit.
@@ -94,12 +95,12 @@ import Testing
 
   /// A slow producer does not use up the server's time.
   @Test func aSlowProducerIsNotTheServersFault() {
-    let mayGoOn = Shared(false)
+    let mayGoOn = Event()
     let running = world.exchange(
       chunkedRequest(),
       .produced(length: nil) { writer in
         try await writer.write([1])
-        while !mayGoOn.value { await Task.yield() }
+        try await mayGoOn.wait()
         try await writer.write([2])
       }, timeouts: Self.timeouts { $0.send = Self.short })
     world.tick(20)
@@ -107,7 +108,7 @@ import Testing
     world.tick(20)
     #expect(!running.isOver)
     peer.setSendRoom(1)
-    mayGoOn.value = true
+    mayGoOn.fire()
     world.settle()
     expectTimeOut(running, .timedOut(.sending, limit: .send))
   }
@@ -184,13 +185,13 @@ import Testing
 
   /// A slow caller does not use up the server's time.
   @Test func aSlowCaller() {
-    let mayGoOn = Shared(false)
+    let mayGoOn = Event()
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(
         request(), body: .none, timeouts: Self.timeouts { $0.idle = Self.short })
       _ = try await exchange.receiveData { _ in }
-      while !mayGoOn.value { await Task.yield() }
+      try await mayGoOn.wait()
       return try await exchange.collectBody(bytesMax: 1000).count
     }
     world.tick(10)
@@ -198,7 +199,7 @@ import Testing
     world.tick(10)
     kernel.advance(by: .seconds(100))
     world.tick(10)
-    mayGoOn.value = true
+    mayGoOn.fire()
     world.settle()
     expectTimeOut(running, .timedOut(.receivingBody, limit: .idle))
   }

@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// Cancellation at every step of an exchange, and the exchanges that it must not affect.
@@ -96,14 +97,14 @@ import Testing
   @Test func aCancellationThatComesTooLate() throws {
     let world = try ScriptedWorld()
     let peer = world.kernel.peer()
-    let mayGoOn = Shared(false)
+    let mayGoOn = Event()
     let canceller = Shared<Canceller?>(nil)
     let running = world.start {
       let connection = try await Connection.open(to: [address], on: world.loop)
       let first = try await connection.send(request())
       canceller.value = first.canceller
       try await first.discardBody()
-      while !mayGoOn.value { await Task.yield() }
+      try await mayGoOn.wait()
       return try await fetch(request(), over: connection)
     }
     world.tick(10)
@@ -112,7 +113,7 @@ import Testing
     // Cancels between the exchanges, and again during the second one.
     canceller.value?.cancel()
     world.tick(10)
-    mayGoOn.value = true
+    mayGoOn.fire()
     world.tick(10)
     canceller.value?.cancel()
     world.tick(10)

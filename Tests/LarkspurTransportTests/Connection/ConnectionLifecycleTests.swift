@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// A connection between exchanges and after them, and callers that break its rules.
@@ -10,7 +11,7 @@ import Testing
   let world: ScriptedWorld
   var kernel: ScriptedKernel { world.kernel }
   var peer: ScriptedPeer { world.kernel.peer() }
-  let mayProceed = Shared(false)
+  let mayProceed = Event()
 
   init() throws {
     world = try ScriptedWorld()
@@ -27,7 +28,7 @@ import Testing
       let first = try await fetch(request("GET", "/1"), over: connection)
       #expect(first == Self.whole)
       afterFirst(connection)
-      while !mayProceed.value { await Task.yield() }
+      try await mayProceed.wait()
       return try await fetch(request("GET", "/2"), over: connection)
     }
   }
@@ -39,7 +40,7 @@ import Testing
   }
 
   func proceed() {
-    mayProceed.value = true
+    mayProceed.fire()
     world.settle()
   }
 
@@ -101,7 +102,7 @@ import Testing
     let mayProceed = mayProceed
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
-      while !mayProceed.value { await Task.yield() }
+      try await mayProceed.wait()
       return try await fetch(request("GET", "/1"), over: connection)
     }
     world.tick(10)
@@ -166,7 +167,7 @@ import Testing
         let exchange = try await connection.send(request("GET", "/1"))
         late.value = exchange.canceller
         _ = try await exchange.collectBody(bytesMax: 100)
-        while !mayProceed.value { await Task.yield() }
+        try await mayProceed.wait()
         return try await fetch(request("GET", "/2"), over: connection)
       }
     }
@@ -189,7 +190,7 @@ import Testing
         slot: token?.slot ?? 0, registration: token?.registration ?? 0, isReadable: true, isWritable: true,
         isHungUp: false))
     world.tick(10)
-    mayProceed.value = true
+    mayProceed.fire()
     world.settle()
     peer.send(Self.response)
     world.settle()
@@ -330,8 +331,7 @@ import Testing
       let exchange = Shared(try await connection.send(request()))
       let other = world.start { try await exchange.value.collectBody(bytesMax: 100).count }
       let count = try await exchange.value.collectBody(bytesMax: 100).count
-      while !other.isOver { await Task.yield() }
-      return (count, other.transportError)
+      return (count, other)
     }
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
     world.tick(10)
@@ -339,7 +339,7 @@ import Testing
     world.tick(10)
     #expect(running.isOver)
     #expect(running.value?.0 == 5)
-    #expect(running.value?.1 == .localMisuse(.exchangeRunning))
+    #expect(running.value?.1.transportError == .localMisuse(.exchangeRunning))
     #expect(world.leftovers == [])
   }
 

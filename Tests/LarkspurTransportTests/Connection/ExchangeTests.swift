@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 let address = SocketAddress.loopback(port: 80)
@@ -249,11 +250,11 @@ func fetch(
 
   /// Nothing is received unless the caller asks for data.
   @Test func noDemandNoReceive() {
-    let mayGoOn = Shared(false)
+    let mayGoOn = Event()
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       let exchange = try await connection.send(request())
-      while !mayGoOn.value { await Task.yield() }
+      try await mayGoOn.wait()
       return try await exchange.collectBody(bytesMax: 1 << 20).count
     }
     world.tick(10)
@@ -264,7 +265,7 @@ func fetch(
     world.tick(10)
     #expect(kernel.counts.receives == receives)
     #expect(peer.unfetched == 100)
-    mayGoOn.value = true
+    mayGoOn.fire()
     world.settle()
     #expect(running.value == 100)
     #expect(world.leftovers == [])

@@ -7,6 +7,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// Successful requests over TLS.
@@ -130,7 +131,7 @@ import Testing
       try await connection.send(request("GET", "/1")).discardBody()
       mayGoOn.fire()
       // The loop does not see this, because the test runs on its thread.
-      while Self.isConnected(to: port) { sched_yield() }
+      Wait.blocking(until: "the socket is closed") { !Self.isConnected(to: port) }
       do throws(TransportError) {
         try await connection.send(request("GET", "/2")).discardBody()
         return nil

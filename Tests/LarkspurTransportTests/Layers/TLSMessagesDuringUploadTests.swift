@@ -5,6 +5,7 @@ import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// Servers whose TLS messages arrive during an upload. None of them blocks the loop, which serves a second connection
@@ -106,7 +107,7 @@ import Testing
       return -Int(Errno.connectionReset.rawValue)
     } replaceReceive: {
       guard blocked.hasFired else { return nil }
-      while !sent.hasFired {}
+      Wait.blocking(until: "the messages are sent") { sent.hasFired }
       receives.value += 1
       return receives.value > 2 ? -Int(Errno.connectionReset.rawValue) : nil
     }

@@ -1,4 +1,4 @@
-@testable import LarkspurTransport
+import LarkspurTransport
 
 /// A callback that calls a closure.
 final class SubmittedCallback: LoopCallback {

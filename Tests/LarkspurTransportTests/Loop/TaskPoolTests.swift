@@ -1,4 +1,5 @@
 import LarkspurTransport
+import TestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct TaskPoolTests {
@@ -57,7 +58,7 @@ import Testing
       last = work
       taskPool.run(work)
     }
-    while last != nil { await Task.yield() }
+    await Wait.until("the work is released") { last == nil }
     taskPool.shutDown()
   }
 
@@ -81,7 +82,7 @@ import Testing
       }
       taskPool.shutDown()
     }
-    while gone != nil { await Task.yield() }
+    await Wait.until("the pool is released") { gone == nil }
   }
 
   private actor Gate {

@@ -1,8 +1,7 @@
 import LarkspurHTTP
 import LarkspurTestSupport
+import LarkspurTransport
 import Testing
-
-@testable import LarkspurTransport
 
 /// The observer of a pool's connections.
 @Suite struct PoolObserverTests {

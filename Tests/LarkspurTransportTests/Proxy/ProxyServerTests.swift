@@ -6,6 +6,7 @@ import LarkspurTestServer
 import LarkspurTestSupport
 import LarkspurTransport
 import Synchronization
+import TestKit
 import Testing
 
 /// Proxies over real sockets, with TLS in the tunnel and around it. The server plays the proxy and the server
@@ -187,7 +188,7 @@ import Testing
       defer { connection.close() }
       // Without a request, the handshake's last flight leaves at the end of the tick.
       let tick = loop.tickNumber
-      while loop.tickNumber == tick { await Task.yield() }
+      await Wait.until("the tick is over") { loop.tickNumber != tick }
       var lent = [loop.chunkBytesLent]
       try await connection.send(request("GET", "/bytes/100000")).discardBody()
       lent.append(loop.chunkBytesLent)

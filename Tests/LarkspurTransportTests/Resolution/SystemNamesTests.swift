@@ -49,7 +49,7 @@ import Testing
     #expect(system.threadCount == threads + 1)
     door.open()
     // The threads end when there is nothing left to do.
-    while system.threadCount > 0 { await Task.yield() }
+    await Wait.until("the threads have ended") { system.threadCount == 0 }
     // Their results are in the cache.
     world.settle()
     #expect((1...4).map(ask).allSatisfy { $0.value == [Self.address] })
@@ -115,6 +115,6 @@ import Testing
       #expect(await loop.run { loop.slotsInUse } == 0)
       loop.stop()
     }
-    while system.threadCount > 0 { await Task.yield() }
+    await Wait.until("the threads have ended") { system.threadCount == 0 }
   }
 }

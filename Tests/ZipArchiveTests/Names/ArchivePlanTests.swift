@@ -1,7 +1,6 @@
 import CAllocations
 import Testing
-
-@testable import ZipArchive
+import ZipArchive
 
 @Suite struct ArchivePlanTests {
   private func record(_ name: String, mode: UInt32 = 0o100644, size: UInt64 = 0) -> EntryRecord {

@@ -1,8 +1,7 @@
 import Foundation
 import TestKit
 import Testing
-
-@testable import ZipArchive
+import ZipArchive
 
 @Suite struct EndRecordTests {
   typealias Entry = ArchiveBytes.Entry

@@ -1,6 +1,5 @@
 import Testing
-
-@testable import ZipArchive
+import ZipArchive
 
 @Suite struct EntryNameTests {
   @Test(arguments: [

@@ -1,6 +1,5 @@
 import Testing
-
-@testable import ZipArchive
+import ZipArchive
 
 @Suite struct EntryTimeTests {
   @Test(arguments: [0, 1, -1, 1_700_000_001, 0x7FFF_FFFF, -0x8000_0000] as [Double])

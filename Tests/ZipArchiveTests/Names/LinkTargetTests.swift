@@ -1,6 +1,5 @@
 import Testing
-
-@testable import ZipArchive
+import ZipArchive
 
 @Suite struct LinkTargetTests {
   @Test(arguments: [

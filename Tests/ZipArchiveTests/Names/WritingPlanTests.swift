@@ -1,7 +1,6 @@
 import TestKit
 import Testing
-
-@testable import ZipArchive
+import ZipArchive
 
 @Suite struct WritingPlanTests {
   private var limits = SSZipArchiveLimits()
