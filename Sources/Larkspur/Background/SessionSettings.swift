@@ -130,9 +130,9 @@ struct SessionSettings: Codable {
     additionalHeaders = Self.texts(
       storage.additionalHeaders ?? [:], "a field of httpAdditionalHeaders", &leftBehind
     ) { $0 as? String }
-    for (name, value) in RequestComposer.programFields
-    where !additionalHeaders.keys.contains(where: { $0.equalsIgnoringCase(name) }) {
-      additionalHeaders[name] = value
+    for field in RequestComposer.programFields
+    where !additionalHeaders.keys.contains(where: { $0.equalsIgnoringCase(field.name) }) {
+      additionalHeaders[field.name] = field.value
     }
     maximumConnectionsPerHost = storage.maximumConnectionsPerHost
     shouldUseExtendedBackgroundIdleMode = storage.shouldUseExtendedBackgroundIdleMode

@@ -65,12 +65,12 @@ final class TaskDownload {
   }
 
   /// The fields that request the rest.
-  var conditions: [(name: String, value: String)] {
+  var conditions: FieldList {
     guard let partial, let first = partial.asked, let point = partial.point else { return [] }
     var fields = ResumePoint.conditions(from: first, validator: point.validator)
     // A range counts encoded bytes: the rest has to come as the first bytes did.
     if RequestComposer.decodes(transfer.machine.request) {
-      fields.append((name: "Accept-Encoding", value: "identity"))
+      fields.append(Field("Accept-Encoding", "identity"))
     }
     return fields
   }

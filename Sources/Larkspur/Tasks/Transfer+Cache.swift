@@ -50,7 +50,7 @@ extension Transfer {
   }
 
   /// Lets the cache plan on its own queue. A callback brings the plan to the loop.
-  private func subscribeToPlan(of cache: URLCache, _ fields: CacheFields, for load: NetworkLoad) {
+  private func subscribeToPlan(of cache: URLCache, _ fields: FieldList, for load: NetworkLoad) {
     let callback = PlanCallback(for: self)
     giveUpWait = { [self] in
       callback.drop()
@@ -69,17 +69,17 @@ extension Transfer {
   }
 
   /// Waits for the plan of a cache that has to read its disk, or of a subclass.
-  func plan(_ fields: CacheFields, _ cache: URLCache) async throws(URLError) {
+  func plan(_ fields: FieldList, _ cache: URLCache) async throws(URLError) {
     guard let load else { throw Self.inconsistency }
     load.plan = try await planLater(load.request, fields, cache)
   }
 
-  private func planNow(_ request: URLRequest, _ fields: CacheFields, _ cache: URLCache) -> CachePlan? {
+  private func planNow(_ request: URLRequest, _ fields: FieldList, _ cache: URLCache) -> CachePlan? {
     cache.planNow(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask)
   }
 
   private func planLater(
-    _ request: URLRequest, _ fields: CacheFields, _ cache: URLCache
+    _ request: URLRequest, _ fields: FieldList, _ cache: URLCache
   ) async throws(URLError) -> CachePlan {
     let question = OneShot<CachePlan>()
     cache.plan(for: request, fields: fields, policy: core.policy(of: request), now: cache.now, task: programsTask) {

@@ -43,7 +43,7 @@ extension Transfer {
     case localLoad(URL)
     case route((any URLSessionTaskDelegate)?, SessionEngine.RouteNeeds)
     case cookies(HTTPCookieStorage)
-    case cachePlan(CacheFields, URLCache)
+    case cachePlan(FieldList, URLCache)
     case bodyStream
     /// A connection, and the head of the response.
     case response

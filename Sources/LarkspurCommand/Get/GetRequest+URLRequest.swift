@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurHTTP
 
 extension GetRequest {
   /// Returns the request for a session, which adds no fields of its own.
@@ -23,7 +24,7 @@ extension GetRequest {
     }
     if let form { fields.append(.init("Content-Length", "\(form.byteCount)")) }
     var request = URLRequest(
-      exactly: method, url, target: target.target, fields: fields.map { (name: $0.name, value: $0.value) },
+      exactly: method, url, target: target.target, fields: fields.map { Field($0.name, $0.value) },
       decodes: decodes)
     if form == nil, !options.data.isEmpty { request.httpBody = Foundation.Data(body) }
     if let form { request.httpBodyStream = form.stream() }

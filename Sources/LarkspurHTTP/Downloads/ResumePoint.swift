@@ -91,8 +91,8 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   public var firstAsked: Int { offset > 0 && offset == total ? offset - 1 : offset }
 
   /// Returns the fields that request the bytes from `first` on, if the version is still the one of `validator`.
-  public static func conditions(from first: Int, validator: String) -> [(name: String, value: String)] {
-    [(name: "Range", value: "bytes=\(first)-"), (name: "If-Range", value: validator)]
+  public static func conditions(from first: Int, validator: String) -> FieldList {
+    [Field("Range", "bytes=\(first)-"), Field("If-Range", validator)]
   }
 
   // MARK: - The answer
