@@ -53,7 +53,7 @@ package enum ChunkedBodyOracle {
       encoded += ChunkedEncoder.endOfChunk
     }
     do {
-      let trailers = (reading.trailers ?? []).map { (name: $0.name, value: $0.value) }
+      let trailers = (reading.trailers ?? []).map { Field($0.name, $0.value) }
       encoded += try ChunkedEncoder.end(trailers: trailers)
       let again = try read(Cuts.whole(encoded), Limits())
       let isSame = again.body == reading.body && again.trailers == reading.trailers && again.byteCount == encoded.count

@@ -78,16 +78,14 @@ struct DemoStage {
     try request(target, host: "\(Self.secureHost):\(secureServer.port)")
   }
 
-  func request(_ target: String, _ fields: [(name: String, value: String)] = []) throws -> RequestHead {
+  func request(_ target: String, _ fields: FieldList = []) throws -> RequestHead {
     try request(target, host: server.authority, fields)
   }
 
-  private func request(
-    _ target: String, host: String, _ fields: [(name: String, value: String)] = []
-  ) throws -> RequestHead {
+  private func request(_ target: String, host: String, _ fields: FieldList = []) throws -> RequestHead {
     var writer = try RequestWriter(method: "GET", target: target, host: host)
     try writer.field("User-Agent", "larkspur/demonstration")
-    for (name, value) in fields { try writer.field(name, value) }
+    for field in fields { try writer.field(field.name, field.value) }
     return writer.finish()
   }
 

@@ -9,7 +9,7 @@ extension DemoPart {
     defer { connection.close() }
     return try await connection.cancelledWithTask {
       let exchange = try await stage.send(
-        stage.request("/headers", [("Accept", "application/json")]), over: connection)
+        stage.request("/headers", [Field("Accept", "application/json")]), over: connection)
       stage.say("GET /headers")
       let reason = Format.visible(exchange.headBytes[exchange.head.reason])
       stage.say("\(exchange.status) \(reason)")

@@ -141,6 +141,44 @@ import Testing
     "func makeAsyncIterator", "mutating func next", "ObjectiveC", "func urlSession(", "func urlSessionDidFinishEvents(",
   ]
 
+  /// Names below the products that only tests use: counts of what is in use, and what a program cannot ask for yet.
+  static let namesForTests: Set<String> = [
+    "chunkBytesLent", "discardBody", "expectation", "forgetSessions", "isTunnel", "peerProcess", "queuedCount",
+    "runningCount", "slotsInUse", "threadCount", "waiterCount",
+  ]
+
+  /// Each public or package declaration below the products has a user under Sources: its name occurs more often than
+  /// it is declared. Members of Swift's own protocols have users there.
+  @Test func everyDeclarationHasAUser() throws {
+    let products: Set<String> = [
+      "Larkspur", "FoundationNetworking", "AFNetworking", "AFNetworkingXML", "ZipArchive", "LarkspurTestServer",
+      "LarkspurCommand", "LarkspurDemonstration",
+    ]
+    let keywords = "func|var|let|struct|class|enum|protocol|typealias|case|actor"
+    let declaration = try Regex("\\b(?:\(keywords)) +`?(\\w+)", as: (Substring, Substring).self)
+    let shared = try Regex("\\b(?:public|package)\\b(?: +[\\w()]+)* +(?:\(keywords)) +`?\\w+")
+    var uses: [Substring: Int] = ["customMirror": 1]
+    var places: [Substring: String] = [:]
+    for file in Self.sources {
+      // Texts count as users: an interpolation is one.
+      for line in file.lines where !line.drop(while: { $0 == " " }).hasPrefix("//") {
+        for word in line.split(whereSeparator: { !$0.isLetter && !$0.isNumber && $0 != "_" }) {
+          uses[word, default: 0] += 1
+        }
+      }
+      for (number, line) in file.code.enumerated() {
+        guard let name = line.firstMatch(of: declaration)?.output.1 else { continue }
+        uses[name, default: 0] -= 1
+        if !products.contains(file.module), line.contains(shared) { places[name] = "\(file.path):\(number + 1)" }
+      }
+    }
+    let unused = places.filter { uses[$0.key, default: 0] <= 0 }
+    for (name, place) in unused where !Self.namesForTests.contains(String(name)) {
+      Issue.record("\(place): \(name) has no user")
+    }
+    #expect(Self.namesForTests.subtracting(unused.keys.map(String.init)) == [])
+  }
+
   /// Every public declaration of the modules that programs import in place of others has a documentation comment.
   @Test func publicDeclarationsHaveWords() {
     let modules: Set<String> = ["Larkspur", "AFNetworking", "AFNetworkingXML", "ZipArchive"]

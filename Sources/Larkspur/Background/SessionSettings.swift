@@ -90,9 +90,9 @@ struct SessionSettings: Codable {
     additionalHeaders = Self.texts(
       storage.additionalHeaders ?? [:], "a field of httpAdditionalHeaders", &leftBehind
     ) { $0 as? String }
-    for (name, value) in RequestComposer.programFields
-    where !additionalHeaders.keys.contains(where: { $0.equalsIgnoringCase(name) }) {
-      additionalHeaders[name] = value
+    for field in RequestComposer.programFields
+    where !additionalHeaders.keys.contains(where: { $0.equalsIgnoringCase(field.name) }) {
+      additionalHeaders[field.name] = field.value
     }
     cookies = storage.cookieStorage.map { Cookies($0, &leftBehind) }
     credentials = storage.credentialStorage.map { Credentials($0, &leftBehind) }

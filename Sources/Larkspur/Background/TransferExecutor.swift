@@ -340,9 +340,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   /// Returns the point of an upload with other fields for its requests, or `nil` if it is damaged.
-  private static func point(_ bytes: [UInt8], with fields: [TransferField]) -> [UInt8]? {
+  private static func point(_ bytes: [UInt8], with fields: FieldList) -> [UInt8]? {
     var data = try? UploadResumeData.decoded(bytes)
-    data?.fields = fields.map { UploadRequest.Field($0.name, $0.value) }
+    data?.fields = fields
     return data?.encoded()
   }
 

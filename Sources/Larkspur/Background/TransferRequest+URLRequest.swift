@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTransfers
 
 extension TransferRequest {
@@ -13,7 +14,7 @@ extension TransferRequest {
     }
     let own = request.own
     self.init(url: url.absoluteString, method: own.method)
-    fields = own.fields?.all.map { TransferField(name: $0.name, value: $0.value) } ?? []
+    fields = own.fields ?? []
     if !isUpload {
       switch own.body {
       case .none: break
@@ -39,7 +40,7 @@ extension URLRequest {
     let storage = RequestStorage(url: url)
     storage.method = transfer.method
     if !transfer.fields.isEmpty {
-      storage.fields = RequestFields(untrusted: transfer.fields.map(\.name), transfer.fields.map(\.value))
+      storage.fields = transfer.fields.sendable
     }
     if let body = transfer.body { storage.body = .data(Data(body)) }
     storage.cookiePartition = transfer.cookiePartition
@@ -56,7 +57,7 @@ extension TransferResponse {
     guard let response = response as? HTTPURLResponse, let url = response.url else { return nil }
     self.init(
       url: url.absoluteString, status: UInt32(clamping: response.statusCode), version: response.httpVersion,
-      fields: response.fields.dictionary.map { TransferField(name: $0.key, value: $0.value) }
+      fields: response.fields.dictionary.map { Field($0.key, $0.value) }
         .sorted { $0.name < $1.name },
       isDecoded: response.isDecoded)
   }

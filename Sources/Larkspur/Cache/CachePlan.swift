@@ -30,7 +30,7 @@ final class CacheExchange: Sendable {
   let url: URL
   let request: CacheRequest
   /// The fields that the cache adds to those of the request. The request has none with the same name.
-  let addedFields: CacheFields
+  let addedFields: FieldList
   /// The time at which the request was sent, in seconds since 1970.
   let requestTime: Double
   /// The stored response that is validated, or that may be delivered if the server fails.
@@ -41,7 +41,7 @@ final class CacheExchange: Sendable {
 
   init(
     url: URL, request: CacheRequest, requestTime: Double, candidate: CachedURLResponse? = nil,
-    isValidated: Bool = false, addedFields: CacheFields = [], subject: CacheSubject? = nil
+    isValidated: Bool = false, addedFields: FieldList = [], subject: CacheSubject? = nil
   ) {
     self.url = url
     self.request = request
@@ -133,7 +133,7 @@ final class CacheStoring: Sendable {
     if !isOwn {
       fields = CacheStorage.storable(http.fields.list, now: responseTime)
       // A delegate that replaces the fields may leave out the server's `Vary`, which still distinguishes requests.
-      let vary = proposal.fields.values(named: "Vary").map { (name: "Vary", value: $0) }
+      let vary = proposal.fields.values(named: "Vary").map { Field("Vary", $0) }
       guard let changed = CacheSelection(response: fields + vary, request: exchange.request.fields) else { return nil }
       selection = changed
     }

@@ -178,7 +178,7 @@ package final class PassedOnResponse: CachedURLResponse, @unchecked Sendable {
 extension HTTPURLResponse {
   /// Returns a response with these fields, in their order.
   static func make(
-    url: URL, status: Int, version: String, fields: CacheFields, isDecoded: Bool
+    url: URL, status: Int, version: String, fields: FieldList, isDecoded: Bool
   ) -> HTTPURLResponse {
     var bytes: [UInt8] = []
     var table = FieldTable()

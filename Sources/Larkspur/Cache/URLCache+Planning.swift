@@ -27,7 +27,7 @@ extension URLCache {
   ///   - task: The request's task, to be passed to a subclass of the cache.
   /// - Returns: The plan, or `nil` if ``plan(for:fields:policy:now:then:)`` has to make it.
   func planNow(
-    for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date,
+    for request: URLRequest, fields: FieldList, policy: URLRequest.CachePolicy, now: Date,
     task: URLSessionDataTask? = nil
   ) -> CachePlan? {
     guard let exchange = CacheExchange(request, fields, policy, now) else {
@@ -56,7 +56,7 @@ extension URLCache {
   /// cache's queue, where it must not block. With a subclass of the cache, `body` may be called on any thread, more
   /// than once or never.
   func plan(
-    for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date,
+    for request: URLRequest, fields: FieldList, policy: URLRequest.CachePolicy, now: Date,
     task: URLSessionDataTask? = nil, then body: @escaping @Sendable (CachePlan) -> Void
   ) {
     if let plan = planNow(for: request, fields: fields, policy: policy, now: now, task: task) { return body(plan) }
@@ -104,15 +104,15 @@ extension CachedURLResponse {
   fileprivate var storedAsHTTP: StoredResponse {
     let time = origin?.storedTime ?? 0
     let charset = response.textEncodingName.map { "; charset=\($0)" } ?? ""
-    let type = response.mimeType.map { (name: "Content-Type", value: $0 + charset) }
+    let type = response.mimeType.map { Field("Content-Type", $0 + charset) }
     return StoredResponse(
-      status: 200, fields: [type, (name: "Content-Length", value: "\(data.count)")].compactMap(\.self),
+      status: 200, fields: [type, Field("Content-Length", "\(data.count)")].compactMap(\.self),
       requestTime: time, responseTime: time, bodyCount: data.count)
   }
 }
 
 extension CacheExchange {
-  convenience init?(_ request: URLRequest, _ fields: CacheFields, _ policy: URLRequest.CachePolicy, _ now: Date) {
+  convenience init?(_ request: URLRequest, _ fields: FieldList, _ policy: URLRequest.CachePolicy, _ now: Date) {
     guard let url = request.url else { return nil }
     var hasBody = true
     if case .none = request.own.body { hasBody = false }
@@ -125,7 +125,7 @@ extension CacheExchange {
   }
 
   /// Returns the exchange with a stored response as its candidate.
-  func expecting(_ candidate: CachedURLResponse?, isValidated: Bool, _ fields: CacheFields) -> CacheExchange {
+  func expecting(_ candidate: CachedURLResponse?, isValidated: Bool, _ fields: FieldList) -> CacheExchange {
     CacheExchange(
       url: url, request: request, requestTime: requestTime, candidate: candidate, isValidated: isValidated,
       addedFields: fields, subject: subject)
@@ -162,7 +162,7 @@ extension CacheRequest.Policy {
 
 extension CachePlan {
   /// Returns the plan of a request that cannot be looked up.
-  static func uncached(_ request: URLRequest, _ fields: CacheFields, _ now: Date) -> CachePlan {
+  static func uncached(_ request: URLRequest, _ fields: FieldList, _ now: Date) -> CachePlan {
     let exchange = CacheExchange(
       url: request.url ?? URL(fileURLWithPath: "/"),
       request: CacheRequest(method: request.httpMethod ?? "GET", fields: fields, hasBody: true),
@@ -207,7 +207,7 @@ extension CacheAnswer {
   /// Returns the response to `only-if-cached` when nothing is stored (RFC 9111 5.2.1.7).
   static func gatewayTimeout(_ exchange: CacheExchange) -> CacheAnswer {
     let response = HTTPURLResponse.make(
-      url: exchange.url, status: 504, version: "HTTP/1.1", fields: [(name: "Content-Length", value: "0")],
+      url: exchange.url, status: 504, version: "HTTP/1.1", fields: [Field("Content-Length", "0")],
       isDecoded: false)
     return CacheAnswer(response: response, data: Data())
   }

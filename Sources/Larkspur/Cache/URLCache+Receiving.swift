@@ -104,7 +104,7 @@ extension URLCache {
 
   /// Delivers a response that is not stored. A 304 may still refresh a stored response.
   private func deliver(
-    _ status: Int, _ fields: CacheFields, _ exchange: CacheExchange, _ now: Double
+    _ status: Int, _ fields: FieldList, _ exchange: CacheExchange, _ now: Double
   ) -> CacheVerdict {
     // Only a 304 to the caller's own condition concerns a stored response here.
     guard status == 304, exchange.request.isGet, exchange.candidate == nil, !isSubclass, !core.isEmpty,
@@ -197,7 +197,7 @@ extension ResponseFields {
     guard request.isGet || request.isHead else { return false }
     if request.policy == .storedElseLoad { return true }
     switch self {
-    case .given(let fields): return CacheStorage.isOfUse(fields.map { (name: $0.key, value: $0.value) })
+    case .given(let fields): return CacheStorage.isOfUse(fields.map { Field($0.key, $0.value) })
     case .wire(let bytes, let table): return CacheStorage.mayBeStored(table, in: bytes.span)
     }
   }

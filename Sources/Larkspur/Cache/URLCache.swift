@@ -142,7 +142,7 @@ open class URLCache: NSObject, @unchecked Sendable {
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     let now = now.timeIntervalSince1970
-    guard let entry = cachedResponse.prepared(key: key, for: request.own.fields?.all ?? [], now: now) else { return }
+    guard let entry = cachedResponse.prepared(key: key, for: request.own.fields ?? [], now: now) else { return }
     core.store(entry, now: now)
     core.finishChanges()
   }
@@ -198,7 +198,7 @@ open class URLCache: NSObject, @unchecked Sendable {
   static func best(of entries: [CachedURLResponse], for request: URLRequest) -> CachedURLResponse? {
     guard !entries.isEmpty else { return nil }
     let asked = CacheRequest(
-      method: request.httpMethod ?? "GET", fields: request.own.fields?.all ?? [], isLenient: true)
+      method: request.httpMethod ?? "GET", fields: request.own.fields ?? [], isLenient: true)
     let stored = entries.compactMap { entry in entry.origin?.stored.map { (entry, $0) } }
     guard let index = CacheDecision.selected(for: asked, among: stored.map(\.1)) else {
       return entries.first { $0.origin?.stored == nil }
@@ -211,7 +211,7 @@ extension CacheKey {
   /// A response that a program stores for a HEAD has no body, so its key differs from that of a GET.
   static func make(for request: URLRequest) -> String? {
     let method = request.httpMethod ?? "GET"
-    let host = request.own.fields?.value(of: "Host")
+    let host = request.own.fields?.firstValue(named: "Host")
     let key = request.url.flatMap { make(method: method, uri: $0.absoluteString, host: host) }
     return method == "HEAD" ? key.map { "HEAD \($0)" } : key
   }
@@ -221,7 +221,7 @@ extension CachedURLResponse {
   /// Returns the response with the data that a cache stores it with under `key`, or `nil` if it answers no request.
   ///
   /// - Parameter request: The fields of the request, as far as the program knows them.
-  func prepared(key: String, for request: CacheFields, now: Double) -> CachedURLResponse? {
+  func prepared(key: String, for request: FieldList, now: Double) -> CachedURLResponse? {
     if let origin, origin.key == key { return self }
     guard let response = response as? HTTPURLResponse else {
       return with(Origin(key: key, stored: nil, storedTime: now))

@@ -94,7 +94,7 @@ extension HTTPCookie.Content {
     expires = parsed.expires.map(Date.init)
     if let age = parsed.maxAge { expires = age > 0 ? now.after(seconds: TimeInterval(age)) : .distantPast }
     isSessionOnly = expires == nil
-    let others = Dictionary(parsed.others) { $1 }
+    let others = Dictionary(parsed.others.map { ($0.name, $0.value) }) { $1 }
     guard others["version"] == "1" else { return }
     version = 1
     comment = others["comment"]

@@ -32,8 +32,8 @@ struct ResumeData: Codable, Hashable, Sendable {
     let (own, settings) = (request.own, RequestSettings(request))
     self.url = url
     mainDocument = settings.mainDocument
-    fieldNames = own.fields?.all.map(\.name) ?? []
-    fieldValues = own.fields?.all.map(\.value) ?? []
+    fieldNames = own.fields?.map(\.name) ?? []
+    fieldValues = own.fields?.map(\.value) ?? []
     timeout = settings.timeout
     cachePolicy = settings.cachePolicy
     networkServiceType = settings.networkServiceType
@@ -44,7 +44,7 @@ struct ResumeData: Codable, Hashable, Sendable {
 
   static func isResumable(_ request: URLRequest) -> Bool {
     guard request.own.method == "GET", case .none = request.own.body else { return false }
-    let own = request.own.fields?.all ?? []
+    let own = request.own.fields ?? []
     return !own.contains { field in conditions.contains { field.name.equalsIgnoringCase($0) } }
   }
 
@@ -60,7 +60,7 @@ struct ResumeData: Codable, Hashable, Sendable {
       mainDocument: mainDocument, timeout: timeout, cachePolicy: cachePolicy, networkServiceType: networkServiceType,
       flags: flags
     ).apply(to: storage)
-    if !fieldNames.isEmpty { storage.fields = RequestFields(untrusted: fieldNames, fieldValues) }
+    if !fieldNames.isEmpty { storage.fields = FieldList(untrusted: fieldNames, fieldValues) }
     return URLRequest(storage)
   }
 

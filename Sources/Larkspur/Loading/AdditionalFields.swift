@@ -1,3 +1,5 @@
+import LarkspurHTTP
+
 extension RequestComposer {
   /// The additions to one request's fields. Performance: the values are behind one reference, because this structure is
   /// moved often and few requests have such fields.
@@ -14,8 +16,8 @@ extension RequestComposer {
       var authorization: String?
       var authorizationIdentity: String?
       var proxyAuthorization: String?
-      var conditions: [RequestFields.Field] = []
-      var replacements: [RequestFields.Field] = []
+      var conditions: FieldList = []
+      var replacements: FieldList = []
     }
 
     /// Immutable, because copies of the structure share it.
@@ -53,13 +55,13 @@ extension RequestComposer {
     }
 
     /// Conditions that the cache adds to the request.
-    var conditions: [RequestFields.Field] {
+    var conditions: FieldList {
       get { fields?.values.conditions ?? [] }
       set { set(!newValue.isEmpty) { $0.conditions = newValue } }
     }
 
     /// Fields that replace those of the same names: a WebSocket's opening handshake, or a resumable upload's fields.
-    var replacements: [RequestFields.Field] {
+    var replacements: FieldList {
       get { fields?.values.replacements ?? [] }
       set { set(!newValue.isEmpty) { $0.replacements = newValue } }
     }

@@ -5,7 +5,7 @@ import LarkspurHTTP
 final class HeadCache {
   /// The serialized fields of a request that sets none.
   private var bareFields: SerializedFields?
-  private var latest: (fields: [RequestFields.Field], serialized: SerializedFields?) = ([], nil)
+  private var latest: (fields: FieldList, serialized: SerializedFields?) = ([], nil)
   /// The latest complete head of a request that sets no fields, because many programs load one URL again and again.
   private var bareTarget: LoadTarget?
   private var latestHead: RequestHead?
@@ -24,24 +24,16 @@ final class HeadCache {
   ///   - write: Serializes the fields, or returns `nil` if they cannot be sent. Called for a request without fields,
   ///     and for the second request in a row with equal fields: only then is serializing them once worth the work.
   /// - Returns: `nil` if the fields have to be written for this request alone.
-  func serializedFields(for fields: [RequestFields.Field], _ write: () -> SerializedFields?) -> SerializedFields? {
+  func serializedFields(for fields: FieldList, _ write: () -> SerializedFields?) -> SerializedFields? {
     if fields.isEmpty {
       if bareFields == nil { bareFields = write() }
       return bareFields
     }
-    guard Self.areEqual(latest.fields, fields) else {
+    guard latest.fields == fields else {
       latest = (fields, nil)
       return nil
     }
     if latest.serialized == nil { latest.serialized = write() }
     return latest.serialized
-  }
-
-  private static func areEqual(_ one: [RequestFields.Field], _ other: [RequestFields.Field]) -> Bool {
-    guard one.count == other.count else { return false }
-    for index in one.indices where one[index].value != other[index].value || one[index].name != other[index].name {
-      return false
-    }
-    return true
   }
 }

@@ -134,7 +134,7 @@ extension SessionCore {
     }
     if route.forwarder(toSecure: target.isSecure) != nil {
       additions.isForwarded = true
-      let isGiven = request.own.exactForm != nil && request.own.fields?.value(of: "Proxy-Authorization") != nil
+      let isGiven = request.own.exactForm != nil && request.own.fields?.firstValue(named: "Proxy-Authorization") != nil
       if !isGiven { additions.proxyAuthorization = route.endpoint.route.proxy?.authorization }
     }
     return additions
@@ -144,7 +144,7 @@ extension SessionCore {
   /// documents it, except after a redirection, whose response may have set other cookies.
   func handlesCookies(of request: URLRequest, isRedirected: Bool) -> Bool {
     request.httpShouldHandleCookies && settings.shouldSetCookies
-      && (isRedirected || request.own.fields?.value(of: "Cookie") == nil)
+      && (isRedirected || request.own.fields?.firstValue(named: "Cookie") == nil)
   }
 
   /// Stores the cookies that a response sets, in a storage that is not a subclass.

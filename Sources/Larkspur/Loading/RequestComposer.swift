@@ -6,36 +6,36 @@ import LarkspurHTTP
 /// Writes the heads of a session's requests: first the request's fields, then the configuration's, then the defaults.
 final class RequestComposer: Sendable {
   /// Fields for requests that do not set them: the configuration's, and the standard ones.
-  private let defaults: [RequestFields.Field]
+  private let defaults: FieldList
   /// The configuration's fields that carry credentials or are otherwise meant for one origin
   /// (`RedirectPolicy.isPrivate`). Not sent to another origin.
-  private let privateDefaults: [RequestFields.Field]
+  private let privateDefaults: FieldList
   /// All of the configuration's fields, of both kinds.
-  private let additional: [RequestFields.Field]
+  private let additional: FieldList
   /// Whether any of the configuration's fields concerns a cache.
   let concernsCache: Bool
   /// The defaults for requests that ask for a part of a resource.
-  private let defaultsOfParts: [RequestFields.Field]
+  private let defaultsOfParts: FieldList
 
   init(additional: [AnyHashable: Any]?) {
-    var defaults: [RequestFields.Field] = []
-    var privateDefaults: [RequestFields.Field] = []
+    var defaults: FieldList = []
+    var privateDefaults: FieldList = []
     for (name, value) in additional ?? [:] {
       guard let name = name.base as? String, !Self.isFraming(name) else { continue }
-      let field = (name: name, value: ((value as? String) ?? "\(value)").unfolded)
+      let field = Field(name, ((value as? String) ?? "\(value)").unfolded)
       if RedirectPolicy.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
     }
     // A dictionary's order changes from run to run.
     defaults.sort { $0.name < $1.name }
     privateDefaults.sort { $0.name < $1.name }
     self.additional = defaults + privateDefaults
-    concernsCache = RequestFields.concernCache(self.additional)
+    concernsCache = self.additional.concernCache
     defaults = defaults.map {
-      (name: $0.name, value: $0.name.equalsIgnoringCase("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
+      Field($0.name, $0.name.equalsIgnoringCase("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
     }
     defaultsOfParts = Self.completing(defaults, by: Self.standardOfParts)
     self.defaults =
-      Self.contains(defaults, "Range") ? defaultsOfParts : Self.completing(defaults, by: Self.standard)
+      defaults.contains(named: "Range") ? defaultsOfParts : Self.completing(defaults, by: Self.standard)
     self.privateDefaults = privateDefaults
   }
 
@@ -45,25 +45,23 @@ final class RequestComposer: Sendable {
   /// The configuration's `Proxy-Authorization`.
   var proxyAuthorization: String? { privateDefaults.last { $0.name.equalsIgnoringCase("Proxy-Authorization") }?.value }
 
-  private static func completing(
-    _ fields: [RequestFields.Field], by standard: [RequestFields.Field]
-  ) -> [RequestFields.Field] {
-    fields + standard.filter { !contains(fields, $0.name) }
+  private static func completing(_ fields: FieldList, by standard: FieldList) -> FieldList {
+    fields + standard.filter { !fields.contains(named: $0.name) }
   }
 
   /// Whether a session adds a field of this name to each request that has none.
-  static func isStandard(_ name: String) -> Bool { contains(standard, name) }
+  static func isStandard(_ name: String) -> Bool { standard.contains(named: name) }
 
-  private static let standard: [RequestFields.Field] =
-    [(name: "Accept", value: "*/*"), (name: "Accept-Encoding", value: ContentCoding.offer)] + programFields
+  private static let standard: FieldList =
+    [Field("Accept", "*/*"), Field("Accept-Encoding", ContentCoding.offer)] + programFields
 
   /// The standard fields that depend on the program and its user.
-  static let programFields: [RequestFields.Field] = [
-    (name: "Accept-Language", value: acceptLanguage), (name: "User-Agent", value: userAgent),
+  static let programFields: FieldList = [
+    Field("Accept-Language", acceptLanguage), Field("User-Agent", userAgent),
   ]
 
   private static let standardOfParts = standard.map {
-    $0.name == "Accept-Encoding" ? (name: $0.name, value: "identity") : $0
+    $0.name == "Accept-Encoding" ? Field($0.name, "identity") : $0
   }
 
   /// The program's name, followed by `Larkspur`.
@@ -105,7 +103,7 @@ final class RequestComposer: Sendable {
   /// Whether a response's content coding is decoded: not if the request has an `Accept-Encoding` of its own, unless its
   /// exact form says so.
   static func decodes(_ request: URLRequest) -> Bool {
-    request.own.exactForm?.decodes ?? (request.own.fields?.value(of: "Accept-Encoding") == nil)
+    request.own.exactForm?.decodes ?? (request.own.fields?.firstValue(named: "Accept-Encoding") == nil)
   }
 
   /// Writes the head of a request.
@@ -118,7 +116,7 @@ final class RequestComposer: Sendable {
     let own = request.own
     let isBare = isBare(own, body, additions)
     if isBare, let head = cache?.bareHead(to: target) { return head }
-    let fields = own.fields?.all ?? []
+    let fields = own.fields ?? []
     let proxy = additions.isForwarded
     let ownPath = target.path(of: request)
     let path = proxy ? "http://" + target.authority + ownPath : ownPath
@@ -144,11 +142,11 @@ final class RequestComposer: Sendable {
   }
 
   private func write(
-    _ additions: AdditionalFields, beside fields: [RequestFields.Field], to writer: inout RequestWriter
+    _ additions: AdditionalFields, beside fields: FieldList, to writer: inout RequestWriter
   ) throws(RequestError) {
-    if additions.addsDefaultContentType, !Self.contains(fields, "Content-Type"),
-      !Self.contains(additions.replacements, "Content-Type"),
-      !Self.contains(defaults, "Content-Type")
+    if additions.addsDefaultContentType, !fields.contains(named: "Content-Type"),
+      !additions.replacements.contains(named: "Content-Type"),
+      !defaults.contains(named: "Content-Type")
     {
       try writer.field("Content-Type", "application/x-www-form-urlencoded")
     }
@@ -166,34 +164,34 @@ final class RequestComposer: Sendable {
   }
 
   private func otherHost(_ request: RequestStorage, _ additions: AdditionalFields) -> String? {
-    if let own = request.fields?.all.last(where: { $0.name.equalsIgnoringCase("Host") }) { return own.value }
+    if let own = request.fields?.last(where: { $0.name.equalsIgnoringCase("Host") }) { return own.value }
     guard !additions.hasLeftOrigin, request.exactForm == nil else { return nil }
     return privateDefaults.last { $0.name.equalsIgnoringCase("Host") }?.value
   }
 
   /// Returns the request's own fields, and the configuration's private fields unless the request has left its origin.
-  private func given(_ request: RequestStorage, _ additions: AdditionalFields) -> [RequestFields.Field] {
-    let fields = request.fields?.all ?? []
-    let own = fields.filter { !Self.isOurs($0.name, additions) }.map { (name: $0.name, value: $0.value.unfolded) }
+  private func given(_ request: RequestStorage, _ additions: AdditionalFields) -> FieldList {
+    let fields = request.fields ?? []
+    let own = fields.filter { !Self.isOurs($0.name, additions) }.map { Field($0.name, $0.value.unfolded) }
     guard !additions.hasLeftOrigin, !privateDefaults.isEmpty, request.exactForm == nil else { return own }
     return own
-      + privateDefaults.filter { !Self.contains(fields, $0.name) && !Self.isOurs($0.name, additions) }
+      + privateDefaults.filter { !fields.contains(named: $0.name) && !Self.isOurs($0.name, additions) }
   }
 
   /// Returns the defaults for fields that the request does not have. A request of exact form gets none.
-  private func missing(_ request: RequestStorage, _ additions: AdditionalFields) -> [RequestFields.Field] {
+  private func missing(_ request: RequestStorage, _ additions: AdditionalFields) -> FieldList {
     guard request.exactForm == nil else { return [] }
-    let fields = request.fields?.all ?? []
+    let fields = request.fields ?? []
     return defaults(beside: fields).filter {
-      !Self.contains(fields, $0.name) && !Self.contains(additions.conditions, $0.name)
-        && !Self.contains(additions.replacements, $0.name)
+      !fields.contains(named: $0.name) && !additions.conditions.contains(named: $0.name)
+        && !additions.replacements.contains(named: $0.name)
     }
   }
 
   /// The defaults for a request. A part of encoded content cannot be decoded, because ranges count encoded bytes (RFC
   /// 9110 14.1.2). A request for a part therefore asks for no coding, as in browsers.
-  private func defaults(beside fields: [RequestFields.Field]) -> [RequestFields.Field] {
-    Self.contains(fields, "Range") ? defaultsOfParts : defaults
+  private func defaults(beside fields: FieldList) -> FieldList {
+    fields.contains(named: "Range") ? defaultsOfParts : defaults
   }
 
   /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
@@ -204,7 +202,7 @@ final class RequestComposer: Sendable {
     guard let cache, request.exactForm == nil, additions.conditions.isEmpty, additions.replacements.isEmpty,
       !additions.hasLeftOrigin || privateDefaults.isEmpty
     else { return nil }
-    let fields = request.fields?.all ?? []
+    let fields = request.fields ?? []
     // Whether these are sent depends on the additions.
     if additions.authorization != nil, isSet("Authorization", fields) { return nil }
     if additions.cookie != nil, isSet("Cookie", fields) { return nil }
@@ -217,20 +215,20 @@ final class RequestComposer: Sendable {
     }
   }
 
-  private func isSet(_ name: String, _ fields: [RequestFields.Field]) -> Bool {
-    Self.contains(fields, name) || Self.contains(privateDefaults, name)
+  private func isSet(_ name: String, _ fields: FieldList) -> Bool {
+    fields.contains(named: name) || privateDefaults.contains(named: name)
   }
 
   /// Returns the fields that are sent, without those that the cache adds: the cache chooses a stored response by them.
   /// An `Authorization` that differs in each request is replaced by the identity that it
   /// authorizes (`AdditionalFields.authorizationIdentity`).
   /// `Host` is included if it differs from the URL's.
-  func fields(of request: URLRequest, _ additions: AdditionalFields) -> [RequestFields.Field] {
+  func fields(of request: URLRequest, _ additions: AdditionalFields) -> FieldList {
     var fields = given(request.own, additions) + missing(request.own, additions)
-    if let host = otherHost(request.own, additions) { fields.append((name: "Host", value: host)) }
-    if let cookie = additions.cookie { fields.append((name: "Cookie", value: cookie)) }
+    if let host = otherHost(request.own, additions) { fields.append(Field("Host", host)) }
+    if let cookie = additions.cookie { fields.append(Field("Cookie", cookie)) }
     if let value = additions.authorizationIdentity ?? additions.authorization {
-      fields.append((name: "Authorization", value: value))
+      fields.append(Field("Authorization", value))
     }
     return fields
   }
@@ -239,8 +237,9 @@ final class RequestComposer: Sendable {
   /// if the request has not left that origin. A request of exact form gets none.
   func complete(_ request: inout URLRequest, hasLeftOrigin: Bool) {
     guard request.own.exactForm == nil else { return }
-    for (name, value) in additional where request.value(forHTTPHeaderField: name) == nil {
-      if !hasLeftOrigin || !RedirectPolicy.isPrivate(name) { request.setValue(value, forHTTPHeaderField: name) }
+    for field in additional where request.value(forHTTPHeaderField: field.name) == nil {
+      guard !hasLeftOrigin || !RedirectPolicy.isPrivate(field.name) else { continue }
+      request.setValue(field.value, forHTTPHeaderField: field.name)
     }
   }
 
@@ -250,12 +249,8 @@ final class RequestComposer: Sendable {
     let names = [
       "Upload-Draft-Interop-Version", "Upload-Complete", "Upload-Incomplete", "Upload-Offset", "Upload-Length",
     ]
-    let fields = request.own.fields?.all ?? []
-    return names.contains { Self.contains(fields, $0) || Self.contains(additional, $0) }
-  }
-
-  private static func contains(_ fields: [RequestFields.Field], _ name: String) -> Bool {
-    fields.contains { $0.name.equalsIgnoringCase(name) }
+    let fields = request.own.fields ?? []
+    return names.contains { fields.contains(named: $0) || additional.contains(named: $0) }
   }
 
   /// Whether a field delimits the body. Such fields follow from the body (RFC 9112 6), and are not taken from the
@@ -267,7 +262,7 @@ final class RequestComposer: Sendable {
   /// Whether a field of the program's is left out: it follows from the request, `additions` has a value for it, or it
   /// is not for the recipient.
   private static func isOurs(_ name: String, _ additions: AdditionalFields) -> Bool {
-    if !additions.replacements.isEmpty, contains(additions.replacements, name) { return true }
+    if additions.replacements.contains(named: name) { return true }
     return switch name.utf8.count {
     case 4: name.equalsIgnoringCase("Host")
     case 6: name.equalsIgnoringCase("Cookie") && additions.cookie != nil

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 
 /// The form of a request that is sent as its program gives it: with its own fields and no others, except those that
 /// follow from the body, from cookies and from credentials. Its method keeps its case, and a GET may have a body.
@@ -28,14 +29,10 @@ extension URLRequest {
   /// - Parameters:
   ///   - target: The request target in origin form, which is sent in place of the URL's path and query.
   ///   - decodes: Whether the content codings of the response are decoded. The fields have to ask for them.
-  package init(
-    exactly method: String, _ url: URL, target: String, fields: [(name: String, value: String)], decodes: Bool
-  ) {
+  package init(exactly method: String, _ url: URL, target: String, fields: FieldList, decodes: Bool) {
     let storage = RequestStorage(url: url)
     storage.method = method
-    var own = RequestFields()
-    for field in fields { own.append(field.name, field.value) }
-    storage.fields = own
+    storage.fields = fields
     storage.exactForm = ExactForm(target: target, decodes: decodes)
     self.init(storage)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 
 /// The origin of a URL.
 public enum URLRequestAttribution: UInt, Sendable {
@@ -173,8 +174,8 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     aCoder.encode(Int32(value.own.flags.rawValue), forKey: Key.flags)
     aCoder.encode(value.own.method as NSString, forKey: Key.method)
     if let fields = value.own.fields {
-      aCoder.encode(fields.all.map { $0.name } as NSArray, forKey: Key.fieldNames)
-      aCoder.encode(fields.all.map { $0.value } as NSArray, forKey: Key.fieldValues)
+      aCoder.encode(fields.map { $0.name } as NSArray, forKey: Key.fieldNames)
+      aCoder.encode(fields.map { $0.value } as NSArray, forKey: Key.fieldValues)
     }
     aCoder.encode(httpBody as NSData?, forKey: Key.body)
     aCoder.encode(cookiePartitionIdentifier as NSString?, forKey: Key.cookiePartition)
@@ -200,7 +201,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     }
     storage.method = method
     let (names, values) = (aDecoder.texts(forKey: Key.fieldNames), aDecoder.texts(forKey: Key.fieldValues))
-    if let names, let values { storage.fields = RequestFields(untrusted: names, values) }
+    if let names, let values { storage.fields = FieldList(untrusted: names, values) }
     if let body = aDecoder.bytes(forKey: Key.body) { storage.body = .data(body) }
     storage.cookiePartition = aDecoder.text(forKey: Key.cookiePartition)
     value = URLRequest(storage)

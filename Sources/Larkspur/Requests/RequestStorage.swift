@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 
 /// The content of a `URLRequest`. Copies of a request share it until one of them changes.
 final class RequestStorage {
@@ -42,7 +43,7 @@ final class RequestStorage {
   var networkServiceType = NSURLRequest.NetworkServiceType.default
   var flags = Flags.standard
   var method = "GET"
-  var fields: RequestFields?
+  var fields: FieldList?
   var body = Body.none {
     didSet { dataStream = nil }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 
 /// A request: a URL, and how to load it.
 ///
@@ -135,11 +136,11 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   /// in two spellings keeps both.
   public var allHTTPHeaderFields: [String: String]? {
     get { storage.fields?.dictionary }
-    set { change { $0.fields = newValue.map(RequestFields.init) } }
+    set { change { $0.fields = newValue.map { FieldList($0) } } }
   }
 
   /// Returns the value of a field. Its name is compared without regard to case.
-  public func value(forHTTPHeaderField field: String) -> String? { storage.fields?.value(of: field) }
+  public func value(forHTTPHeaderField field: String) -> String? { storage.fields?.firstValue(named: field) }
 
   /// Sets a field in place of any of that name, or removes it if `value` is `nil`.
   ///
@@ -148,7 +149,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   /// 5.2).
   public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
     change {
-      var fields = $0.fields.take() ?? RequestFields()
+      var fields = $0.fields.take() ?? FieldList()
       fields.set(field, to: value)
       $0.fields = fields
     }
@@ -158,7 +159,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   /// ``setValue(_:forHTTPHeaderField:)`` ignores have no effect here either.
   public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
     change {
-      var fields = $0.fields.take() ?? RequestFields()
+      var fields = $0.fields.take() ?? FieldList()
       fields.add(field, value)
       $0.fields = fields
     }

@@ -25,7 +25,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     status = statusCode
     self.httpVersion = httpVersion ?? "HTTP/1.1"
     isDecoded = false
-    fields = .given(FieldNames.canonical(headerFields ?? [:]))
+    fields = .given(FieldSpelling.canonical(headerFields ?? [:]))
     super.init(url: url)
   }
 
@@ -140,7 +140,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     status = Int(number)
     httpVersion = aDecoder.line(forKey: "httpVersion") ?? "HTTP/1.1"
     let all = aDecoder.textsByName(forKey: "allHeaderFields") ?? [:]
-    fields = .given(FieldNames.canonical(all.filter { $0.key.isToken && $0.value.isFieldValue }))
+    fields = .given(FieldSpelling.canonical(all.filter { $0.key.isToken && $0.value.isFieldValue }))
     isDecoded = false
     super.init(coder: aDecoder)
   }

@@ -6,7 +6,7 @@ enum ResponseFields: Sendable {
   case wire(bytes: [UInt8], table: FieldTable)
   case given([String: String])
 
-  /// The fields by name, in the spelling of `FieldNames.canonical`. The values of fields with equal names are joined by
+  /// The fields by name, in the spelling of `FieldSpelling.canonical`. The values of fields with equal names are joined by
   /// `, ` (RFC 9110 5.3).
   var dictionary: [String: String] {
     switch self {
@@ -20,7 +20,7 @@ enum ResponseFields: Sendable {
         let text = FieldValue.text(field.value, in: bytes.span)
         var name = String(decoding: bytes[field.name], as: UTF8.self)
         let lowercased = name.lowercased()
-        name = names[lowercased] ?? FieldNames.canonical(name)
+        name = names[lowercased] ?? FieldSpelling.canonical(name)
         names[lowercased] = name
         if let other = fields[name] { fields[name] = other + ", " + text } else { fields[name] = text }
       }
@@ -29,15 +29,13 @@ enum ResponseFields: Sendable {
   }
 
   /// The fields in the order in which they came; fields that a program gave, in the order of their names.
-  var list: [(name: String, value: String)] {
+  var list: FieldList {
     switch self {
-    case .given(let fields): return fields.map { (name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
+    case .given(let fields): return fields.map { Field($0.key, $0.value) }.sorted { $0.name < $1.name }
     case .wire(let bytes, let table):
       return (0..<table.count).map {
-        (
-          name: String(decoding: bytes[table[$0].name], as: UTF8.self),
-          value: FieldValue.text(table[$0].value, in: bytes.span)
-        )
+        Field(
+          String(decoding: bytes[table[$0].name], as: UTF8.self), FieldValue.text(table[$0].value, in: bytes.span))
       }
     }
   }
@@ -131,7 +129,7 @@ enum ResponseFields: Sendable {
 }
 
 /// The spelling of field names.
-enum FieldNames {
+enum FieldSpelling {
   /// Returns a name in the form that the documentation of `allHeaderFields` states: words with a capital first letter
   /// and small letters otherwise. Names that begin with `x-` are unchanged.
   static func canonical(_ name: String) -> String {

@@ -25,7 +25,7 @@ enum Redirection {
     if !isSameOrigin(url, target) { dropPrivateFields(of: &next) }
     // RFC 9110 10.1.3: the URL of a secure page is not sent over an insecure connection.
     if url.scheme?.lowercased() == "https", target.scheme?.lowercased() != "https",
-      next.own.fields?.value(of: "Referer") != nil
+      next.own.fields?.firstValue(named: "Referer") != nil
     {
       next.setValue(nil, forHTTPHeaderField: "Referer")
     }
@@ -55,7 +55,7 @@ enum Redirection {
   /// Removes the fields that are meant for one origin, because they must not be sent to another (RFC 9110 15.4). A
   /// redirection back to the first origin does not restore them: each request is made from the previous one.
   static func dropPrivateFields(of request: inout URLRequest) {
-    for field in request.own.fields?.all ?? [] where RedirectPolicy.isPrivate(field.name) {
+    for field in request.own.fields ?? [] where RedirectPolicy.isPrivate(field.name) {
       request.setValue(nil, forHTTPHeaderField: field.name)
     }
   }

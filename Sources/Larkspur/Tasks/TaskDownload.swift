@@ -63,12 +63,12 @@ final class TaskDownload {
   }
 
   /// Returns the fields by which a request asks for the rest.
-  func conditions(of request: URLRequest) -> [(name: String, value: String)] {
+  func conditions(of request: URLRequest) -> FieldList {
     guard let partial, let first = partial.asked, let point = partial.point else { return [] }
     var fields = ResumePoint.conditions(from: first, validator: point.validator)
     // A range counts encoded bytes: the rest has to come as the first bytes did.
     if RequestComposer.decodes(request) {
-      fields.append((name: "Accept-Encoding", value: "identity"))
+      fields.append(Field("Accept-Encoding", "identity"))
     }
     return fields
   }

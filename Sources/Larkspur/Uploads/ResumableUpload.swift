@@ -202,7 +202,7 @@ final class ResumableUpload {
   private func body(of load: NetworkLoad, _ request: UploadRequest?) -> UploadBody {
     guard let request else { return UploadBody() }
     isPrepared = true
-    load.additions.replacements = request.fields.map { (name: $0.name, value: $0.value) }
+    load.additions.replacements = request.fields
     if isElsewhere { load.additions.hasLeftOrigin = true }
     switch request.kind {
     case .offsetRetrieval, .cancellation: return UploadBody()
@@ -379,7 +379,7 @@ final class ResumableUpload {
   private static func prepared(_ request: URLRequest) -> URLRequest {
     var request = request
     Redirection.dropBody(of: &request)
-    for name in Self.leftOut where request.own.fields?.value(of: name) != nil {
+    for name in Self.leftOut where request.own.fields?.firstValue(named: name) != nil {
       request.setValue(nil, forHTTPHeaderField: name)
     }
     request.cachePolicy = .reloadIgnoringLocalCacheData
@@ -408,7 +408,7 @@ final class ResumableUpload {
     else { return nil }
     return UploadResumeData(
       point: point, url: url, method: request.own.method,
-      fields: (request.own.fields?.all ?? []).map { UploadRequest.Field($0.name, $0.value) }, path: path,
+      fields: (request.own.fields ?? []).map { Field($0.name, $0.value) }, path: path,
       file: identity, attributes: RequestSettings(request).encoded)
   }
 

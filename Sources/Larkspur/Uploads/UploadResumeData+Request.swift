@@ -7,7 +7,7 @@ extension UploadResumeData {
     guard let url = URL(string: url) else { return nil }
     let storage = RequestStorage(url: url)
     storage.method = method
-    if !fields.isEmpty { storage.fields = RequestFields(untrusted: fields.map(\.name), fields.map(\.value)) }
+    if !fields.isEmpty { storage.fields = fields.sendable }
     RequestSettings(attributes)?.apply(to: storage)
     return URLRequest(storage)
   }

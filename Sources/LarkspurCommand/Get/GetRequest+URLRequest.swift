@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurHTTP
 
 extension GetRequest {
   /// Returns the request for a session.
@@ -28,7 +29,7 @@ extension GetRequest {
     // Without this field a session asks for codings and decodes them.
     if !isExact, value(of: "Accept-Encoding") == nil { fields.append(.init("Accept-Encoding", "identity")) }
     var request = URLRequest(
-      exactly: method, url, target: target.target, fields: fields.map { (name: $0.name, value: $0.value) },
+      exactly: method, url, target: target.target, fields: fields.map { Field($0.name, $0.value) },
       decodes: decodes)
     if !isExact {
       request = URLRequest(url: url)

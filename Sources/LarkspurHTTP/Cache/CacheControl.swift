@@ -50,7 +50,7 @@ public struct CacheControl: Hashable, Sendable {
   public init() {}
 
   /// Reads the lines of `Cache-Control` among `fields`.
-  public init(_ fields: CacheFields) {
+  public init(_ fields: FieldList) {
     for field in fields where field.name.equalsIgnoringCase("Cache-Control") {
       for member in ListMembers.split(field.value) { read(member) }
     }
@@ -58,7 +58,7 @@ public struct CacheControl: Hashable, Sendable {
 
   /// Reads the directives of a request. `Pragma: no-cache` counts as `no-cache` if there is no `Cache-Control` (RFC
   /// 9111 5.4).
-  public static func ofRequest(_ fields: CacheFields) -> CacheControl {
+  public static func ofRequest(_ fields: FieldList) -> CacheControl {
     var control = CacheControl(fields)
     if !control.isPresent, fields.members(named: "Pragma").contains(where: { $0.equalsIgnoringCase("no-cache") }) {
       control.noCache = .everything

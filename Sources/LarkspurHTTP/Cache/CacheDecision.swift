@@ -14,8 +14,8 @@ import LarkspurBytes
 public enum CacheDecision: Sendable {
   /// Send the request with these additional fields. `standIn` is the index of a candidate that may be served if the
   /// server fails.
-  case load(standIn: Int?, adding: CacheFields)
-  case validate(candidate: Int, adding: CacheFields)
+  case load(standIn: Int?, adding: FieldList)
+  case validate(candidate: Int, adding: FieldList)
   case serve(CacheServing)
   case fail(CacheFailure)
 }
@@ -48,7 +48,7 @@ public struct CacheServing: Sendable {
   public var isStale: Bool
   /// The fields to add when the request is sent in the background, to update the stored response (RFC 5861 3), or `nil`
   /// if it is not sent.
-  public var refresh: CacheFields?
+  public var refresh: FieldList?
 }
 
 extension CacheDecision {
@@ -144,7 +144,7 @@ extension CacheDecision {
   }
 
   private static func validatedOrLoaded(
-    _ index: Int, _ stored: StoredResponse, _ request: CacheRequest, adding fields: CacheFields
+    _ index: Int, _ stored: StoredResponse, _ request: CacheRequest, adding fields: FieldList
   ) -> CacheDecision {
     // The response to a HEAD freshens the stored response without conditions (RFC 9111 4.3.5).
     guard stored.hasValidator, request.isGet else { return .load(standIn: index, adding: fields) }
@@ -152,16 +152,16 @@ extension CacheDecision {
   }
 
   /// The fields that make intermediate caches validate with the server, too (RFC 9111 5.2.1.1).
-  private static func endToEnd(_ request: CacheRequest) -> CacheFields {
-    request.control.isPresent ? [] : [(name: "Cache-Control", value: "max-age=0")]
+  private static func endToEnd(_ request: CacheRequest) -> FieldList {
+    request.control.isPresent ? [] : [Field("Cache-Control", "max-age=0")]
   }
 
   /// Returns the fields that make intermediate caches forward the request to the server.
-  public static func bypassing(_ request: CacheRequest) -> CacheFields {
-    var fields: CacheFields = []
-    if !request.control.isPresent { fields.append((name: "Cache-Control", value: "no-cache")) }
+  public static func bypassing(_ request: CacheRequest) -> FieldList {
+    var fields: FieldList = []
+    if !request.control.isPresent { fields.append(Field("Cache-Control", "no-cache")) }
     // For HTTP/1.0 caches (RFC 9111 5.4).
-    if !request.fields.contains(named: "Pragma") { fields.append((name: "Pragma", value: "no-cache")) }
+    if !request.fields.contains(named: "Pragma") { fields.append(Field("Pragma", "no-cache")) }
     return fields
   }
 

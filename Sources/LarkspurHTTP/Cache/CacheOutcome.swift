@@ -30,7 +30,7 @@ public enum CacheOutcome: Sendable {
   ///   - requestTime: The time at which the request was sent, in seconds since 1970.
   ///   - now: The time at which the head of the answer came, in seconds since 1970.
   public static func received(
-    status: Int, fields: CacheFields, for request: CacheRequest, candidate: StoredResponse?, isValidated: Bool,
+    status: Int, fields: FieldList, for request: CacheRequest, candidate: StoredResponse?, isValidated: Bool,
     isWanted: Bool = false, requestTime: Double, now: Double
   ) -> CacheOutcome {
     guard request.isSafe else {
@@ -85,7 +85,7 @@ extension StoredResponse {
   /// - Parameter isSame: Whether an entity tag shows that this is the response to `request`. A date does not: it may be
   ///   the date of another response, if a field of `Vary` distinguishes the requests that brought the two.
   fileprivate func renewed(
-    by other: CacheFields, for request: CacheRequest, isSame: Bool, requestTime: Double, now: Double
+    by other: FieldList, for request: CacheRequest, isSame: Bool, requestTime: Double, now: Double
   ) -> (StoredResponse, Use) {
     var renewed = freshened(by: other, requestTime: requestTime, responseTime: now)
     let derived = CacheSelection(response: renewed.fields, request: request.fields)
@@ -97,12 +97,12 @@ extension StoredResponse {
     return (renewed, .kept)
   }
 
-  fileprivate func hasTag(of other: CacheFields) -> Bool {
+  fileprivate func hasTag(of other: FieldList) -> Bool {
     guard let tag = other.firstValue(named: "ETag"), let own = entityTag else { return false }
     return EntityTag.isWeaklyEqual(tag, own)
   }
 
-  fileprivate func isShared(with other: CacheFields) -> Bool {
+  fileprivate func isShared(with other: FieldList) -> Bool {
     if hasTag(of: other) { return true }
     guard !other.contains(named: "ETag"), let date = other.firstValue(named: "Last-Modified") else { return false }
     return date == lastModified

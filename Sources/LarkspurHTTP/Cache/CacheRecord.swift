@@ -223,12 +223,12 @@ public struct CacheRecord: Sendable {
       let fieldCount = reader.number(UInt32.self), Double(bitPattern: requestTime).isFinite,
       Double(bitPattern: responseTime).isFinite
     else { return nil }
-    var fields: CacheFields = []
+    var fields: FieldList = []
     for _ in 0..<fieldCount {
       guard let name = reader.text(), let value = reader.text(), !name.isEmpty, name.utf8.allSatisfy(Scan.isToken),
         !hasControls(value)
       else { return nil }
-      fields.append((name: name, value: value))
+      fields.append(Field(name, value))
     }
     guard let selectionCount = reader.number(UInt32.self) else { return nil }
     var selection: [(name: String, value: String?)] = []

@@ -18,7 +18,7 @@ public struct CacheRequest: Sendable {
   }
 
   public var method: String
-  public var fields: CacheFields
+  public var fields: FieldList
   public var policy: Policy
   /// Whether the request has a body. The response to a GET with a body is neither stored nor served from the cache.
   public var hasBody: Bool
@@ -29,7 +29,7 @@ public struct CacheRequest: Sendable {
   public let control: CacheControl
 
   public init(
-    method: String, fields: CacheFields, policy: Policy = .byProtocol, hasBody: Bool = false, isDecoding: Bool = true,
+    method: String, fields: FieldList, policy: Policy = .byProtocol, hasBody: Bool = false, isDecoding: Bool = true,
     isLenient: Bool = false
   ) {
     self.method = method

@@ -19,7 +19,7 @@ public struct CacheSelection: Sendable {
   ///
   /// `Authorization` counts as if `Vary` named it, unless a shared cache may reuse the response (RFC 9111 3.5): one
   /// process may act for many users, and a response for one of them must not be served to another.
-  public init?(response: CacheFields, request: CacheFields) {
+  public init?(response: FieldList, request: FieldList) {
     let names = response.members(named: "Vary").map(\.asciiLowercased)
     guard !names.contains("*") else { return nil }
     var unique = Set(names)
@@ -41,7 +41,7 @@ public struct CacheSelection: Sendable {
   ///
   /// - Parameter isLenient: Whether a field that the request lacks matches every value: the caller may not know the
   ///   fields that a session adds to a request.
-  public func matches(_ request: CacheFields, isLenient: Bool = false) -> Bool {
+  public func matches(_ request: FieldList, isLenient: Bool = false) -> Bool {
     fields.allSatisfy { field in
       let value = Self.normalised(field.name, in: request)
       return value == field.value || isLenient && value == nil
@@ -70,7 +70,7 @@ public struct CacheSelection: Sendable {
 
   /// Returns the values of all lines in one text, in a normal form if different forms are known to have one meaning, or
   /// `nil` if the field is missing.
-  static func normalised(_ name: String, in request: CacheFields) -> String? {
+  static func normalised(_ name: String, in request: FieldList) -> String? {
     guard request.contains(named: name) else { return nil }
     // Credentials are only compared, so their hash is kept and not their text. The hash is not a cryptographic one:
     // guessed credentials can be tested against it.

@@ -4,7 +4,7 @@ import LarkspurBytes
 public enum CacheStorage {
   /// The parts of a response that are stored.
   public struct Proposal: Sendable {
-    public var fields: CacheFields
+    public var fields: FieldList
     public var selection: CacheSelection
     public var part: ContentRange?
   }
@@ -15,7 +15,7 @@ public enum CacheStorage {
   ///   - isWanted: Whether the response is stored even if it names neither a lifetime nor a validator.
   ///   - now: The time at which the head came, in seconds since 1970.
   public static func proposal(
-    request: CacheRequest, status: Int, fields: CacheFields, isWanted: Bool = false, now: Double
+    request: CacheRequest, status: Int, fields: FieldList, isWanted: Bool = false, now: Double
   ) -> Proposal? {
     guard request.isGet, !request.hasBody, isWanted || isOfUse(fields), isStorable(status)
     else { return nil }
@@ -51,13 +51,13 @@ public enum CacheStorage {
 
   /// Whether the server permits storing a status that is not cacheable by itself. This is a private cache: `s-maxage`
   /// is no permission.
-  private static func isExplicit(_ control: CacheControl, _ fields: CacheFields) -> Bool {
+  private static func isExplicit(_ control: CacheControl, _ fields: FieldList) -> Bool {
     control.isPublic || control.isPrivate || control.maxAge != nil || fields.contains(named: "Expires")
   }
 
   /// Whether the response has a field that determines its reuse. Most responses of programming interfaces have none:
   /// storing those would cost time for each request, and serve only requests that accept responses of any age.
-  public static func isOfUse(_ fields: CacheFields) -> Bool {
+  public static func isOfUse(_ fields: FieldList) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {
       case 4: field.name.equalsIgnoringCase("ETag")
@@ -117,19 +117,19 @@ public enum CacheStorage {
 
   /// Returns the fields to store: all but those of the connection or a proxy (RFC 9111 3.1) and those that `no-cache`
   /// names (RFC 9111 5.2.2.4). A response without `Date` gets the time at which it came (RFC 9110 6.6.1).
-  public static func storable(_ fields: CacheFields, now: Double) -> CacheFields {
+  public static func storable(_ fields: FieldList, now: Double) -> FieldList {
     storable(fields, CacheControl(fields), now: now)
   }
 
-  static func storable(_ fields: CacheFields, _ control: CacheControl, now: Double) -> CacheFields {
+  static func storable(_ fields: FieldList, _ control: CacheControl, now: Double) -> FieldList {
     let stored = withoutConnectionFields(fields)
     var kept = stored
     kept.removeFields(of: control.noCache)
-    if !kept.contains(named: "Date") { kept.append((name: "Date", value: HTTPDate.format(now))) }
+    if !kept.contains(named: "Date") { kept.append(Field("Date", HTTPDate.format(now))) }
     return kept
   }
 
-  static func withoutConnectionFields(_ fields: CacheFields) -> CacheFields {
+  static func withoutConnectionFields(_ fields: FieldList) -> FieldList {
     let named = FieldNames(fields.members(named: "Connection"))
     return fields.filter { field in
       !connectionFields.contains(field.name)
@@ -148,7 +148,7 @@ public enum CacheStorage {
   ])
 }
 
-extension CacheFields {
+extension FieldList {
   /// Removes the fields that a `no-cache` with field names withholds until a validation (RFC 9111 5.2.2.4).
   mutating func removeFields(of noCache: CacheControl.Scope) {
     guard case .fields(let names) = noCache else { return }

@@ -63,16 +63,16 @@ extension StoredResponse {
 
 extension StoredResponse {
   /// The fields that make the server send a new response only if this one is out of date (RFC 9111 4.3.1).
-  public var validatingFields: CacheFields {
-    var fields: CacheFields = []
-    if let tag = entityTag { fields.append((name: "If-None-Match", value: tag)) }
+  public var validatingFields: FieldList {
+    var fields: FieldList = []
+    if let tag = entityTag { fields.append(Field("If-None-Match", tag)) }
     // A date identifies whole responses, not parts of them.
-    if part == nil, let date = lastModified { fields.append((name: "If-Modified-Since", value: date)) }
+    if part == nil, let date = lastModified { fields.append(Field("If-Modified-Since", date)) }
     return fields
   }
 
   /// Whether the caller already has this response, by the conditions of the request (RFC 9110 13.2.2).
-  func answersNotModified(_ request: CacheFields) -> Bool {
+  func answersNotModified(_ request: FieldList) -> Bool {
     // RFC 9111 4.3.2: only the server evaluates these conditions.
     guard status == 200, !request.contains(named: "If-Match"), !request.contains(named: "If-Unmodified-Since"),
       !request.contains(named: "Range")
@@ -98,20 +98,20 @@ extension StoredResponse {
 
   /// Whether this response and one with these fields are parts of one representation, so that their bytes may be
   /// combined (RFC 9111 3.4).
-  public func isPartOfSame(_ other: CacheFields) -> Bool {
+  public func isPartOfSame(_ other: FieldList) -> Bool {
     guard let tag = entityTag, let otherTag = other.firstValue(named: "ETag") else { return false }
     return EntityTag.isStronglyEqual(tag, otherTag)
   }
 
   /// Whether a 304 or the head of a 200 with these fields is about this response (RFC 9111 4.3.4 and 4.3.5).
-  public func isDescribed(by other: CacheFields) -> Bool {
+  public func isDescribed(by other: FieldList) -> Bool {
     if let tag = other.firstValue(named: "ETag") { return entityTag.map { EntityTag.isWeaklyEqual($0, tag) } ?? true }
     guard let date = other.firstValue(named: "Last-Modified"), let own = lastModified else { return true }
     return date == own
   }
 
   /// Whether the response to a HEAD shows that this response is still valid.
-  public func isConfirmed(byHead other: CacheFields) -> Bool {
+  public func isConfirmed(byHead other: FieldList) -> Bool {
     guard isDescribed(by: other), part == nil else { return false }
     guard let length = other.firstValue(named: "Content-Length"),
       let own = fields.firstValue(named: "Content-Length")
@@ -121,7 +121,7 @@ extension StoredResponse {
 
   /// Returns the response updated by the fields of a 304, of a 206 or of the response to a HEAD (RFC 9111 3.2). The
   /// selection stays: `CacheOutcome.received` derives it from the new fields.
-  public func freshened(by other: CacheFields, requestTime: Double, responseTime: Double) -> StoredResponse {
+  public func freshened(by other: FieldList, requestTime: Double, responseTime: Double) -> StoredResponse {
     let news = CacheStorage.storable(other, now: responseTime).filter { field in
       !Self.keptWhenFreshened.contains(field.name)
     }

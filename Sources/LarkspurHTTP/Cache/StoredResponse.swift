@@ -2,7 +2,7 @@
 public struct StoredResponse: Sendable {
   public var status: Int
   /// The fields, without those that may not be stored (RFC 9111 3.1).
-  public var fields: CacheFields { didSet { control = CacheControl(fields) } }
+  public var fields: FieldList { didSet { control = CacheControl(fields) } }
   /// The directives of `Cache-Control` among the fields.
   public private(set) var control: CacheControl
   /// The time at which the request that brought the response, or the latest that validated it, was sent.
@@ -19,7 +19,7 @@ public struct StoredResponse: Sendable {
   public var isDecoded: Bool
 
   public init(
-    status: Int, fields: CacheFields, requestTime: Double, responseTime: Double,
+    status: Int, fields: FieldList, requestTime: Double, responseTime: Double,
     selection: CacheSelection = CacheSelection(), part: ContentRange? = nil, bodyCount: Int, isDecoded: Bool = false
   ) {
     self.status = status

@@ -54,7 +54,6 @@ public struct PublicSuffixTable: Sendable {
   }
 
   public var isEmpty: Bool { rules.isEmpty }
-  public var ruleCount: Int { rules.count }
 
   private mutating func append(_ name: ArraySlice<UInt8>, _ kinds: Kinds) {
     // The list's grammar allows a wildcard inside a name, but no rule has one.

@@ -21,13 +21,12 @@ public struct SetCookie: Hashable, Sendable {
   /// The lifetime in seconds. Zero or a negative number removes the cookie.
   public var maxAge: Int64?
   /// Unknown attributes, in their order, with names in lower case.
-  public var others: [(name: String, value: String)] { otherPairs.map { ($0.name, $0.value) } }
+  public private(set) var others: [Attribute] = []
 
-  private struct Pair: Hashable, Sendable {
-    var name: String
-    var value: String
+  public struct Attribute: Hashable, Sendable {
+    public var name: String
+    public var value: String
   }
-  private var otherPairs: [Pair] = []
 
   /// Reads a field.
   ///
@@ -67,7 +66,7 @@ public struct SetCookie: Hashable, Sendable {
     case "httponly": isHTTPOnly = true
     case "samesite": sameSite = Self.sameSite(value)
     case "": break
-    default: otherPairs.append(Pair(name: name, value: value))
+    default: others.append(Attribute(name: name, value: value))
     }
   }
 

@@ -87,10 +87,8 @@ public struct ResumePoint: Hashable, Codable, Sendable {
 
   /// Returns the fields that request the bytes from `first` up to `last`, or up to the end, if the version is still the
   /// one of `validator`.
-  public static func conditions(
-    from first: Int, through last: Int? = nil, validator: String
-  ) -> [(name: String, value: String)] {
-    [(name: "Range", value: "bytes=\(first)-\(last.map { "\($0)" } ?? "")"), (name: "If-Range", value: validator)]
+  public static func conditions(from first: Int, through last: Int? = nil, validator: String) -> FieldList {
+    [Field("Range", "bytes=\(first)-\(last.map { "\($0)" } ?? "")"), Field("If-Range", validator)]
   }
 
   // MARK: - The answer

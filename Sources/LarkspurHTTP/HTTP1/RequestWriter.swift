@@ -144,7 +144,7 @@ public struct SerializedFields: Sendable {
   fileprivate let bytes: [UInt8]
   fileprivate let context: RequestContext
 
-  public init(host: String, _ fields: [(name: String, value: String)]) throws(RequestError) {
+  public init(host: String, _ fields: FieldList) throws(RequestError) {
     var writer = try RequestWriter(method: "GET", target: "/", host: host)
     for field in fields { try writer.field(field.name, field.value) }
     bytes = Array(writer.bytes["GET /".utf8.count...])
@@ -227,9 +227,10 @@ public enum ChunkedEncoder {
   public static let endOfChunk: [UInt8] = [ASCII.cr, ASCII.lf]
 
   /// Returns the last chunk and the trailer section.
-  public static func end(trailers: [(name: String, value: String)] = []) throws(RequestError) -> [UInt8] {
+  public static func end(trailers: FieldList = []) throws(RequestError) -> [UInt8] {
     var bytes = Array("0\r\n".utf8)
-    for (name, value) in trailers {
+    for field in trailers {
+      let (name, value) = (field.name, field.value)
       guard isToken(name) else { throw .fieldNameInvalid(name) }
       guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
       // RFC 9110 6.5.1: these fields come too late in trailers, and a receiver that merges them into the head misreads

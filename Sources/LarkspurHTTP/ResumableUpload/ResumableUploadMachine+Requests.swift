@@ -67,7 +67,7 @@ extension ResumableUploadMachine {
   }
 
   private func request(
-    _ kind: UploadRequest.Kind, fields: [UploadRequest.Field], content: Range<Int> = 0..<0
+    _ kind: UploadRequest.Kind, fields: FieldList, content: Range<Int> = 0..<0
   ) -> UploadRequest {
     var request = UploadRequest(kind: kind, url: target, fields: fields, content: content)
     request.leavesOrigin = target.map { !isOwn($0) } ?? false

@@ -43,18 +43,18 @@ package enum ResumableUploadVersion: Int, Codable, Hashable, Sendable, CaseItera
   ///   - offset: The offset of the first byte, or `nil` for the request that creates the upload.
   ///   - length: The size of the whole representation in bytes.
   ///   - isFinal: Whether the request's content ends with the last byte of the representation.
-  func transferFields(offset: Int?, length: Int, isFinal: Bool) -> [UploadRequest.Field] {
+  func transferFields(offset: Int?, length: Int, isFinal: Bool) -> FieldList {
     var fields = self.fields
-    fields.append(UploadRequest.Field(completenessField, completeness(isFinal)))
-    if let offset { fields.append(UploadRequest.Field("Upload-Offset", String(offset))) }
+    fields.append(Field(completenessField, completeness(isFinal)))
+    if let offset { fields.append(Field("Upload-Offset", String(offset))) }
     if hasLimits {
-      fields.append(UploadRequest.Field("Upload-Length", String(length)))
-      if offset != nil { fields.append(UploadRequest.Field("Content-Type", Self.partialUploadType)) }
+      fields.append(Field("Upload-Length", String(length)))
+      if offset != nil { fields.append(Field("Content-Type", Self.partialUploadType)) }
     }
     return fields
   }
 
   /// The fields of a request that transfers nothing: draft 01 forbids `Upload-Offset` and `Upload-Incomplete` there
   /// (sections 5 and 7).
-  var fields: [UploadRequest.Field] { [UploadRequest.Field("Upload-Draft-Interop-Version", String(rawValue))] }
+  var fields: FieldList { [Field("Upload-Draft-Interop-Version", String(rawValue))] }
 }

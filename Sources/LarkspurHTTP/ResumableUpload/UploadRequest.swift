@@ -11,22 +11,12 @@ package struct UploadRequest: Hashable, Sendable {
     case cancellation
   }
 
-  package struct Field: Hashable, Sendable {
-    package var name: String
-    package var value: String
-
-    package init(_ name: String, _ value: String) {
-      self.name = name
-      self.value = value
-    }
-  }
-
   package var kind: Kind
   /// The absolute URL, or `nil` for the URL of the program's request.
   package var url: String?
   /// Fields to add. In a request to the upload resource they replace the program's fields of these names, and the
   /// program's fields of its content (`Content-Type`, `Content-Encoding` and so on) are left out.
-  package var fields: [Field]
+  package var fields: FieldList
   /// The bytes of the representation to send as content. A request without content has an empty range, and sends
   /// `Content-Length: 0` if it is a creation or an append.
   package var content: Range<Int>

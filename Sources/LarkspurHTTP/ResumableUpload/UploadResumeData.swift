@@ -13,7 +13,7 @@ package struct UploadResumeData: Hashable, Sendable {
   package var url: String
   package var method: String
   /// The fields that the program has set.
-  package var fields: [UploadRequest.Field]
+  package var fields: FieldList
   /// The absolute path of the file.
   package var path: String
   package var file: UploadFileIdentity
@@ -21,7 +21,7 @@ package struct UploadResumeData: Hashable, Sendable {
   package var attributes: [UInt8]
 
   package init(
-    point: UploadPoint, url: String, method: String, fields: [UploadRequest.Field], path: String,
+    point: UploadPoint, url: String, method: String, fields: FieldList, path: String,
     file: UploadFileIdentity, attributes: [UInt8] = []
   ) {
     self.point = point
@@ -101,12 +101,12 @@ package struct UploadResumeData: Hashable, Sendable {
     limits.maxAge = try reader.optionalInteger()
     let expiry = try reader.optional().map { Double(bitPattern: $0) }
     let (url, method) = (try reader.text(), try reader.text())
-    var fields: [UploadRequest.Field] = []
+    var fields: FieldList = []
     // A false count ends at the end of the bytes: each field takes 16 of them.
     let fieldCount = try reader.integer()
     for _ in 0..<fieldCount {
       let name = try reader.text()
-      fields.append(UploadRequest.Field(name, try reader.text()))
+      fields.append(Field(name, try reader.text()))
     }
     let path = try reader.text()
     let size = try reader.integer()

@@ -50,13 +50,13 @@ package struct WebSocketHandshake: Hashable, Sendable {
   }
 
   /// The fields that make a GET request an opening handshake.
-  package var fields: [(name: String, value: String)] {
+  package var fields: FieldList {
     var fields = [
-      (name: "Upgrade", value: "websocket"), (name: "Connection", value: "Upgrade"),
-      (name: "Sec-WebSocket-Key", value: key), (name: "Sec-WebSocket-Version", value: Self.version),
+      Field("Upgrade", "websocket"), Field("Connection", "Upgrade"),
+      Field("Sec-WebSocket-Key", key), Field("Sec-WebSocket-Version", Self.version),
     ]
-    if !protocols.isEmpty { fields.append(("Sec-WebSocket-Protocol", protocols.joined(separator: ", "))) }
-    if offersCompression { fields.append(("Sec-WebSocket-Extensions", WebSocketCompression.offer)) }
+    if !protocols.isEmpty { fields.append(Field("Sec-WebSocket-Protocol", protocols.joined(separator: ", "))) }
+    if offersCompression { fields.append(Field("Sec-WebSocket-Extensions", WebSocketCompression.offer)) }
     return fields
   }
 
@@ -158,15 +158,15 @@ package struct WebSocketOffer: Hashable, Sendable {
   /// Returns the fields of the response that accepts the handshake, or `nil` if the hash is not available.
   package func responseFields(
     _ agreement: WebSocketAgreement, sha1: WebSocketHandshake.SHA1
-  ) -> [(name: String, value: String)]? {
+  ) -> FieldList? {
     guard let accept = WebSocketHandshake.accept(forKey: key, sha1: sha1) else { return nil }
     var fields = [
-      (name: "Upgrade", value: "websocket"), (name: "Connection", value: "Upgrade"),
-      (name: "Sec-WebSocket-Accept", value: accept),
+      Field("Upgrade", "websocket"), Field("Connection", "Upgrade"),
+      Field("Sec-WebSocket-Accept", accept),
     ]
-    if let name = agreement.subprotocol { fields.append(("Sec-WebSocket-Protocol", name)) }
+    if let name = agreement.subprotocol { fields.append(Field("Sec-WebSocket-Protocol", name)) }
     if let compression = agreement.compression {
-      fields.append(("Sec-WebSocket-Extensions", compression.response))
+      fields.append(Field("Sec-WebSocket-Extensions", compression.response))
     }
     return fields
   }

@@ -1,4 +1,5 @@
 import LarkspurBytes
+import LarkspurHTTP
 
 /// Reads the parts of a record, and throws `damaged` for bytes that are not what a function reads.
 struct RecordInput {
@@ -41,9 +42,9 @@ struct RecordInput {
   }
 
   /// Reads a list of fields. Memory grows only with the bytes that are there, because each field takes some.
-  mutating func fields() throws(TransferRecordError) -> [TransferField] {
-    var fields: [TransferField] = []
-    for _ in 0..<(try uint32()) { fields.append(TransferField(name: try text(), value: try text())) }
+  mutating func fields() throws(TransferRecordError) -> FieldList {
+    var fields: FieldList = []
+    for _ in 0..<(try uint32()) { fields.append(Field(try text(), try text())) }
     return fields
   }
 }
@@ -64,7 +65,7 @@ extension RecordWriter {
     for member in members { write(member, &self) }
   }
 
-  mutating func fields(_ fields: [TransferField]) {
+  mutating func fields(_ fields: FieldList) {
     list(fields) { field, writer in
       writer.text(field.name)
       writer.text(field.value)

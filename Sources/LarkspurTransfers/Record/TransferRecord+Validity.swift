@@ -66,7 +66,7 @@ extension TransferRecord {
 
   static func isURL(_ text: String) -> Bool { !text.isEmpty && isLine(text) }
 
-  static func areFields(_ fields: [TransferField]) -> Bool {
+  static func areFields(_ fields: FieldList) -> Bool {
     fields.allSatisfy { !$0.name.isEmpty && $0.name.utf8.allSatisfy(Scan.isToken) && isLine($0.value) }
   }
 }

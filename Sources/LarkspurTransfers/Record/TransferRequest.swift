@@ -1,13 +1,4 @@
-/// A field of a request or response.
-public struct TransferField: Hashable, Sendable {
-  public var name: String
-  public var value: String
-
-  public init(name: String, value: String) {
-    self.name = name
-    self.value = value
-  }
-}
+import LarkspurHTTP
 
 /// The request of a task, as a record holds it.
 ///
@@ -16,7 +7,7 @@ public struct TransferField: Hashable, Sendable {
 public struct TransferRequest: Hashable, Sendable {
   public var url: String
   public var method: String
-  public var fields: [TransferField] = []
+  public var fields: FieldList = []
   /// The body of a download task's request.
   public var body: [UInt8]?
   public var mainDocument: String?
@@ -43,11 +34,11 @@ public struct TransferResponse: Hashable, Sendable {
   public var status: UInt32
   /// The version of HTTP, for example `HTTP/1.1`.
   public var version: String
-  public var fields: [TransferField]
+  public var fields: FieldList
   /// Whether the content coding of the content has been undone.
   public var isDecoded: Bool
 
-  public init(url: String, status: UInt32, version: String, fields: [TransferField], isDecoded: Bool) {
+  public init(url: String, status: UInt32, version: String, fields: FieldList, isDecoded: Bool) {
     self.url = url
     self.status = status
     self.version = version

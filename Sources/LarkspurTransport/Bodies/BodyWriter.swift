@@ -39,7 +39,7 @@ public final class BodyWriter: @unchecked Sendable {
   private var state = State.open
   private var pieces: [[UInt8]] = []
   private var byteCount = 0
-  private var trailers: [(name: String, value: String)] = []
+  private var trailers: FieldList = []
   private var waiting: [LoopPromise<Void>] = []
   /// The channel to wake when there is something to fetch.
   private weak var starved: Channel?
@@ -88,7 +88,7 @@ public final class BodyWriter: @unchecked Sendable {
   /// the exchange.
   public func trailer(_ name: String, _ value: String) async {
     guard loop.isCurrent else { return await loop.run { [self] in await trailer(name, value) } }
-    trailers.append((name, value))
+    trailers.append(Field(name, value))
   }
 
   private var ended: TransportError {

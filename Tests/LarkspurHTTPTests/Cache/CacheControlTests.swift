@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct CacheControlTests {
   private func control(_ lines: String...) -> CacheControl {
-    CacheControl(lines.map { (name: "cache-CONTROL", value: $0) })
+    CacheControl(lines.map { Field("cache-CONTROL", $0) })
   }
 
   @Test(
@@ -76,11 +76,11 @@ import Testing
 
   /// RFC 9111 5.4: `Pragma` counts only without `Cache-Control`.
   @Test func pragma() {
-    func request(_ fields: CacheFields) -> CacheControl.Scope { CacheControl.ofRequest(fields).noCache }
-    #expect(request([("Pragma", "No-Cache")]) == .everything)
-    #expect(request([("Pragma", "x, no-cache")]) == .everything)
-    #expect(request([("Pragma", "x")]) == .nothing)
-    #expect(request([("Pragma", "no-cache"), ("Cache-Control", "max-age=5")]) == .nothing)
-    #expect(CacheControl([("Pragma", "no-cache")]).noCache == .nothing, "in a response it means nothing")
+    func request(_ fields: FieldList) -> CacheControl.Scope { CacheControl.ofRequest(fields).noCache }
+    #expect(request([Field("Pragma", "No-Cache")]) == .everything)
+    #expect(request([Field("Pragma", "x, no-cache")]) == .everything)
+    #expect(request([Field("Pragma", "x")]) == .nothing)
+    #expect(request([Field("Pragma", "no-cache"), Field("Cache-Control", "max-age=5")]) == .nothing)
+    #expect(CacheControl([Field("Pragma", "no-cache")]).noCache == .nothing, "in a response it means nothing")
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct CacheStorageTests {
   private func isStored(
-    _ fields: CacheFields, status: Int = 200, request: CacheFields = [], method: String = "GET", hasBody: Bool = false,
+    _ fields: FieldList, status: Int = 200, request: FieldList = [], method: String = "GET", hasBody: Bool = false,
     isWanted: Bool = false
   ) -> Bool {
     CacheStorage.proposal(
@@ -13,33 +13,33 @@ import Testing
   }
 
   @Test func whatIsStored() {
-    #expect(isStored([("Cache-Control", "max-age=5")]))
-    #expect(isStored([("ETag", "\"a\"")]))
-    #expect(isStored([("last-modified", date(0))]))
-    #expect(isStored([("Expires", "0")]))
-    #expect(isStored([("Cache-Control", "private, max-age=5")], request: [("Authorization", "x")]))
-    #expect(isStored([("Cache-Control", "no-cache")]))
+    #expect(isStored([Field("Cache-Control", "max-age=5")]))
+    #expect(isStored([Field("ETag", "\"a\"")]))
+    #expect(isStored([Field("last-modified", date(0))]))
+    #expect(isStored([Field("Expires", "0")]))
+    #expect(isStored([Field("Cache-Control", "private, max-age=5")], request: [Field("Authorization", "x")]))
+    #expect(isStored([Field("Cache-Control", "no-cache")]))
     #expect(!isStored([]), "nothing says that it could be used again")
     #expect(isStored([], isWanted: true))
   }
 
   @Test func whatIsNot() {
-    let fresh: CacheFields = [("Cache-Control", "max-age=5")]
-    #expect(!isStored([("Cache-Control", "max-age=5, No-Store")]))
-    #expect(!isStored([("Cache-Control", "no-store")], isWanted: true))
-    #expect(!isStored(fresh, request: [("Cache-Control", "no-store")]))
+    let fresh: FieldList = [Field("Cache-Control", "max-age=5")]
+    #expect(!isStored([Field("Cache-Control", "max-age=5, No-Store")]))
+    #expect(!isStored([Field("Cache-Control", "no-store")], isWanted: true))
+    #expect(!isStored(fresh, request: [Field("Cache-Control", "no-store")]))
     #expect(!isStored(fresh, method: "POST") && !isStored(fresh, method: "HEAD") && !isStored(fresh, method: "get"))
     #expect(!isStored(fresh, hasBody: true))
-    #expect(!isStored(fresh + [("Vary", "*")]) && !isStored(fresh + [("Vary", "a, *")]))
-    #expect(!isStored(fresh + [("Vary", ""), ("Vary", ", *")]))
+    #expect(!isStored(fresh + [Field("Vary", "*")]) && !isStored(fresh + [Field("Vary", "a, *")]))
+    #expect(!isStored(fresh + [Field("Vary", ""), Field("Vary", ", *")]))
     let names = (0...CacheSelection.fieldsMax).map { "x\($0)" }
-    #expect(isStored(fresh + [("Vary", names.dropLast().joined(separator: ","))]))
-    #expect(!isStored(fresh + names.map { ("Vary", $0) }))
+    #expect(isStored(fresh + [Field("Vary", names.dropLast().joined(separator: ","))]))
+    #expect(!isStored(fresh + names.map { Field("Vary", $0) }))
   }
 
   @Test func statuses() {
-    let fresh: CacheFields = [("Cache-Control", "max-age=5")]
-    let validated: CacheFields = [("ETag", "\"a\"")]
+    let fresh: FieldList = [Field("Cache-Control", "max-age=5")]
+    let validated: FieldList = [Field("ETag", "\"a\"")]
     for status in 100...599 {
       let isHeuristic = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].contains(status)
       #expect(isStored(validated, status: status) == isHeuristic, "\(status)")
@@ -48,27 +48,30 @@ import Testing
       #expect(isStored(fresh, status: status) == !isNever, "\(status)")
     }
     #expect(!isStored(fresh, status: 600) && !isStored(fresh, status: 0) && !isStored(fresh, status: -1))
-    #expect(isStored(fresh + [("Content-Range", "bytes 0-4/10")], status: 206))
-    #expect(!isStored(fresh + [("Content-Range", "bytes 5-4/10")], status: 206))
+    #expect(isStored(fresh + [Field("Content-Range", "bytes 0-4/10")], status: 206))
+    #expect(!isStored(fresh + [Field("Content-Range", "bytes 5-4/10")], status: 206))
     // Heads that contradict themselves.
-    let part: CacheFields = fresh + [("Content-Range", "bytes 0-4/10")]
-    #expect(!isStored(part) && !isStored(part + [("Content-Length", "6")], status: 206))
-    #expect(!isStored(part + [("Content-Type", "multipart/byteranges; boundary=x")], status: 206))
+    let part: FieldList = fresh + [Field("Content-Range", "bytes 0-4/10")]
+    #expect(!isStored(part) && !isStored(part + [Field("Content-Length", "6")], status: 206))
+    #expect(!isStored(part + [Field("Content-Type", "multipart/byteranges; boundary=x")], status: 206))
     #expect(!isStored(part + part, status: 206))
   }
 
   /// RFC 9111 5.2.2.3: `must-understand` overrides `no-store` for statuses that the cache understands.
   @Test func mustUnderstand() {
-    let fields: CacheFields = [("Cache-Control", "max-age=5, no-store, must-understand")]
+    let fields: FieldList = [Field("Cache-Control", "max-age=5, no-store, must-understand")]
     #expect(isStored(fields) && !isStored(fields, status: 599) && !isStored(fields, status: 299))
   }
 
   @Test func fieldsThatAreNotStored() {
-    let fields: CacheFields = [
-      ("Cache-Control", "max-age=5, no-cache=\"secret, x\""), ("Connection", "a, B"), ("A", "1"), ("b", "2"),
-      ("c", "3"), ("Keep-Alive", "x"), ("Proxy-Authenticate", "x"), ("Proxy-Authentication-Info", "x"),
-      ("Proxy-Authorization", "x"), ("Proxy-Connection", "x"), ("TE", "x"), ("Trailer", "x"),
-      ("Transfer-Encoding", "x"), ("Upgrade", "x"), ("Secret", "s"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"),
+    let fields: FieldList = [
+      Field("Cache-Control", "max-age=5, no-cache=\"secret, x\""), Field("Connection", "a, B"), Field("A", "1"),
+      Field("b", "2"),
+      Field("c", "3"), Field("Keep-Alive", "x"), Field("Proxy-Authenticate", "x"),
+      Field("Proxy-Authentication-Info", "x"),
+      Field("Proxy-Authorization", "x"), Field("Proxy-Connection", "x"), Field("TE", "x"), Field("Trailer", "x"),
+      Field("Transfer-Encoding", "x"), Field("Upgrade", "x"), Field("Secret", "s"), Field("Set-Cookie", "a=b"),
+      Field("Set-Cookie", "c=d"),
     ]
     let kept = CacheStorage.storable(fields, now: 0).map { "\($0.name): \($0.value)" }
     #expect(
@@ -76,10 +79,10 @@ import Testing
         "Cache-Control: max-age=5, no-cache=\"secret, x\"", "c: 3", "Set-Cookie: a=b", "Set-Cookie: c=d",
         "Date: Thu, 01 Jan 1970 00:00:00 GMT",
       ])
-    #expect(CacheStorage.storable([("Date", "foo")], now: 0).map(\.value) == ["foo"])
+    #expect(CacheStorage.storable([Field("Date", "foo")], now: 0).map(\.value) == ["foo"])
   }
 
-  private func table(_ fields: CacheFields) -> (FieldTable, [UInt8]) {
+  private func table(_ fields: FieldList) -> (FieldTable, [UInt8]) {
     var bytes: [UInt8] = []
     var table = FieldTable()
     for field in fields {
@@ -99,15 +102,18 @@ import Testing
     ("no-store, must-understand", true), ("private=\"no-store\"", true), ("no-stored", true), ("x=no-store", true),
     ("private=\"a\", no-store", true), ("\r\n no-store", false),
   ]) func aQuickLook(value: String, isPossible: Bool) {
-    for fields: CacheFields in [[("Cache-Control", value)], [("cache-control", "public"), ("Cache-Control", value)]] {
-      let (table, bytes) = table(fields + [("ETag", "\"e\"")])
+    for fields: FieldList in [
+      [Field("Cache-Control", value)], [Field("cache-control", "public"), Field("Cache-Control", value)],
+    ] {
+      let (table, bytes) = table(fields + [Field("ETag", "\"e\"")])
       let mayBeStored = CacheStorage.mayBeStored(table, in: bytes.span)
       #expect(mayBeStored == isPossible, "\(fields)")
       let proposal = CacheStorage.proposal(
-        request: CacheRequest(method: "GET", fields: []), status: 200, fields: fields + [("ETag", "\"e\"")], now: 0)
+        request: CacheRequest(method: "GET", fields: []), status: 200, fields: fields + [Field("ETag", "\"e\"")], now: 0
+      )
       if !isPossible { #expect(proposal == nil, "\(fields)") }
     }
-    let (unused, bytes) = table([("Server", "x"), ("Content-Type", "a/b")])
+    let (unused, bytes) = table([Field("Server", "x"), Field("Content-Type", "a/b")])
     let mayBeStored = CacheStorage.mayBeStored(unused, in: bytes.span)
     #expect(!mayBeStored)
   }
@@ -116,9 +122,9 @@ import Testing
   @Test func manyConnectionFields() {
     for count in [1, 15, 16, 17, 500] {
       let names = (0..<count).map { "X-\($0)" }
-      let fields: CacheFields =
-        [("connection", names.joined(separator: ", ")), ("Kept", "1"), ("Date", "x")]
-        + names.map { ($0.lowercased(), "v") }
+      let fields: FieldList =
+        [Field("connection", names.joined(separator: ", ")), Field("Kept", "1"), Field("Date", "x")]
+        + names.map { Field($0.lowercased(), "v") }
       #expect(CacheStorage.storable(fields, now: 0).map(\.name) == ["Kept", "Date"])
     }
   }
@@ -126,7 +132,7 @@ import Testing
   @Test func bytesAreLookedAtAsTextIs() {
     for name in ["ETag", "etag", "EXPIRES", "Cache-Control", "last-modified", "Server", "Date", "Content-Type", "Etax"]
     {
-      let fields: CacheFields = [("Server", "x"), ("Content-Length", "1"), (name, "v")]
+      let fields: FieldList = [Field("Server", "x"), Field("Content-Length", "1"), Field(name, "v")]
       var bytes: [UInt8] = []
       var table = FieldTable()
       for field in fields {
@@ -141,26 +147,30 @@ import Testing
 }
 
 @Suite struct CacheSelectionTests {
-  private func matches(_ vary: String, _ first: CacheFields, _ second: CacheFields, isLenient: Bool = false) -> Bool {
-    CacheSelection(response: [("Vary", vary)], request: first)?.matches(second, isLenient: isLenient) ?? false
+  private func matches(_ vary: String, _ first: FieldList, _ second: FieldList, isLenient: Bool = false) -> Bool {
+    CacheSelection(response: [Field("Vary", vary)], request: first)?.matches(second, isLenient: isLenient) ?? false
   }
 
   @Test func requestsThatMatch() {
-    #expect(matches("Foo", [("Foo", "1")], [("foo", "1")]))
-    #expect(!matches("Foo", [("Foo", "1")], [("Foo", "2")]))
-    #expect(!matches("Foo", [], [("Foo", "1")]) && !matches("Foo", [("Foo", "1")], []))
-    #expect(!matches("Foo", [], [("Foo", "")]), "empty is something else than absent")
-    #expect(matches("Foo", [], []) && matches("", [("Foo", "1")], []))
-    #expect(matches("Foo, Bar", [("Foo", "1"), ("Bar", "2")], [("Bar", "2"), ("Foo", "1"), ("Baz", "3")]))
-    #expect(!matches("foo, Bar", [("Foo", "1"), ("Bar", "2")], [("Bar", "3"), ("Foo", "1")]))
-    #expect(matches("Foo", [("Foo", "1, 2")], [("Foo", "1"), ("Foo", "2")]))
-    #expect(matches("Foo", [("Foo", "1,2")], [("Foo", " 1, 2 ")]))
-    #expect(!matches("Foo", [("Foo", "\"1,2\"")], [("Foo", "\"1, 2\"")]))
-    #expect(matches("Accept-Language", [("Accept-Language", "en, de;q=0.5")], [("Accept-Language", "DE; q=0.5,En")]))
-    #expect(!matches("Accept", [("Accept", "a/b, c/d")], [("Accept", "c/d, a/b")]))
-    #expect(!matches("*", [], []) && !matches("Foo, *", [("Foo", "1")], [("Foo", "1")]))
-    #expect(matches("Foo", [("Foo", "1")], [], isLenient: true))
-    #expect(!matches("Foo", [("Foo", "1")], [("Foo", "2")], isLenient: true))
+    #expect(matches("Foo", [Field("Foo", "1")], [Field("foo", "1")]))
+    #expect(!matches("Foo", [Field("Foo", "1")], [Field("Foo", "2")]))
+    #expect(!matches("Foo", [], [Field("Foo", "1")]) && !matches("Foo", [Field("Foo", "1")], []))
+    #expect(!matches("Foo", [], [Field("Foo", "")]), "empty is something else than absent")
+    #expect(matches("Foo", [], []) && matches("", [Field("Foo", "1")], []))
+    #expect(
+      matches(
+        "Foo, Bar", [Field("Foo", "1"), Field("Bar", "2")], [Field("Bar", "2"), Field("Foo", "1"), Field("Baz", "3")]))
+    #expect(!matches("foo, Bar", [Field("Foo", "1"), Field("Bar", "2")], [Field("Bar", "3"), Field("Foo", "1")]))
+    #expect(matches("Foo", [Field("Foo", "1, 2")], [Field("Foo", "1"), Field("Foo", "2")]))
+    #expect(matches("Foo", [Field("Foo", "1,2")], [Field("Foo", " 1, 2 ")]))
+    #expect(!matches("Foo", [Field("Foo", "\"1,2\"")], [Field("Foo", "\"1, 2\"")]))
+    #expect(
+      matches("Accept-Language", [Field("Accept-Language", "en, de;q=0.5")], [Field("Accept-Language", "DE; q=0.5,En")])
+    )
+    #expect(!matches("Accept", [Field("Accept", "a/b, c/d")], [Field("Accept", "c/d, a/b")]))
+    #expect(!matches("*", [], []) && !matches("Foo, *", [Field("Foo", "1")], [Field("Foo", "1")]))
+    #expect(matches("Foo", [Field("Foo", "1")], [], isLenient: true))
+    #expect(!matches("Foo", [Field("Foo", "1")], [Field("Foo", "2")], isLenient: true))
   }
 
   /// A response to one user is not served to another one, unless a shared cache could store it (RFC 9111 3.5).
@@ -171,22 +181,22 @@ import Testing
     ])
   func authorizations(control: String, isForEverybody: Bool) throws {
     let selection = try #require(
-      CacheSelection(response: [("Cache-Control", control)], request: [("Authorization", "Bearer secret")]))
-    #expect(selection.matches([("Authorization", "Bearer secret")]))
-    #expect(selection.matches([("Authorization", "Bearer other")]) == isForEverybody)
+      CacheSelection(response: [Field("Cache-Control", control)], request: [Field("Authorization", "Bearer secret")]))
+    #expect(selection.matches([Field("Authorization", "Bearer secret")]))
+    #expect(selection.matches([Field("Authorization", "Bearer other")]) == isForEverybody)
     #expect(selection.matches([]) == isForEverybody)
     #expect(!selection.fields.contains { $0.value?.contains("secret") == true })
   }
 
   @Test func variantsHaveHashes() throws {
-    func hash(_ vary: String, _ request: CacheFields) -> CacheHash? {
-      CacheSelection(response: [("Vary", vary)], request: request)?.hash
+    func hash(_ vary: String, _ request: FieldList) -> CacheHash? {
+      CacheSelection(response: [Field("Vary", vary)], request: request)?.hash
     }
-    #expect(hash("Foo", [("Foo", "1")]) == hash("foo", [("FOO", "1")]))
-    #expect(hash("Foo", [("Foo", "1")]) != hash("Foo", [("Foo", "2")]))
-    #expect(hash("Foo", [("Foo", "")]) != hash("Foo", []))
+    #expect(hash("Foo", [Field("Foo", "1")]) == hash("foo", [Field("FOO", "1")]))
+    #expect(hash("Foo", [Field("Foo", "1")]) != hash("Foo", [Field("Foo", "2")]))
+    #expect(hash("Foo", [Field("Foo", "")]) != hash("Foo", []))
     #expect(hash("", []) == CacheHash() && hash("Foo", []) != CacheHash())
-    #expect(hash("a, b", [("a", "b")]) != hash("a, b", [("b", "b")]))
+    #expect(hash("a, b", [Field("a", "b")]) != hash("a, b", [Field("b", "b")]))
     let hash = CacheHash("x")
     #expect(CacheHash(hexadecimal: hash.hexadecimal) == hash && hash.hexadecimal.utf8.count == 32)
     // The published 128-bit FNV-1a value for no bytes.

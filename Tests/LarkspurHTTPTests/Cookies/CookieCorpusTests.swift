@@ -147,7 +147,6 @@ import Testing
   @Test func publicSuffixes() throws {
     let list = try Data(contentsOf: URL(filePath: "/usr/share/publicsuffix/public_suffix_list.dat"))
     let table = PublicSuffixTable(list: Array(list))
-    #expect(table.ruleCount > 8000)
     let text = String(decoding: try Corpora.data("publicsuffix/test_psl.txt"), as: UTF8.self)
     var checks = 0
     for line in text.split(separator: "\n") where line.hasPrefix("checkPublicSuffix(") {

@@ -109,7 +109,7 @@ import Testing
     #expect(refusal(ofField: "X-Name", value) == .fieldValueInvalid(name: "X-Name"))
     #expect(refusal(host: value) == .fieldValueInvalid(name: "Host"))
     #expect(
-      refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [("T", value)]) }
+      refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [Field("T", value)]) }
         == .fieldValueInvalid(name: "T"))
   }
 
@@ -120,7 +120,7 @@ import Testing
   func names(name: String) {
     #expect(refusal(ofField: name, "value") == .fieldNameInvalid(name))
     #expect(
-      refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [(name, "value")]) }
+      refusal { () throws(RequestError) in _ = try ChunkedEncoder.end(trailers: [Field(name, "value")]) }
         == .fieldNameInvalid(name))
   }
 
@@ -206,13 +206,13 @@ import Testing
   @Test func theEnd() throws {
     #expect(try ChunkedEncoder.end() == Array("0\r\n\r\n".utf8))
     #expect(
-      try ChunkedEncoder.end(trailers: [("Digest", "x"), ("Empty", "")])
+      try ChunkedEncoder.end(trailers: [Field("Digest", "x"), Field("Empty", "")])
         == Array("0\r\nDigest: x\r\nEmpty: \r\n\r\n".utf8))
   }
 
   /// RFC 9110 6.5.1: a trailer comes too late to say where the body ends.
   @Test(arguments: ["Content-Length", "transfer-encoding"]) func reservedTrailers(name: String) {
-    #expect(throws: RequestError.fieldReserved(name: name)) { try ChunkedEncoder.end(trailers: [(name, "5")]) }
+    #expect(throws: RequestError.fieldReserved(name: name)) { try ChunkedEncoder.end(trailers: [Field(name, "5")]) }
   }
 
   @Test func randomBodies() throws {
@@ -225,7 +225,7 @@ import Testing
         encoded += ChunkedEncoder.start(ofChunk: data.count) + data + ChunkedEncoder.endOfChunk
         body += data
       }
-      encoded += try ChunkedEncoder.end(trailers: [("A", "b"), ("C", "ü")])
+      encoded += try ChunkedEncoder.end(trailers: [Field("A", "b"), Field("C", "ü")])
       let sizes = (0..<3).map { _ in UInt8.random(in: 0...255, using: &random) }
       let transcript = Listener.transcript(of: Cuts.cycling(encoded, sizes: sizes))
       #expect(transcript.body == body, "seed \(random.seed), round \(round)")

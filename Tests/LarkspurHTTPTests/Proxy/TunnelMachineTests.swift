@@ -143,7 +143,7 @@ import Testing
   func authorizationIsForProxies(name: String) throws {
     var toOrigin = try RequestWriter(method: "GET", target: "/", host: "a.example")
     #expect(throws: RequestError.fieldForProxies(name: name)) { try toOrigin.field(name, "x") }
-    #expect(throws: RequestError.fieldForProxies(name: name)) { try ChunkedEncoder.end(trailers: [(name, "x")]) }
+    #expect(throws: RequestError.fieldForProxies(name: name)) { try ChunkedEncoder.end(trailers: [Field(name, "x")]) }
     var toProxy = try RequestWriter(method: "GET", target: "http://a.example/", host: "a.example", to: .proxy)
     try toProxy.field(name, "x")
     #expect(String(decoding: toProxy.finish().bytes, as: UTF8.self).contains("\(name): x\r\n"))

@@ -9,7 +9,7 @@ import Testing
         version: version, resource: "https://h/u/1", length: 100, acknowledged: 40, sent: 60,
         limits: UploadLimits(maxSize: 1000, maxAppendSize: 50), expiry: 1234.5),
       url: "https://h/post?q=ü", method: "PUT",
-      fields: [UploadRequest.Field("X-One", "a b"), UploadRequest.Field("Content-Type", "")], path: "/tmp/ä",
+      fields: [Field("X-One", "a b"), Field("Content-Type", "")], path: "/tmp/ä",
       file: UploadFileIdentity(size: 100, modificationSeconds: -3, modificationNanoseconds: 999_999_999, inode: .max),
       attributes: [0, 1, 255])
   }

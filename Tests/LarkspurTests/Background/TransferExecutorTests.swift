@@ -228,7 +228,7 @@ import Testing
     ).encoded()
     #expect(record.uploadPoint != nil)
     var new = TransferRequest(url: try fixture.url(path).absoluteString, method: "PUT")
-    new.fields = [TransferField(name: "X-Name", value: "new")]
+    new.fields = [Field("X-Name", "new")]
     let (executor, isOver) = (try executor(), TestServer.Signal())
     executor.start { [weak executor, new] notice in
       switch notice {

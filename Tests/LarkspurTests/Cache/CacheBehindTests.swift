@@ -62,7 +62,8 @@ import Testing
     store("one", in: cache)
     func renew(_ vary: String, _ user: String) async throws {
       let plan = await cache.plan(
-        for: request(Self.a), fields: [("A", "1"), ("B", user)], policy: .reloadRevalidatingCacheData, now: cache.now)
+        for: request(Self.a), fields: [Field("A", "1"), Field("B", user)], policy: .reloadRevalidatingCacheData,
+        now: cache.now)
       guard case .validate(let exchange) = plan else {
         Issue.record("not validated")
         return

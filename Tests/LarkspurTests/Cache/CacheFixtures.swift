@@ -150,7 +150,7 @@ final class KillableFiles: CacheFiles {
 extension URLCache {
   /// Waits for the plan, which may need a lookup on disk.
   func plan(
-    for request: URLRequest, fields: CacheFields, policy: URLRequest.CachePolicy, now: Date
+    for request: URLRequest, fields: FieldList, policy: URLRequest.CachePolicy, now: Date
   ) async -> CachePlan {
     let question = OneShot<CachePlan>()
     plan(for: request, fields: fields, policy: policy, now: now) { question.set($0) }
@@ -169,7 +169,7 @@ func request(_ url: String, _ fields: [String: String] = [:], method: String = "
 func response(_ url: String, _ fields: [String: String] = [:], status: Int = 200) -> HTTPURLResponse {
   HTTPURLResponse.make(
     url: URL(string: url) ?? URL(fileURLWithPath: "/"), status: status, version: "HTTP/1.1",
-    fields: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }, isDecoded: false)
+    fields: fields.sorted { $0.key < $1.key }.map { Field($0.key, $0.value) }, isDecoded: false)
 }
 
 func entry(

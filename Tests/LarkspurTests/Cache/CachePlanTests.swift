@@ -19,7 +19,7 @@ import Testing
   ) async -> String {
     let now = Self.start + seconds
     let asked = request(url, fields, method: method)
-    let sent = fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    let sent = fields.sorted { $0.key < $1.key }.map { Field($0.key, $0.value) }
     switch await cache.plan(for: asked, fields: sent, policy: policy, now: now) {
     case .fail(let code): return "fail \(code.rawValue)"
     case .serve(let answer): return "cache \(text(answer))"
@@ -185,7 +185,7 @@ import Testing
     let cache = directory.cache(memory: 1 << 20)
     _ = await load(cache, answer: Self.fresh)
     let plan = await cache.plan(
-      for: request(Self.url), fields: [("Range", "bytes=1-2")], policy: .useProtocolCachePolicy, now: Self.start)
+      for: request(Self.url), fields: [Field("Range", "bytes=1-2")], policy: .useProtocolCachePolicy, now: Self.start)
     guard case .serve(let answer) = plan else {
       Issue.record("not served")
       return

@@ -70,7 +70,7 @@ final class CacheSuiteServer: Sendable {
     let all = Mutex<[String: CacheSuiteOrigin]>([:])
 
     func answer(_ request: TestServer.Request, now: Date) -> TestServer.Response {
-      let fields = request.fields.map { (name: $0.name, value: $0.value) }
+      let fields = request.fields.map { Field($0.name, $0.value) }
       let answer = all.withLock {
         $0[request.parameters["id"] ?? ""]?.answer(
           method: request.method, path: request.target, fields: fields, now: now.timeIntervalSince1970)
@@ -132,7 +132,7 @@ struct SessionClient: CacheSuiteClient {
   func seen() -> [CacheSuiteOrigin.Seen] { server.seen(id) }
 
   func fetch(
-    method: String, path: String, fields: CacheFields, body: String?, mode: String?
+    method: String, path: String, fields: FieldList, body: String?, mode: String?
   ) async throws -> CacheSuiteResponse {
     let number = fields.firstValue(named: "Req-Num").flatMap(Int.init) ?? 0
     if test.requests.indices.contains(number - 1), test.requests[number - 1].disconnect == true { server.cut(id) }

@@ -6,7 +6,7 @@ import LarkspurHTTP
 struct CacheSuiteOrigin: Sendable {
   struct Answer: Sendable {
     var status: Int
-    var fields: CacheFields
+    var fields: FieldList
     var body: Data
     /// Whether the connection is cut in place of this answer.
     var isDisconnect = false
@@ -16,15 +16,15 @@ struct CacheSuiteOrigin: Sendable {
   struct Seen: Sendable {
     var number: Int
     var method: String
-    var fields: CacheFields
-    var shownFields: CacheFields
+    var fields: FieldList
+    var shownFields: FieldList
   }
 
   let id: String
   private(set) var requests: [CacheSuite.Request]
   private(set) var seen: [Seen] = []
   /// The fields of each answer as they were sent. The text of a date is known only then.
-  private var sent: [Int: CacheFields] = [:]
+  private var sent: [Int: FieldList] = [:]
 
   init(id: String, requests: [CacheSuite.Request]) {
     self.id = id
@@ -37,7 +37,7 @@ struct CacheSuiteOrigin: Sendable {
   ///   - path: The path of the request, with its query.
   ///   - now: Seconds since 1970.
   /// - Returns: The answer, or `nil` if the script has no request of this number.
-  mutating func answer(method: String, path: String, fields: CacheFields, now: Double) -> Answer? {
+  mutating func answer(method: String, path: String, fields: FieldList, now: Double) -> Answer? {
     let count = seen.count + 1
     let clientNumber = fields.firstValue(named: "Req-Num").flatMap(Int.init)
     let number = clientNumber ?? count
@@ -49,7 +49,8 @@ struct CacheSuiteOrigin: Sendable {
       let script = requests.indices.contains(number - 2) ? requests[number - 2].response_headers ?? [] : []
       let before =
         sent[number - 1]
-        ?? script.compactMap { field in field.first?.text.map { ($0, field.count > 1 ? field[1].text ?? "" : "") } }
+        ?? script.compactMap { field in field.first?.text.map { Field($0, field.count > 1 ? field[1].text ?? "" : "") }
+        }
       let isUnmodified = [("If-Modified-Since", "Last-Modified"), ("If-None-Match", "ETag")].contains {
         condition, name in
         let validator = before.values(named: name).last
@@ -58,31 +59,31 @@ struct CacheSuiteOrigin: Sendable {
       status = isUnmodified ? 304 : 999
     }
     let milliseconds = Int(now * 1000)
-    var answered: CacheFields = [
-      ("Server-Base-Url", path), ("Server-Request-Count", "\(count)"),
-      ("Client-Request-Count", clientNumber.map { "\($0)" } ?? "NaN"), ("Server-Now", "\(milliseconds)"),
+    var answered: FieldList = [
+      Field("Server-Base-Url", path), Field("Server-Request-Count", "\(count)"),
+      Field("Client-Request-Count", clientNumber.map { "\($0)" } ?? "NaN"), Field("Server-Now", "\(milliseconds)"),
     ]
-    var shown: CacheFields = []
+    var shown: FieldList = []
     for field in script.response_headers ?? [] {
       guard let name = field.first?.text, field.count > 1 else { continue }
       let value = Self.fixed(name, field[1], script: script, base: path, serverNow: Double(milliseconds) / 1000)
-      answered.append((name, value))
+      answered.append(Field(name, value))
       if field.count < 3 || field[2].flag == true {
         let all = answered.values(named: name).joined(separator: ", ")
         shown.replace(name, with: all)
       }
     }
     sent[number] = answered
-    if !answered.contains(named: "Content-Type") { answered.append(("Content-Type", "text/plain")) }
+    if !answered.contains(named: "Content-Type") { answered.append(Field("Content-Type", "text/plain")) }
     seen.append(Seen(number: number, method: method, fields: fields, shownFields: shown))
-    answered.append(("Request-Numbers", seen.map { "\($0.number)" }.joined(separator: " ")))
+    answered.append(Field("Request-Numbers", seen.map { "\($0.number)" }.joined(separator: " ")))
     // The suite's HTTP library adds these fields.
-    if !answered.contains(named: "Date") { answered.append(("Date", HTTPDate.format(now))) }
+    if !answered.contains(named: "Date") { answered.append(Field("Date", HTTPDate.format(now))) }
     var body = Data()
     if status != 204, status != 304 {
       body = Data((script.response_body?.text ?? id).utf8)
       if !answered.contains(named: "Content-Length"), !answered.contains(named: "Transfer-Encoding") {
-        answered.append(("Content-Length", "\(body.count)"))
+        answered.append(Field("Content-Length", "\(body.count)"))
       }
     }
     return Answer(

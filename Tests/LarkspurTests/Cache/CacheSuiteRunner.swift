@@ -8,7 +8,7 @@ protocol CacheSuiteClient {
   ///
   /// - Parameter mode: The cache mode of the Fetch standard, if the test has one.
   mutating func fetch(
-    method: String, path: String, fields: CacheFields, body: String?, mode: String?
+    method: String, path: String, fields: FieldList, body: String?, mode: String?
   ) async throws -> CacheSuiteResponse
 
   /// Advances the time.
@@ -20,7 +20,7 @@ protocol CacheSuiteClient {
 
 struct CacheSuiteResponse: Sendable {
   var status: Int
-  var fields: CacheFields
+  var fields: FieldList
   var body: String
 
   func value(_ name: String) -> String? {
@@ -73,18 +73,18 @@ struct CacheSuiteRunner {
     var path = "/test/\(id)"
     if let name = script.filename { path += "/\(name)" }
     if let query = script.query_arg { path += "?\(query)" }
-    var fields: CacheFields = []
+    var fields: FieldList = []
     for field in script.request_headers ?? [] {
       guard let name = field.first?.text, field.count > 1 else { continue }
       let serverNow = previous?.value("Server-Now").flatMap(Double.init).map { $0 / 1000 }
       let isMagic = script.magic_ims == true && name.lowercased() == "if-modified-since"
       fields.append(
-        (
+        Field(
           name,
           CacheSuiteOrigin.fixed(name, field[1], script: script, base: nil, serverNow: isMagic ? serverNow : nil)
         ))
     }
-    fields += [("Test-ID", test.id), ("Req-Num", "\(index + 1)")]
+    fields += [Field("Test-ID", test.id), Field("Req-Num", "\(index + 1)")]
     let response: CacheSuiteResponse
     do {
       response = try await client.fetch(

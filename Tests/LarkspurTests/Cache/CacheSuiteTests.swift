@@ -81,7 +81,7 @@ struct PlayedTask: CacheSuiteClient {
   func seen() -> [CacheSuiteOrigin.Seen] { origin.seen }
 
   mutating func fetch(
-    method: String, path: String, fields: CacheFields, body: String?, mode: String?
+    method: String, path: String, fields: FieldList, body: String?, mode: String?
   ) async throws -> CacheSuiteResponse {
     var request = URLRequest(url: try #require(URL(string: "http://cache.test\(path)")))
     request.httpMethod = method
@@ -97,7 +97,7 @@ struct PlayedTask: CacheSuiteClient {
   }
 
   private mutating func send(
-    _ exchange: CacheExchange, _ fields: CacheFields, _ path: String
+    _ exchange: CacheExchange, _ fields: FieldList, _ path: String
   ) throws -> CacheSuiteResponse {
     let method = exchange.request.method
     let sent = fields + exchange.addedFields

@@ -263,8 +263,8 @@ import Testing
       let cache = directory.cache(memory: memory)
       cache.removeAllCachedResponses()
       func store(_ value: String?, _ text: String) {
-        let fields: CacheFields = [("Cache-Control", "max-age=60"), ("Vary", "Foo")]
-        let selection = CacheSelection(response: fields, request: value.map { [("Foo", $0)] } ?? [])
+        let fields: FieldList = [Field("Cache-Control", "max-age=60"), Field("Vary", "Foo")]
+        let selection = CacheSelection(response: fields, request: value.map { [Field("Foo", $0)] } ?? [])
         let stored = StoredResponse(
           status: 200, fields: fields, requestTime: 0, responseTime: 0, selection: selection ?? CacheSelection(),
           bodyCount: text.utf8.count)

@@ -23,7 +23,7 @@ import Testing
     [
       RequestComposer.AdditionalFields(), additions { $0.cookie = "a=1" }, additions { $0.authorization = "Basic x" },
       additions { $0.proxyAuthorization = "Basic y" },
-      additions { $0.conditions = [(name: "If-None-Match", value: "\"t\"")] },
+      additions { $0.conditions = [Field("If-None-Match", "\"t\"")] },
       additions { $0.hasLeftOrigin = true }, additions { $0.addsDefaultContentType = true },
     ]
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import LarkspurHTTP
 import LarkspurTestServer
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
 
   private func request(
     _ method: String = "GET", _ path: String = "/anything", target: String? = nil,
-    fields: [(name: String, value: String)] = [], decodes: Bool = false
+    fields: FieldList = [], decodes: Bool = false
   ) throws -> URLRequest {
     URLRequest(
       exactly: method, try #require(URL(string: server.url(path))), target: target ?? path, fields: fields,
@@ -46,8 +47,8 @@ import Testing
   /// Names keep their case, and fields of one name their lines. Framing fields follow from the body.
   @Test func fieldsAsGiven() async throws {
     let fields = [
-      (name: "x-ONE", value: "1"), (name: "X-One", value: "2"), (name: "host", value: ""),
-      (name: "Content-Length", value: "9"),
+      Field("x-ONE", "1"), Field("X-One", "2"), Field("host", ""),
+      Field("Content-Length", "9"),
     ]
     let received = try await load(try request(fields: fields))
     #expect(names(received) == ["Host", "x-ONE", "X-One"])
@@ -69,7 +70,7 @@ import Testing
     var ordinary = try request()
     ordinary = URLRequest(url: try #require(ordinary.url))
     ordinary.setValue("1", forHTTPHeaderField: "X-One")
-    let exact = try request(fields: [(name: "X-One", value: "1")])
+    let exact = try request(fields: [Field("X-One", "1")])
     for _ in 1...3 {
       for request in [ordinary, exact] { _ = try await session.data(for: request) }
     }
@@ -95,7 +96,7 @@ import Testing
 
   @Test func redirection() async throws {
     server.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": "/anything?new"]) }
-    let received = try await load(try request("GET", "/moved", fields: [(name: "X-One", value: "1")]))
+    let received = try await load(try request("GET", "/moved", fields: [Field("X-One", "1")]))
     #expect(received.target == "/anything?new" && names(received) == ["Host", "X-One"])
   }
 
@@ -113,7 +114,7 @@ import Testing
     defer { session.invalidateAndCancel() }
     let (plain, _) = try await session.data(for: try request("GET", path))
     #expect(plain.starts(with: [0x1f, 0x8b]))
-    let offer = [(name: "Accept-Encoding", value: "gzip")]
+    let offer = [Field("Accept-Encoding", "gzip")]
     let (decoded, _) = try await session.data(for: try request("GET", path, fields: offer, decodes: true))
     #expect(decoded == Data(TestServer.content(count: 1000)))
   }
@@ -125,7 +126,7 @@ import Testing
     server.defaultScript = [.serveRoutes]
     let port = server.port
     for own in [nil, "Digest y"] {
-      let fields = own.map { [(name: "Proxy-Authorization", value: $0)] } ?? []
+      let fields = own.map { [Field("Proxy-Authorization", $0)] } ?? []
       let url = try #require(URL(string: "http://a.invalid/anything"))
       let request = URLRequest(exactly: "GET", url, target: "/anything", fields: fields, decodes: false)
       let received = try await load(request) {

@@ -16,7 +16,7 @@ enum Fixture {
   static func fullDownload(task: Int = 7) -> TransferRecord {
     var request = TransferRequest(url: "https://example.com/größe?x=1", method: "POST")
     request.fields = [
-      TransferField(name: "Authorization", value: "Bearer secret"), TransferField(name: "X-Empty", value: ""),
+      Field("Authorization", "Bearer secret"), Field("X-Empty", ""),
     ]
     request.body = [0, 1, 255]
     request.mainDocument = "https://example.com/"
@@ -42,7 +42,7 @@ enum Fixture {
     record.counts.clientExpectsToReceive = 2
     record.response = TransferResponse(
       url: "https://cdn.example.com/b", status: 206, version: "HTTP/1.1",
-      fields: [TransferField(name: "Content-Type", value: "text/plain")], isDecoded: true)
+      fields: [Field("Content-Type", "text/plain")], isDecoded: true)
     record.failure = TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1005, message: "lost")
     record.underlyingFailure = TransferRecord.Failure(domain: "NSPOSIXErrorDomain", code: 104, message: "reset")
     record.earliestBeginSeconds = 1_700_000_100

@@ -133,9 +133,9 @@ import Testing
     ("session", { $0.session = String(repeating: "x", count: TransferRecord.sessionBytesMax + 1) }),
     ("URL", { $0.originalRequest.url = "" }), ("URL", { $0.originalRequest.url = "http://a/\r\nb" }),
     ("method", { $0.originalRequest.method = "" }), ("method", { $0.originalRequest.method = "GET /" }),
-    ("fields", { $0.originalRequest.fields = [TransferField(name: "", value: "")] }),
-    ("fields", { $0.originalRequest.fields = [TransferField(name: "a:", value: "")] }),
-    ("fields", { $0.originalRequest.fields = [TransferField(name: "a", value: "b\r\nc: d")] }),
+    ("fields", { $0.originalRequest.fields = [Field("", "")] }),
+    ("fields", { $0.originalRequest.fields = [Field("a:", "")] }),
+    ("fields", { $0.originalRequest.fields = [Field("a", "b\r\nc: d")] }),
     ("main document", { $0.originalRequest.mainDocument = "" }),
     ("timeout", { $0.originalRequest.timeoutSeconds = .nan }),
     ("current request", { $0.currentRequest = TransferRequest(url: "") }),
@@ -232,7 +232,7 @@ import Testing
     record.leaveOutParts()
     #expect(record.fits(TransferRecord.bytesMax))
     #expect(record.currentRequest?.body == nil && record.response?.fields.isEmpty == false && !record.redirects.isEmpty)
-    record.response?.fields = [TransferField(name: "A", value: String(repeating: "x", count: TransferRecord.bytesMax))]
+    record.response?.fields = [Field("A", String(repeating: "x", count: TransferRecord.bytesMax))]
     record.leaveOutParts()
     #expect(record.response?.fields == [] && !record.redirects.isEmpty && record.fits(TransferRecord.bytesMax))
     // What the task is stays.

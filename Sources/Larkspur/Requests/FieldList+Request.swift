@@ -1,18 +1,13 @@
 import Foundation
 import LarkspurBytes
+import LarkspurHTTP
 
-/// The header fields of a request, in the order in which they were set. Names are compared without regard to case.
-struct RequestFields {
-  typealias Field = (name: String, value: String)
-
-  private(set) var all: [Field] = []
-
-  init() {}
-
+/// The fields of a request, as a program sets them.
+extension FieldList {
   /// Creates the fields of a dictionary in the order of their names, because a dictionary's order changes from run to
   /// run.
   init(_ dictionary: [String: String]) {
-    all = dictionary.map { (name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
+    self = dictionary.map { Field($0.key, $0.value) }.sorted { $0.name < $1.name }
   }
 
   /// Creates fields that were read from an archive. Fields that cannot be sent are left out.
@@ -20,26 +15,21 @@ struct RequestFields {
   /// - Returns: `nil` if the numbers of names and values differ.
   init?(untrusted names: [String], _ values: [String]) {
     guard names.count == values.count else { return nil }
-    all = zip(names, values).map { (name: $0, value: $1) }.filter { $0.name.isToken && $0.value.isFieldValue }
+    self = zip(names, values).map { Field($0, $1) }.sendable
   }
 
-  var dictionary: [String: String] {
-    var dictionary: [String: String] = [:]
-    for field in all { dictionary[field.name] = field.value }
-    return dictionary
-  }
+  /// The fields without those that cannot be sent.
+  var sendable: FieldList { filter { $0.name.isToken && $0.value.isFieldValue } }
+
+  var dictionary: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 
   /// The values by names in lower case. If a name occurs twice, the last value counts.
-  var caseless: [String: String] { Dictionary(all.map { ($0.name.lowercased(), $0.value) }) { $1 } }
-
-  func value(of name: String) -> String? { all.first { $0.name.equalsIgnoringCase(name) }?.value }
+  var caseless: [String: String] { Dictionary(map { ($0.name.lowercased(), $0.value) }) { $1 } }
 
   /// Whether any field concerns a cache: which stored responses may be used, or under which condition (RFC 9111 5.2,
   /// RFC 9110 13 and 14.2), or under which key they are stored (`Host`).
-  var concernCache: Bool { Self.concernCache(all) }
-
-  static func concernCache(_ fields: [Field]) -> Bool {
-    fields.contains { field in
+  var concernCache: Bool {
+    contains { field in
       switch field.name.utf8.count {
       case 4: field.name.equalsIgnoringCase("Host")
       case 5: field.name.equalsIgnoringCase("Range") || field.name.isConditional
@@ -50,25 +40,23 @@ struct RequestFields {
     }
   }
 
+  /// Replaces all lines with this name by one line at the end, or removes them. A value that cannot be sent changes
+  /// nothing.
   mutating func set(_ name: String, to value: String?) {
     guard value?.isFieldValue != false else { return }
-    all.removeAll { $0.name.equalsIgnoringCase(name) }
-    if let value { all.append((name: name.capitalizedFieldName, value: value)) }
+    removeAll(named: name)
+    if let value { append(Field(name.capitalizedFieldName, value)) }
   }
 
+  /// Adds a value to the line with this name, after a comma, or adds a line. A value that cannot be sent changes nothing.
   mutating func add(_ name: String, _ value: String) {
     guard value.isFieldValue else { return }
-    if let index = all.firstIndex(where: { $0.name.equalsIgnoringCase(name) }) {
-      all[index].value += "," + value
+    if let index = firstIndex(where: { $0.name.equalsIgnoringCase(name) }) {
+      self[index].value += "," + value
     } else {
-      all.append((name: name.capitalizedFieldName, value: value))
+      append(Field(name.capitalizedFieldName, value))
     }
   }
-
-  /// Adds a field as a separate line, with its name as it is.
-  mutating func append(_ name: String, _ value: String) { all.append((name: name, value: value)) }
-
-  mutating func remove(_ name: String) { all.removeAll { $0.name.equalsIgnoringCase(name) } }
 }
 
 extension String {

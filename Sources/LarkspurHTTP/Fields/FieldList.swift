@@ -1,9 +1,30 @@
 import LarkspurBytes
 
-/// Header fields in the order in which they came. Several may have one name. Names are case-insensitive.
-public typealias CacheFields = [(name: String, value: String)]
+/// A header field: a line of a head, or of a trailer section.
+public struct Field: Hashable, Sendable {
+  public var name: String
+  public var value: String
 
-extension Array where Element == (name: String, value: String) {
+  public init(_ name: String, _ value: String) {
+    self.name = name
+    self.value = value
+  }
+}
+
+/// Header fields, in the order of their lines. Names are compared without regard to case (RFC 9110 5.1).
+///
+/// A list of pairs, and no dictionary, because a dictionary cannot hold what a message has:
+///
+/// - Several lines may have one name. Their order counts, and they may be joined by commas (RFC 9110 5.3), but not those
+///   of `Set-Cookie`, and a line break between two cookies is no comma.
+/// - The order of lines with different names has no meaning, but servers and proxies see it, and it is sent as the
+///   program gave it.
+/// - The spelling of a name has no meaning either, and is sent as it was given: there are servers that mind.
+/// - A head has a few dozen fields, so that a search of a list costs less than hashes in small letters. A peer chooses
+///   the names, and `Limits` keeps their number small.
+public typealias FieldList = [Field]
+
+extension FieldList {
   /// Returns the values of all lines with this name, in their order.
   package func values(named name: String) -> [String] {
     var values: [String] = []
@@ -26,7 +47,7 @@ extension Array where Element == (name: String, value: String) {
   /// Replaces all lines with this name by one line at the end.
   package mutating func replace(_ name: String, with value: String) {
     removeAll(named: name)
-    append((name: name, value: value))
+    append(Field(name, value))
   }
 
   /// Returns the members of a list field (RFC 9110 5.6.1), without white space around them and without empty ones. A
