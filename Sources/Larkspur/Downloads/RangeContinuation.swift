@@ -17,8 +17,10 @@ package struct RangeContinuation: Sendable {
     // Ranges are defined for GET only (RFC 9110 14.2). The last bytes, and several ranges, are not continued.
     guard request.httpMethod == "GET", let response = response as? HTTPURLResponse,
       case .from(let asked, let last)? = field.map(RequestedRange.init) ?? .from(0, through: nil),
-      // The status decides below.
-      var point = ResumePoint(status: 200, now: Date().timeIntervalSince1970, fields: response.fieldValues),
+      // A 206 is like a 200 if it begins where the program asked: see below.
+      var point = ResumePoint(
+        status: response.statusCode == 206 ? 200 : response.statusCode, now: Date().timeIntervalSince1970,
+        fields: response.fieldValues),
       // The bytes are counted before a content coding is decoded.
       point.coding == nil
     else { return nil }
