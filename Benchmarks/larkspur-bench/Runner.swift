@@ -98,7 +98,7 @@ final class Runner {
     var running: [Running] = []
     for _ in 0..<(count + pool.counts.idle) {
       let exchange = Running(try await pool.start(wanted, with: endpoint, in: RequestSlot(of: pool)))
-      try await exchange.running.exchange.discardBody()
+      while try await exchange.running.exchange.receiveData({ _ in }) {}
       running.append(exchange)
     }
   }
@@ -126,7 +126,14 @@ final class Runner {
     let path = "\(String(cString: folder))/larkspur-bench-\(getpid())"
     let file = try OpenFile(creating: path)
     unlink(path)
-    return try await exchange.receiveBody(into: file)
+    var received = 0
+    repeat {
+      let count = try await TaskCallback.awaiting { (callback) throws(TransportError) in
+        try exchange.takeData(into: file, for: callback)
+      }
+      received += count
+    } while exchange.isReceiving
+    return received
   }
 
   func close() {

@@ -74,7 +74,9 @@ public struct Exchange {
     return try connection.takeData(for: callback, consume)
   }
 
-  /// Moves the next piece of the body into the file, as `receiveBody(into:)` does, if the piece is there.
+  /// Writes the next piece of the body into a regular file, at the file's position, if the piece is there. Over plain TCP
+  /// a body that is not chunked moves through a pipe (`splice`) and not through user memory. Writing blocks the loop. A
+  /// write error fails the exchange.
   ///
   /// - Parameter callback: The callback that runs when another call may succeed, or `nil` for none.
   /// - Returns: The length of the piece, 0 if the body is complete, or `nil` if nothing can be had without waiting.
@@ -90,36 +92,11 @@ public struct Exchange {
   /// Waits for the next piece of the body and lends it to `consume`. See `takeData`.
   ///
   /// - Returns: `false` if the body is complete, and the request has been sent.
+  @inline(never)
   public func receiveData(_ consume: (Span<UInt8>) -> Void) async throws(TransportError) -> Bool {
     try await TaskCallback.awaiting { (callback) throws(TransportError) in
       try takeData(for: callback, consume)
     }
-  }
-
-  /// Writes the body into a regular file, from the file's position on. Over plain TCP a body that is not chunked moves
-  /// through a pipe (`splice`) and not through user memory. Writing blocks the loop. A write error fails the exchange.
-  ///
-  /// - Parameter progress: Called with the number of bytes written so far.
-  /// - Returns: The number of bytes written.
-  public func receiveBody(
-    into file: OpenFile, progress: (Int) -> Void = { _ in }
-  ) async throws(TransportError) -> Int {
-    var total = 0
-    repeat {
-      let count = try await TaskCallback.awaiting { (callback) throws(TransportError) in
-        try takeData(into: file, for: callback)
-      }
-      guard count > 0 else { break }
-      total += count
-      progress(total)
-    } while isReceiving
-    return total
-  }
-
-  /// Receives the body to its end and throws it away.
-  public func discardBody() async throws(TransportError) {
-    // Performance: with the last piece the exchange is over, so no further call is needed.
-    while try await receiveData({ _ in }), isReceiving {}
   }
 
   /// Receives and returns the whole body. If the body is larger than `bytesMax`, closes the connection and throws.

@@ -69,7 +69,7 @@ extension Pool {
           send(request, over: id, demand, sequenceNumber, in: slot)
           return .sent
         }
-        if let connection = openConnection(id) { release(connection, id, nil) }
+        giveBack(id)
         slot.end()
         return .needsTask
       }
@@ -78,16 +78,13 @@ extension Pool {
         slot.end()
         return .needsTask
       }
-      if subscribe(callback, to: endpoint, demand, in: slot) { return .queued }
+      slot.state = .subscribed(enqueue(endpoint, demand))
     }
     guard case .subscribed(let index) = slot.state else { return .needsTask }
-    switch pendingState(index) {
+    switch wait(index, for: callback) {
     case .waiting: return .queued
     case .running(let id) where !waitsForProof(request, of: id):
-      let sequenceNumber = sequenceNumber(of: index)
-      slot.leftQueue()
-      leaveQueue(index, in: slot)
-      send(request, over: id, demand, sequenceNumber, in: slot)
+      send(request, over: id, demand, leaveQueue(index, in: slot).sequenceNumber, in: slot)
       return .sent
     case .running, .failed, .free: return .needsTask
     }
@@ -124,7 +121,7 @@ extension Pool {
         if waitsForProof(request, of: id) { try await waitForProof(of: id, in: slot, deadline: deadline) }
         if slot.isSuspended {
           // Other requests may need the connection. The request keeps its position among the waiting ones.
-          if let connection = openConnection(id) { release(connection, id, nil) }
+          giveBack(id)
           demand.sequenceNumber = sequenceNumber
           await slot.whileSuspended()
           guard !slot.isCancelled else { throw .cancelled }
@@ -195,7 +192,7 @@ extension Pool {
     return inFlight
   }
 
-  @inline(__always)
+  @inline(never)
   private func answer(
     to inFlight: InFlightRequest, of request: PoolRequest, deadline: Deadline, in slot: RequestSlot
   ) async throws(TransportError) -> RunningExchange {

@@ -37,25 +37,25 @@ public final class Pool: @unchecked Sendable {
 
   /// A queued request.
   struct PendingRequest {
-    fileprivate var state = PendingState.free
-    fileprivate var id: PoolMachine.RequestID?
-    fileprivate var waiter = Waiter.none
+    enum State {
+      case free
+      case waiting
+      case running(PoolMachine.ConnectionID)
+      indirect case failed(TransportError)
+    }
+
+    enum Waiter {
+      case none
+      case task(TaskContinuation)
+      case callback(any LoopCallback)
+    }
+
+    var state = State.free
+    var id: PoolMachine.RequestID?
+    var waiter = Waiter.none
     /// The record of the failed dial that the request waited for.
-    fileprivate var failedDial: DialRecord?
-  }
-
-  enum PendingState {
-    case free
-    case waiting
-    case running(PoolMachine.ConnectionID)
-    indirect case failed(TransportError)
-  }
-
-  /// What waits for the end of a queued request's wait.
-  fileprivate enum Waiter {
-    case none
-    case task(TaskContinuation)
-    case callback(any LoopCallback)
+    var failedDial: DialRecord?
+    var sequenceNumber: UInt64 { id?.sequenceNumber ?? 0 }
   }
 
   private enum ConnectionSlot {
@@ -178,52 +178,47 @@ public final class Pool: @unchecked Sendable {
     await TaskContinuation.suspend { slot.pause = $0 }
     loop.stopTimer(timer)
     guard slot.isCancelled else { return }
-    if let connection = openConnection(id) { release(connection, id, nil) }
+    giveBack(id)
     throw .cancelled
   }
 
   /// Waits for a connection, in the queue. Takes the place of a callback that waits in the slot.
+  @inline(never)
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64) {
     let index = if case .subscribed(let index) = slot.state { index } else { enqueue(endpoint, demand) }
     slot.state = .queued(index)
-    defer { leaveQueue(index, in: slot) }
     if case .waiting = state.pendingRequests[index].state { await wait(index, deadline: deadline) }
-    switch state.pendingRequests[index].state {
+    let pending = leaveQueue(index, in: slot)
+    switch pending.state {
     case .running(let id):
-      slot.leftQueue()
-      guard slot.isCancelled else { return (id, sequenceNumber(of: index)) }
-      if let connection = openConnection(id) { release(connection, id, nil) }
+      guard slot.isCancelled else { return (id, pending.sequenceNumber) }
+      giveBack(id)
       throw .cancelled
     case .failed(let error):
       // A request that was cancelled or timed out has no failed dial of its own, so the latest dial's peer is reported.
-      if state.pendingRequests[index].failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
+      if pending.failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
       throw error
     case .waiting, .free: throw .internalInconsistency
     }
   }
 
-  /// Queues for a connection. `callback` runs when there is a connection or an error.
+  /// Has a callback wait in the queue.
   ///
-  /// - Returns: `false` if the wait is over already.
-  func subscribe(
-    _ callback: any LoopCallback, to endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot
-  ) -> Bool {
-    let index = enqueue(endpoint, demand)
-    slot.state = .subscribed(index)
-    guard case .waiting = state.pendingRequests[index].state else { return false }
-    state.pendingRequests[index].waiter = .callback(callback)
-    return true
+  /// - Returns: The result of the wait if it is over, or `waiting`.
+  func wait(_ index: Int, for callback: any LoopCallback) -> PendingRequest.State {
+    if case .waiting = state.pendingRequests[index].state {
+      state.pendingRequests[index].waiter = .callback(callback)
+    }
+    return state.pendingRequests[index].state
   }
 
-  func pendingState(_ index: Int) -> PendingState { state.pendingRequests[index].state }
-
-  func sequenceNumber(of index: Int) -> UInt64 { state.pendingRequests[index].id?.sequenceNumber ?? 0 }
-
-  /// Ends the use of a pending request by its slot.
-  func leaveQueue(_ index: Int, in slot: RequestSlot) {
-    if let dial = state.pendingRequests[index].failedDial {
+  /// Ends the use of a pending request by its slot, and returns it.
+  func leaveQueue(_ index: Int, in slot: RequestSlot) -> PendingRequest {
+    let pending = state.pendingRequests[index]
+    if case .running = pending.state { slot.leftQueue() }
+    if let dial = pending.failedDial {
       slot.failedPeer = dial.peer
       if slot.collectsMetrics {
         var metrics = ExchangeMetrics(requested: slot.requested)
@@ -234,6 +229,7 @@ public final class Pool: @unchecked Sendable {
     slot.state = .started
     state.pendingRequests[index] = PendingRequest()
     state.freePendingIndices.append(index)
+    return pending
   }
 
   /// Returns the endpoint that a queued request waits for, and the latest moment at which it waited for a connection that
@@ -252,16 +248,12 @@ public final class Pool: @unchecked Sendable {
   /// Withdraws a request for which a callback waits, and its result.
   func withdrawSubscription(_ index: Int, in slot: RequestSlot) {
     state.pendingRequests[index].waiter = .none
-    switch state.pendingRequests[index].state {
-    case .waiting: withdraw(index, .cancelled)
-    case .running(let id): if let connection = openConnection(id) { release(connection, id, nil) }
-    case .failed, .free: break
-    }
-    leaveQueue(index, in: slot)
+    withdraw(index, .cancelled)
+    if case .running(let id) = leaveQueue(index, in: slot).state { giveBack(id) }
   }
 
   /// Requests a connection from the machine.
-  private func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> Int {
+  func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> Int {
     let index = takePendingRequest()
     let (endpointID, now) = (id(of: endpoint), loop.now)
     let requestID = state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
@@ -346,6 +338,11 @@ public final class Pool: @unchecked Sendable {
     connection.wakeFollowers()
     if state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
     if !connection.isOpen { closed(id) }
+  }
+
+  /// Releases a connection that was assigned to a request and has not been used.
+  func giveBack(_ id: PoolMachine.ConnectionID) {
+    if let connection = openConnection(id) { release(connection, id, nil) }
   }
 
   /// Opens a connection over a route for another protocol than HTTP. It is not one of the pool's connections.
@@ -511,7 +508,7 @@ public final class Pool: @unchecked Sendable {
     }
   }
 
-  private func settle(_ requestID: PoolMachine.RequestID, _ end: PendingState) {
+  private func settle(_ requestID: PoolMachine.RequestID, _ end: PendingRequest.State) {
     let index = state.pendingByRequestID[requestID.index]
     state.pendingRequests[index].state = end
     wake(index)
