@@ -98,7 +98,7 @@ final class Command: Sendable {
     let path = try Self.path(of: program)
     var words = ([path] + arguments).map { strdup($0) } + [nil]
     var environment =
-      ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].compactMap { name in
+      ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].filter { added[$0] == nil }.compactMap { name in
         EnvironmentVariable.value(of: name).map { strdup("\(name)=\($0)") }
       } + added.map { strdup("\($0)=\($1)") } + [strdup("TERM=xterm"), nil]
     defer { for word in words + environment { free(word) } }

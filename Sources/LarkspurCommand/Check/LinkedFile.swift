@@ -33,8 +33,8 @@ package struct LinkedFile {
   }
 
   /// The symbols of the module's types, each with the zero byte that ends it. Larkspur's module of that name defines none
-  /// of these types, and a program's extensions of such types have other symbols. The texts are put together here, so
-  /// that the command does not contain them itself.
+  /// of these types, and a program's extensions of such types have other symbols. The command itself
+  /// does not contain the texts, because they are put together here.
   private static let networkingTypes = Set(
     ["10URLSessionC", "14URLSessionTaskC", "10URLRequestV", "11URLResponseC", "11URLProtocolC", "10HTTPCookieC"].map {
       "\(networking)\($0.dropFirst())Mn\0"
