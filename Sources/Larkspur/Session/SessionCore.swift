@@ -25,6 +25,8 @@ final class SessionCore: @unchecked Sendable {
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
   let isBackground: Bool
+  /// Whether tasks wait while there is no route to the server. Those of background sessions always do.
+  var waitsForNetwork: Bool { settings.waitsForConnectivity || isBackground }
   let uploadRetry: UploadRetry?
   /// The timeouts in nanoseconds.
   let timeoutForRequest: UInt64

@@ -264,7 +264,7 @@ extension Transfer {
     } catch {
       collectMetrics(of: load)
       var hasWaited = false
-      if core.settings.waitsForConnectivity || core.isBackground, interruption == nil {
+      if core.waitsForNetwork, interruption == nil {
         hasWaited = try await hasWaitedForNetwork(after: error)
       }
       if let resumable, interruption == nil, try await continues(resumable, after: error) { return loadAgain() }

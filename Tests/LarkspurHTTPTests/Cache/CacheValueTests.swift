@@ -100,7 +100,7 @@ import Testing
 
   static var record: CacheRecord {
     let response = stored(
-      [("A", "1"), ("A", ""), ("unicode", "π")], status: 206, requestTime: 1.5, responseTime: 2.5,
+      [Field("A", "1"), Field("A", ""), Field("unicode", "π")], status: 206, requestTime: 1.5, responseTime: 2.5,
       selection: CacheSelection(fields: [(name: "a", value: nil), (name: "b", value: "x")]),
       part: ContentRange(bytes: 2..<10, total: nil), bodyCount: 8, isDecoded: true)
     return CacheRecord(

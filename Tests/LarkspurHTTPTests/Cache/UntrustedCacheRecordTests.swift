@@ -8,7 +8,7 @@ import Testing
     times: [Double] = [0, 0, 0]
   ) -> CacheRecord {
     let stored = StoredResponse(
-      status: status, fields: [(name: name, value: value)], requestTime: times[0], responseTime: times[1],
+      status: status, fields: [Field(name, value)], requestTime: times[0], responseTime: times[1],
       bodyCount: 0)
     return CacheRecord(key: "k", uri: "http://a/", storedTime: times[2], kind: .http(version: version, stored))
   }

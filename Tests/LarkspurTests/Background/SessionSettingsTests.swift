@@ -201,13 +201,15 @@ import Testing
   @Test func oddNumbersAreNoTrap() throws {
     let text = String(decoding: try Self.bytes(Self.full()), as: UTF8.self)
     let times = try Regex("(?<name>\"timeout[A-Za-z]+\"):[^,]+", as: (Substring, name: Substring).self)
-    for (time, limit) in [
-      ("-1e300", "\(Int.min)"), ("1e300", "\(Int.max)"), ("\"nan\"", "0"), ("\"inf\"", "-1"), ("\"-inf\"", "1"),
-    ] {
-      let changed = text.replacing(times) { "\($0.output.name):\(time)" }
+    for (time, limit) in [(-1e300, Int.min), (1e300, .max), (.nan, 0), (.infinity, -1), (-.infinity, 1)] {
+      let changed = text.replacing(times) { "\($0.output.name):" + (time.isFinite ? "\(time)" : "\"\(time)\"") }
         .replacing("\"maximumConnectionsPerHost\":3", with: "\"maximumConnectionsPerHost\":\(limit)")
-      #expect(changed.split(separator: time).count == 4 && changed.contains(":\(limit)"))
-      let session = URLSession(configuration: try Self.read(Array(changed.utf8)).ofAttempts)
+      let configuration = try Self.read(Array(changed.utf8))
+      #expect(configuration.httpMaximumConnectionsPerHost == limit)
+      for read in [configuration.timeoutIntervalForResource, configuration.timeoutIntervalForConnection] {
+        #expect(read?.description == time.description)
+      }
+      let session = URLSession(configuration: configuration.ofAttempts)
       #expect(try session.core.engine() != nil)
       session.invalidateAndCancel()
     }

@@ -44,7 +44,7 @@ import Testing
   /// Background sessions always wait for connectivity, as Apple documents.
   @Test func whoWaits() {
     func waits(_ configuration: URLSessionConfiguration) -> Bool {
-      SessionCore(configuration, delegate: nil, queue: nil).settings.waitsForConnectivity
+      SessionCore(configuration, delegate: nil, queue: nil).waitsForNetwork
     }
     #expect(!waits(.default) && !waits(.ephemeral) && waits(.background(withIdentifier: "transfers")))
     let configuration = URLSessionConfiguration.ephemeral
