@@ -2,32 +2,30 @@ import LarkspurHTTP
 import Testing
 
 @Suite struct WebSocketHandshakeTests {
-  typealias Fields = [(name: String, value: String)]
-
   /// The key of RFC 6455 1.3.
   static let nonce = Array("the sample nonce".utf8)
   static let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-  static let response: Fields = [
-    ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", accept),
+  static let response: FieldList = [
+    Field("Upgrade", "websocket"), Field("Connection", "Upgrade"), Field("Sec-WebSocket-Accept", accept),
   ]
 
   static func handshake(_ protocols: [String] = [], compression: Bool = false) throws -> WebSocketHandshake {
     try WebSocketHandshake(nonce: nonce, protocols: protocols, offersCompression: compression, sha1: sha1)
   }
 
-  static func values(_ fields: Fields) -> (String) -> [String] {
+  static func values(_ fields: FieldList) -> (String) -> [String] {
     { name in fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value) }
   }
 
   static func check(
-    _ fields: Fields, status: Int = 101, protocols: [String] = ["chat", "v2"], compression: Bool = true
+    _ fields: FieldList, status: Int = 101, protocols: [String] = ["chat", "v2"], compression: Bool = true
   ) throws -> WebSocketAgreement {
     try handshake(protocols, compression: compression).check(status: status, fields: values(fields))
   }
 
   /// Returns the response without the fields called `name`, and with `values` for them.
-  static func with(_ name: String, _ values: [String]) -> Fields {
-    response.filter { $0.name != name } + values.map { (name, $0) }
+  static func with(_ name: String, _ values: [String]) -> FieldList {
+    response.filter { $0.name != name } + values.map { Field(name, $0) }
   }
 
   // MARK: - Request
@@ -60,7 +58,7 @@ import Testing
 
   // MARK: - Response
 
-  static let accepted: [(fields: Fields, agreement: WebSocketAgreement)] = [
+  static let accepted: [(fields: FieldList, agreement: WebSocketAgreement)] = [
     (response, WebSocketAgreement()),
     (with("Upgrade", ["WebSocket"]), WebSocketAgreement()),
     (with("Upgrade", [" websocket\t"]), WebSocketAgreement()),
@@ -83,7 +81,7 @@ import Testing
     #expect(try Self.check(row.fields) == row.agreement)
   }
 
-  static let refused: [(fields: Fields, error: WebSocketHandshakeError)] = [
+  static let refused: [(fields: FieldList, error: WebSocketHandshakeError)] = [
     (with("Upgrade", []), .upgradeMissing),
     (with("Upgrade", ["h2c"]), .upgradeInvalid("h2c")),
     (with("Upgrade", ["websocket, h2c"]), .upgradeInvalid("websocket, h2c")),
@@ -157,16 +155,16 @@ import Testing
     #expect(offer.responseFields(agreement) { _ in nil } == nil)
   }
 
-  static let request: Fields = [
-    ("Upgrade", "WebSocket"), ("Connection", "keep-alive, Upgrade"), ("Sec-WebSocket-Version", "13"),
-    ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+  static let request: FieldList = [
+    Field("Upgrade", "WebSocket"), Field("Connection", "keep-alive, Upgrade"), Field("Sec-WebSocket-Version", "13"),
+    Field("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
   ]
 
-  static func request(_ name: String, _ values: [String]) -> Fields {
-    request.filter { $0.name != name } + values.map { (name, $0) }
+  static func request(_ name: String, _ values: [String]) -> FieldList {
+    request.filter { $0.name != name } + values.map { Field(name, $0) }
   }
 
-  static let refusedRequests: [(fields: Fields, error: WebSocketHandshakeError)] = [
+  static let refusedRequests: [(fields: FieldList, error: WebSocketHandshakeError)] = [
     (request("Upgrade", []), .upgradeMissing), (request("Connection", ["close"]), .connectionMissing),
     (request("Sec-WebSocket-Version", ["8"]), .versionUnsupported),
     (request("Sec-WebSocket-Version", []), .versionUnsupported),

@@ -28,7 +28,7 @@ import Testing
     #expect(first.wait(for: "begun"))
     // The first checkpoint is a second behind the first byte.
     let folder = fixture.folder
-    await eventually {
+    await Wait.until("the record names the file's version") {
       let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
       return FileManager.default.contents(atPath: path).map { $0.range(of: Data("\"/file\"".utf8)) != nil } ?? false
     }
@@ -55,7 +55,7 @@ import Testing
     let first = try fixture.program(tasks)
     #expect(first.wait(for: "begun"))
     let folder = fixture.folder
-    await eventually {
+    await Wait.until("the record has the upload's point") {
       let path = folder.appending(path: "larkspur/groups/tests/transfers/transfers/1.task").path
       return FileManager.default.contents(atPath: path).map { $0.range(of: Data("LarkspurUpload".utf8)) != nil }
         ?? false

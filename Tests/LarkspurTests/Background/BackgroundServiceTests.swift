@@ -30,7 +30,7 @@ import Testing
     let folder = fixture.folder
     // The record says that the task is complete, and has its events.
     let fixture = fixture
-    await eventually { fixture.hasEnded(1) }
+    await Wait.until("the task has ended") { fixture.hasEnded(1) }
     _ = try fixture.program(tasks, environment: fixture.serviceEnvironment()).text()
     #expect(try Data(contentsOf: folder.appending(path: "download")) == Data(TestServer.content(count: Self.size)))
     #expect(try fixture.ends() == ["download 0"])

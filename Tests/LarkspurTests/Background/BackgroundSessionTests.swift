@@ -3,6 +3,7 @@ import LarkspurHTTP
 import LarkspurTestServer
 import LarkspurTransfers
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Larkspur
@@ -170,7 +171,7 @@ import Testing
     large.resume()
     let none = session.downloadTask(withResumeData: Data("none".utf8))
     none.resume()
-    await eventually { large.state == .completed && none.state == .completed }
+    await Wait.until("both tasks have ended") { large.state == .completed && none.state == .completed }
     #expect((large.error as? URLError)?.code == .dataLengthExceedsMaximum)
     #expect((none.error as? URLError)?.code == .unsupportedURL)
     let task = session.downloadTask(with: try fixture.url("/file"))
@@ -387,7 +388,7 @@ import Testing
     let task = session.downloadTask(with: try fixture.url("/file"))
     task.resume()
     let fixture = fixture
-    await eventually { fixture.hasEnded(1) }
+    await Wait.until("the task has ended") { fixture.hasEnded(1) }
     task.cancel()
     queue.isSuspended = false
     await recorder.waitForEnd()
