@@ -53,13 +53,13 @@ final class Transfer: @unchecked Sendable {
   }
 
   var machine: TaskMachine {
-    _read { yield state.machine }
-    _modify { yield &state.machine }
+    _read { yield loopBound.state.machine }
+    _modify { yield &loopBound.state.machine }
   }
 
   var content: TaskContent {
-    _read { yield state.content }
-    _modify { yield &state.content }
+    _read { yield loopBound.state.content }
+    _modify { yield &loopBound.state.content }
   }
 
   /// The place of the load's requests in the pool.

@@ -106,7 +106,7 @@ extension Pool {
   ) async throws(TransportError) -> RunningExchange {
     let deadline = deadline(of: request, in: slot)
     var demand = demand(of: request)
-    var next = slot.takeSent()
+    var next = slot.isSent ? slot.takeSent() : nil
     while true {
       let present: InFlightRequest
       if let inFlight = next.take() {

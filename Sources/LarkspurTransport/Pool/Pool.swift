@@ -94,10 +94,6 @@ public final class Pool: @unchecked Sendable {
   public let loop: ClientLoop
   let options: Options
   private let loopBound: LoopBound<State>
-  private var state: State {
-    @inline(__always) _read { yield loopBound.state }
-    @inline(__always) _modify { yield &loopBound.state }
-  }
 
   public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
@@ -106,12 +102,12 @@ public final class Pool: @unchecked Sendable {
   }
 
   public func endpoint(for route: Route) -> Endpoint {
-    state.endpoints[route] ?? Endpoint(route)
+    loopBound.state.endpoints[route] ?? Endpoint(route)
   }
 
   /// The numbers of connections (including those being opened), of idle connections, and of waiting requests.
   public var counts: (connections: Int, idle: Int, waiting: Int) {
-    state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
+    loopBound.state.decide { machine, _ in (machine.connectionCount, machine.idleCount, machine.waitingCount) }
   }
 
   // MARK: - Requests
@@ -157,8 +153,8 @@ public final class Pool: @unchecked Sendable {
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
     guard !demand.wantsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
     let now = loop.now
-    let taken = state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
-    if !state.actions.isEmpty { perform() }
+    let taken = loopBound.state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
+    if !loopBound.state.actions.isEmpty { perform() }
     return taken
   }
 
@@ -189,7 +185,7 @@ public final class Pool: @unchecked Sendable {
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64) {
     let index = if case .subscribed(let index) = slot.state { index } else { enqueue(endpoint, demand) }
     slot.state = .queued(index)
-    if case .waiting = state.pendingRequests[index].state { await wait(index, deadline: deadline) }
+    if case .waiting = loopBound.state.pendingRequests[index].state { await wait(index, deadline: deadline) }
     let pending = leaveQueue(index, in: slot)
     switch pending.state {
     case .running(let id):
@@ -208,15 +204,15 @@ public final class Pool: @unchecked Sendable {
   ///
   /// - Returns: The result of the wait if it is over, or `waiting`.
   func wait(_ index: Int, for callback: any LoopCallback) -> PendingRequest.State {
-    if case .waiting = state.pendingRequests[index].state {
-      state.pendingRequests[index].waiter = .callback(callback)
+    if case .waiting = loopBound.state.pendingRequests[index].state {
+      loopBound.state.pendingRequests[index].waiter = .callback(callback)
     }
-    return state.pendingRequests[index].state
+    return loopBound.state.pendingRequests[index].state
   }
 
   /// Ends the use of a pending request by its slot, and returns it.
   func leaveQueue(_ index: Int, in slot: RequestSlot) -> PendingRequest {
-    let pending = state.pendingRequests[index]
+    let pending = loopBound.state.pendingRequests[index]
     if case .running = pending.state { slot.leftQueue() }
     if let dial = pending.failedDial {
       slot.failedPeer = dial.peer
@@ -227,8 +223,8 @@ public final class Pool: @unchecked Sendable {
       }
     }
     slot.state = .started
-    state.pendingRequests[index] = PendingRequest()
-    state.freePendingIndices.append(index)
+    loopBound.state.pendingRequests[index] = PendingRequest()
+    loopBound.state.freePendingIndices.append(index)
     return pending
   }
 
@@ -238,16 +234,16 @@ public final class Pool: @unchecked Sendable {
   /// - Returns: `nil` if the request does not wait any more.
   func wait(of index: Int) -> (endpoint: Endpoint, crowdedUntil: Deadline)? {
     let now = loop.now
-    guard let requestID = state.pendingRequests[index].id,
-      let id = state.decide({ machine, _ in machine.endpoint(awaitedBy: requestID) }),
-      let endpoint = state.endpointsByID[id.index]
+    guard let requestID = loopBound.state.pendingRequests[index].id,
+      let id = loopBound.state.decide({ machine, _ in machine.endpoint(awaitedBy: requestID) }),
+      let endpoint = loopBound.state.endpointsByID[id.index]
     else { return nil }
-    return (endpoint, state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
+    return (endpoint, loopBound.state.decide { machine, _ in machine.crowdedUntil(id, now: now) })
   }
 
   /// Withdraws a request for which a callback waits, and its result.
   func withdrawSubscription(_ index: Int, in slot: RequestSlot) {
-    state.pendingRequests[index].waiter = .none
+    loopBound.state.pendingRequests[index].waiter = .none
     withdraw(index, .cancelled)
     if case .running(let id) = leaveQueue(index, in: slot).state { giveBack(id) }
   }
@@ -256,15 +252,15 @@ public final class Pool: @unchecked Sendable {
   func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> Int {
     let index = takePendingRequest()
     let (endpointID, now) = (id(of: endpoint), loop.now)
-    let requestID = state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
+    let requestID = loopBound.state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
     guard let requestID else {
-      state.pendingRequests[index].state = .failed(.internalInconsistency)
+      loopBound.state.pendingRequests[index].state = .failed(.internalInconsistency)
       return index
     }
-    state.pendingRequests[index].state = .waiting
-    state.pendingRequests[index].id = requestID
-    while state.pendingByRequestID.count <= requestID.index { state.pendingByRequestID.append(0) }
-    state.pendingByRequestID[requestID.index] = index
+    loopBound.state.pendingRequests[index].state = .waiting
+    loopBound.state.pendingRequests[index].id = requestID
+    while loopBound.state.pendingByRequestID.count <= requestID.index { loopBound.state.pendingByRequestID.append(0) }
+    loopBound.state.pendingByRequestID[requestID.index] = index
     perform()
     return index
   }
@@ -274,25 +270,25 @@ public final class Pool: @unchecked Sendable {
     if deadline != .never {
       timer = loop.startTimer(deadline) { [self] in withdraw(index, .timedOut(.queueing)) }
     }
-    await TaskContinuation.suspend { state.pendingRequests[index].waiter = .task($0) }
+    await TaskContinuation.suspend { loopBound.state.pendingRequests[index].waiter = .task($0) }
     if let timer { loop.stopTimer(timer) }
   }
 
   func openConnection(_ id: PoolMachine.ConnectionID) -> Connection? {
-    guard state.decide({ machine, _ in machine.isRunning(id) }),
-      case .open(let connection) = state.connectionSlots[id.index]
+    guard loopBound.state.decide({ machine, _ in machine.isRunning(id) }),
+      case .open(let connection) = loopBound.state.connectionSlots[id.index]
     else { return nil }
     return connection
   }
 
   /// Removes a queued request from the queue and fails it.
   func withdraw(_ index: Int, _ error: TransportError) {
-    guard case .waiting = state.pendingRequests[index].state,
-      let requestID = state.pendingRequests[index].id
+    guard case .waiting = loopBound.state.pendingRequests[index].state,
+      let requestID = loopBound.state.pendingRequests[index].id
     else { return }
-    state.pendingRequests[index].state = .failed(error)
+    loopBound.state.pendingRequests[index].state = .failed(error)
     let now = loop.now
-    state.decide { $0.cancelled(requestID, now: now, into: &$1) }
+    loopBound.state.decide { $0.cancelled(requestID, now: now, into: &$1) }
     perform()
     wake(index)
   }
@@ -304,8 +300,8 @@ public final class Pool: @unchecked Sendable {
   }
 
   private func wake(_ index: Int) {
-    let waiter = state.pendingRequests[index].waiter
-    state.pendingRequests[index].waiter = .none
+    let waiter = loopBound.state.pendingRequests[index].waiter
+    loopBound.state.pendingRequests[index].waiter = .none
     switch waiter {
     case .none: break
     case .task(let continuation): continuation.resume()
@@ -326,17 +322,17 @@ public final class Pool: @unchecked Sendable {
       // The request ends before its turn. The connection is closed when that turn comes, so no further requests may be
       // queued on it.
       if connection.isBehind(number) { outcome = PoolMachine.ExchangeOutcome(isReusable: true, requestsLeft: 0) }
-      state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
+      loopBound.state.decide { $0.exchangeEnded(id, outcome, now: now, into: &$1) }
     } else {
       // The connection is as good for other requests as it was, unless the server has closed it meanwhile.
       connection.lookForEnd()
       let isOpen = connection.isOpen
-      state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
+      loopBound.state.decide { $0.connectionReturned(id, isOpen: isOpen, now: now, into: &$1) }
       noteUnused(connection, id)
     }
     perform()
     connection.wakeFollowers()
-    if state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
+    if loopBound.state.machine.idleCount > Self.rememberingIdleMax { connection.forgetResponse() }
     if !connection.isOpen { closed(id) }
   }
 
@@ -361,11 +357,11 @@ public final class Pool: @unchecked Sendable {
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     let record = DialRecord()
     endpoint.latestDial = record
-    let givenUp = state.givenUp
+    let givenUp = loopBound.state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [self] in
       await loop.leaveInlineTick()
       for former in givenUp { await former.dial.value }
-      defer { state.givenUp.removeAll { $0.id == id } }
+      defer { loopBound.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
@@ -380,16 +376,16 @@ public final class Pool: @unchecked Sendable {
         failed(error, record, as: id)
       }
     }
-    state.connectionSlots[id.index] = .dialing(task)
+    loopBound.state.connectionSlots[id.index] = .dialing(task)
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
-    guard state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
+    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
     guard connection.isIdle else { return failed(.connectionClosed, connection.dialRecord ?? DialRecord(), as: id) }
-    state.connectionSlots[id.index] = .open(connection)
+    loopBound.state.connectionSlots[id.index] = .open(connection)
     connection.watch(by: IdleWatch(self, id))
     let now = loop.now
-    state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
+    loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
     noteUnused(connection, id)
     perform()
   }
@@ -397,24 +393,24 @@ public final class Pool: @unchecked Sendable {
   /// Notes if a connection is idle before its first request.
   private func noteUnused(_ connection: Connection, _ id: PoolMachine.ConnectionID) {
     guard connection.exchangeNumber == 0 else { return }
-    if state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
+    if loopBound.state.decide({ machine, _ in !machine.isRunning(id) }) { connection.wasKeptUnused = true }
   }
 
   private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
-    guard state.decide({ machine, _ in machine.isDialing(id) }) else { return }
-    state.connectionSlots[id.index] = .empty
-    state.dialFailure = (error, record)
+    guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
+    loopBound.state.connectionSlots[id.index] = .empty
+    loopBound.state.dialFailure = (error, record)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }
-    state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
+    loopBound.state.decide { $0.dialFailed(id, isOurs: isOurs, now: now, into: &$1) }
     perform()
-    state.dialFailure = nil
+    loopBound.state.dialFailure = nil
   }
 
   /// Handles input on an idle connection.
   fileprivate func becameReadable(_ id: PoolMachine.ConnectionID) {
-    guard state.decide({ machine, _ in machine.isPresent(id) }),
-      case .open(let connection) = state.connectionSlots[id.index],
+    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }),
+      case .open(let connection) = loopBound.state.connectionSlots[id.index],
       connection.isIdle
     else { return }
     connection.lookForEnd()
@@ -423,24 +419,24 @@ public final class Pool: @unchecked Sendable {
 
   /// Handles the end of an idle connection: the server has closed it, or sent unsolicited bytes.
   private func closed(_ id: PoolMachine.ConnectionID) {
-    guard state.decide({ machine, _ in machine.isPresent(id) }) else { return }
-    state.connectionSlots[id.index] = .empty
+    guard loopBound.state.decide({ machine, _ in machine.isPresent(id) }) else { return }
+    loopBound.state.connectionSlots[id.index] = .empty
     let now = loop.now
-    state.decide { $0.connectionClosed(id, now: now, into: &$1) }
+    loopBound.state.decide { $0.connectionClosed(id, now: now, into: &$1) }
     perform()
   }
 
   /// Closes the idle connections. Connections that are in use or being opened serve no requests beyond those that use
   /// them or wait for them.
   public func renewConnections() {
-    state.decide { $0.presentConnectionsUnwanted(into: &$1) }
+    loopBound.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
     perform()
   }
 
   /// Closes the idle connections and the dials, fails the waiting requests, and refuses new ones. Running exchanges end
   /// by themselves.
   public func shutDown() {
-    state.decide { $0.shutDown(into: &$1) }
+    loopBound.state.decide { $0.shutDown(into: &$1) }
     perform()
     stopTimer()
   }
@@ -454,28 +450,28 @@ public final class Pool: @unchecked Sendable {
   private func perform() {
     // Tasks and callbacks that are resumed here run later, so they add no actions to this list.
     var index = 0
-    while index < state.actions.count {
-      perform(state.actions[index])
+    while index < loopBound.state.actions.count {
+      perform(loopBound.state.actions[index])
       index += 1
     }
     // Performance: removing one by one keeps the storage, and does not query its capacity.
-    while !state.actions.isEmpty { state.actions.removeLast() }
-    let deadline = state.decide { machine, _ in machine.timer }
-    guard deadline < state.timer?.deadline ?? .never else { return }
+    while !loopBound.state.actions.isEmpty { loopBound.state.actions.removeLast() }
+    let deadline = loopBound.state.decide { machine, _ in machine.timer }
+    guard deadline < loopBound.state.timer?.deadline ?? .never else { return }
     stopTimer()
-    state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
+    loopBound.state.timer = (deadline, loop.startTimer(deadline) { [self] in timerFired() })
   }
 
   private func stopTimer() {
-    guard let timer = state.timer else { return }
-    state.timer = nil
+    guard let timer = loopBound.state.timer else { return }
+    loopBound.state.timer = nil
     loop.stopTimer(timer.timer)
   }
 
   private func timerFired() {
     stopTimer()
     let now = loop.now
-    state.decide { $0.timerFired(now: now, into: &$1) }
+    loopBound.state.decide { $0.timerFired(now: now, into: &$1) }
     perform()
   }
 
@@ -483,40 +479,40 @@ public final class Pool: @unchecked Sendable {
     switch action {
     case .run(let requestID, let id): settle(requestID, .running(id))
     case .fail(let requestID, let failure):
-      state.pendingRequests[state.pendingByRequestID[requestID.index]].failedDial =
-        state.dialFailure?.record
+      loopBound.state.pendingRequests[loopBound.state.pendingByRequestID[requestID.index]].failedDial =
+        loopBound.state.dialFailure?.record
       settle(requestID, .failed(transportError(failure)))
     case .dial(let id, let endpoint):
-      while state.connectionSlots.count <= id.index { state.connectionSlots.append(.empty) }
-      guard let endpoint = state.endpointsByID[endpoint.index] else { return }
+      while loopBound.state.connectionSlots.count <= id.index { loopBound.state.connectionSlots.append(.empty) }
+      guard let endpoint = loopBound.state.endpointsByID[endpoint.index] else { return }
       dial(id, to: endpoint)
     case .close(let id):
-      let connectionSlot = state.connectionSlots[id.index]
-      state.connectionSlots[id.index] = .empty
+      let connectionSlot = loopBound.state.connectionSlots[id.index]
+      loopBound.state.connectionSlots[id.index] = .empty
       switch connectionSlot {
       case .open(let connection): connection.close()
       case .dialing(let task):
         task.cancel()
-        state.givenUp.append((id, task))
+        loopBound.state.givenUp.append((id, task))
       case .empty: break
       }
     case .forget(let id):
-      guard let endpoint = state.endpointsByID[id.index] else { return }
-      state.endpointsByID[id.index] = nil
+      guard let endpoint = loopBound.state.endpointsByID[id.index] else { return }
+      loopBound.state.endpointsByID[id.index] = nil
       endpoint.id = nil
-      state.endpoints[endpoint.route] = nil
+      loopBound.state.endpoints[endpoint.route] = nil
     }
   }
 
   private func settle(_ requestID: PoolMachine.RequestID, _ end: PendingRequest.State) {
-    let index = state.pendingByRequestID[requestID.index]
-    state.pendingRequests[index].state = end
+    let index = loopBound.state.pendingByRequestID[requestID.index]
+    loopBound.state.pendingRequests[index].state = end
     wake(index)
   }
 
   private func transportError(_ failure: PoolMachine.Failure) -> TransportError {
     switch failure {
-    case .dialFailed: state.dialFailure?.error ?? .internalInconsistency
+    case .dialFailed: loopBound.state.dialFailure?.error ?? .internalInconsistency
     case .tooManyWaiting: .tooManyWaiting
     case .closed: .localMisuse(.poolShutDown)
     }
@@ -527,19 +523,19 @@ public final class Pool: @unchecked Sendable {
   private func id(of endpoint: Endpoint) -> PoolMachine.EndpointID {
     if let id = endpoint.id { return id }
     // Another endpoint for this route may have been created since the machine dropped this one.
-    if let id = state.endpoints[endpoint.route]?.id { return id }
-    let id = state.machine.addEndpoint()
+    if let id = loopBound.state.endpoints[endpoint.route]?.id { return id }
+    let id = loopBound.state.machine.addEndpoint()
     endpoint.id = id
-    state.endpoints[endpoint.route] = endpoint
-    while state.endpointsByID.count <= id.index { state.endpointsByID.append(nil) }
-    state.endpointsByID[id.index] = endpoint
+    loopBound.state.endpoints[endpoint.route] = endpoint
+    while loopBound.state.endpointsByID.count <= id.index { loopBound.state.endpointsByID.append(nil) }
+    loopBound.state.endpointsByID[id.index] = endpoint
     return id
   }
 
   private func takePendingRequest() -> Int {
-    if let index = state.freePendingIndices.popLast() { return index }
-    state.pendingRequests.append(PendingRequest())
-    return state.pendingRequests.count - 1
+    if let index = loopBound.state.freePendingIndices.popLast() { return index }
+    loopBound.state.pendingRequests.append(PendingRequest())
+    return loopBound.state.pendingRequests.count - 1
   }
 }
 

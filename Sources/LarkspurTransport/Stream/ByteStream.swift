@@ -67,10 +67,6 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// The address of the peer: of the proxy, if there is one.
   public let peer: SocketAddress
   private let loopBound: LoopBound<State>
-  private var state: State {
-    @inline(__always) _read { yield loopBound.state }
-    @inline(__always) _modify { yield &loopBound.state }
-  }
 
   /// Creates a stream over a tunnel. `start` begins to receive.
   public init(over tunnel: Tunnel) {
@@ -81,37 +77,37 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     if !received.isEmpty {
       var input = loop.takeChunk(atLeast: received.count)
       _ = input.append(received.span)
-      swap(&input, &state.input)
+      swap(&input, &loopBound.state.input)
     }
     // The deadline and the cancellation of the exchange before do not concern the stream.
     tunnel.channel.start(exchange: .max, deadline: .never)
   }
 
   /// The number of bytes that have been written and not handed to TLS or to the kernel.
-  public var unsentBytes: Int { state.output.byteCount }
+  public var unsentBytes: Int { loopBound.state.output.byteCount }
 
   /// Whether the kernel has taken everything, or takes nothing more. If not, `outputDrained` or `sendingFailed` follows.
-  public var isDrained: Bool { isClosed || state.hasStoppedSending || isAllSent }
+  public var isDrained: Bool { isClosed || loopBound.state.hasStoppedSending || isAllSent }
 
   /// Whether the kernel takes no bytes for now, or more bytes wait than are received at once.
   public var isBlocked: Bool {
-    guard let channel = state.channel, unsentBytes > 0 else { return false }
+    guard let channel = loopBound.state.channel, unsentBytes > 0 else { return false }
     return !channel.isWritable || unsentBytes > Self.receiveBytesMax
   }
 
-  private var isClosed: Bool { state.channel == nil }
+  private var isClosed: Bool { loopBound.state.channel == nil }
 
   /// Starts to receive for `user`, which the stream keeps until it is closed.
   public func start(for user: any ByteStreamUser) {
-    state.user = user
+    loopBound.state.user = user
     step()
   }
 
   /// Sends bytes behind those that were written before. Bytes that the kernel does not take at once are kept.
   public func write(_ bytes: [UInt8]) {
-    guard !isClosed, !state.hasStoppedSending, !state.closesSending else { return }
-    state.output.append(bytes)
-    state.owesDrained = true
+    guard !isClosed, !loopBound.state.hasStoppedSending, !loopBound.state.closesSending else { return }
+    loopBound.state.output.append(bytes)
+    loopBound.state.owesDrained = true
     step()
   }
 
@@ -121,22 +117,22 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// Closes the sending side once all written bytes have been sent: `close_notify` with TLS, and the end of the TCP
   /// stream.
   public func closeSending() {
-    state.closesSending = true
+    loopBound.state.closesSending = true
     step()
   }
 
   /// Closes the connection. Written bytes leave if the kernel takes them at once.
   public func close() {
-    guard let channel = state.channel.take() else { return }
-    if !state.output.isEmpty, !state.hasStoppedSending, channel.isWritable {
-      try? state.send(to: channel)
+    guard let channel = loopBound.state.channel.take() else { return }
+    if !loopBound.state.output.isEmpty, !loopBound.state.hasStoppedSending, channel.isWritable {
+      try? loopBound.state.send(to: channel)
     }
-    state.output.removeAll()
-    if !state.isInStep { releaseInput() }
-    state.layers.close(over: channel, inOrder: true)
+    loopBound.state.output.removeAll()
+    if !loopBound.state.isInStep { releaseInput() }
+    loopBound.state.layers.close(over: channel, inOrder: true)
     channel.close()
     // Releasing the user may run other code: not during the access to the state.
-    let user = state.user.take()
+    let user = loopBound.state.user.take()
     withExtendedLifetime(user) {}
   }
 
@@ -145,41 +141,41 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
   /// - Parameter taken: Bytes that the user has taken and gives back. They come first.
   /// - Returns: The tunnel, or `nil` if the stream is closed or has unsent bytes.
   public func detach(behind taken: [UInt8] = []) -> Tunnel? {
-    guard !state.isInStep, state.output.isEmpty, let channel = state.channel.take() else {
+    guard !loopBound.state.isInStep, loopBound.state.output.isEmpty, let channel = loopBound.state.channel.take() else {
       return nil
     }
     var received = taken
-    state.input.lend(0..<state.input.count) { received.append(copying: $0) }
+    loopBound.state.input.lend(0..<loopBound.state.input.count) { received.append(copying: $0) }
     releaseInput()
-    state.user = nil
+    loopBound.state.user = nil
     channel.unsubscribe()
-    return Tunnel(channel: channel, layers: state.layers.take(), received: received)
+    return Tunnel(channel: channel, layers: loopBound.state.layers.take(), received: received)
   }
 
   // MARK: - Steps
 
   public func perform() {
-    state.isSubscribed = false
+    loopBound.state.isSubscribed = false
     step()
   }
 
   /// Sends and receives as far as possible without waiting, and subscribes to the rest.
   private func step() {
     // A call from the user in a step: the running step repeats itself.
-    guard !state.isInStep, let channel = state.channel, state.user != nil else { return }
-    state.isInStep = true
+    guard !loopBound.state.isInStep, let channel = loopBound.state.channel, loopBound.state.user != nil else { return }
+    loopBound.state.isInStep = true
     repeat {
       send(to: channel)
       receive(from: channel)
       // The user may have written while it received, or TLS received what it waited for.
-      if !state.output.isEmpty || state.closesSending { send(to: channel) }
+      if !loopBound.state.output.isEmpty || loopBound.state.closesSending { send(to: channel) }
     } while !isClosed && !subscribe(to: channel)
-    state.isInStep = false
+    loopBound.state.isInStep = false
     if isClosed { releaseInput() }
   }
 
   private func fail(_ failure: TLSLayer.Failure) {
-    let user = state.user
+    let user = loopBound.state.user
     close()
     user?.failed(Self.transportError(failure))
   }
@@ -193,14 +189,14 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   /// - Returns: `false` if there is something to do at once.
   private func subscribe(to channel: Channel) -> Bool {
-    let sending = state.layers.sendingState
+    let sending = loopBound.state.layers.sendingState
     // TLS can only receive what it waits for once the user has taken the bytes before it.
     let reading =
-      !state.hasEnded && (wantsBytes || sending.waitsForInput && state.input.count == 0)
+      !loopBound.state.hasEnded && (wantsBytes || sending.waitsForInput && loopBound.state.input.count == 0)
     let writing =
-      !state.hasStoppedSending && !sending.waitsForInput
-      && (!state.output.isEmpty || sending.hasOutput)
-    if state.isSubscribed {
+      !loopBound.state.hasStoppedSending && !sending.waitsForInput
+      && (!loopBound.state.output.isEmpty || sending.hasOutput)
+    if loopBound.state.isSubscribed {
       channel.want(reading: reading, writing: writing)
       return true
     }
@@ -209,116 +205,116 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
       return true
     }
     do throws(Channel.Interruption) {
-      state.isSubscribed = try channel.wait(reading: reading, writing: writing, with: self)
-      return state.isSubscribed
+      loopBound.state.isSubscribed = try channel.wait(reading: reading, writing: writing, with: self)
+      return loopBound.state.isSubscribed
     } catch {
       fail(.kernel(.notConnected))
       return true
     }
   }
 
-  private var wantsBytes: Bool { state.user?.wantsBytes == true }
+  private var wantsBytes: Bool { loopBound.state.user?.wantsBytes == true }
 
   // MARK: - Sending
 
   private func send(to channel: Channel) {
-    guard !isClosed, !state.hasStoppedSending else { return }
-    if !state.output.isEmpty || state.layers.sendingState.hasOutput, channel.isWritable {
+    guard !isClosed, !loopBound.state.hasStoppedSending else { return }
+    if !loopBound.state.output.isEmpty || loopBound.state.layers.sendingState.hasOutput, channel.isWritable {
       do throws(TLSLayer.Failure) {
-        try state.send(to: channel, atMost: channel.sendingShare)
+        try loopBound.state.send(to: channel, atMost: channel.sendingShare)
       } catch {
-        state.hasStoppedSending = true
-        state.output.removeAll()
-        state.layers.stopSending()
-        state.user?.sendingFailed(Self.transportError(error))
+        loopBound.state.hasStoppedSending = true
+        loopBound.state.output.removeAll()
+        loopBound.state.layers.stopSending()
+        loopBound.state.user?.sendingFailed(Self.transportError(error))
         return
       }
     }
     guard isAllSent else {
       // Also for messages of TLS's own, because a write waits for them.
-      state.owesDrained = true
+      loopBound.state.owesDrained = true
       return
     }
-    if state.owesDrained {
-      state.owesDrained = false
-      state.user?.outputDrained()
+    if loopBound.state.owesDrained {
+      loopBound.state.owesDrained = false
+      loopBound.state.user?.outputDrained()
     }
     // While TLS waits for input, `close_notify` cannot leave.
-    guard state.closesSending, !isClosed, isAllSent, !state.layers.sendingState.waitsForInput else {
+    guard loopBound.state.closesSending, !isClosed, isAllSent, !loopBound.state.layers.sendingState.waitsForInput else {
       return
     }
-    if !state.hasAnnouncedEnd {
-      state.hasAnnouncedEnd = true
-      state.layers.endSending(to: channel)
+    if !loopBound.state.hasAnnouncedEnd {
+      loopBound.state.hasAnnouncedEnd = true
+      loopBound.state.layers.endSending(to: channel)
       // The kernel may not have taken `close_notify` yet.
       guard isAllSent else {
-        state.owesDrained = true
+        loopBound.state.owesDrained = true
         return
       }
     }
-    state.hasStoppedSending = true
+    loopBound.state.hasStoppedSending = true
     channel.closeSending()
   }
 
   /// Whether the kernel has taken everything, the bytes that TLS has encrypted included.
-  private var isAllSent: Bool { state.output.isEmpty && !state.layers.sendingState.hasOutput }
+  private var isAllSent: Bool { loopBound.state.output.isEmpty && !loopBound.state.layers.sendingState.hasOutput }
 
   // MARK: - Receiving
 
   private func receive(from channel: Channel) {
-    while !isClosed, !state.hasEnded || state.input.count > 0 {
-      if state.input.count > 0, wantsBytes { lend() }
+    while !isClosed, !loopBound.state.hasEnded || loopBound.state.input.count > 0 {
+      if loopBound.state.input.count > 0, wantsBytes { lend() }
       guard !isClosed else { return }
       // The user does not take the remaining bytes now. The next call offers them first.
-      if state.input.count > 0 { return }
-      guard !state.hasEnded else { return reportEnd() }
-      guard wantsBytes || state.layers.sendingState.waitsForInput else { break }
-      guard channel.mayReceive || state.layers.hasInput else { break }
+      if loopBound.state.input.count > 0 { return }
+      guard !loopBound.state.hasEnded else { return reportEnd() }
+      guard wantsBytes || loopBound.state.layers.sendingState.waitsForInput else { break }
+      guard channel.mayReceive || loopBound.state.layers.hasInput else { break }
       makeRoom()
       do throws(TLSLayer.Failure) {
-        switch try state.receive(from: channel) {
+        switch try loopBound.state.receive(from: channel) {
         case .bytes(_, let drained):
-          if !drained { state.receiveBytes = min(state.receiveBytes * 2, Self.receiveBytesMax) }
+          if !drained { loopBound.state.receiveBytes = min(loopBound.state.receiveBytes * 2, Self.receiveBytesMax) }
         case .wouldBlock:
           releaseInput()
           return
         case .endOfStream:
-          state.hasEnded = true
-          guard state.input.count > 0 else { return reportEnd() }
+          loopBound.state.hasEnded = true
+          guard loopBound.state.input.count > 0 else { return reportEnd() }
         }
       } catch {
         return fail(error)
       }
     }
-    if state.input.count == 0 { releaseInput() }
+    if loopBound.state.input.count == 0 { releaseInput() }
   }
 
   private func reportEnd() {
     releaseInput()
-    state.user?.receivedEnd()
+    loopBound.state.user?.receivedEnd()
   }
 
   /// Lends the received bytes to the user.
   private func lend() {
-    guard let user = state.user else { return }
+    guard let user = loopBound.state.user else { return }
     var chunk = Chunk()
-    swap(&chunk, &state.input)
+    swap(&chunk, &loopBound.state.input)
     let count = user.received(chunk.bytes)
     chunk.drop(count)
-    swap(&chunk, &state.input)
+    swap(&chunk, &loopBound.state.input)
   }
 
   private func makeRoom() {
-    guard state.input.capacity < state.receiveBytes else { return }
-    var larger = loop.takeChunk(atLeast: state.receiveBytes)
-    swap(&state.input, &larger)
+    guard loopBound.state.input.capacity < loopBound.state.receiveBytes else { return }
+    var larger = loop.takeChunk(atLeast: loopBound.state.receiveBytes)
+    swap(&loopBound.state.input, &larger)
     loop.recycle(larger)
   }
 
   private func releaseInput() {
-    guard state.input.capacity > 0 else { return }
+    guard loopBound.state.input.capacity > 0 else { return }
     var empty = Chunk()
-    swap(&state.input, &empty)
+    swap(&loopBound.state.input, &empty)
     loop.recycle(empty)
   }
 }
