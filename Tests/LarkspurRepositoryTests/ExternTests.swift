@@ -118,7 +118,7 @@ enum Clang {
     let includes = try FileManager.default.contentsOfDirectory(atPath: Repository.root.appending(path: "Sources").path)
       .filter { $0.hasPrefix("C") }.flatMap { ["-I", "Sources/\($0)/include"] }
     process.arguments =
-      ["clang", "-x", language, "-fsyntax-only", "-nostdinc++", "-w"].filter { $0 != "-w" || language == "c++" }
+      ["clang", "-x", language, "-fsyntax-only"] + (language == "c++" ? ["-nostdinc++", "-w"] : [])
       + includes
       + options + ["-"]
     process.standardInput = input

@@ -155,10 +155,6 @@ final class LoadClocks {
 
   fileprivate let loop: ClientLoop
   private let loopBound = LoopBound(State())
-  private var state: State {
-    @inline(__always) _read { yield loopBound.state }
-    @inline(__always) _modify { yield &loopBound.state }
-  }
 
   init(on loop: ClientLoop) { self.loop = loop }
 
@@ -168,32 +164,32 @@ final class LoadClocks {
     let clock = load.clock
     guard clock.isRunning, clock.due < .never else { return remove(load) }
     if clock.index == nil {
-      load.clock.index = state.running.count
-      state.running.append(load)
+      load.clock.index = loopBound.state.running.count
+      loopBound.state.running.append(load)
     }
-    if clock.due < state.fires { setTimer(clock.due) }
+    if clock.due < loopBound.state.fires { setTimer(clock.due) }
   }
 
   /// Removes a load. The last one takes its index. The timer stays: another load will need it.
   private func remove(_ load: any TimedLoad) {
     guard let index = load.clock.index else { return }
     load.clock.index = nil
-    let last = state.running.removeLast()
+    let last = loopBound.state.running.removeLast()
     guard last !== load else { return }
-    state.running[index] = last
+    loopBound.state.running[index] = last
     last.clock.index = index
   }
 
   private func setTimer(_ due: Deadline) {
     stopTimer()
-    state.fires = due
-    state.timer = loop.startTimer(due) { [self] in fired() }
+    loopBound.state.fires = due
+    loopBound.state.timer = loop.startTimer(due) { [self] in fired() }
   }
 
   /// Stops the timer, which keeps its owner, until another clock is started.
   func stopTimer() {
-    guard let timer = state.timer.take() else { return }
-    state.fires = .never
+    guard let timer = loopBound.state.timer.take() else { return }
+    loopBound.state.fires = .never
     loop.stopTimer(timer)
   }
 
@@ -202,7 +198,7 @@ final class LoadClocks {
     var next = Deadline.never
     // A load whose time is up may stop the others. Performance: loads come into queues and leave them more often than
     // this is called, so that waits are looked up here.
-    for load in state.running where load.clock.index != nil {
+    for load in loopBound.state.running where load.clock.index != nil {
       load.clock.waited(until: load.queuedUntil)
       let due = load.clock.due
       if due <= loop.now {
@@ -212,6 +208,6 @@ final class LoadClocks {
         next = min(next, due)
       }
     }
-    if next < state.fires { setTimer(next) }
+    if next < loopBound.state.fires { setTimer(next) }
   }
 }

@@ -80,7 +80,7 @@ extension Transfer {
   func advance() throws(URLError) -> Stop? {
     while true {
       let stop: Stop? =
-        switch state.stage {
+        switch loopBound.state.stage {
         case .created: try start()
         case .requested: try findSource()
         case .preparing: try prepare()
@@ -92,11 +92,11 @@ extension Transfer {
         case .complete: nil
         }
       if let stop { return stop }
-      if case .complete = state.stage { return nil }
+      if case .complete = loopBound.state.stage { return nil }
     }
   }
 
-  func enter(_ stage: Stage) { state.stage = stage }
+  func enter(_ stage: Stage) { loopBound.state.stage = stage }
 
   // MARK: - Callbacks
 
@@ -104,8 +104,8 @@ extension Transfer {
   ///
   /// - Returns: `false` if the load needs a worker.
   func performStages() -> Bool {
-    guard loadFailure == nil, state.stop == nil else { return false }
-    if case .created = state.stage {
+    guard loadFailure == nil, loopBound.state.stop == nil else { return false }
+    if case .created = loopBound.state.stage {
       // A load that comes later does not overtake those that are about to get a worker.
       guard engine.startingCount == 0 else { return false }
     } else {
@@ -117,7 +117,7 @@ extension Transfer {
       guard let stop = try advance() else { return isCompleted() }
       switch stop {
       case .wait(.callback), .wait(.event): return true
-      case .wait(.resumption), .need: state.stop = stop
+      case .wait(.resumption), .need: loopBound.state.stop = stop
       }
     } catch {
       loadFailure = error
@@ -191,7 +191,7 @@ extension Transfer {
   }
 
   private func nextStop() throws(URLError) -> Stop? {
-    if let stop = state.stop.take() { return stop }
+    if let stop = loopBound.state.stop.take() { return stop }
     return try advance()
   }
 

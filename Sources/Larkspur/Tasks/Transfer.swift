@@ -46,11 +46,7 @@ final class Transfer: @unchecked Sendable {
     var content = TaskContent()
   }
 
-  private let loopBound: LoopBound<State>
-  var state: State {
-    @inline(__always) _read { yield loopBound.state }
-    @inline(__always) _modify { yield &loopBound.state }
-  }
+  let loopBound: LoopBound<State>
 
   var machine: TaskMachine {
     _read { yield loopBound.state.machine }
@@ -151,8 +147,8 @@ final class Transfer: @unchecked Sendable {
   /// caller. Waking orders their memory already; ThreadSanitizer sees the order of this variable only.
   private let awaiting = Atomic(Awaiting.running)
   private var continuation: TaskContinuation?
-  /// The place of the task that awaits the result. A caller on the loop begins the load itself, and resumes in the tick
-  /// that brings the result. A caller elsewhere suspends first, and resumes after that tick; it is served if the load has
+  /// The place of the task that awaits the result. A caller on the loop begins the load itself, and resumes in the tick of
+  /// the result. A caller elsewhere suspends first, and resumes after that tick; it is served if the load has
   /// needed no waiting. A caller may repeat a load that needs no waiting, in either place, and then yields to other tasks.
   enum Caller {
     case onLoop

@@ -306,12 +306,6 @@ public struct PoolMachine: Sendable {
 
   public func isRunning(_ id: ConnectionID) -> Bool { isPresent(id, .running) }
 
-  /// Whether the endpoint has an idle connection. `took` may still return `nil`, because the connection's time may be
-  /// over.
-  public func hasIdle(_ endpoint: EndpointID) -> Bool {
-    endpoints.indices.contains(endpoint.index) && endpoints[endpoint.index].idleCount > 0
-  }
-
   /// Returns the endpoint that a request waits for, or `nil` if it does not wait.
   public func endpoint(awaitedBy requestID: RequestID) -> EndpointID? {
     requestTable.endpoint(awaitedBy: requestID).map { EndpointID(index: $0, generation: endpoints[$0].generation) }

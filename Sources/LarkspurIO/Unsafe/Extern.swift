@@ -1,5 +1,5 @@
-// The parts of C that this module uses. `CLarkspurLinux` is linked, not imported, so that clients need no module map
-// (decision 35). `CLarkspurLinux.h` describes the functions. `ExternTests` compares these declarations with the headers.
+// The parts of C that this module uses. `CLarkspurLinux` is linked, not imported, so that clients need no module
+// map: see decision 35. `CLarkspurLinux.h` describes the functions. `ExternTests` compares these declarations with the headers.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 // Constants that the module map of the C library leaves out, or whose type depends on the library.

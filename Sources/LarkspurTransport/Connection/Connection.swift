@@ -53,12 +53,12 @@ public final class Connection: EndOfTickHook {
 
   /// The kind of peer: an origin server or a proxy. Requests must be made for this kind of recipient.
   public internal(set) var recipient: RequestHead.Recipient {
-    get { core.recipient }
+    get { loopBound.state.recipient }
     set { core.recipient = newValue }
   }
 
   /// Whether the connection is open and has no exchange in progress.
-  public var isIdle: Bool { core.isIdle }
+  public var isIdle: Bool { loopBound.state.isIdle }
 
   /// The address of the peer (the proxy's, if there is one), or `nil` once the connection is closed.
   public var address: SocketAddress? { core.channel?.address }
@@ -406,41 +406,41 @@ public final class Connection: EndOfTickHook {
   // MARK: - The response
 
   /// Whether something of the response, or its error, is still to be received.
-  var isReceiving: Bool { core.isReceiving }
-  var exchangeNumber: UInt64 { core.exchangeNumber }
+  var isReceiving: Bool { loopBound.state.isReceiving }
+  var exchangeNumber: UInt64 { loopBound.state.exchangeNumber }
 
   var wasKeptUnused: Bool {
-    get { core.wasKeptUnused }
+    get { loopBound.state.wasKeptUnused }
     set { core.wasKeptUnused = newValue }
   }
-  var status: Int { core.head.status }
-  func canceller(of exchange: UInt64) -> Canceller? { core.channel?.canceller(of: .exchange(exchange)) }
-  var minorVersion: Int { core.head.minorVersion }
-  var fields: FieldTable { core.head.fields }
-  var head: ResponseHead { core.head }
-  var headBytes: [UInt8] { core.headBytes }
+  var status: Int { loopBound.state.head.status }
+  func canceller(of exchange: UInt64) -> Canceller? { loopBound.state.channel?.canceller(of: .exchange(exchange)) }
+  var minorVersion: Int { loopBound.state.head.minorVersion }
+  var fields: FieldTable { loopBound.state.head.fields }
+  var head: ResponseHead { loopBound.state.head }
+  var headBytes: [UInt8] { loopBound.state.headBytes }
   /// The time at which the latest response was complete.
-  var exchangeEnded: Deadline { core.record.ended }
+  var exchangeEnded: Deadline { loopBound.state.record.ended }
   /// Whether the latest exchange is over and the connection can serve another one.
-  var hasEndedWell: Bool { core.machine.isIdle }
+  var hasEndedWell: Bool { loopBound.state.machine.isIdle }
   /// Releases the memory of the latest response, if the connection is idle. This halves the memory of a connection that
   /// stays idle for long.
-  public func forgetResponse() { core.forgetResponse() }
+  public func forgetResponse() { loopBound.state.forgetResponse() }
   /// The channel, or `nil` once the connection is closed.
-  var channel: Channel? { core.channel }
-  var isOpen: Bool { core.channel != nil }
+  var channel: Channel? { loopBound.state.channel }
+  var isOpen: Bool { loopBound.state.channel != nil }
   /// Whether the present request's body waited for `100 Continue` and nothing of it has been sent.
-  var holdsBody: Bool { core.holdsBody }
+  var holdsBody: Bool { loopBound.state.holdsBody }
   /// The number of bytes of the latest request's body that have been sent.
-  var sentBodyBytes: Int { core.record.requestBodyBytes }
+  var sentBodyBytes: Int { loopBound.state.record.requestBodyBytes }
   /// Whether any byte of the present response has come.
-  var hasReceived: Bool { core.record.hasFirstByte }
+  var hasReceived: Bool { loopBound.state.record.hasFirstByte }
 
   /// Closes the connection if the server has closed it, or sent unsolicited bytes, while it is idle.
   func lookForEnd() {
     core.lookForEnd()
     writeLog()
   }
-  var trailers: FieldTable { core.trailers }
-  var trailerBytes: [UInt8] { core.trailerBytes }
+  var trailers: FieldTable { loopBound.state.trailers }
+  var trailerBytes: [UInt8] { loopBound.state.trailerBytes }
 }

@@ -6,7 +6,7 @@ extension ClientLoop {
   /// Assigns a slot to a channel.
   func register(_ channel: Channel) -> SlotID {
     let slotID = takeSlot()
-    state.slots[Int(slotID.slot)].channel = channel
+    loopBound.state.slots[Int(slotID.slot)].channel = channel
     return slotID
   }
 
@@ -17,15 +17,15 @@ extension ClientLoop {
 
   /// Frees a slot. The kernel stops watching the socket when its descriptor is closed.
   func deregister(slot: UInt32) {
-    state.slots[Int(slot)].channel = nil
-    state.freeSlots.append(slot)
+    loopBound.state.slots[Int(slot)].channel = nil
+    loopBound.state.freeSlots.append(slot)
   }
 
   /// Calls `fire` on the loop's thread once the deadline has passed, unless the timer is stopped before. The timer
   /// keeps its slot until `stopTimer`, also after it has fired.
   public func startTimer(_ deadline: Deadline, _ fire: @escaping () -> Void) -> Timer {
     let (slot, registration) = takeSlot()
-    state.slots[Int(slot)].timer = fire
+    loopBound.state.slots[Int(slot)].timer = fire
     if deadline != .never {
       insert(DeadlineHeap.Entry(deadline: deadline, slot: slot, registration: registration))
     }
@@ -34,90 +34,90 @@ extension ClientLoop {
 
   /// Stops a timer, whose slot becomes free. Call this once for each timer.
   public func stopTimer(_ timer: Timer) {
-    guard state.slots[Int(timer.slot)].registration == timer.registration else { return }
-    state.slots[Int(timer.slot)].timer = nil
-    state.freeSlots.append(timer.slot)
+    guard loopBound.state.slots[Int(timer.slot)].registration == timer.registration else { return }
+    loopBound.state.slots[Int(timer.slot)].timer = nil
+    loopBound.state.freeSlots.append(timer.slot)
   }
 
   private func takeSlot() -> SlotID {
-    let slot = state.freeSlots.popLast() ?? UInt32(state.slots.count)
-    if slot == state.slots.count { state.slots.append(Slot()) }
-    state.slots[Int(slot)].registration &+= 1
-    return (slot, state.slots[Int(slot)].registration)
+    let slot = loopBound.state.freeSlots.popLast() ?? UInt32(loopBound.state.slots.count)
+    if slot == loopBound.state.slots.count { loopBound.state.slots.append(Slot()) }
+    loopBound.state.slots[Int(slot)].registration &+= 1
+    return (slot, loopBound.state.slots[Int(slot)].registration)
   }
 
   /// The number of channels and timers. For tests: a loop at rest that still has some has leaked them.
-  public var slotsInUse: Int { state.slots.count - state.freeSlots.count }
+  public var slotsInUse: Int { loopBound.state.slots.count - loopBound.state.freeSlots.count }
 
   func channel(at slot: UInt32, registration: UInt32) -> Channel? {
-    guard slot < state.slots.count, state.slots[Int(slot)].registration == registration else {
+    guard slot < loopBound.state.slots.count, loopBound.state.slots[Int(slot)].registration == registration else {
       return nil
     }
-    return state.slots[Int(slot)].channel
+    return loopBound.state.slots[Int(slot)].channel
   }
 
   /// Calls `hook` once, after this tick's callbacks and jobs.
-  func callAtEndOfTick(_ hook: any EndOfTickHook) { state.endOfTickHooks.append(hook) }
+  func callAtEndOfTick(_ hook: any EndOfTickHook) { loopBound.state.endOfTickHooks.append(hook) }
 
   /// Wakes the channel's subscriber in the next tick.
-  func yield(_ channel: Channel) { state.yielding.append(channel) }
+  func yield(_ channel: Channel) { loopBound.state.yielding.append(channel) }
 
   func insert(_ entry: DeadlineHeap.Entry) {
     // Entries of closed channels stay in the heap until they are due. With many short connections and long deadlines
     // they would accumulate, so they are removed when most entries must be of that kind.
-    if state.deadlines.count > 64 + 4 * state.slots.count {
+    if loopBound.state.deadlines.count > 64 + 4 * loopBound.state.slots.count {
       var deadlines = DeadlineHeap()
-      swap(&deadlines, &state.deadlines)
+      swap(&deadlines, &loopBound.state.deadlines)
       deadlines.removeAll { !isAwaited($0) }
-      swap(&deadlines, &state.deadlines)
+      swap(&deadlines, &loopBound.state.deadlines)
     }
-    state.deadlines.insert(entry)
-    state.soonest = state.deadlines.soonest
+    loopBound.state.deadlines.insert(entry)
+    loopBound.state.soonest = loopBound.state.deadlines.soonest
   }
 
   private func isAwaited(_ entry: DeadlineHeap.Entry) -> Bool {
-    let slot = state.slots[Int(entry.slot)]
+    let slot = loopBound.state.slots[Int(entry.slot)]
     guard slot.registration == entry.registration else { return false }
     return slot.timer != nil || slot.channel?.deadlineEntry == entry.deadline
   }
 
-  func takeChunk(atLeast capacity: Int) -> Chunk { state.chunks.take(atLeast: capacity) }
+  func takeChunk(atLeast capacity: Int) -> Chunk { loopBound.state.chunks.take(atLeast: capacity) }
 
   func recycle(_ chunk: consuming Chunk) {
-    if chunk.capacity > 0 { state.chunks.recycle(chunk) }
+    if chunk.capacity > 0 { loopBound.state.chunks.recycle(chunk) }
   }
 
   /// The number of bytes of the loop's chunks that are in use. For tests: a loop at rest has none in use.
-  public var chunkBytesLent: Int { state.chunks.bytesLent }
+  public var chunkBytesLent: Int { loopBound.state.chunks.bytesLent }
 
   /// Maximum number of idle response storages that the loop keeps.
   private static let responsesMax = 64
 
-  func takeResponseStorage() -> ResponseStorage { state.responses.popLast() ?? ResponseStorage() }
+  func takeResponseStorage() -> ResponseStorage { loopBound.state.responses.popLast() ?? ResponseStorage() }
 
   func recycle(_ storage: ResponseStorage) {
-    if state.responses.count < Self.responsesMax { state.responses.append(storage) }
+    if loopBound.state.responses.count < Self.responsesMax { loopBound.state.responses.append(storage) }
   }
 
   /// Returns the loop's pipe, for one step. `recycle` keeps the pipe only if it comes back empty.
   ///
   /// - Returns: The pipe, or `nil` if the system cannot create one.
   func takePipe() -> Pipe? {
-    if let pipe = state.pipe {
-      state.pipe = nil
+    if let pipe = loopBound.state.pipe {
+      loopBound.state.pipe = nil
       return pipe
     }
     return try? Pipe(kernel: kernel)
   }
 
-  func recycle(_ pipe: Pipe) { if pipe.count == 0 { state.pipe = pipe } }
+  func recycle(_ pipe: Pipe) { if pipe.count == 0 { loopBound.state.pipe = pipe } }
 
   /// Whether a connect to the address failed a short while ago.
   func hasFailed(_ address: SocketAddress) -> Bool {
-    state.failedAddresses.contains(address, now: now)
+    loopBound.state.failedAddresses.contains(address, now: now)
   }
 
-  func failedToConnect(to address: SocketAddress) { state.failedAddresses.failed(address, now: now) }
+  func failedToConnect(to address: SocketAddress) { loopBound.state.failedAddresses.failed(address, now: now) }
 
-  func connected(to address: SocketAddress) { state.failedAddresses.succeeded(address) }
+  func connected(to address: SocketAddress) { loopBound.state.failedAddresses.succeeded(address) }
 }

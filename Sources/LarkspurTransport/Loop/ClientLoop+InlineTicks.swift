@@ -12,7 +12,7 @@ extension ClientLoop {
   ///     caller must hold no lock.
   public func submit(_ callback: any LoopCallback, inline: Bool) {
     // The caller is inside a tick, and perhaps inside another callback.
-    if isCurrent { return state.callbacks.append(callback) }
+    if isCurrent { return loopBound.state.callbacks.append(callback) }
     guard inline, tickInline({ performInline(callback) }) else { return post(callback) }
   }
 
@@ -20,7 +20,7 @@ extension ClientLoop {
   /// loop's thread.
   private func performInline(_ callback: any LoopCallback) {
     callback.perform()
-    if state.jobs.count == 1 { runRound() }
+    if loopBound.state.jobs.count == 1 { runRound() }
   }
 
   /// Lets the next job that the calling thread enqueues run on that thread at once.
@@ -41,11 +41,11 @@ extension ClientLoop {
       defer { endTick(&completions) }
       guard inbox.isParked, !isStopping.load(ordering: .relaxed) else { return false }
       startTick()
-      state.isInline = true
+      loopBound.state.isInline = true
       work()
-      if !state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
+      if !loopBound.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
       // The loop's thread does the rest. The deadline for which its timer was set when it parked may now be too late.
-      if hasWork || state.soonest < state.parkedUntil { inbox.wakeIfParked() }
+      if hasWork || loopBound.state.soonest < loopBound.state.parkedUntil { inbox.wakeIfParked() }
       return true
     }
     for completion in completions { completion.complete() }
@@ -55,6 +55,6 @@ extension ClientLoop {
   /// Suspends the calling task until it runs on the loop's own thread. Sockets are opened on that thread, because they
   /// belong to the network namespace and have the rights of the thread that opens them.
   func leaveInlineTick() async {
-    while state.isInline { await TaskContinuation.suspend { continuation in post { continuation.resume() } } }
+    while loopBound.state.isInline { await TaskContinuation.suspend { continuation in post { continuation.resume() } } }
   }
 }

@@ -45,11 +45,7 @@ public final class ClientLoop: @unchecked Sendable {
   let bufferKeepers = Atomic(0)
 
   /// State that belongs to the thread that ticks.
-  private let loopBound: LoopBound<State>
-  var state: State {
-    @inline(__always) _read { yield loopBound.state }
-    @inline(__always) _modify { yield &loopBound.state }
-  }
+  let loopBound: LoopBound<State>
 
   /// State that belongs to the loop's own thread, also while it waits.
   private let waiting: LoopBound<Waiting>
@@ -92,10 +88,10 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   /// The time at the beginning of this tick.
-  public var now: Deadline { state.now }
+  public var now: Deadline { loopBound.state.now }
 
   /// The number of ticks so far. A channel compares it with its own: a new number means a new share of the tick.
-  public var tickNumber: UInt64 { state.tickNumber }
+  public var tickNumber: UInt64 { loopBound.state.tickNumber }
 
   /// Maximum number of rounds of callbacks and jobs in one tick, because jobs may enqueue jobs. Then the sockets
   /// are polled again.
@@ -151,13 +147,13 @@ public final class ClientLoop: @unchecked Sendable {
     let thread = try SystemThread(name: name) { [self] in
       while !isStopping.load(ordering: .acquiring) { tick() }
       tickLock.withLock {
-        defer { swap(&state.completions, &waiting.state.completions) }
+        defer { swap(&loopBound.state.completions, &waiting.state.completions) }
         owner.store(SystemThread.currentIdentity, ordering: .relaxed)
         // No tick follows. The remaining items and the loop refer to each other, so the cycle is broken here.
         drainInbox()
-        for slot in state.slots { slot.channel?.close() }
+        for slot in loopBound.state.slots { slot.channel?.close() }
         var left: [any LoopCallback] = []
-        swap(&left, &state.callbacks)
+        swap(&left, &loopBound.state.callbacks)
       }
       completeResults()
     }
@@ -202,16 +198,16 @@ public final class ClientLoop: @unchecked Sendable {
     let isIdle = tickLock.withLock {
       defer { endTick(&waiting.state.completions) }
       startTick()
-      state.isInline = false
+      loopBound.state.isInline = false
       takeEvents()
       drainInbox()
       expireDeadlines()
-      if !state.yielding.isEmpty { wakeYielding() }
+      if !loopBound.state.yielding.isEmpty { wakeYielding() }
       runJobs()
-      if !state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
+      if !loopBound.state.endOfTickHooks.isEmpty { callEndOfTickHooks() }
       guard mayWait, !hasWork else { return false }
-      state.parkedUntil = state.soonest
-      state.pollerTimer.arm(by: state.soonest)
+      loopBound.state.parkedUntil = loopBound.state.soonest
+      loopBound.state.pollerTimer.arm(by: loopBound.state.soonest)
       return inbox.park()
     }
     if !waiting.state.completions.isEmpty { completeResults() }
@@ -221,19 +217,19 @@ public final class ClientLoop: @unchecked Sendable {
 
   func startTick() {
     owner.store(SystemThread.currentIdentity, ordering: .relaxed)
-    state.tickNumber &+= 1
-    state.now = kernel.now()
+    loopBound.state.tickNumber &+= 1
+    loopBound.state.now = kernel.now()
   }
 
   /// - Parameter completions: An empty list, which receives the tick's results.
   func endTick(_ completions: inout [any LoopCompletion]) {
-    if !state.completions.isEmpty { swap(&state.completions, &completions) }
+    if !loopBound.state.completions.isEmpty { swap(&loopBound.state.completions, &completions) }
     // Without inline ticks the owner keeps access to the loop between two ticks.
     if allowsInlineTicks { owner.store(0, ordering: .relaxed) }
   }
 
   var hasWork: Bool {
-    !state.jobs.isEmpty || !state.callbacks.isEmpty || !state.yielding.isEmpty
+    !loopBound.state.jobs.isEmpty || !loopBound.state.callbacks.isEmpty || !loopBound.state.yielding.isEmpty
   }
 
   /// - Parameter milliseconds: The longest wait, or -1 to wait until an event, a wake-up or the timer.
@@ -255,24 +251,24 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   private func take(_ event: PollerEvent) {
-    guard event.slot != PollerTimer.slot else { return state.pollerTimer.fired() }
+    guard event.slot != PollerTimer.slot else { return loopBound.state.pollerTimer.fired() }
     channel(at: event.slot, registration: event.registration)?
       .became(readable: event.isReadable, writable: event.isWritable, hungUp: event.isHungUp)
   }
 
   private func wakeYielding() {
     var channels: [Channel] = []
-    swap(&channels, &state.yielding)
+    swap(&channels, &loopBound.state.yielding)
     for channel in channels { channel.becameReady() }
   }
 
   func callEndOfTickHooks() {
     var hooks: [any EndOfTickHook] = []
-    swap(&hooks, &state.endOfTickHooks)
+    swap(&hooks, &loopBound.state.endOfTickHooks)
     for hook in hooks { hook.tickWillEnd() }
     // Performance: the storage is reused in the next ticks.
     hooks.removeAll(keepingCapacity: true)
-    if state.endOfTickHooks.isEmpty { swap(&hooks, &state.endOfTickHooks) }
+    if loopBound.state.endOfTickHooks.isEmpty { swap(&hooks, &loopBound.state.endOfTickHooks) }
   }
 
   /// Completes the results of the loop's own ticks, in their order.
@@ -282,12 +278,12 @@ public final class ClientLoop: @unchecked Sendable {
   }
 
   /// Completes a result after this tick.
-  public func completeAfterTick(_ completion: any LoopCompletion) { state.completions.append(completion) }
+  public func completeAfterTick(_ completion: any LoopCompletion) { loopBound.state.completions.append(completion) }
 
   private func drainInbox() {
     guard let items = inbox.drain() else { return }
-    state.jobs.append(contentsOf: items.jobs)
-    state.callbacks.append(contentsOf: items.callbacks)
+    loopBound.state.jobs.append(contentsOf: items.jobs)
+    loopBound.state.callbacks.append(contentsOf: items.callbacks)
     for cancellation in items.cancellations {
       channel(at: cancellation.slot, registration: cancellation.registration)?.cancelled(cancellation.use)
     }
@@ -299,38 +295,38 @@ public final class ClientLoop: @unchecked Sendable {
 
   private func runJobs() {
     for _ in 0..<Self.jobRoundsMax {
-      if !state.callbacks.isEmpty { performCallbacks() }
-      guard !state.jobs.isEmpty || !state.callbacks.isEmpty else { return }
+      if !loopBound.state.callbacks.isEmpty { performCallbacks() }
+      guard !loopBound.state.jobs.isEmpty || !loopBound.state.callbacks.isEmpty else { return }
       runRound()
     }
   }
 
   /// Runs the jobs that are queued now. Jobs that they enqueue run in the next round.
   func runRound() {
-    let count = state.jobs.count
-    for index in 0..<count { run(state.jobs[index]) }
-    if state.jobs.count == count {
-      for _ in 0..<count { state.jobs.removeLast() }
+    let count = loopBound.state.jobs.count
+    for index in 0..<count { run(loopBound.state.jobs[index]) }
+    if loopBound.state.jobs.count == count {
+      for _ in 0..<count { loopBound.state.jobs.removeLast() }
     } else {
-      state.jobs.removeFirst(count)
+      loopBound.state.jobs.removeFirst(count)
     }
   }
 
   private func performCallbacks() {
     var callbacks: [any LoopCallback] = []
-    swap(&callbacks, &state.callbacks)
+    swap(&callbacks, &loopBound.state.callbacks)
     for callback in callbacks { callback.perform() }
     // Performance: the storage is reused in the next rounds. Most often there was one callback.
     while !callbacks.isEmpty { callbacks.removeLast() }
-    if state.callbacks.isEmpty { swap(&callbacks, &state.callbacks) }
+    if loopBound.state.callbacks.isEmpty { swap(&callbacks, &loopBound.state.callbacks) }
   }
 
   private func expireDeadlines() {
-    while state.soonest <= state.now,
-      let due = state.deadlines.popDue(at: state.now)
+    while loopBound.state.soonest <= loopBound.state.now,
+      let due = loopBound.state.deadlines.popDue(at: loopBound.state.now)
     {
-      state.soonest = state.deadlines.soonest
-      let slot = state.slots[Int(due.slot)]
+      loopBound.state.soonest = loopBound.state.deadlines.soonest
+      let slot = loopBound.state.slots[Int(due.slot)]
       guard slot.registration == due.registration else { continue }
       slot.channel?.deadlineEntryExpired(due.deadline)
       slot.timer?()
@@ -358,7 +354,7 @@ extension ClientLoop: TaskExecutor {
 
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    if isCurrent { return state.jobs.append(job) }
+    if isCurrent { return loopBound.state.jobs.append(job) }
     if inlineThread.load(ordering: .relaxed) == SystemThread.currentIdentity {
       inlineThread.store(0, ordering: .relaxed)
       // Safe although the loop may be released after that tick: the runtime holds no executor, and nothing here refers

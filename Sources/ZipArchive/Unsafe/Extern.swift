@@ -1,5 +1,5 @@
-// The parts of libzip that this module uses. `CLarkspurZip` is linked, not imported, so that clients need no module map
-// (decision 35). `ExternTests` compares these declarations with the headers.
+// The parts of libzip that this module uses. `CLarkspurZip` is linked, not imported, so that clients need no module
+// map: see decision 35. `ExternTests` compares these declarations with the headers.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 let ZIP_CREATE: Int32 = 1

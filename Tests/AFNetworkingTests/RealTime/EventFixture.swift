@@ -33,7 +33,7 @@ final class EventFixture: Sendable {
     return source
   }
 
-  /// Waits until a source is open, which its delegate may learn later.
+  /// Waits until a source is open, of which its delegate may hear later.
   func waitUntilOpen(_ source: AFEventSource) async { await Wait.until("the source is open") { source.isOpen } }
 
   func waitUntilClosed(_ source: AFEventSource) async { await Wait.until("the source is closed") { source.isClosed } }

@@ -31,7 +31,7 @@ import ZipArchive
     try SSZipArchive.unzipFile(atPath: file.path, toDestination: directory, overwrite: false, password: nil)
   }
 
-  private func unpackWithAFNetworking(_ url: URL, into directory: String, unpacked: Event) {
+  private func unpackWithAFNetworking(_ url: URL, into directory: String) {
     let manager = AFURLSessionManager(sessionConfiguration: .default)
     manager.completionQueue = DispatchQueue(label: "unpacking")
     let task = manager.downloadTask(with: URLRequest(url: url), progress: nil) { _, _ in
@@ -39,7 +39,6 @@ import ZipArchive
     } completionHandler: { _, file, error in
       guard let file else { return }
       SSZipArchive.unzipFile(atPath: file.path, toDestination: directory)
-      unpacked.fire()
     }
     task.resume()
     manager.invalidateSessionCancelingTasks(false, resetSession: false)
@@ -60,10 +59,8 @@ import ZipArchive
     defer { withExtendedLifetime(server) {} }
     try await unpack(url, into: room.path("first"))
     #expect(room.text("first/d/a.txt") == "text")
-    let unpacked = Event()
-    unpackWithAFNetworking(url, into: room.path("second"), unpacked: unpacked)
-    try await unpacked.wait()
-    #expect(room.names("second") == ["d", "d/a.txt"])
+    unpackWithAFNetworking(url, into: room.path("second"))
+    await Wait.until("the archive is unpacked") { room.names("second") == ["d", "d/a.txt"] }
     #expect(room.text("second/d/a.txt") == "text")
   }
 
