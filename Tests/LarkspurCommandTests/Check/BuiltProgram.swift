@@ -15,6 +15,7 @@ struct BuiltProgram {
   /// The bytes of a library that links and defines nothing.
   static let plain = Result { () throws -> [UInt8] in
     let directory = try CheckedDirectory()
+    defer { withExtendedLifetime(directory) {} }
     return try Array(Data(contentsOf: URL(filePath: BuiltProgram().build("plain", in: directory))))
   }
 

@@ -6,6 +6,7 @@ import Testing
 @Suite struct CheckFileTests {
   private static func findings(_ program: BuiltProgram) throws -> [Finding] {
     let directory = try CheckedDirectory()
+    defer { withExtendedLifetime(directory) {} }
     return try LinkedFile.all(from: program.build("program", in: directory)).flatMap(\.findings)
   }
 
@@ -79,7 +80,9 @@ import Testing
   // MARK: - Damaged files
 
   private static func read(_ bytes: [UInt8]) throws {
-    _ = try ProgramFile(try CheckedDirectory().write(bytes, to: "program"))
+    let directory = try CheckedDirectory()
+    defer { withExtendedLifetime(directory) {} }
+    _ = try ProgramFile(try directory.write(bytes, to: "program"))
   }
 
   private static func patched(_ offset: Int, _ bytes: [UInt8]) throws -> [UInt8] {

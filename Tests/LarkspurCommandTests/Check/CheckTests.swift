@@ -83,7 +83,9 @@ import Testing
   }
 
   @Test func withoutLdd() async throws {
-    let program = try BuiltProgram().build("program", in: CheckedDirectory())
+    let directory = try CheckedDirectory()
+    defer { withExtendedLifetime(directory) {} }
+    let program = try BuiltProgram().build("program", in: directory)
     let result = try await Command(["check", program], environment: ["PATH": "/none"]).end()
     #expect(result.status == 26)
     #expect(result.errors.contains("/program: there is no ldd, "))

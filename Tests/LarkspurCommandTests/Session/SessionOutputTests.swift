@@ -211,11 +211,11 @@ import Testing
     server.defaultScript = [
       .expectRequest, .send("HTTP/1.1 \(status)\r\n\(field)\r\nContent-Length: 10\r\n\r\n0123456789"), .close,
     ]
-    for content in ["", "ten bytes."] {
-      if !content.isEmpty { try directory.write(content, to: "file") }
-      let result = try await get("/", "--resume", "-o", directory.path("file"))
+    for (name, content) in [("empty", ""), ("part", "ten bytes.")] {
+      try directory.write(content, to: name)
+      let result = try await get("/", "--resume", "-o", directory.path(name))
       #expect(result.status == 36, "\(result.errors)")
-      #expect(try directory.text(of: "file") == content)
+      #expect(try directory.text(of: name) == content)
     }
   }
 
