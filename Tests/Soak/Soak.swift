@@ -63,9 +63,8 @@ final class Soak: @unchecked Sendable {
 
   /// Closes idle connections until none is open. The pool must not be used meanwhile.
   private func drain(_ pool: Pool) async {
-    // Dispatch opens the descriptors of its timers once: in the warm-up.
-    await Wait.moment(microseconds: 1)
-    await Wait.until("no connection is open") {
+    // Connections that stay open are among the descriptors that are left behind.
+    _ = await loop.waits {
       pool.renewConnections()
       return pool.counts.connections == 0
     }

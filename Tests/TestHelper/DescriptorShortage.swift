@@ -80,13 +80,13 @@ private final class Shortage: @unchecked Sendable {
         start("/hang", from: route)
       }
     }
-    await Wait.until("no room is left") { pool.counts.connections - pool.counts.idle == room }
+    expect(await loop.waits { pool.counts.connections - pool.counts.idle == room }, "room is left: \(pool.counts)")
     let outcomes = await get("/get", 10, from: routes[2])
     expect(
       outcomes.allSatisfy { $0 == .unavailable(.tooManyDescriptors) }, "without descriptors: \(outcomes)")
     // This route has connections that become free sooner or later, so that the request waits for one.
     let waiting = start("/get", from: routes[1])
-    await Wait.until("the request waits") { pool.counts.waiting == 1 }
+    expect(await loop.waits { pool.counts.waiting == 1 }, "the request does not wait: \(pool.counts)")
     for task in hanging { task.cancel() }
     for task in hanging {
       let error = await task.value
@@ -114,10 +114,11 @@ private final class Shortage: @unchecked Sendable {
 
   /// Closes idle connections until none is open.
   func drain() async {
-    await Wait.until("no connection is open") {
+    let isEmpty = await loop.waits {
       pool.renewConnections()
       return pool.counts.connections == 0
     }
+    expect(isEmpty, "connections are open: \(pool.counts)")
   }
 
   func nothingIsLeft(_ before: Footprint) async {
@@ -146,8 +147,6 @@ private func leaveRoom(_ count: Int) -> Bool {
 func runDescriptorShortage(_ arguments: [String]) async throws {
   let shortage = try Shortage(arguments.compactMap { UInt16($0) })
   guard shortage.routes.count == 3 else { throw Failure.wrongArguments }
-  // Dispatch opens the descriptors of its timers once.
-  await Wait.moment(microseconds: 1)
   let before = Footprint.now()
   await shortage.loop.run {
     // What the runtime and the resolver open for a moment when their threads start would count as taken for good.

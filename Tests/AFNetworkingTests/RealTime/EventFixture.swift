@@ -33,7 +33,7 @@ final class EventFixture: Sendable {
     return source
   }
 
-  /// Waits until a source is open, of which its delegate may hear later.
+  /// Waits until a source is open. The call of its delegate may come later.
   func waitUntilOpen(_ source: AFEventSource) async { await Wait.until("the source is open") { source.isOpen } }
 
   func waitUntilClosed(_ source: AFEventSource) async { await Wait.until("the source is closed") { source.isClosed } }
