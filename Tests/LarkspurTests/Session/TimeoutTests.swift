@@ -208,7 +208,7 @@ import Testing
     defer { session.invalidateAndCancel() }
     let first = Task { try await session.data(for: try request("/first")) }
     try await server.waitForRequests(1)
-    let others = (0..<3).map { _ in Task { try await session.data(for: try request("/get", timeout: 2)) } }
+    let others = (0..<3).map { _ in Task { try await session.data(for: try request("/get", timeout: 4)) } }
     _ = try await URLSession(configuration: .ephemeral).data(for: try request("/delay/5000"))
     answers.fire()
     #expect(try await first.value.0.count == 2)
