@@ -37,13 +37,13 @@ final class PerCallDelegate {
   }
 
   /// - Parameters:
-  ///   - content: All bytes that have come, for a data task.
+  ///   - content: All received bytes, for a data task.
   ///   - count: How many bytes have come since the last call.
   ///   - total: How many have come in all.
   func notify(of content: Data, latest count: Int, total: Int64) {
     guard count > 0 else { return }
     let (task, session, updates, data, download) = (task, session, updates, data, download)
-    // Performance: copied, because a slice would make the next piece move all that has come.
+    // Performance: copied, because a slice would make the next piece move all received bytes.
     let piece = task is URLSessionDownloadTask || data == nil ? Data() : Data(content.suffix(count))
     guard updates.add(ReceivedBytes(data: piece, count: Int64(count), total: total)) else { return }
     calls.dispatch(dropped: { updates.dropped() }) {

@@ -58,7 +58,7 @@ final class TaskUpload {
   fileprivate static let interimResponsesMax = 32
 
   private let source: BodySource
-  /// The request's stream, once a body has come from it: a stream can be read once.
+  /// The request's stream, once a body has been read from it: a stream can be read once.
   private var usedStream: InputStream?
   private var usedBefore: InputStream?
   fileprivate let sentBytes = CoalescedUpdates<SentBytes>()
@@ -150,7 +150,7 @@ final class TaskUpload {
     UploadBody(content: produced(by: InputStream(url: url), length: nil), length: .chunked)
   }
 
-  /// The stream of a request, unless a body has come from it already.
+  /// The stream of a request, unless a body has been read from it already.
   fileprivate func unusedStream(of request: URLRequest) -> InputStream? {
     request.httpBodyStream === usedStream ? nil : request.httpBodyStream
   }

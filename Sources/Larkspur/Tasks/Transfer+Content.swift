@@ -64,7 +64,7 @@ extension Transfer {
 
   // MARK: - From the network
 
-  /// Delivers the content that has come.
+  /// Delivers the received content.
   ///
   /// - Returns: What has to come first, or `nil` if the content is complete.
   func deliver() throws(URLError) -> Stop? {
@@ -113,7 +113,7 @@ extension Transfer {
     return nil
   }
 
-  /// Decodes a step of the content that has come.
+  /// Decodes a step of the received content.
   private func decode(_ decoder: ContentDecoding) {
     do throws(CodingError) {
       try decoder.step { take($0) }
@@ -122,10 +122,10 @@ extension Transfer {
     }
   }
 
-  /// Takes the pieces that have come, up to `gatheredBytesMax`. A server may send its content in a million chunks, and
+  /// Takes the received pieces, up to `gatheredBytesMax`. A server may send its content in a million chunks, and
   /// handing over each of them takes longer than receiving it.
   ///
-  /// - Returns: Whether more may come, or `nil` if nothing has come. The load has then subscribed to the next piece.
+  /// - Returns: Whether more may come, or `nil` if there is nothing yet: the load has subscribed to the next piece.
   @inline(__always)
   private func takePieces(of exchange: Exchange, _ decoder: ContentDecoding?) -> Bool? {
     do throws(TransportError) {
@@ -145,7 +145,7 @@ extension Transfer {
 
   private static let gatheredBytesMax = 64 * 1024
 
-  /// - Returns: The number of bytes taken, or `nil` if nothing has come.
+  /// - Returns: The number of bytes taken, or `nil` if there is nothing yet.
   @inline(__always)
   private func takePiece(
     of exchange: Exchange, _ decoder: ContentDecoding?, for callback: (any LoopCallback)?
@@ -254,7 +254,7 @@ extension Transfer {
 
   /// Counts content that is handed over now.
   ///
-  /// - Returns: The number of bytes that have come in all.
+  /// - Returns: The number of received bytes in all.
   private func countReceived(_ count: Int) -> Int64 {
     guard let currentTask else { return Int64(content.data.count) }
     let (received, isWatched) = currentTask.read { details in

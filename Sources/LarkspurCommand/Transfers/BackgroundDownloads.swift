@@ -33,7 +33,7 @@ struct BackgroundDownloads {
     guard isWritten.wait(timeout: .now() + Self.patience) == .success else {
       throw CommandFailure(.transfersFailed, "the transfer service does not confirm the download")
     }
-    // What the delegate was told has been printed. A small file may be there already.
+    // The delegate has printed each end that it received. A small file may be there already.
     if files.hasFailed { return .transfersFailed }
     if let error = task.error { throw CommandFailure(.transfersFailed, error.localizedDescription) }
     guard session.isServed else {

@@ -26,7 +26,7 @@ public struct RequestTry: Hashable, Sendable {
   /// Whether the connection was idle before the request: the server may have closed it just as the request was on its
   /// way.
   public var followsIdleTime = false
-  /// Whether any byte of a response has come.
+  /// Whether any byte of a response was received.
   public var hasReceived = false
   /// Whether the body waited for `100 Continue` and nothing of it has been sent.
   public var holdsBody = false

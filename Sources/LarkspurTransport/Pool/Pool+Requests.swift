@@ -17,7 +17,7 @@ extension Pool {
     }
   }
 
-  /// Sends a request, and returns its exchange when the response's head has come. If `send` has begun to send the
+  /// Sends a request, and returns its exchange when the response's head is there. If `send` has begun to send the
   /// request, this continues it.
   ///
   /// The connection serves other requests once the returned value is released. If the response has not been read to its
