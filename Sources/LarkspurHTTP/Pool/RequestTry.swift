@@ -37,8 +37,8 @@ public struct RequestTry: Hashable, Sendable {
     self.isIdempotent = isIdempotent
   }
 
-  /// Whether the request may be sent once more after this try. The server may have acted on a request that has left: such a
-  /// request must be idempotent, or its body must not have been sent.
+  /// Whether the request may be sent once more after this try. The server may have acted on a request that has
+  /// left: such a request must be idempotent, or its body must not have been sent.
   public func mayBeRepeated(after end: End) -> Bool {
     guard !isOverFresh, !isStarted || isBodyRepeatable else { return false }
     switch end {
