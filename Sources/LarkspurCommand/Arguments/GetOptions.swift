@@ -4,6 +4,8 @@ import LarkspurIO
 /// The options of `larkspur get`, in the form of the command line.
 package struct GetOptions: OptionList, Hashable, Sendable {
   /// A field of `-H`. An empty value removes a field that the command would send by default.
+  ///
+  /// A type of the command's own beside `LarkspurHTTP.Field`: the files of `Session` import only public modules.
   package struct Field: Hashable, Sendable {
     package var name: String
     package var value: String
