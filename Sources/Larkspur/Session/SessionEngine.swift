@@ -16,6 +16,7 @@ final class SessionEngine: @unchecked Sendable {
   /// `nil` if the configuration has a loop of its own.
   private let lease: LoopGroup.Lease?
   private let tls: TLSProvider
+  private let hostOverrides: HostOverrides
   private let proxies: ProxySettings?
   /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails
   /// with it.
@@ -109,7 +110,10 @@ final class SessionEngine: @unchecked Sendable {
     options.dialMax =
       storage.settings.timeoutForConnection?.asTimeout.flatMap(Duration.init(interval:))
       ?? max(options.dialMax, Duration(interval: storage.settings.timeoutForRequest) ?? .seconds(1 << 32))
-    if let family = storage.addressFamily { options.resolver = Resolver(family: family) }
+    hostOverrides = storage.settings.hostOverrides
+    if storage.addressFamily != nil || !hostOverrides.isEmpty {
+      options.resolver = Resolver(overrides: hostOverrides, family: storage.addressFamily)
+    }
     options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
@@ -177,13 +181,15 @@ final class SessionEngine: @unchecked Sendable {
   ) async throws(URLError) -> ResolvedRoute {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
     let challenges = ChallengeRouter(core, decider: decider)
-    var route = Route(host: origin.host, port: origin.port)
+    var route = try overriddenRoute(toHost: origin.host, port: origin.port)
     if needs.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: needs.trafficClass) }
     if origin.isSecure {
       route.security = try await security(toHost: origin.host, port: origin.port, asking: challenges)
     }
-    if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
-      let isForwarded = !needs.tunnels && proxy.forwards(toSecure: origin.isSecure)
+    if route.socketPath == nil,
+      let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
+    {
+      let isForwarded = !needs.tunnels && route.place == nil && proxy.forwards(toSecure: origin.isSecure)
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
@@ -196,6 +202,13 @@ final class SessionEngine: @unchecked Sendable {
     let resolved = ResolvedRoute(pool.endpoint(for: route), asksNothing || !challenges.asksDelegate ? nil : challenges)
     if decider == nil, resolved.forwarder(toSecure: origin.isSecure) != nil { forwarding = resolved }
     return resolved
+  }
+
+  /// Returns the route to a host or to its override, without TLS and proxy.
+  private func overriddenRoute(toHost host: String, port: UInt16) throws(URLError) -> Route {
+    var route = Route(host: host, port: port)
+    do throws(TransportError) { try route.apply(hostOverrides) } catch { throw URLError(error, url: nil) }
+    return route
   }
 
   private func proxyRoute(
@@ -224,8 +237,8 @@ final class SessionEngine: @unchecked Sendable {
     toHost host: String, port: UInt16, of core: SessionCore, asking challenges: ChallengeRouter
   ) async throws(URLError) -> Route {
     if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
-    var route = Route(host: host, port: port)
-    if let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
+    var route = try overriddenRoute(toHost: host, port: port)
+    if route.socketPath == nil, let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
       route.proxy = try await proxyRoute(proxy, isForwarded: false, of: core, asking: challenges)
     }
     return route

@@ -51,6 +51,17 @@ extension GetOptions {
     .init("6", "ipv6", "", "Connect to IPv6 addresses only.") { options, _ throws(UsageError) in
       options.addressFamily = .ipv6
     },
+    .init(
+      nil, "resolve", "HOST:PORT:ADDRESS[,ADDRESS]...",
+      "Connect to these addresses for HOST (`*`: any) at PORT. An IPv6 address may stand in brackets. Repeatable."
+    ) { options, value throws(UsageError) in try options.resolve(value) },
+    .init(
+      nil, "connect-to", "HOST:PORT:HOST2:PORT2",
+      "Connect to HOST2 at PORT2 for HOST at PORT. TLS and the request keep HOST. Empty: any, or the URL's. Repeatable."
+    ) { options, value throws(UsageError) in try options.connectTo(value) },
+    .init(
+      nil, "unix-socket", "PATH", "Connect to the Unix socket PATH, whatever the URL's host. No proxy is used."
+    ) { options, value throws(UsageError) in options.connect(toSocket: value) },
     .text(
       "x", "proxy", "URL",
       "Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http (as it is without one), https, "

@@ -1,5 +1,6 @@
 import LarkspurConsole
 import LarkspurIO
+import LarkspurTransport
 
 /// The options of `larkspur get`, in the form of the command line.
 package struct GetOptions: OptionList, Hashable, Sendable {
@@ -69,6 +70,7 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var proxyExceptions: String?
   /// The only kind of addresses to connect to, or `nil` for all.
   package var addressFamily: SocketAddress.Family?
+  package var hostOverrides = HostOverrides()
 
   package init(url: String) {
     self.url = url

@@ -49,7 +49,8 @@ struct Peer: CustomStringConvertible {
       return "\(name): could not connect to the proxy \(problem.proxy) (\(Self.text(attempts, to: problem.proxy)))"
     // The connection is new, so only the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting, .unavailable,
+    case .localEndpointUnusable, .optionInvalid, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting,
+      .unavailable,
       .internalInconsistency, .localMisuse:
       return "\(self): \(error)"
     }

@@ -57,6 +57,7 @@ struct SessionSetUp: Sendable {
     configuration.tlsMaximumSupportedProtocolVersion = options.tls.maximumIsTLS12 ? .TLSv12 : .TLSv13
     configuration.tlsTrustSettings = trust
     configuration.addressFamily = options.addressFamily
+    configuration.hostOverrides = options.hostOverrides
     return configuration
   }
 

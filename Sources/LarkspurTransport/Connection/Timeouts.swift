@@ -92,6 +92,19 @@ extension Deadline {
 }
 
 extension Connection {
+  /// Makes the TLS handshake, within its own time limit if there is one.
+  func secure(
+    by security: Security, as server: ServerName, port: UInt16, timeouts: Timeouts, deadline: Deadline
+  ) async throws(TransportError) {
+    guard timeouts.secure != nil, let loop = channel?.loop else {
+      return try await secure(by: security, as: server, port: port, deadline: deadline)
+    }
+    try await Self.limited(by: timeouts.secure, as: .secure, in: .securing, within: deadline, on: loop) {
+      (deadline) async throws(TransportError) in
+      try await secure(by: security, as: server, port: port, deadline: deadline)
+    }
+  }
+
   /// Runs a part of `open` within its own time limit. If that limit ends before the deadline does, the error names the
   /// limit.
   static func limited<T>(
