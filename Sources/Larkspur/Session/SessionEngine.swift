@@ -18,9 +18,9 @@ final class SessionEngine: @unchecked Sendable {
   private let tls: TLSProvider
   private let hostOverrides: HostOverrides
   private let proxies: ProxySettings?
-  /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails
-  /// with it.
-  private let proxyFailure: String?
+  /// The reason why the proxies are not known or an option cannot be used, or `nil`. If it is set, every load that needs
+  /// a connection fails with it.
+  private let failure: URLError?
   /// The resolved routes. They belong to the loop.
   private var routes: [Key: ResolvedRoute] = [:]
   /// The routes that have not been used since `routes` was emptied.
@@ -114,16 +114,19 @@ final class SessionEngine: @unchecked Sendable {
     if storage.addressFamily != nil || !hostOverrides.isEmpty {
       options.resolver = Resolver(overrides: hostOverrides, family: storage.addressFamily)
     }
+    options.timeouts = storage.settings.timeouts
     options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
+    var proxies: ProxySettings?
     do {
       proxies = try SessionProxies.settings(storage)
-      proxyFailure = nil
+      try options.check()
+      failure = nil
     } catch {
-      proxies = nil
-      proxyFailure = "\(error)"
+      failure = (error as? TransportError).map { URLError($0, url: nil) } ?? .make(.cannotConnectToHost, "\(error)")
     }
+    self.proxies = proxies
   }
 
   /// Maximum number of requests on a connection that wait for their responses.
@@ -179,7 +182,7 @@ final class SessionEngine: @unchecked Sendable {
   private func newRoute(
     to origin: LoadTarget.Origin, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds
   ) async throws(URLError) -> ResolvedRoute {
-    if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
+    if let failure { throw failure }
     let challenges = ChallengeRouter(core, decider: decider)
     var route = try overriddenRoute(toHost: origin.host, port: origin.port)
     if needs.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: needs.trafficClass) }
@@ -236,7 +239,7 @@ final class SessionEngine: @unchecked Sendable {
   func streamRoute(
     toHost host: String, port: UInt16, of core: SessionCore, asking challenges: ChallengeRouter
   ) async throws(URLError) -> Route {
-    if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
+    if let failure { throw failure }
     var route = try overriddenRoute(toHost: host, port: port)
     if route.socketPath == nil, let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
       route.proxy = try await proxyRoute(proxy, isForwarded: false, of: core, asking: challenges)

@@ -19,4 +19,17 @@ extension URLSessionConfiguration {
     get { storage.settings.hostOverrides }
     set { storage.settings.hostOverrides = newValue }
   }
+
+  /// The time limits of the parts of connections and exchanges: `resolve`, `connect`, `secure`, `send`, `firstByte`,
+  /// `idle`, `total`, and `lowestRate`, which ends a stalled transfer. No limits by default. A task that exceeds one fails
+  /// with `URLError.timedOut`, and the error's text names the phase and the limit.
+  ///
+  /// Connections are opened for a host and not for one task: when `resolve`, `connect` or `secure` is exceeded, the tasks
+  /// fail that wait for the connection. With limits for exchanges, requests are not pipelined. A redirection and a login
+  /// make further exchanges, each with its own time; `timeoutIntervalForRequest` and `timeoutIntervalForResource` apply
+  /// as well. Works in background sessions, whose failed transfers are tried again.
+  public var timeouts: Timeouts {
+    get { storage.settings.timeouts }
+    set { storage.settings.timeouts = newValue }
+  }
 }

@@ -36,6 +36,7 @@ extension URLSessionConfiguration {
     /// The version of resumable uploads, or `nil` for none.
     var resumableUploadVersion: ResumableUploadVersion? = .interop8
     var hostOverrides = HostOverrides()
+    var timeouts = Timeouts()
 
     private static let timeoutForRequestDefault: TimeInterval = 60
     private static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

@@ -140,6 +140,10 @@ extension GetOptions {
     .seconds(
       nil, "connect-timeout", "Give up when there is no connection after S seconds (0.5 is half a second).",
       \.connectTimeout),
+    .init(
+      nil, "lowest-rate", "BYTES:SECONDS",
+      "Give up when fewer than BYTES are sent or received within SECONDS. The wait for the response does not count."
+    ) { options, value throws(UsageError) in try options.setLowestRate(value) },
     .seconds("m", "max-time", "Give up when the transfer is not complete after S seconds.", \.maxTime),
     .init(nil, "limit-rate", "RATE", "Receive no more than RATE bytes per second on average: 500K, 2M.") {
       options, value throws(UsageError) in options.session.bytesPerSecondMax = try SessionOptions.rate(value)

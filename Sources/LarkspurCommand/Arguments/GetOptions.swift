@@ -71,6 +71,7 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   /// The only kind of addresses to connect to, or `nil` for all.
   package var addressFamily: SocketAddress.Family?
   package var hostOverrides = HostOverrides()
+  package var timeouts = Timeouts()
 
   package init(url: String) {
     self.url = url

@@ -38,6 +38,7 @@ struct Peer: CustomStringConvertible {
     case .resolutionFailed: return "\(error)"
     case .connectFailed(let attempts):
       return "could not connect to \(name) (\(Self.text(attempts, to: name)))"
+    case .timedOut(_, .lowestRate): return "\(self): \(error) (--lowest-rate)"
     case .timedOut(let phase, _):
       return "\(self): \(error) (\(option(in: phase, connectTimeout, maxTime)))"
     case .tls(let problem) where problem.problem == .handshakeTimedOut:

@@ -58,6 +58,7 @@ struct SessionSetUp: Sendable {
     configuration.tlsTrustSettings = trust
     configuration.addressFamily = options.addressFamily
     configuration.hostOverrides = options.hostOverrides
+    configuration.timeouts = options.timeouts
     return configuration
   }
 

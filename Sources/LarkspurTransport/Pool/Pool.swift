@@ -35,6 +35,11 @@ public final class Pool: @unchecked Sendable {
     public var observer: (@Sendable (ConnectionEvent, Deadline) -> Void)?
 
     public init() {}
+
+    /// Checks that each option can be used.
+    ///
+    /// - Throws: `optionInvalid`.
+    public func check() throws(TransportError) { try timeouts.check() }
   }
 
   /// A queued request.
