@@ -36,7 +36,9 @@ package struct ExitStatus: Hashable, Sendable {
     26, "A file of -d, --json, -F or -b, a program to check, or the input of socket could not be read.")
   package static let outOfResources = Self(27, "No memory or no descriptors are left.")
   package static let timedOut = Self(
-    28, "The time of --connect-timeout or --max-time was up. (socket: a ping or the Close was not answered.)")
+    28,
+    "The time of --connect-timeout, --max-time or --lowest-rate was up. (socket: a ping or the Close was not answered.)"
+  )
   package static let rangeRefused = Self(33, "--resume: the server sends the whole only. The file stays as it was.")
   package static let tlsFailed = Self(35, "The two sides could not agree on TLS, or the server broke its rules.")
   package static let resumeFailed = Self(
