@@ -94,7 +94,7 @@ import Testing
         var sent = 0
         while sent < answer.count {
           let count = answer[sent...].withUnsafeBytes {
-            send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+            send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
           }
           guard count > 0 else { break }
           sent += count
