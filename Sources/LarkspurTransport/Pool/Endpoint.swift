@@ -42,8 +42,9 @@ public final class Endpoint: @unchecked Sendable {
   ///
   /// - Returns: The moment at which the request may leave, or `nil` for no limit.
   func takeRequest(_ limits: RateLimits, at now: Deadline) -> Deadline? {
-    rates(limits, now)?.requests?.take(RateLimits.tokensPerRequest, at: now)
-    return rates?.requests?.paidUntil
+    guard let rates = rates(limits, now), let moment = rates.requests?.paidUntil else { return nil }
+    rates.requests?.take(RateLimits.tokensPerRequest, at: now)
+    return moment
   }
 
   /// Notes the version of a response. Call it on the loop.

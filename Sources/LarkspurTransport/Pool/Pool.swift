@@ -418,17 +418,18 @@ public final class Pool: @unchecked Sendable {
     guard connection.isIdle else { return failed(.connectionClosed, connection.dialRecord ?? DialRecord(), as: id) }
     loopBound.state.connectionSlots[id.index] = .open(connection)
     connection.watch(by: IdleWatch(self, id))
-    if let endpoint = loopBound.state.decide({ machine, _ in machine.endpoint(of: id) }),
-      let hostRates = loopBound.state.endpointsByID[endpoint.index]?.byteRates(options.rates, at: loop.now)
-    {
-      connection.limit(by: [hostRates] + (rates.map { [$0] } ?? []))
-    } else if let rates {
-      connection.limit(by: [rates])
-    }
+    if options.rates.limitsBytes { connection.limit(by: byteRates(of: id)) }
     let now = loop.now
     loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
     noteUnused(connection, id)
     perform()
+  }
+
+  /// Returns the buckets of a connection: those of its host, and those of all connections.
+  private func byteRates(of id: PoolMachine.ConnectionID) -> [ByteRates] {
+    let endpoint = loopBound.state.decide { machine, _ in machine.endpoint(of: id) }
+      .flatMap { loopBound.state.endpointsByID[$0.index] }
+    return [endpoint?.byteRates(options.rates, at: loop.now), rates].compactMap(\.self)
   }
 
   /// Notes if a connection is idle before its first request.

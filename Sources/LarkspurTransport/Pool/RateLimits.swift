@@ -26,15 +26,17 @@ public struct RateLimits: Hashable, Sendable, Codable {
     .optionInvalid("rateLimits.\(name)", "the rate has to be above zero")
   }
 
+  var limitsBytes: Bool { bytesPerSecond != nil || bytesPerSecondPerHost != nil }
+
   func ofPool(_ now: Deadline) -> ByteRates? { bytesPerSecond.map { ByteRates($0, $0, now) } }
 
   func ofHost(_ now: Deadline) -> ByteRates? { bytesPerSecondPerHost.map { ByteRates($0, $0, now) } }
 
-  /// Returns the bucket of one host's requests, a burst of which is one request.
+  /// Returns the bucket of one host's requests, which has no burst.
   func requestsOfHost(_ now: Deadline) -> TokenBucket? {
     requestsPerSecondPerHost.map { rate in
       let tokens = Int(min(max(rate * Double(Self.tokensPerRequest), 1), 1e15))
-      return TokenBucket(bytesPerSecond: tokens, burstBytes: Self.tokensPerRequest, now: now)
+      return TokenBucket(bytesPerSecond: tokens, burstBytes: 1, now: now)
     }
   }
 

@@ -24,17 +24,17 @@ import Testing
     let head = request("PUT", body: 5000)
     let uploads = routes.map { tests.fetch(head, body: pattern(5000), through: pool, route: $0) }
     world.settle()
-    var seconds = 0
-    while seconds < 100,
-      (0..<routes.count).contains(where: { kernel.peer($0).received.count < 5000 + head.bytes.count })
+    var milliseconds = 0
+    while milliseconds < 100_000,
+      routes.indices.contains(where: { kernel.peer($0).received.count < 5000 + head.bytes.count })
     {
-      world.advance(by: .seconds(1))
-      seconds += 1
+      world.advance(by: .milliseconds(20))
+      milliseconds += 20
     }
     for index in routes.indices { kernel.peer(index).send(PoolTests.response) }
     world.settle()
     for upload in uploads { #expect(upload.value?.status == 200) }
-    return seconds
+    return milliseconds / 1000
   }
 
   @Test func allConnectionsTogether() {
