@@ -225,9 +225,26 @@ import Testing
     }
   }
 
+  /// Whether the line is an empty loop whose condition only another thread can change: it reads a variable or a state,
+  /// and calls nothing that makes progress.
+  private static func isBusyWait(_ line: String) -> Bool {
+    guard let condition = line.firstMatch(of: /\bwhile (.*)\{ *\}/)?.output.1 else { return false }
+    return !condition.contains("(") || condition.contains("withLock") || condition.contains(".load(")
+  }
+
+  @Test(arguments: [
+    ("while !isDone {}", true), ("while state.withLock({ $0 == 0 }) {}", true),
+    ("while count.load(ordering: .relaxed) < 3 { }", true), ("while try await next() != nil {}", false),
+    ("while isOpen, readPart() {}", false), ("while !isDone { wait() }", false),
+  ])
+  func busyWaits(line: String, isBusy: Bool) { #expect(Self.isBusyWait(line) == isBusy) }
+
   /// A loop that yields takes a core from the tests beside it: `Event` and `Wait` of TestKit suspend.
   @Test func noTestWaitsBusily() {
     for file in Self.tests {
+      for (number, line) in file.code.enumerated() where Self.isBusyWait(line) {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
       for (number, line) in file.code.enumerated() where line.contains("Task.yield()") || line.hasWord("sched_yield") {
         let depth = line.prefix { $0 == " " }.count
         let outer = file.code[..<number].last { !$0.isEmpty && $0.prefix { $0 == " " }.count < depth } ?? ""
