@@ -9,6 +9,10 @@ public struct TLSConfiguration: Sendable {
 
   public var roots = TrustRoots.system
 
+  /// Paths of files with further roots, in PEM or DER. New connections read them again when they change. `Security` reads
+  /// them, and `TLSContext` does not.
+  public var rootFiles: [String] = []
+
   /// The places of the system's roots, or `nil` for those that the environment names when the context is created.
   public var rootPlaces: RootPlaces?
 
@@ -49,4 +53,13 @@ public enum TrustRoots: Sendable {
   case systemAnd([Certificate])
   /// Only the given certificates.
   case only([Certificate])
+
+  /// Adds certificates to the trusted ones.
+  public mutating func add(_ further: [Certificate]) {
+    switch self {
+    case .system: self = .systemAnd(further)
+    case .systemAnd(let certificates): self = .systemAnd(certificates + further)
+    case .only(let certificates): self = .only(certificates + further)
+    }
+  }
 }
