@@ -49,7 +49,8 @@ extension SessionSettings {
     var identity: Identity?
     var allowsAnyCertificate: Bool
     var allowsLegacyKeyExchange: Bool
-    var logsKeys: Bool
+    /// The absolute path of the file for keys, or `nil`.
+    var keyLogFile: String?
 
     init(_ trust: TLSTrustSettings, _ leftBehind: inout [String]) {
       switch trust.roots {
@@ -71,7 +72,7 @@ extension SessionSettings {
       }
       allowsAnyCertificate = trust.dangerouslyAllowsAnyCertificate
       allowsLegacyKeyExchange = trust.dangerouslyAllowsLegacyKeyExchange
-      logsKeys = trust.dangerouslyLogsKeys
+      keyLogFile = trust.dangerousKeyLogFile.map(Self.absolute)
       if trust.pinMismatched != nil { leftBehind.append("the function pinMismatched of tlsTrustSettings") }
       if trust.fileFailed != nil { leftBehind.append("the function fileFailed of tlsTrustSettings") }
       if trust.provideIdentity != nil { leftBehind.append("the function provideIdentity of tlsTrustSettings") }
@@ -93,7 +94,7 @@ extension SessionSettings {
       trust.identity = try identity?.identity()
       trust.dangerouslyAllowsAnyCertificate = allowsAnyCertificate
       trust.dangerouslyAllowsLegacyKeyExchange = allowsLegacyKeyExchange
-      trust.dangerouslyLogsKeys = logsKeys
+      trust.dangerousKeyLogFile = keyLogFile
       return trust
     }
 

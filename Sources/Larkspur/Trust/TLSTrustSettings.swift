@@ -69,9 +69,14 @@ public struct TLSTrustSettings: Sendable {
   /// The places of the system's roots, or `nil` for those that the environment names.
   var rootPlaces: RootPlaces?
 
-  /// Whether the secrets of connections are appended to the file that `SSLKEYLOGFILE` names. With the file the traffic
-  /// can be decrypted.
-  package var dangerouslyLogsKeys = false
+  /// The path of a file to which the secrets of all connections are appended, in the format that Wireshark and other
+  /// debuggers read (`NSS Key Log Format`). `nil`, the default, writes nothing: no environment variable is read. curl and
+  /// `larkspur get --dangerously-log-keys` name the file by `SSLKEYLOGFILE`.
+  ///
+  /// With the file, recorded traffic can be decrypted. The file is created for its owner only. Connections fail with
+  /// `secureConnectionFailed` and the file's name if it cannot be written, if it is a link, a pipe or another user's
+  /// file, or if others have access to it.
+  public var dangerousKeyLogFile: String?
 
   /// Creates settings with the system's roots, no pins and no identity.
   public init() {}
@@ -168,7 +173,7 @@ extension TLSTrustSettings {
     guard case .system = roots else { return false }
     return revocationLists.isEmpty && pins.isEmpty && pinMismatched == nil && identity == nil
       && rootFiles.isEmpty && fileFailed == nil
-      && !dangerouslyAllowsAnyCertificate && !dangerouslyAllowsLegacyKeyExchange && !dangerouslyLogsKeys
+      && !dangerouslyAllowsAnyCertificate && !dangerouslyAllowsLegacyKeyExchange && dangerousKeyLogFile == nil
   }
 
   package func apply(to configuration: inout TLSConfiguration) {
@@ -180,7 +185,7 @@ extension TLSTrustSettings {
     configuration.identity = identity?.inner
     configuration.dangerouslyAllowsAnyCertificate = dangerouslyAllowsAnyCertificate
     configuration.dangerouslyAllowsLegacyKeyExchange = dangerouslyAllowsLegacyKeyExchange
-    configuration.dangerouslyLogsKeys = dangerouslyLogsKeys
+    configuration.dangerousKeyLogFile = dangerousKeyLogFile
   }
 
   /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if none is set.

@@ -37,10 +37,10 @@ public struct TLSConfiguration: Sendable {
   /// decrypted. DHE takes up to 60 ms of the loop's time.
   public var dangerouslyAllowsLegacyKeyExchange = false
 
-  /// Appends the secrets of all connections to the file that `SSLKEYLOGFILE` names, for debuggers. With the file, the
+  /// The path of a file to which the secrets of all connections are appended, for debuggers, or `nil`. With the file, the
   /// traffic can be decrypted. The file is created with access for its owner only, and a file to which others have
-  /// access is refused. Without the variable nothing is logged.
-  public var dangerouslyLogsKeys = false
+  /// access is refused.
+  public var dangerousKeyLogFile: String?
 
   public init() {}
 }

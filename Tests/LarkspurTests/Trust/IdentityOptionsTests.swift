@@ -84,6 +84,33 @@ import Testing
     #expect(server.handshakes.map(\.clientCertificateSubject) == ["CN=1", "CN=2"])
   }
 
+  @Test func keysAreLoggedForOneSession() async throws {
+    let folder = try TemporaryDirectory()
+    var trust = TLSTrustSettings()
+    trust.roots = .only([try #require(TLSCertificate(Data(ca.rootCertificateDER)))])
+    let made = try certificate("a")
+    trust.identity = try Larkspur.ClientIdentity(
+      certificates: Data(made.chainPEM.utf8), key: Data(made.privateKeyPEM.utf8))
+    let quiet = session(trust)
+    defer { quiet.invalidateAndCancel() }
+    trust.dangerousKeyLogFile = folder.path("keys")
+    let logging = session(trust)
+    defer { logging.invalidateAndCancel() }
+    try await load(quiet)
+    #expect(!FileManager.default.fileExists(atPath: folder.path("keys")))
+    try await load(logging)
+    let lines = try String(contentsOf: folder.file("keys"), encoding: .utf8).split(separator: "\n")
+    #expect(lines.count { $0.hasPrefix("CLIENT_TRAFFIC_SECRET_0 ") } == 1)
+    let permissions = try FileManager.default.attributesOfItem(atPath: folder.path("keys"))[.posixPermissions] as? Int
+    #expect(permissions == 0o600)
+    trust.dangerousKeyLogFile = folder.url.path
+    let failing = session(trust)
+    defer { failing.invalidateAndCancel() }
+    let error = await #expect(throws: URLError.self) { try await load(failing) }
+    #expect(error?.code == .secureConnectionFailed && error.map { "\($0)".contains(folder.url.path) } == true)
+    #expect(server.connectionsAccepted == 2)
+  }
+
   /// The executor of a background session reads the files itself.
   @Test func filesTravelByTheirPaths() throws {
     let folder = try TemporaryDirectory()

@@ -32,6 +32,7 @@ import Testing
       { $0.revocationLists = [Data([1])] },
       { $0.pins = [pinned] }, { $0.pinMismatched = { _ in } }, { $0.identity = identity },
       { $0.rootFiles = ["/roots.pem"] }, { $0.fileFailed = { _, _ in } },
+      { $0.dangerousKeyLogFile = "/keys" },
       { $0.dangerouslyAllowsAnyCertificate = true }, { $0.dangerouslyAllowsLegacyKeyExchange = true },
     ]
     var all = TLSTrustSettings()
@@ -47,6 +48,7 @@ import Testing
     #expect(roots.map(\.der) == [Array(certificate.der)])
     #expect(configuration.revocationLists == [[1]] && configuration.dangerouslyAllowsAnyCertificate)
     #expect(configuration.dangerouslyAllowsLegacyKeyExchange && configuration.rootFiles == ["/roots.pem"])
+    #expect(configuration.dangerousKeyLogFile == "/keys")
     #expect(configuration.pins.hosts.map(\.name) == ["a.example"] && pinned.name == "a.example")
     #expect(configuration.pins.hosts.first?.pins.count == 2)
     #expect(configuration.identity?.certificate == identity.certificate.inner)
