@@ -24,6 +24,7 @@ final class SessionCore: @unchecked Sendable {
   let cookieStorage: HTTPCookieStorage?
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
+  let provideIdentity: (@Sendable (_ host: String, _ port: Int) async -> ClientIdentity?)?
   let isBackground: Bool
   /// Whether tasks wait while there is no route to the server. Those of background sessions always do.
   var waitsForNetwork: Bool { settings.waitsForConnectivity || isBackground }
@@ -64,6 +65,7 @@ final class SessionCore: @unchecked Sendable {
     cookieStorage = storage.cookieStorage
     credentialStorage = storage.credentialStorage
     cache = storage.cache
+    provideIdentity = storage.trust.provideIdentity
     isBackground = storage.identifier != nil
     uploadRetry = storage.uploadRetry
     timeoutForRequest = LoadClock.nanoseconds(Duration(interval: settings.timeoutForRequest))

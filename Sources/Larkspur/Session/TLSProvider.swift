@@ -16,6 +16,7 @@ final class TLSProvider: Sendable {
   private let configuration: TLSConfiguration
   private let isShareable: Bool
   private let mismatchReport: (@Sendable (PinMismatch) -> Void)?
+  private let fileFailed: (@Sendable (String, String) -> Void)?
   private let made = Mutex<Making?>(nil)
 
   /// The contexts of sessions with standard trust settings.
@@ -33,6 +34,7 @@ final class TLSProvider: Sendable {
     configuration.maximumVersion = storage.settings.tlsMaximum.version
     isShareable = storage.trust.isStandard
     mismatchReport = storage.trust.mismatchReport
+    fileFailed = storage.trust.fileFailed
     storage.trust.apply(to: &configuration)
     self.configuration = configuration
   }
@@ -62,10 +64,11 @@ final class TLSProvider: Sendable {
   }
 
   private func make() -> Making {
-    let (configuration, mismatchReport) = (configuration, mismatchReport)
+    let (configuration, mismatchReport, fileFailed) = (configuration, mismatchReport, fileFailed)
     return Task.detached {
       do throws(TLSError) {
-        return .success(Security(try TLSContext(configuration, pinMismatched: mismatchReport)))
+        return .success(
+          try Security(configuration, pinMismatched: mismatchReport, fileFailed: fileFailed))
       } catch {
         return .failure(error)
       }

@@ -44,9 +44,10 @@ enum Redirection {
     return first
   }
 
-  /// Removes the body and the fields that describe it (RFC 9110 15.4).
+  /// Removes the body, its trailers, and the fields that describe it (RFC 9110 15.4).
   static func dropBody(of request: inout URLRequest) {
     request.httpBody = nil
+    if request.own.trailers != nil { request.setTrailers([]) { [:] } }
     for name in RedirectPolicy.bodyFields where request.value(forHTTPHeaderField: name) != nil {
       request.setValue(nil, forHTTPHeaderField: name)
     }

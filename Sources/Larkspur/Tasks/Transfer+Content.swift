@@ -102,6 +102,9 @@ extension Transfer {
         return .wait(.callback)
       }
       hasMore = isOpen
+      if !isOpen, let trailers = exchange.trailers {
+        load?.arrival?.response.keep(trailers: .wire(bytes: trailers.bytes, table: trailers.fields))
+      }
       progressed()
       if decoder == nil, try !handOver() { return .need(.owner) }
     }

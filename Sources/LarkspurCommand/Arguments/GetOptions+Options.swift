@@ -85,6 +85,8 @@ extension GetOptions {
     .init(
       nil, "json", "DATA", "As -d, with Content-Type and Accept for JSON. Several are joined without anything."
     ) { options, value throws(UsageError) in try options.add(Data(value), isJSON: true) },
+    .flag(
+      nil, "compress", "Compress the body with gzip while it is sent. Not every server can read that.", \.compresses),
     .flag("G", "get", "Put the data of -d and its kind behind the URL, and send a GET.", \.dataIsQuery),
   ]
 

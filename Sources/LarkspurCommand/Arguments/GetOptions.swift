@@ -52,6 +52,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var encodedNames: [Int: String] = [:]
   /// Whether the data are a part of the URL, and not the content of the request.
   package var dataIsQuery = false
+  /// Whether the content of the request is compressed.
+  package var compresses = false
   /// The limit for connecting, or `nil` for no limit.
   package var connectTimeout: Duration?
   /// The limit for the whole transfer, or `nil` for no limit.
