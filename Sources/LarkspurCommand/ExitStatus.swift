@@ -86,6 +86,7 @@ package struct ExitStatus: Hashable, Sendable {
       switch error {
       case .resolutionFailed: .resolutionFailed
       case .connectFailed, .localEndpointUnusable: .connectFailed
+      case .optionInvalid: .usage
       case .timedOut: .timedOut
       // Only a signal cancels, and `MainLoop` then exits with that signal's status.
       case .cancelled: .signal(2)

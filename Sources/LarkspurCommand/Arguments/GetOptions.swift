@@ -1,5 +1,6 @@
 import LarkspurConsole
 import LarkspurIO
+import LarkspurTransport
 
 /// The options of `larkspur get`, in the form of the command line.
 package struct GetOptions: OptionList, Hashable, Sendable {
@@ -71,6 +72,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var proxyExceptions: String?
   /// The only kind of addresses to connect to, or `nil` for all.
   package var addressFamily: SocketAddress.Family?
+  package var hostOverrides = HostOverrides()
+  package var timeouts = Timeouts()
 
   package init(url: String) {
     self.url = url

@@ -57,6 +57,8 @@ struct SessionSetUp: Sendable {
     configuration.tlsMaximumSupportedProtocolVersion = options.tls.maximumIsTLS12 ? .TLSv12 : .TLSv13
     configuration.tlsTrustSettings = trust
     configuration.addressFamily = options.addressFamily
+    configuration.hostOverrides = options.hostOverrides
+    configuration.timeouts = options.timeouts
     return configuration
   }
 
