@@ -259,7 +259,6 @@ package struct ServedSessionMachine: Sendable {
   private mutating func close(_ actions: inout Actions) {
     executor = .closing
     questions = [:]
-    program?.held = []
     for flush in flushes.sorted() { actions.append(.complete(flush, isConfirmed: false)) }
     flushes = []
     actions.append(.close)
