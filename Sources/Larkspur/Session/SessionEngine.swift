@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -206,7 +207,7 @@ final class SessionEngine: @unchecked Sendable {
     if proxy.kind == .https {
       route.security = try await security(toHost: proxy.host, port: proxy.port, asking: challenges)
     }
-    route.userAgent = core.composer.userAgent
+    route.userAgent = core.composer.tunnelUserAgent
     route.authorization = route.authorization ?? core.composer.proxyAuthorization
     if !isForwarded, !proxy.kind.isSOCKS { route.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) } }
     return route
