@@ -236,7 +236,8 @@ final class SessionEngine: @unchecked Sendable {
   func security(
     toHost host: String, port: UInt16, asking challenges: ChallengeRouter
   ) async throws(URLError) -> Security {
-    var security = try await tls.security()
+    var security: Security
+    do throws(TLSError) { security = try await tls.security() } catch { throw URLError(.tls(error), url: nil) }
     if challenges.asksDelegate { security.decideTrust = { await challenges.decide($0, port: Int(port)) } }
     security.provideIdentity = { await challenges.identity(forHost: host, port: Int(port), issuers: $0) }
     return security
