@@ -69,10 +69,18 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "LarkspurCoding", swiftSettings: settings, linkerSettings: libraries("z")),
+    // The stages of a load, without Foundation.
+    .target(
+      name: "LarkspurEngine",
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      ],
+      swiftSettings: settings),
     .target(
       name: "Larkspur",
       dependencies: [
-        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers",
+        "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransfers",
         "LarkspurTransport",
       ],
       exclude: ["Larkspur.docc"],
@@ -214,9 +222,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
-        "UserReportRunner", "UserReports",
+        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "TestHelper", "TestKit", "UserReportRunner", "UserReports",
       ],
       swiftSettings: testSettings),
     .testTarget(

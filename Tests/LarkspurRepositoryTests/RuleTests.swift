@@ -17,13 +17,17 @@ import Testing
     "LarkspurTransfers": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "Synchronization"],
     "LarkspurTransferServer": ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
+    "LarkspurEngine": [
+      "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      "Synchronization",
+    ],
     "LarkspurTestServer": [
       "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "Synchronization",
     ],
     "Larkspur": [
-      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
-      "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine",
+      "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],

@@ -18,17 +18,15 @@ enum Redirection {
     var next = request
     next.url = target
     if request.mainDocumentURL == url { next.mainDocumentURL = target }
+    var change = RedirectPolicy.Change()
     if RedirectPolicy.becomesGet(request.own.method, after: response.statusCode) {
       next.httpMethod = "GET"
-      dropBody(of: &next)
+      next.httpBody = nil
+      change.dropsBody = true
     }
-    if !isSameOrigin(url, target) { dropPrivateFields(of: &next) }
-    // RFC 9110 10.1.3: the URL of a secure page is not sent over an insecure connection.
-    if url.scheme?.lowercased() == "https", target.scheme?.lowercased() != "https",
-      next.own.fields?.firstValue(named: "Referer") != nil
-    {
-      next.setValue(nil, forHTTPHeaderField: "Referer")
-    }
+    change.leavesOrigin = !isSameOrigin(url, target)
+    change.leavesTLS = url.scheme?.lowercased() == "https" && target.scheme?.lowercased() != "https"
+    dropFields(of: &next, after: change)
     return next
   }
 
@@ -48,15 +46,20 @@ enum Redirection {
   static func dropBody(of request: inout URLRequest) {
     request.httpBody = nil
     if request.own.trailers != nil { request.setTrailers([]) { [:] } }
-    for name in RedirectPolicy.bodyFields where request.value(forHTTPHeaderField: name) != nil {
-      request.setValue(nil, forHTTPHeaderField: name)
-    }
+    var change = RedirectPolicy.Change()
+    change.dropsBody = true
+    dropFields(of: &request, after: change)
   }
 
-  /// Removes the fields that are meant for one origin, because they must not be sent to another (RFC 9110 15.4). A
-  /// redirection back to the first origin does not restore them: each request is made from the previous one.
+  /// Removes the fields that are meant for one origin, because they must not be sent to another (RFC 9110 15.4).
   static func dropPrivateFields(of request: inout URLRequest) {
-    for field in request.own.fields ?? [] where RedirectPolicy.isPrivate(field.name) {
+    var change = RedirectPolicy.Change()
+    change.leavesOrigin = true
+    dropFields(of: &request, after: change)
+  }
+
+  private static func dropFields(of request: inout URLRequest, after change: RedirectPolicy.Change) {
+    for field in request.own.fields ?? [] where !RedirectPolicy.keeps(field.name, after: change) {
       request.setValue(nil, forHTTPHeaderField: field.name)
     }
   }

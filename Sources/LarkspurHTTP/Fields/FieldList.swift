@@ -60,8 +60,8 @@ extension FieldList {
 }
 
 /// Splits a field value into the members of a list.
-enum ListMembers {
-  static func split(_ value: String) -> [String] {
+package enum ListMembers {
+  package static func split(_ value: String) -> [String] {
     if let member = single(value) { return member.isEmpty ? [] : [member] }
     var members: [String] = []
     var member: [UInt8] = []
