@@ -1,5 +1,6 @@
 import LarkspurBytes
 import LarkspurCommand
+import LarkspurHTTP
 import LarkspurTransport
 import Testing
 
@@ -20,7 +21,7 @@ import Testing
     #expect(first.followsRedirects && first.usesDigest && first.decodes && first.showsMetrics)
     #expect(!first.resumes && !first.isJSON)
     #expect(first.credentials == .init(user: Array("me".utf8), password: Array("a:b".utf8)))
-    #expect(first.cookieJar?.output == "jar")
+    #expect(first.cookieJar.output == "jar")
     #expect(first.bytesPerSecondMax == 2048)
     #expect(
       first.parts == [

@@ -271,6 +271,7 @@ import Testing
     #expect(CacheLocation.path(nil) == program + "/URLCache" && CacheLocation.path("") == program + "/URLCache")
     #expect(CacheLocation.path("mine") == program + "/mine/URLCache")
     #expect(CacheLocation.path("../x") == nil && CacheLocation.path("a/../../x") == nil)
+    #expect(CacheLocation.path("../\u{301}x") == nil)
     #expect(CacheLocation.path("a..b") == program + "/a..b/URLCache")
   }
 
