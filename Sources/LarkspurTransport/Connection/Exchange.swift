@@ -61,6 +61,9 @@ public struct Exchange {
     return FieldValue.text(entry.value, in: bytes.span)
   }
 
+  /// The trailers, in the order of their lines. They come with the body's end.
+  public var trailers: FieldList { isPresent ? FieldList(connection.trailers, in: connection.trailerBytes) : [] }
+
   /// Lends the next piece of the body to `consume`, if it is there. `consume` runs at once, on the loop's thread. Nothing
   /// is received while no caller asks for it.
   ///
