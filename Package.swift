@@ -37,6 +37,7 @@ let package = Package(
   products: [
     .executable(name: "larkspur", targets: ["LarkspurCommand"]),
     .library(name: "Larkspur", targets: ["Larkspur"]),
+    .library(name: "LarkspurClient", targets: ["LarkspurClient"]),
     // With Larkspur beside it: SwiftPM compiles a client again when a module changes that is in the product itself.
     .library(name: "FoundationNetworking", targets: ["FoundationNetworking", "Larkspur"]),
     .library(name: "AFNetworking", targets: ["AFNetworking"]),
@@ -75,6 +76,15 @@ let package = Package(
       dependencies: [
         "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
       ],
+      swiftSettings: settings),
+    // The client without Foundation.
+    .target(
+      name: "LarkspurClient",
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport",
+      ],
+      exclude: ["LarkspurClient.docc"],
       swiftSettings: settings),
     .target(
       name: "Larkspur",
@@ -225,6 +235,14 @@ let package = Package(
         "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
         "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
         "TestHelper", "TestKit", "UserReportRunner", "UserReports",
+      ],
+      swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurClientTests",
+      dependencies: [
+        "CAllocations", "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS",
+        "LarkspurTestServer", "LarkspurTransport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(

@@ -68,6 +68,17 @@ package final class RequestComposer: Sendable {
   /// The fields of each request that has none of these names.
   package static let standard: FieldList = [Field("Accept", "*/*"), Field("Accept-Encoding", ContentCoding.offer)]
 
+  /// The standard `User-Agent`: the program's name, followed by `Larkspur`.
+  ///
+  /// - Parameter path: The program's name, or its path.
+  package static func userAgent(ofProgram path: String) -> String {
+    let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
+    let kept = name.filter { byte in
+      "-._".utf8.contains(byte) || (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+    }
+    return (kept.isEmpty ? "program" : String(decoding: kept, as: UTF8.self)) + " Larkspur"
+  }
+
   private static func ofPart(_ field: Field) -> Field {
     field.name == "Accept-Encoding" ? Field(field.name, "identity") : field
   }

@@ -21,6 +21,10 @@ import Testing
       "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
       "Synchronization",
     ],
+    "LarkspurClient": [
+      "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "LarkspurTransport", "Synchronization",
+    ],
     "LarkspurTestServer": [
       "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "Synchronization",
@@ -53,6 +57,18 @@ import Testing
         Issue.record("\(file.path) imports \(name)")
       }
     }
+  }
+
+  /// Programs that avoid Foundation get its data and its start from any module that imports it.
+  @Test func theClientNeedsNoFoundation() {
+    var reached: Set<String> = []
+    var next: Set<String> = ["LarkspurClient"]
+    while let module = next.popFirst() {
+      reached.insert(module)
+      next.formUnion((Self.imports[module] ?? []).subtracting(reached))
+    }
+    #expect(reached.isSuperset(of: ["LarkspurEngine", "LarkspurTransport", "LarkspurTLS", "LarkspurCoding"]))
+    #expect(reached.isDisjoint(with: ["Dispatch", "Foundation", "FoundationEssentials", "Larkspur"]))
   }
 
   static func importedModules(_ file: Repository.File) -> [String] {

@@ -24,15 +24,7 @@ extension RequestComposer {
     Field("Accept-Language", acceptLanguage), Field("User-Agent", userAgent),
   ]
 
-  /// The program's name, followed by `Larkspur`.
-  static let userAgent: String = {
-    let name = ProcessInfo.processInfo.processName.unicodeScalars.filter {
-      $0.isASCII
-        && ($0.properties.isAlphabetic || $0.properties.numericType != nil || "-._".unicodeScalars.contains($0))
-    }
-    let program = String(String.UnicodeScalarView(name))
-    return "\(program.isEmpty ? "program" : program) Larkspur"
-  }()
+  static let userAgent = userAgent(ofProgram: ProcessInfo.processInfo.processName)
 
   /// The user's languages, the best one first (RFC 9110 12.5.4).
   static let acceptLanguage = acceptLanguage(Locale.preferredLanguages)

@@ -11,7 +11,7 @@ enum Redirection {
   ///
   /// - Returns: `nil` if the response is no redirection, or names no location.
   static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
-    guard RedirectPolicy.isFollowed(response.statusCode), let url = request.url, let location = location(of: response),
+    guard RedirectPolicy.isFollowed(response.statusCode), let url = request.url, let location = RedirectPolicy.location(response.fields.rawValues(of: "Location")),
       // RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
       let target = URL(peerText: location, at: url, inheritsFragment: true)
     else { return nil }
@@ -33,13 +33,6 @@ enum Redirection {
   static func isOfHTTP(_ url: URL?) -> Bool {
     let scheme = url?.scheme?.lowercased()
     return scheme == "http" || scheme == "https"
-  }
-
-  /// Returns the bytes of the `Location` field, or `nil` if there is none, or if several fields differ.
-  private static func location(of response: HTTPURLResponse) -> [UInt8]? {
-    let values = response.fields.rawValues(of: "Location")
-    guard let first = values.first, values.allSatisfy({ $0 == first }) else { return nil }
-    return first
   }
 
   /// Removes the body, its trailers, and the fields that describe it (RFC 9110 15.4).

@@ -16,6 +16,12 @@ package enum RedirectPolicy {
     }
   }
 
+  /// Returns the location of a response's `Location` fields, or `nil` if there is none, or if several fields differ.
+  package static func location(_ values: [[UInt8]]) -> [UInt8]? {
+    guard let first = values.first, values.allSatisfy({ $0 == first }) else { return nil }
+    return first
+  }
+
   /// Whether the next request is a GET without a body, whatever the request was.
   ///
   /// RFC 9110 15.4.2 and 15.4.3 allow a POST to become a GET, as it does in browsers. 15.4.4 requires a GET after a 303,
