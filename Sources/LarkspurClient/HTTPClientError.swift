@@ -66,7 +66,7 @@ extension HTTPClientError {
     let code: Code =
       switch error {
       case .resolutionFailed: .unresolvedHost
-      case .connectFailed, .localEndpointUnusable: .unconnected
+      case .connectFailed, .localEndpointUnusable, .optionInvalid: .unconnected
       case .timedOut: .timedOut
       case .cancelled: .cancelled
       case .connectionLost, .connectionClosed: .connectionLost

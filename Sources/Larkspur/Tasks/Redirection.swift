@@ -11,7 +11,8 @@ enum Redirection {
   ///
   /// - Returns: `nil` if the response is no redirection, or names no location.
   static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
-    guard RedirectPolicy.isFollowed(response.statusCode), let url = request.url, let location = RedirectPolicy.location(response.fields.rawValues(of: "Location")),
+    guard RedirectPolicy.isFollowed(response.statusCode), let url = request.url,
+      let location = RedirectPolicy.location(response.fields.rawValues(of: "Location")),
       // RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
       let target = URL(peerText: location, at: url, inheritsFragment: true)
     else { return nil }
