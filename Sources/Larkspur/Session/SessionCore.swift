@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -24,6 +25,7 @@ final class SessionCore: @unchecked Sendable {
   let cookieStorage: HTTPCookieStorage?
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
+  let provideIdentity: (@Sendable (_ host: String, _ port: Int) async -> ClientIdentity?)?
   let isBackground: Bool
   /// Whether tasks wait while there is no route to the server. Those of background sessions always do.
   var waitsForNetwork: Bool { settings.waitsForConnectivity || isBackground }
@@ -66,6 +68,7 @@ final class SessionCore: @unchecked Sendable {
     cookieStorage = storage.cookieStorage
     credentialStorage = storage.credentialStorage
     cache = storage.cache
+    provideIdentity = storage.trust.provideIdentity
     isBackground = storage.identifier != nil
     uploadRetry = storage.uploadRetry
     timeoutForRequest = LoadClock.nanoseconds(Duration(interval: settings.timeoutForRequest))

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -230,7 +231,7 @@ final class SessionEngine: @unchecked Sendable {
     if proxy.kind == .https {
       route.security = try await security(toHost: proxy.host, port: proxy.port, asking: challenges)
     }
-    route.userAgent = core.composer.userAgent
+    route.userAgent = core.composer.tunnelUserAgent
     route.authorization = route.authorization ?? core.composer.proxyAuthorization
     if !isForwarded, !proxy.kind.isSOCKS { route.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) } }
     return route
@@ -259,7 +260,8 @@ final class SessionEngine: @unchecked Sendable {
   func security(
     toHost host: String, port: UInt16, asking challenges: ChallengeRouter
   ) async throws(URLError) -> Security {
-    var security = try await tls.security()
+    var security: Security
+    do throws(TLSError) { security = try await tls.security() } catch { throw URLError(.tls(error), url: nil) }
     if challenges.asksDelegate { security.decideTrust = { await challenges.decide($0, port: Int(port)) } }
     security.provideIdentity = { await challenges.identity(forHost: host, port: Int(port), issuers: $0) }
     return security

@@ -38,6 +38,8 @@ extension NSURLRequest: _URLRequestTypes {}
 extension _URLRequestTypes {
   /// The origin of a URL.
   public typealias Attribution = URLRequestAttribution
+  /// The coding that compresses a request's body.
+  public typealias BodyCompression = URLRequestBodyCompression
 }
 
 /// Nested types of `URLSession`.

@@ -34,8 +34,7 @@ extension GetOptions {
       if value.utf8.contains(UInt8(ascii: "=")) {
         options.session.cookies.append(value)
       } else {
-        options.session.cookieJar = options.session.cookieJar ?? .init()
-        options.session.cookieJar?.files.append(value)
+        options.session.cookieJar.files.append(value)
       }
     },
     .init(
@@ -101,6 +100,8 @@ extension GetOptions {
     .init(
       nil, "json", "DATA", "As -d, with Content-Type and Accept for JSON. Several are joined without anything."
     ) { options, value throws(UsageError) in try options.add(Data(value), isJSON: true) },
+    .flag(
+      nil, "compress", "Compress the body with gzip while it is sent. Not every server can read that.", \.compresses),
     .flag("G", "get", "Put the data of -d and its kind behind the URL, and send a GET.", \.dataIsQuery),
   ]
 
@@ -171,14 +172,10 @@ extension GetOptions {
     .flag(
       nil, "digest", "Prove to know user and password in place of sending them: as Digest, when the server asks.",
       \.session.usesDigest),
-    .init(
-      "c", "cookie-jar", "FILE",
-      "Write all cookies to FILE (Netscape's format), those of -b and the new ones. (`-`: standard output.)"
-    ) { options, value throws(UsageError) in
-      guard !value.isEmpty else { throw UsageError("the file of --cookie-jar has no name") }
-      options.session.cookieJar = options.session.cookieJar ?? .init()
-      options.session.cookieJar?.output = value
-    },
+    .file(
+      "c", "cookie-jar",
+      "Write all cookies to FILE (Netscape's format), those of -b and the new ones. (`-`: standard output.)",
+      \.session.cookieJar.output),
     .flag(nil, "compressed", "Ask for gzip or deflate, and write what was compressed.", \.session.decodes),
     .flag(
       nil, "metrics", "Show on standard error how long each part of each request took.", \.session.showsMetrics),

@@ -7,14 +7,13 @@ import LarkspurIO
 /// ```swift
 /// let endpoint = pool.endpoint(for: Route(host: "example.org", port: 80))
 /// try await pool.cancelledWithTask { slot in
-///   try await pool.exchange(PoolRequest(head), with: endpoint, in: slot) { exchange in
-///     while try await exchange.receiveData({ ... }) {}
-///   }
+///   let running = try await pool.start(PoolRequest(head), with: endpoint, in: slot)
+///   while try await running.exchange.receiveData({ ... }) {}
 /// }
 /// ```
 ///
 /// A request that finds no connection is queued. The task or callback that queued it uses the connection itself, and
-/// the connection is free for the next request when the `exchange` closure returns. Tasks of the pool's own open the
+/// the connection is free for the next request when the `RunningExchange` is released. Tasks of the pool's own open the
 /// connections.
 ///
 /// Dials, connections and timers keep the pool alive, so each pool has to be shut down by `shutDown`. Performance: a

@@ -1,4 +1,5 @@
 import LarkspurCommand
+import LarkspurHTTP
 import LarkspurTransport
 import Testing
 
@@ -19,7 +20,7 @@ import Testing
     #expect(first.followsRedirects && first.usesDigest && first.decodes && first.showsMetrics)
     #expect(!first.resumes && !first.isJSON)
     #expect(first.credentials == .init(user: Array("me".utf8), password: Array("a:b".utf8)))
-    #expect(first.cookieJar?.output == "jar")
+    #expect(first.cookieJar.output == "jar")
     #expect(first.bytesPerSecondMax == 2048)
     #expect(
       first.parts == [

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTestServer
@@ -195,6 +196,8 @@ import Testing
       ("the program's own class of urlCredentialStorage", { $0.urlCredentialStorage = OwnCredentials() }),
       ("the cache of urlCache", { $0.urlCache = .shared }),
       ("the function pinMismatched of tlsTrustSettings", { $0.tlsTrustSettings.pinMismatched = { _ in } }),
+      ("the function fileFailed of tlsTrustSettings", { $0.tlsTrustSettings.fileFailed = { _, _ in } }),
+      ("the function provideIdentity of tlsTrustSettings", { $0.tlsTrustSettings.provideIdentity = { _, _ in nil } }),
       ("a field of httpAdditionalHeaders", { $0.httpAdditionalHeaders = ["A": Date(), "B": "b", 3: "c"] }),
       ("an entry of connectionProxyDictionary", { $0.connectionProxyDictionary = ["A": Date()] }),
     ]
