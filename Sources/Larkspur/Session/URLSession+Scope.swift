@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTransport
 
 /// Additions of Larkspur's to sessions.
