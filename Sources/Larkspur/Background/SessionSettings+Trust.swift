@@ -99,7 +99,7 @@ extension SessionSettings {
     }
 
     /// The path in terms of any process: another one has another current directory.
-    fileprivate static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
+    static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
 
     fileprivate static func read(_ list: [Data]) throws(Failure) -> [TLSCertificate] {
       var certificates: [TLSCertificate] = []

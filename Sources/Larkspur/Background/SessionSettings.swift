@@ -84,6 +84,7 @@ struct SessionSettings: Codable {
 
   private init(_ storage: URLSessionConfiguration.Storage, _ leftBehind: inout [String]) {
     settings = storage.settings
+    settings.hostOverrides.makeSocketPathsAbsolute(TrustSettings.absolute)
     proxies = storage.connectionProxyDictionary.map { dictionary in
       Self.texts(dictionary, "an entry of connectionProxyDictionary", &leftBehind, ProxyValue.init)
     }

@@ -15,8 +15,8 @@ extension URLSessionConfiguration {
   /// cookies and the cache keep the URL's host. See ``HostOverrides``; curl calls them `--resolve`, `--connect-to` and
   /// `--unix-socket`.
   ///
-  /// The overrides apply to data, download, upload, WebSocket and stream tasks, and to those of background sessions. The
-  /// executor of a background session may have another current directory: give it absolute paths of sockets.
+  /// The overrides apply to data, download, upload, WebSocket and stream tasks, and to those of background sessions, for
+  /// which a relative path of a socket is made absolute.
   public var hostOverrides: HostOverrides {
     get { storage.settings.hostOverrides }
     set { storage.settings.hostOverrides = newValue }

@@ -16,12 +16,12 @@ public struct HostOverrides: Hashable, Sendable, Codable {
   /// The place to connect to.
   public enum Place: Hashable, Sendable, Codable {
     /// IP addresses, which are tried like those of a name. An IPv6 address may have a zone, `fe80::1%eth0`. The
-    /// addresses of a proxy can be set, too. A proxy that looks up names ignores those of hosts behind it.
+    /// addresses of a proxy can be set, too. A proxy that looks up names ignores those of other hosts.
     case addresses([String])
     /// Another host, a name or an IP address without brackets, and its port; `nil` keeps the URL's port. A proxy opens
     /// a tunnel to this host, also for `http`.
     case host(String, port: UInt16? = nil)
-    /// The path of a Unix-domain socket, at most 107 bytes, or a name in Linux's abstract namespace behind a NUL. No
+    /// The path of a Unix-domain socket, at most 107 bytes, or a name in Linux's abstract namespace after a NUL. No
     /// proxy is used.
     case socket(path: String)
   }
@@ -41,6 +41,13 @@ public struct HostOverrides: Hashable, Sendable, Codable {
   /// A place that makes no sense, such as an empty list, fails the requests to the host, and no others.
   public mutating func set(_ host: String, port: UInt16? = nil, to place: Place) {
     places[Self.key(host, port)] = place
+  }
+
+  /// Replaces the paths of sockets, so that a process with another current directory finds them.
+  public mutating func makeSocketPathsAbsolute(_ absolute: (String) -> String) {
+    for case (let key, .socket(let path)) in places where path.utf8.first ?? 0 != 0 {
+      places[key] = .socket(path: absolute(path))
+    }
   }
 
   /// Returns the place of a host, or `nil` if there is no override.

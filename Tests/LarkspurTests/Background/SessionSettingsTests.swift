@@ -225,6 +225,17 @@ import Testing
     }
   }
 
+  /// Another process has another current directory.
+  @Test func pathsOfSocketsAreAbsolute() throws {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+    configuration.hostOverrides.set("a", to: .socket(path: "a.socket"))
+    configuration.hostOverrides.set("b", to: .socket(path: "\0b"))
+    var expected = HostOverrides()
+    expected.set("a", to: .socket(path: FileManager.default.currentDirectoryPath + "/a.socket"))
+    expected.set("b", to: .socket(path: "\0b"))
+    #expect(try Self.read(Self.bytes(configuration)).hostOverrides == expected)
+  }
+
   @Test func bytesThatAreNoSettings() throws {
     let bytes = try Self.bytes(Self.full())
     func error(_ bytes: [UInt8]) -> SessionSettings.Failure? {
