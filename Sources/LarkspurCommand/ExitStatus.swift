@@ -75,6 +75,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
       switch error {
       case .resolutionFailed: .resolutionFailed
       case .connectFailed, .localEndpointUnusable: .connectFailed
+      case .optionInvalid: .usage
       case .timedOut: .timedOut
       // Only a signal cancels, and `MainLoop` then exits with that signal's status.
       case .cancelled: .signal(2)

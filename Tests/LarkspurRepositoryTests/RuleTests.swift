@@ -17,13 +17,21 @@ import Testing
     "LarkspurTransfers": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "Synchronization"],
     "LarkspurTransferServer": ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
+    "LarkspurEngine": [
+      "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      "Synchronization",
+    ],
+    "LarkspurClient": [
+      "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "LarkspurTransport", "Synchronization",
+    ],
     "LarkspurTestServer": [
       "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "Synchronization",
     ],
     "Larkspur": [
-      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
-      "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine",
+      "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
@@ -49,6 +57,18 @@ import Testing
         Issue.record("\(file.path) imports \(name)")
       }
     }
+  }
+
+  /// Programs that avoid Foundation get its data and its start from any module that imports it.
+  @Test func theClientNeedsNoFoundation() {
+    var reached: Set<String> = []
+    var next: Set<String> = ["LarkspurClient"]
+    while let module = next.popFirst() {
+      reached.insert(module)
+      next.formUnion((Self.imports[module] ?? []).subtracting(reached))
+    }
+    #expect(reached.isSuperset(of: ["LarkspurEngine", "LarkspurTransport", "LarkspurTLS", "LarkspurCoding"]))
+    #expect(reached.isDisjoint(with: ["Dispatch", "Foundation", "FoundationEssentials", "Larkspur"]))
   }
 
   static func importedModules(_ file: Repository.File) -> [String] {

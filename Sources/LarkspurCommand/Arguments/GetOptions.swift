@@ -1,6 +1,7 @@
 import LarkspurConsole
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTransport
 
 /// The options of `larkspur get`, in the form of the command line.
 package struct GetOptions: OptionList, Hashable, Sendable {
@@ -41,6 +42,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var encodedNames: [Int: String] = [:]
   /// Whether the data are a part of the URL, and not the content of the request.
   package var dataIsQuery = false
+  /// Whether the content of the request is compressed.
+  package var compresses = false
   /// The limit for connecting, or `nil` for no limit.
   package var connectTimeout: Duration?
   /// The limit for the whole transfer, or `nil` for no limit.
@@ -58,6 +61,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var proxyExceptions: String?
   /// The only kind of addresses to connect to, or `nil` for all.
   package var addressFamily: SocketAddress.Family?
+  package var hostOverrides = HostOverrides()
+  package var timeouts = Timeouts()
 
   package init(url: String) {
     self.url = url

@@ -89,13 +89,19 @@ package struct SessionOptions: Hashable, Sendable {
   }
 
   static func rate(_ text: String) throws(UsageError) -> Int {
-    let factors: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
-    let factor = text.last.flatMap { factors[Character($0.uppercased())] }
-    guard let number = Int(digits: factor == nil ? text[...] : text.dropLast()), number > 0 else {
+    guard let rate = bytes(text[...]) else {
       throw UsageError("--limit-rate wants bytes per second, such as 500K or 2M, not \(text.debugDescription)")
     }
-    let (rate, isTooLarge) = number.multipliedReportingOverflow(by: factor ?? 1)
-    return isTooLarge ? Int.max : rate
+    return rate
+  }
+
+  /// Reads a number of bytes above zero, such as `500K` or `2M`.
+  static func bytes(_ text: Substring) -> Int? {
+    let factors: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
+    let factor = text.last.flatMap { factors[Character($0.uppercased())] }
+    guard let number = Int(digits: factor == nil ? text : text.dropLast()), number > 0 else { return nil }
+    let (bytes, isTooLarge) = number.multipliedReportingOverflow(by: factor ?? 1)
+    return isTooLarge ? Int.max : bytes
   }
 }
 

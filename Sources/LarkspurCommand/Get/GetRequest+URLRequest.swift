@@ -34,6 +34,7 @@ extension GetRequest {
       for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
     }
     if form == nil, !options.data.isEmpty { request.httpBody = Foundation.Data(body) }
+    if options.compresses { request.bodyCompression = .gzip }
     if let form { request.httpBodyStream = form.stream() }
     return request
   }

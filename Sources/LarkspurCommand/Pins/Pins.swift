@@ -34,7 +34,7 @@ struct Pins {
   private func security(for url: RequestURL) throws(CommandFailure) -> Security {
     var trust = try SessionSetUp.trust(options.tls, url)
     options.tls.warnOfKeyLog()
-    trust.dangerouslyLogsKeys = options.tls.logsKeys
+    trust.dangerousKeyLogFile = options.tls.keyLogFile
     var configuration = TLSConfiguration()
     configuration.minimumVersion = options.tls.minimumVersion
     configuration.maximumVersion = options.tls.maximumVersion

@@ -24,6 +24,8 @@ public final class Pool: @unchecked Sendable {
     public var limits = PoolLimits()
     /// The longest time for opening a connection: looking up the name, connecting, TLS.
     public var dialMax = Duration.seconds(60)
+    /// The time limits of the parts of opening a connection.
+    public var timeouts = Timeouts()
     public var resolver = Resolver.shared
     /// The limits of responses.
     public var responseLimits = Limits()
@@ -32,6 +34,11 @@ public final class Pool: @unchecked Sendable {
     public var observer: (@Sendable (ConnectionEvent, Deadline) -> Void)?
 
     public init() {}
+
+    /// Checks that each option can be used.
+    ///
+    /// - Throws: `optionInvalid`.
+    public func check() throws(TransportError) { try timeouts.check() }
   }
 
   /// A queued request.
@@ -346,7 +353,8 @@ public final class Pool: @unchecked Sendable {
   public func openTunnel(over route: Route, deadline: Deadline = .never) async throws(TransportError) -> Tunnel {
     await loop.leaveInlineTick()
     let connection = try await route.connect(
-      by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits, observer: nil)
+      by: options.resolver, on: loop, deadline: deadline, timeouts: options.timeouts, limits: options.responseLimits,
+      observer: nil)
     guard let tunnel = connection.takeStream() else { throw .connectionClosed }
     return tunnel
   }
@@ -363,7 +371,8 @@ public final class Pool: @unchecked Sendable {
       defer { loopBound.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
-          by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
+          by: options.resolver, on: loop, deadline: deadline, timeouts: options.timeouts,
+          limits: options.responseLimits,
           observer: { event, time in
             record.note(event, at: time)
             options.observer?(event, time)

@@ -267,6 +267,35 @@ import Testing
     }
     #expect(isCutOff)
   }
+
+  // MARK: - The limits of parts
+
+  private func error(_ path: String, _ change: (inout URLSessionConfiguration.Timeouts) -> Void) async throws
+    -> URLError
+  {
+    let configuration = URLSessionConfiguration.ephemeral
+    change(&configuration.timeouts)
+    let session = URLSession(configuration: configuration)
+    defer { session.invalidateAndCancel() }
+    return try #require(
+      await #expect(throws: URLError.self) { _ = try await session.data(for: try request(path)) })
+  }
+
+  @Test func partsOfAnExchange() async throws {
+    server.enqueue([.expectRequest, .hang])
+    let late = try await error("/") { $0.firstByte = .milliseconds(50) }
+    #expect(late.code == .timedOut && late.transportError == .timedOut(.awaitingHead, limit: .firstByte))
+    server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .hang])
+    let slow = try await error("/") { $0.lowestRate = .init(bytes: 100, over: .milliseconds(50)) }
+    #expect(slow.code == .timedOut && slow.transportError == .timedOut(.receivingBody, limit: .lowestRate))
+    #expect(slow.localizedDescription.contains("while receiving the body"))
+  }
+
+  @Test func aUselessLimitSendsNothing() async throws {
+    let error = try await error("/get") { $0.firstByte = .zero }
+    #expect(error.code == .cannotConnectToHost && error.localizedDescription.contains("timeouts.firstByte"))
+    #expect(server.requests.isEmpty)
+  }
 }
 
 /// A port that neither accepts nor refuses connections.
