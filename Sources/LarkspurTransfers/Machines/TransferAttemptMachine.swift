@@ -25,14 +25,14 @@ package struct TransferAttemptMachine: Hashable, Sendable {
     case over
   }
 
-  /// What the executor does for a task whose time may have come.
+  /// What the executor does for a task that may be due.
   package enum Step: Hashable, Sendable {
     case nothing
     /// The time for the resource is over.
     case timeOut
     case wait(seconds: Double, byWallClock: Bool)
     case ask
-    /// Another discretionary task has its turn, or is being loaded. `isDue` tells whether the other one can begin now: its
+    /// Another discretionary task has its turn, or is being loaded. `isDue` says whether the other one can begin now: its
     /// timer may be late, because the clock was set or the machine slept.
     case queue(isDue: Bool)
     /// Look whether the machine is quiet.
@@ -52,7 +52,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
   package private(set) var phase: Phase
   /// The time for the whole task, in seconds.
   private let secondsForResource: Double
-  /// The bytes that the present attempt's download had at its start.
+  /// The bytes that the current attempt's download had at its start.
   private var startOffset = 0
 
   package init(_ record: TransferRecord, secondsForResource: Double) {

@@ -103,7 +103,7 @@ import Testing
       "an earliest time after the end", { $0.earliestBeginSeconds = now.wallSeconds + 9_000 },
       .wait(seconds: 5_000, byWallClock: true)
     ),
-    ("an earliest time that has come", { $0.earliestBeginSeconds = now.wallSeconds }, .ask),
+    ("an earliest time that is over", { $0.earliestBeginSeconds = now.wallSeconds }, .ask),
     ("a task for a quiet machine", { $0.isDiscretionary = true }, .look),
   ]
 
@@ -124,7 +124,7 @@ import Testing
     #expect(machine.next(at: Self.now, among: [machine]) == expected, "\(name), \(phase)")
   }
 
-  /// One discretionary task is loaded at a time: the oldest that is due. An older one whose time has come is begun, and the
+  /// One discretionary task is loaded at a time: the oldest that is due. An older one that is due is begun, and the
   /// younger one does not wait for a timer that is late.
   @Test func turns() {
     let older = Self.machine(.waiting, task: 1, isDiscretionary: true) {
