@@ -11,8 +11,8 @@ import LarkspurHTTP
 ///      '--------- stopped; failed, and another attempt may help -----------'
 /// ```
 ///
-/// A task that is suspended keeps its phase, and begins nothing. The machine has no clock: facts have their moment. It
-/// does not know the disk: the executor writes the record when a fact has changed it.
+/// A task that is suspended keeps its phase, and begins nothing. The machine has no clock: facts have their moment. The
+/// executor writes the record when a fact has changed it.
 package struct TransferAttemptMachine: Hashable, Sendable {
   package enum Phase: Hashable, CaseIterable, Sendable {
     /// No attempt: the task waits for its time, for its turn, or to be resumed.

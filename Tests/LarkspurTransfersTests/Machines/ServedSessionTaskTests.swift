@@ -68,8 +68,8 @@ import Testing
     actions.compactMap { if case .notify(_, .question(let number, _, _)) = $0 { number } else { nil } }
   }
 
-  /// A program that reads slowly gets all questions in their order, never more than its outbox holds, and none of a task
-  /// that has ended meanwhile.
+  /// A program that reads slowly gets all questions in their order, never more than its outbox holds, and none of a task after
+  /// its end.
   @Test func aSlowProgramIsAskedEverything() {
     let most = Machine.questionsMax
     var machine = Self.asking(most + 5)
