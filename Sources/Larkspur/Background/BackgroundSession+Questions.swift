@@ -4,7 +4,7 @@ import LarkspurTransfers
 /// The questions of the executor, which the program's delegate answers.
 extension BackgroundSession {
   func ask(_ question: TransferQuestion, for number: Int, _ answer: @escaping @Sendable (TransferAnswer) -> Void) {
-    guard let task = task(number) else { return answer(question.defaultAnswer) }
+    guard let task = task(number) else { return answer(question.byDefault) }
     switch question {
     case .beginDelayed: askToBegin(task, answer)
     case .challenge, .trust, .clientCertificate:

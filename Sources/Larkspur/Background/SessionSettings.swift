@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransfers
 
@@ -10,7 +11,7 @@ import LarkspurTransfers
 /// settings have changed. The bytes contain secrets: passwords, and the key of a client certificate.
 struct SessionSettings: Codable {
   /// The version of the form. Every change of the parts or of their meaning gets a new one.
-  static let version = 3
+  static let version = 4
 
   /// The reason for which bytes are no settings, or settings cannot travel at all.
   enum Failure: Error, Hashable {

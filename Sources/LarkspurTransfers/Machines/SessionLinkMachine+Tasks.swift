@@ -207,13 +207,3 @@ extension SessionLinkMachine {
     return left
   }
 }
-
-extension TransferQuestion {
-  /// The answer of a program without the delegate method.
-  package var defaultAnswer: TransferAnswer {
-    switch self {
-    case .beginDelayed: .continueLoading
-    case .challenge, .trust, .clientCertificate: .challenge(disposition: .performDefaultHandling, credential: nil)
-    }
-  }
-}

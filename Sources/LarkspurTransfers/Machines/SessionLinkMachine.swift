@@ -238,7 +238,7 @@ package struct SessionLinkMachine: Sendable {
     case .progress(let task, let counts): progressed(task, counts, into: &actions)
     case .question(let question, let task, let content):
       guard let asked = tasks[task] else {
-        return actions.append(.send(.answer(question: question, content.defaultAnswer)))
+        return actions.append(.send(.answer(question: question, content.byDefault)))
       }
       // The executor drops the questions of a task that ends.
       if asked.phase == .sent, !asked.isCancelled { actions.append(.ask(question, task: task, content, link: link)) }

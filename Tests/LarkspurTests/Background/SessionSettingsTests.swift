@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTestServer
@@ -188,6 +189,8 @@ import Testing
       ("the program's own class of urlCredentialStorage", { $0.urlCredentialStorage = OwnCredentials() }),
       ("the cache of urlCache", { $0.urlCache = .shared }),
       ("the function pinMismatched of tlsTrustSettings", { $0.tlsTrustSettings.pinMismatched = { _ in } }),
+      ("the function fileFailed of tlsTrustSettings", { $0.tlsTrustSettings.fileFailed = { _, _ in } }),
+      ("the function provideIdentity of tlsTrustSettings", { $0.tlsTrustSettings.provideIdentity = { _, _ in nil } }),
       ("a field of httpAdditionalHeaders", { $0.httpAdditionalHeaders = ["A": Date(), "B": "b", 3: "c"] }),
       ("an entry of connectionProxyDictionary", { $0.connectionProxyDictionary = ["A": Date()] }),
     ]
@@ -231,7 +234,7 @@ import Testing
       #expect(text.contains(old), "\(old)")
       return Array(text.replacing(old, with: new).utf8)
     }
-    #expect(error(changed("\"version\":3", "\"version\":4")) == .otherVersion(4))
+    #expect(error(changed("\"version\":4", "\"version\":5")) == .otherVersion(5))
     for name in [
       "requestCachePolicy", "networkServiceType", "tlsMinimum", "tlsMaximum", "cookieAcceptPolicy",
       "multipathServiceType",
