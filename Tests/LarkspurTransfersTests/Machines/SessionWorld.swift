@@ -40,7 +40,7 @@ struct SessionWorld {
   private var ends: [Int: Int] = [:]
   private var confirmations: [Int: Int] = [:]
   private var kept: Set<Int> = []
-  private var (isFinished, isReleased, isCalm) = (false, false, false)
+  private var (isFinished, isMarked, isReleased, isCalm) = (false, false, false, false)
   /// The rules that were broken.
   private(set) var complaints: [String] = []
 
@@ -61,19 +61,23 @@ struct SessionWorld {
     if case .refused = machine.state {} else { checkCommands() }
     for task in live.keys.sorted() { setSuspended(task, false) }
     settle()
-    _ = machine.willEnd()
+    willEnd()
     // The delegate takes the files that it has left.
     machine.deliverLeft(into: &actions)
     settle()
     if !live.isEmpty { complain("tasks \(live.keys.sorted()) have no end") }
     let left = Set(journal.keys).subtracting(kept)
-    if machine.state == .attached, !left.isEmpty { complain("the journal has tasks \(left)") }
+    if machine.state == .attached {
+      if !left.isEmpty { complain("the journal has tasks \(left)") }
+      if !kept.isSubset(of: journal.keys) { complain("the journal has lost files that were left") }
+      if confirmations.count != lastFlush { complain("an executor was not asked for a flush") }
+    }
     machine.close(into: &actions)
     settle()
     check(ends, "ends of task")
     check(confirmations, "confirmations of flush")
     if confirmations.count != lastFlush { complain("\(lastFlush - confirmations.count) flushes are open") }
-    if machine.state != .closed || !isFinished || !isReleased { complain("the session is not closed") }
+    if machine.state != .closed || !isFinished || isReleased != isMarked { complain("the session is not closed") }
     for fact in 0..<3 {
       if fact == 0 { machine.attached([], into: &actions) }
       if fact == 1 { machine.pauseOver(into: &actions) }
@@ -127,10 +131,12 @@ struct SessionWorld {
       machine.flush(lastFlush, into: &actions)
     case 10: if Bool.random(using: &generator) { kill() }
     default:
-      if Int.random(in: 0..<10, using: &generator) == 0 { _ = machine.willEnd() }
+      if Int.random(in: 0..<10, using: &generator) == 0 { willEnd() }
       machine.deliverLeft(into: &actions)
     }
   }
+
+  private mutating func willEnd() { if machine.willEnd() { isMarked = true } }
 
   private mutating func begin() {
     guard !machine.isEnding else { return }
@@ -172,7 +178,7 @@ struct SessionWorld {
     dead.outbox.append(.notice(.lost(reason: "killed")))
     executor = dead
     // A disk that has failed has an earlier state of a task.
-    guard Int.random(in: 0..<8, using: &generator) == 0, let task = journal.keys.sorted().first else { return }
+    guard Int.random(in: 0..<3, using: &generator) == 0, let task = journal.keys.sorted().first else { return }
     if journal[task]?.state == .completed { journal[task] = .running(task) }
   }
 
@@ -237,7 +243,7 @@ struct SessionWorld {
   }
 
   private mutating func carryOut(_ action: SessionLinkMachine.Action) {
-    if isFinished, isReleased, machine.state == .closed {
+    if isFinished, isReleased == isMarked, machine.state == .closed {
       if case .confirmFlush = action {} else { complain("\(action) after the end") }
     }
     switch action {
