@@ -24,7 +24,7 @@ public final class HTTPClient: Sendable {
 
   /// The options that the client was created with.
   public let options: Options
-  private let engine: Result<ClientEngine, HTTPClientError>
+  let engine: Result<ClientEngine, HTTPClientError>
 
   /// Creates a client. An option that cannot be used fails each request.
   public init(_ options: Options = Options()) {
@@ -69,7 +69,7 @@ public final class HTTPClient: Sendable {
   public func perform<Result>(
     _ request: Request, _ handle: (Response) async throws -> Result
   ) async throws -> Result {
-    let load = ClientLoad(request, try engine.get())
+    let load = ClientLoad(request, of: self, try engine.get())
     return try await withTaskCancellationHandler {
       try await load.run()
       do {

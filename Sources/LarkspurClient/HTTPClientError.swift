@@ -66,7 +66,8 @@ extension HTTPClientError {
     let code: Code =
       switch error {
       case .resolutionFailed: .unresolvedHost
-      case .connectFailed, .localEndpointUnusable, .optionInvalid: .unconnected
+      case .connectFailed, .localEndpointUnusable: .unconnected
+      case .optionInvalid: .invalidOption
       case .timedOut: .timedOut
       case .cancelled: .cancelled
       case .connectionLost, .connectionClosed: .connectionLost
