@@ -104,6 +104,7 @@ extension HTTPClient {
   public struct Challenge: Hashable, Sendable {
     /// The host that demands them, in lower case.
     public let host: String
+    /// The host's port.
     public let port: Int
     /// Whether the request is sent over TLS. Without TLS, Basic shows the password to all on the way.
     public let isSecure: Bool

@@ -21,7 +21,7 @@ final class ClientLoad: @unchecked Sendable {
     case drain
     /// The next bytes of the body.
     case data
-    /// The caller, who has not taken what is there.
+    /// The caller, which has not taken the bytes that are there.
     case owner
   }
 
@@ -51,7 +51,6 @@ final class ClientLoad: @unchecked Sendable {
 
   // The response.
   private(set) var head = ResponseHead()
-  private(set) var isOfHTTP10 = false
   private(set) var fields: FieldList = []
   private(set) var trailers: FieldList = []
   private var decoder: ContentDecoding?
@@ -139,7 +138,8 @@ final class ClientLoad: @unchecked Sendable {
     }
   }
 
-  /// Ends the load with an error: throws it, or keeps it for the reader of the body, who gets the bytes before it first.
+  /// Ends the load with an error: throws it, or keeps it for the reader of the body, which gets the
+  /// bytes before it first.
   private func fail(_ error: HTTPClientError) throws(HTTPClientError) {
     let isOfBody = stage == .delivering || stage == .delivered
     if running != nil { endExchange() } else { slot.giveUp() }
@@ -244,7 +244,6 @@ extension ClientLoad: LoadStages {
   func classify() throws(HTTPClientError) -> Stop? {
     guard let exchange = running?.exchange, let target else { throw .inconsistency }
     head = exchange.head
-    isOfHTTP10 = exchange.version == "HTTP/1.0"
     fields = FieldList(head.fields, in: exchange.headBytes)
     if engine.options.keepsCookies {
       engine.keepCookies(fields.values(named: "Set-Cookie"), from: target)

@@ -52,6 +52,7 @@ extension HTTPClient {
     /// own gets the content as it comes. `true` by default.
     public var decodesContent = true
 
+    /// Creates the default options.
     public init() {
       var timeouts = Timeouts()
       timeouts.send = .seconds(60)

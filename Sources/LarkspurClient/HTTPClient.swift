@@ -53,7 +53,11 @@ public final class HTTPClient: Sendable {
   /// Sends a body with POST.
   ///
   /// - Parameters:
+  ///   - url: The URL as text.
+  ///   - body: The request's body.
   ///   - contentType: The body's media type, such as `application/json`.
+  ///   - fields: The request's other fields.
+  ///   - handle: Called with the response. Its result is the call's result.
   public func post<Result>(
     _ url: String, _ body: RequestBody, contentType: String, fields: FieldList = [],
     _ handle: (Response) async throws -> Result

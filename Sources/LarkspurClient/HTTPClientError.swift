@@ -43,6 +43,7 @@ public struct HTTPClientError: Error, Sendable {
     case internalInconsistency
   }
 
+  /// The kind of the error.
   public let code: Code
   /// The URL of the request that failed, without user and password: after a redirection, the latest one. Empty if the
   /// error does not belong to a request.
