@@ -190,10 +190,8 @@ final class SessionEngine: @unchecked Sendable {
     if origin.isSecure {
       route.security = try await security(toHost: origin.host, port: origin.port, asking: challenges)
     }
-    if route.socketPath == nil,
-      let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
-    {
-      let isForwarded = !needs.tunnels && route.place == nil && proxy.forwards(toSecure: origin.isSecure)
+    if let proxy = route.proxy(of: proxies, isSecure: origin.isSecure) {
+      let isForwarded = !needs.tunnels && route.isForwarded(by: proxy, isSecure: origin.isSecure)
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
@@ -242,7 +240,7 @@ final class SessionEngine: @unchecked Sendable {
   ) async throws(URLError) -> Route {
     if let failure { throw failure }
     var route = try overriddenRoute(toHost: host, port: port)
-    if route.socketPath == nil, let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
+    if let proxy = route.proxy(of: proxies, isSecure: true) {
       route.proxy = try await proxyRoute(proxy, isForwarded: false, of: core, asking: challenges)
     }
     return route
