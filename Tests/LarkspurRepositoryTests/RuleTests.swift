@@ -184,7 +184,7 @@ import Testing
 
   /// Names below the products that only tests use: counts of what is in use, and what a program cannot ask for yet.
   static let namesForTests: Set<String> = [
-    "chunkBytesLent", "expectation", "forgetSessions", "isTunnel", "peerProcess", "queuedCount",
+    "chunkBytesLent", "forgetSessions", "isTunnel", "peerProcess", "queuedCount",
     "runningCount", "slotsInUse", "threadCount", "waiterCount",
   ]
 

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
@@ -66,7 +67,7 @@ extension TransferExecutor {
     let counts = attempt.record.counts
     let (bytes, _) = counts.sent.addingReportingOverflow(counts.received)
     let pause = attempt.pace.pause(
-      bytes: bytes, at: Double(DispatchTime.now().uptimeNanoseconds) / 1e9, isYielding: traffic.isBusy,
+      bytes: bytes, at: Deadline(nanoseconds: DispatchTime.now().uptimeNanoseconds), isYielding: traffic.isBusy,
       bytesPerSecond: pacedBytesPerSecond)
     guard let pause else {
       if attempt.isPaused { inner.resume() }
@@ -78,7 +79,7 @@ extension TransferExecutor {
     attempt.isPaused = true
     attempt.pauses &+= 1
     let (task, pauses) = (attempt.record.task, attempt.pauses)
-    queue.asyncAfter(deadline: .now() + pause) { [weak self, weak inner] in
+    queue.asyncAfter(deadline: .now() + pause.interval) { [weak self, weak inner] in
       guard let self, let inner, let attempt = attempts[task], attempt.inner === inner, attempt.isPaused,
         attempt.pauses == pauses
       else { return }

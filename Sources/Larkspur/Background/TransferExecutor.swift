@@ -37,7 +37,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   let secondsForResource: Double
   let traffic: TransferTraffic
   /// The rate of discretionary transfers while there are others, in bytes per second.
-  let pacedBytesPerSecond: Double
+  let pacedBytesPerSecond: Int
   var attempts: [Int: TransferAttempt] = [:]
   var machines: some Sequence<TransferAttemptMachine> { attempts.values.lazy.map(\.machine) }
   /// The tasks of `attempts` by the identifiers of their inner tasks.
@@ -69,7 +69,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   init(
     _ transferSession: TransferSession, _ configuration: URLSessionConfiguration, traffic: TransferTraffic,
-    pacedBytesPerSecond: Double = TransferPace.bytesPerSecond,
+    pacedBytesPerSecond: Int = TransferPace.bytesPerSecond,
     clock: @escaping @Sendable () -> TransferMoment = { .now }, log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) {
     self.traffic = traffic
