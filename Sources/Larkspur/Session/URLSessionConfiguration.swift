@@ -38,6 +38,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var settings = Settings()
     var launchCommand: [String] = []
     var connectionProxyDictionary: [AnyHashable: Any]?
+    var proxyConfigurations: [ProxyConfiguration] = []
     /// The environment variables that name proxies, or `nil` for those of the process.
     var proxyEnvironment: [String: String]?
     var additionalHeaders: [AnyHashable: Any]?

@@ -27,7 +27,14 @@ extension Connection {
     let dial = ProxyDial(
       route: route, host: host, port: port, resolver: resolver, local: local, loop: loop, deadline: deadline,
       limits: limits, observer: observer)
-    return try await dial.open(by: security)
+    do throws(TransportError) {
+      return try await dial.open(by: security)
+    } catch {
+      guard dial.mayGoDirectly(after: error, isSecure: security != nil) else { throw error }
+      return try await open(
+        host: host, port: port, security: security, resolver: resolver, from: local, on: loop, deadline: deadline,
+        limits: limits, observer: observer)
+    }
   }
 }
 
@@ -57,6 +64,15 @@ struct ProxyDial {
       try await connection.secure(by: security, as: server, port: port, deadline: deadline)
     }
     return connection
+  }
+
+  /// Returns whether the host is reached without the proxy after an error. A refusal by the proxy is its decision.
+  func mayGoDirectly(after error: TransportError, isSecure: Bool) -> Bool {
+    guard route.allowsFailover, !route.forwards(toSecure: isSecure), case .proxy(let problem) = error else {
+      return false
+    }
+    if case .transport = problem.failure { return true }
+    return false
   }
 
   func notify(_ event: ConnectionEvent) { observer?(event, loop.kernel.now()) }
