@@ -37,6 +37,7 @@ let package = Package(
   products: [
     .executable(name: "larkspur", targets: ["LarkspurCommand"]),
     .library(name: "Larkspur", targets: ["Larkspur"]),
+    .library(name: "LarkspurClient", targets: ["LarkspurClient"]),
     // With Larkspur beside it: SwiftPM compiles a client again when a module changes that is in the product itself.
     .library(name: "FoundationNetworking", targets: ["FoundationNetworking", "Larkspur"]),
     .library(name: "AFNetworking", targets: ["AFNetworking"]),
@@ -69,10 +70,27 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "LarkspurCoding", swiftSettings: settings, linkerSettings: libraries("z")),
+    // The stages of a load, without Foundation.
+    .target(
+      name: "LarkspurEngine",
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      ],
+      swiftSettings: settings),
+    // The client without Foundation.
+    .target(
+      name: "LarkspurClient",
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport",
+      ],
+      exclude: ["LarkspurClient.docc"],
+      swiftSettings: settings),
     .target(
       name: "Larkspur",
       dependencies: [
-        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers",
+        "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransfers",
         "LarkspurTransport",
       ],
       exclude: ["Larkspur.docc"],
@@ -160,7 +178,9 @@ let package = Package(
     // The whole transport in a world of its own, and a command that runs any number of worlds.
     .target(
       name: "LarkspurSimulation",
-      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "TestKit"],
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport", "LarkspurTransport", "TestKit",
+      ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(
       name: "Simulate", dependencies: ["LarkspurSimulation"], path: "Tests/Simulate", swiftSettings: testSettings),
@@ -212,9 +232,17 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
-        "UserReportRunner", "UserReports",
+        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "TestHelper", "TestKit", "UserReportRunner", "UserReports",
+      ],
+      swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurClientTests",
+      dependencies: [
+        "CAllocations", "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS",
+        "LarkspurTestServer", "LarkspurTransport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(

@@ -68,7 +68,7 @@ struct Get {
       options, to: target, through: ProxySetUp.proxy(options, to: target), streams: true)
     let form =
       options.session.parts.isEmpty
-      ? plan.stream : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
+      ? plan.stream : try FormBody(options.session.parts, type: plan.fields.values(named: "Content-Type").last)
     let settings = try SessionSetUp(options, for: target)
     let output = try self.output(target)
     var heads: FileOutput?

@@ -17,7 +17,7 @@ struct Pins {
 
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
-      let url = try RequestURL.parse(options.url, assuming: "https://")
+      let url = try RequestURL.parse(options.url, assuming: "https")
       guard url.isSecure else {
         throw CommandFailure(
           .unsupportedProtocol, "\(RequestURL.redacted(options.url)): only https:// has certificates")

@@ -17,7 +17,7 @@ struct SessionSetUp: Sendable {
 
   init(_ options: GetOptions, for target: RequestURL) throws(CommandFailure) {
     self.options = options
-    jar = try options.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+    jar = options.session.cookieJar.isInUse ? try CookieFile(options.session.cookieJar) : nil
     let usesTLSProxy = try ProxySetUp.usesTLS(options, to: target)
     proxies = try ProxySetUp.dictionary(options)
     credential = try Self.credential(options, target)
@@ -28,10 +28,7 @@ struct SessionSetUp: Sendable {
 
   /// - Returns: User and password of a URL, or `nil` if it has none, or if an option gives others.
   func credentials(in url: URL) -> RequestURL.Credentials? {
-    let hasCredentials =
-      options.session.credentials != nil || options.session.bearerToken != nil
-      || options.fields.contains { $0.name.lowercased() == "authorization" }
-    return hasCredentials ? nil : (try? RequestURL(url.absoluteString))?.credentials
+    options.givesCredentials ? nil : (try? RequestURL(url.absoluteString))?.credentials
   }
 
   /// Adds the cookies of files to those of the command line, beside which a session would send none.
@@ -57,6 +54,8 @@ struct SessionSetUp: Sendable {
     configuration.tlsMaximumSupportedProtocolVersion = options.tls.maximumIsTLS12 ? .TLSv12 : .TLSv13
     configuration.tlsTrustSettings = trust
     configuration.addressFamily = options.addressFamily
+    configuration.hostOverrides = options.hostOverrides
+    configuration.timeouts = options.timeouts
     return configuration
   }
 
