@@ -124,6 +124,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     set { storage.settings.allowsConstrainedNetworkAccess = newValue }
   }
 
+  /// No effect: see ``URLRequest/allowsUltraConstrainedNetworkAccess``.
+  open var allowsUltraConstrainedNetworkAccess: Bool {
+    get { storage.settings.allowsUltraConstrainedNetworkAccess }
+    set { storage.settings.allowsUltraConstrainedNetworkAccess = newValue }
+  }
+
   /// Whether a task waits while there is no route to the server, instead of failing at once. The timeout for the
   /// resource keeps running. Tasks of background sessions always wait.
   open var waitsForConnectivity: Bool {
