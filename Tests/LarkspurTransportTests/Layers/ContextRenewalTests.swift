@@ -88,22 +88,22 @@ import Testing
     try write("0")
     let client = try client()
     let isOver = Atomic(false)
-    let loaded = Atomic(0)
+    let loaded = Event()
     let statuses = try await withThrowingTaskGroup(of: [Int].self) { group in
       for _ in 0..<4 {
         group.addTask {
           var statuses: [Int] = []
           repeat {
             statuses.append(await client.get(from: server).status)
-            loaded.add(1, ordering: .relaxed)
+            loaded.fire()
           } while !isOver.load(ordering: .relaxed)
           return statuses
         }
       }
       for number in 1...20 {
-        let count = loaded.load(ordering: .relaxed)
+        let count = loaded.count
         try write("\(number)")
-        while loaded.load(ordering: .relaxed) < count + 4 { await Task.yield() }
+        try await loaded.wait(for: count + 4)
       }
       isOver.store(true, ordering: .relaxed)
       return try await group.reduce(into: []) { $0 += $1 }
