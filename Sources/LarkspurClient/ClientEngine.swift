@@ -89,6 +89,7 @@ final class ClientEngine: @unchecked Sendable {
       isForwarded = route.isForwarded(by: rule, isSecure: target.isSecure)
       var way = ProxyRoute(proxy)
       way.alwaysTunnels = !isForwarded
+      way.allowsFailover = rule.allowsFailover
       if proxy.kind == .https { way.security = try await security() }
       way.userAgent = composer.tunnelUserAgent
       way.authorization = way.authorization ?? composer.proxyAuthorization
