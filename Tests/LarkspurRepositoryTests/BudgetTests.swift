@@ -73,8 +73,9 @@ import Testing
   }
 
   /// Sends requests one after another through a pool, on this thread, while `others` more connections are open.
-  static func measurePool(over server: TestServer, by security: Security? = nil, beside others: Int = 0) throws -> Cost
-  {
+  static func measurePool(
+    over server: TestServer, by security: Security? = nil, beside others: Int = 0, _ options: Pool.Options = .init()
+  ) throws -> Cost {
     server.defaultScript = [
       .repeat([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world!")])
     ]
@@ -84,7 +85,7 @@ import Testing
     let outcome = Shared<Result<Cost, any Error>?>(nil)
     Task(executorPreference: loop) { @concurrent in
       do {
-        let pool = Pool(on: loop)
+        let pool = Pool(on: loop, options: options)
         // A name may have several addresses, and the timer for the second one's attempt is a system call.
         let host = security == nil ? "127.0.0.1" : "localhost"
         let endpoint = pool.endpoint(for: Route(host: host, port: port, security: security))
@@ -138,6 +139,21 @@ import Testing
   func allocationsPerRequestThroughAPool() throws {
     let cost = try Self.measurePool(over: try TestServer())
     #expect(cost.allocations <= UInt64(Self.poolAllocationsPerRequestMax * Self.requests))
+  }
+
+  /// Options for other hosts, and for the opening of connections, cost a request nothing.
+  @Test(.enabled(if: larkspur_allocations_are_counted(), "a sanitizer owns malloc here"))
+  func allocationsPerRequestWithIdleOptions() throws {
+    var overrides = HostOverrides()
+    for number in 0..<1000 { overrides.set("host\(number).example", to: .addresses(["192.0.2.1"])) }
+    var options = Pool.Options()
+    options.resolver = Resolver(overrides: overrides)
+    options.timeouts.resolve = .seconds(60)
+    options.timeouts.connect = .seconds(60)
+    options.timeouts.secure = .seconds(60)
+    let cost = try Self.measurePool(over: try TestServer(), options)
+    #expect(cost.allocations <= UInt64(Self.poolAllocationsPerRequestMax * Self.requests))
+    #expect(cost.calls.others == 0)
   }
 
   static func exchanges(_ count: Int, _ head: RequestHead, over connection: Connection) async throws {
