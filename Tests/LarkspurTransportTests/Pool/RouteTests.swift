@@ -127,6 +127,7 @@ import Testing
   @Test func overrides() throws {
     var overrides = HostOverrides()
     #expect(overrides.isEmpty)
+    overrides.set("a.example", to: .host("replaced.example"))
     overrides.set("*", to: .socket(path: "/run/all"))
     overrides.set("a.example", to: .host("b.example", port: 8080))
     overrides.set("A.example.", port: 81, to: .host("c.example"))
