@@ -18,6 +18,8 @@ final class SessionEngine: @unchecked Sendable {
   private let lease: LoopGroup.Lease?
   private let tls: TLSProvider
   private let hostOverrides: HostOverrides
+  /// The local end of all connections, or `nil` to let the kernel choose.
+  private let local: LocalEndpoint?
   private let proxies: ProxySettings?
   /// The reason why the proxies are not known or an option cannot be used, or `nil`. If it is set, every load that needs
   /// a connection fails with it.
@@ -112,10 +114,13 @@ final class SessionEngine: @unchecked Sendable {
       storage.settings.timeoutForConnection?.asTimeout.flatMap(Duration.init(interval:))
       ?? max(options.dialMax, Duration(interval: storage.settings.timeoutForRequest) ?? .seconds(1 << 32))
     hostOverrides = storage.settings.hostOverrides
+    local = .endpoint(
+      storage.settings.localEndpoint, trafficClass: 0, usesMultipath: storage.settings.multipathServiceType != .none)
     if storage.addressFamily != nil || !hostOverrides.isEmpty {
       options.resolver = Resolver(overrides: hostOverrides, family: storage.addressFamily)
     }
     options.timeouts = storage.settings.timeouts
+    options.rates = storage.settings.rateLimits
     options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
@@ -186,16 +191,15 @@ final class SessionEngine: @unchecked Sendable {
     if let failure { throw failure }
     let challenges = ChallengeRouter(core, decider: decider)
     var route = try overriddenRoute(toHost: origin.host, port: origin.port)
-    if needs.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: needs.trafficClass) }
+    if needs.trafficClass != 0 {
+      route.local = .endpoint(route.local, trafficClass: needs.trafficClass, usesMultipath: false)
+    }
     if origin.isSecure {
       route.security = try await security(toHost: origin.host, port: origin.port, asking: challenges)
     }
-    if route.socketPath == nil,
-      let rule = proxies?.rule(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
-    {
+    if let rule = route.proxyRule(of: proxies, isSecure: origin.isSecure) {
       let proxy = rule.proxy
-      let isForwarded =
-        !needs.tunnels && route.place == nil && !rule.alwaysTunnels && proxy.forwards(toSecure: origin.isSecure)
+      let isForwarded = !needs.tunnels && route.isForwarded(by: rule, isSecure: origin.isSecure)
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
@@ -210,9 +214,10 @@ final class SessionEngine: @unchecked Sendable {
     return resolved
   }
 
-  /// Returns the route to a host or to its override, without TLS and proxy.
+  /// Returns the route from the session's local endpoint to a host or to its override, without TLS and proxy.
   private func overriddenRoute(toHost host: String, port: UInt16) throws(URLError) -> Route {
     var route = Route(host: host, port: port)
+    route.local = local
     do throws(TransportError) { try route.apply(hostOverrides) } catch { throw URLError(error, url: nil) }
     return route
   }
@@ -246,7 +251,7 @@ final class SessionEngine: @unchecked Sendable {
   ) async throws(URLError) -> Route {
     if let failure { throw failure }
     var route = try overriddenRoute(toHost: host, port: port)
-    if route.socketPath == nil, let rule = proxies?.rule(toHost: host, port: port, isSecure: true) {
+    if let rule = route.proxyRule(of: proxies, isSecure: true) {
       route.proxy = try await proxyRoute(rule, isForwarded: false, of: core, asking: challenges)
     }
     return route

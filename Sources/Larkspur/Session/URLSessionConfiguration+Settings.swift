@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurIO
 import LarkspurTransport
 
 extension URLSessionConfiguration {
@@ -38,6 +39,8 @@ extension URLSessionConfiguration {
     var resumableUploadVersion: ResumableUploadVersion? = .interop8
     var hostOverrides = HostOverrides()
     var timeouts = Timeouts()
+    var localEndpoint: LocalEndpoint?
+    var rateLimits = RateLimits()
 
     private static let timeoutForRequestDefault: TimeInterval = 60
     private static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60
