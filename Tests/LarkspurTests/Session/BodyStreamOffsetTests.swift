@@ -46,7 +46,7 @@ import Testing
   private final class Neither: Base, URLSessionTaskDelegate, @unchecked Sendable {}
 
   private func upload(
-    _ delegate: Base & any URLSessionTaskDelegate, own: FromOffset? = nil, to server: TestServer
+    _ delegate: any Base & URLSessionTaskDelegate, own: FromOffset? = nil, to server: TestServer
   ) async throws -> (body: String?, error: URLError?) {
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     defer { session.invalidateAndCancel() }
