@@ -84,10 +84,12 @@ final class ClientEngine: @unchecked Sendable {
     try route.apply(options.hostOverrides)
     if target.isSecure { route.security = try await security() }
     var isForwarded = false
-    if let proxy = route.proxy(of: proxies, isSecure: target.isSecure) {
-      isForwarded = route.isForwarded(by: proxy, isSecure: target.isSecure)
+    if let rule = route.proxyRule(of: proxies, isSecure: target.isSecure) {
+      let proxy = rule.proxy
+      isForwarded = route.isForwarded(by: rule, isSecure: target.isSecure)
       var way = ProxyRoute(proxy)
       way.alwaysTunnels = !isForwarded
+      way.allowsFailover = rule.allowsFailover
       if proxy.kind == .https { way.security = try await security() }
       way.userAgent = composer.tunnelUserAgent
       way.authorization = way.authorization ?? composer.proxyAuthorization

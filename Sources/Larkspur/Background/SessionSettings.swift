@@ -37,6 +37,8 @@ struct SessionSettings: Codable {
   var version = Self.version
   var settings: URLSessionConfiguration.Settings
   var proxies: [String: ProxyValue]?
+  /// The proxies that count in place of `proxies`, if there are any.
+  var proxyConfigurations: [ProxyConfiguration.Content]
   /// The environment variables of the program that name proxies. They count without `proxies`.
   var proxyEnvironment: [String: String]
   /// The configuration's fields, and those that name the program and its user's languages.
@@ -87,6 +89,7 @@ struct SessionSettings: Codable {
     proxies = storage.connectionProxyDictionary.map { dictionary in
       Self.texts(dictionary, "an entry of connectionProxyDictionary", &leftBehind, ProxyValue.init)
     }
+    proxyConfigurations = storage.proxyConfigurations.map(\.content)
     proxyEnvironment = storage.connectionProxyDictionary == nil ? SessionProxies.environment(of: storage) : [:]
     additionalHeaders = Self.texts(
       storage.additionalHeaders ?? [:], "a field of httpAdditionalHeaders", &leftBehind
@@ -150,6 +153,9 @@ struct SessionSettings: Codable {
     storage.connectionProxyDictionary = proxies.map { proxies in
       Dictionary(uniqueKeysWithValues: proxies.map { (AnyHashable($0), $1.value) })
     }
+    var configurations: [ProxyConfiguration] = []
+    for content in proxyConfigurations { configurations.append(try Self.known(ProxyConfiguration(content), "proxy")) }
+    storage.proxyConfigurations = configurations
     storage.proxyEnvironment = proxyEnvironment
     storage.additionalHeaders = additionalHeaders
     storage.cookieStorage = cookies?.storage()

@@ -197,14 +197,15 @@ final class SessionEngine: @unchecked Sendable {
     if origin.isSecure {
       route.security = try await security(toHost: origin.host, port: origin.port, asking: challenges)
     }
-    if let proxy = route.proxy(of: proxies, isSecure: origin.isSecure) {
-      let isForwarded = !needs.tunnels && route.isForwarded(by: proxy, isSecure: origin.isSecure)
+    if let rule = route.proxyRule(of: proxies, isSecure: origin.isSecure) {
+      let proxy = rule.proxy
+      let isForwarded = !needs.tunnels && route.isForwarded(by: rule, isSecure: origin.isSecure)
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
         return ResolvedRoute(forwarding.endpoint, forwarding.challenges)
       }
-      route.proxy = try await proxyRoute(proxy, isForwarded: isForwarded, of: core, asking: challenges)
+      route.proxy = try await proxyRoute(rule, isForwarded: isForwarded, of: core, asking: challenges)
     }
     // A connection to the origin itself, without TLS, has no challenges.
     let asksNothing = route.security == nil && route.proxy == nil
@@ -222,10 +223,12 @@ final class SessionEngine: @unchecked Sendable {
   }
 
   private func proxyRoute(
-    _ proxy: Proxy, isForwarded: Bool, of core: SessionCore, asking challenges: ChallengeRouter
+    _ rule: ProxyRule, isForwarded: Bool, of core: SessionCore, asking challenges: ChallengeRouter
   ) async throws(URLError) -> ProxyRoute {
+    let proxy = rule.proxy
     var route = ProxyRoute(proxy)
     route.alwaysTunnels = !isForwarded
+    route.allowsFailover = rule.allowsFailover
     if proxy.kind == .https {
       route.security = try await security(toHost: proxy.host, port: proxy.port, asking: challenges)
     }
@@ -248,8 +251,8 @@ final class SessionEngine: @unchecked Sendable {
   ) async throws(URLError) -> Route {
     if let failure { throw failure }
     var route = try overriddenRoute(toHost: host, port: port)
-    if let proxy = route.proxy(of: proxies, isSecure: true) {
-      route.proxy = try await proxyRoute(proxy, isForwarded: false, of: core, asking: challenges)
+    if let rule = route.proxyRule(of: proxies, isSecure: true) {
+      route.proxy = try await proxyRoute(rule, isForwarded: false, of: core, asking: challenges)
     }
     return route
   }

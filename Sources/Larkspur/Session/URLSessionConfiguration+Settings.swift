@@ -18,6 +18,7 @@ extension URLSessionConfiguration {
     var allowsCellularAccess = true
     var allowsExpensiveNetworkAccess = true
     var allowsConstrainedNetworkAccess = true
+    var allowsUltraConstrainedNetworkAccess = false
     var waitsForConnectivity = false
     var isDiscretionary = false
     var sharedContainerIdentifier: String?

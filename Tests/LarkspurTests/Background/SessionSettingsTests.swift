@@ -30,6 +30,7 @@ import Testing
     configuration.allowsCellularAccess = false
     configuration.allowsExpensiveNetworkAccess = false
     configuration.allowsConstrainedNetworkAccess = false
+    configuration.allowsUltraConstrainedNetworkAccess = true
     configuration.waitsForConnectivity = true
     configuration.isDiscretionary = true
     configuration.sessionSendsLaunchEvents = false
@@ -80,6 +81,7 @@ import Testing
     #expect(read.timeoutIntervalForRequest == 12.5 && read.timeoutIntervalForResource == .infinity)
     #expect(read.timeoutIntervalForConnection == 3 && read.networkServiceType == .background)
     #expect(!read.allowsCellularAccess && !read.allowsExpensiveNetworkAccess && !read.allowsConstrainedNetworkAccess)
+    #expect(read.allowsUltraConstrainedNetworkAccess)
     #expect(read.waitsForConnectivity && read.isDiscretionary && !read.sessionSendsLaunchEvents)
     #expect(read.tlsMinimumSupportedProtocolVersion == .TLSv13 && read.tlsMaximumSupportedProtocolVersion == .TLSv13)
     #expect(read.httpShouldUsePipelining && !read.httpShouldSetCookies && read.httpCookieAcceptPolicy == .never)
