@@ -137,8 +137,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurTransfersTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransferServer", "LarkspurTransfers", "TestHelper",
-        "TestKit",
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurSimulation", "LarkspurTransferServer",
+        "LarkspurTransfers", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -160,7 +160,9 @@ let package = Package(
     // The whole transport in a world of its own, and a command that runs any number of worlds.
     .target(
       name: "LarkspurSimulation",
-      dependencies: ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransport", "TestKit"],
+      dependencies: [
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransfers", "LarkspurTransport", "TestKit",
+      ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(
       name: "Simulate", dependencies: ["LarkspurSimulation"], path: "Tests/Simulate", swiftSettings: testSettings),

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurIO
+import LarkspurSimulation
 import Testing
 
 @testable import LarkspurTransfers

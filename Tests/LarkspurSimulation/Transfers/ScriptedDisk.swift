@@ -5,11 +5,11 @@ import Synchronization
 /// A directory in memory that can fail at any call, and that knows what a loss of power may leave.
 ///
 /// Written bytes and names are on the disk only after a `sync` of the file or of the directory. A loss of power leaves
-/// any of the changes of names since then, and any beginning of the bytes.
-final class ScriptedDisk: TransferFiles {
+/// any of the changes of names since then, and any pages of the bytes.
+package final class ScriptedDisk: TransferFiles {
   private struct Node {
     var bytes: [UInt8] = []
-    var syncedCount = 0
+    var synced: [UInt8] = []
   }
 
   private enum Change {
@@ -32,35 +32,43 @@ final class ScriptedDisk: TransferFiles {
     var unreadable: Set<String> = []
     var isLocked = false
     var calls: [String] = []
+    /// Whether `sync` has no effect, for tests of the checks.
+    var ignoresSync = false
+
+    /// Whether all calls fail from now on: the process has been killed.
+    var isDead: Bool { stepsLeft <= 0 && !failsOnce }
   }
 
   private let state: Mutex<Content>
 
-  init() { state = Mutex(Content()) }
+  package init(ignoresSync: Bool = false) {
+    state = Mutex(Content())
+    if ignoresSync { state.withLock { $0.ignoresSync = true } }
+  }
 
   private init(_ content: Content) { state = Mutex(content) }
 
   /// The names of all calls so far.
-  var calls: [String] { state.withLock { $0.calls } }
+  package var calls: [String] { state.withLock { $0.calls } }
 
-  var names: [String] { state.withLock { $0.names.keys.sorted() } }
+  package var names: [String] { state.withLock { $0.names.keys.sorted() } }
 
-  func bytes(_ name: String) -> [UInt8]? {
+  package func bytes(_ name: String) -> [UInt8]? {
     state.withLock { state in state.names[name].flatMap { state.nodes[$0]?.bytes } }
   }
 
   /// Adds a file that is on the disk.
-  func put(_ name: String, _ bytes: [UInt8]) {
+  package func put(_ name: String, _ bytes: [UInt8]) {
     state.withLock { state in
       state.lastNode += 1
-      state.nodes[state.lastNode] = Node(bytes: bytes, syncedCount: bytes.count)
+      state.nodes[state.lastNode] = Node(bytes: bytes, synced: bytes)
       state.names[name] = state.lastNode
       state.syncedNames[name] = state.lastNode
     }
   }
 
   /// Makes the call after `steps` more fail, and all calls after that one unless `once` is set.
-  func fail(after steps: Int, with error: Errno = .noSpace, once: Bool = false) {
+  package func fail(after steps: Int, with error: Errno = .noSpace, once: Bool = false) {
     state.withLock { state in
       state.stepsLeft = steps
       state.error = error
@@ -69,10 +77,10 @@ final class ScriptedDisk: TransferFiles {
   }
 
   /// Makes reading a file fail.
-  func setUnreadable(_ names: Set<String>) { state.withLock { $0.unreadable = names } }
+  package func setUnreadable(_ names: Set<String>) { state.withLock { $0.unreadable = names } }
 
   /// The disk as it is after the process has been killed.
-  func afterKill() -> ScriptedDisk {
+  package func afterKill() -> ScriptedDisk {
     var content = state.withLock { $0 }
     content.stepsLeft = .max
     content.isLocked = false
@@ -80,7 +88,7 @@ final class ScriptedDisk: TransferFiles {
   }
 
   /// The disks that a loss of power may leave.
-  func afterPowerLoss() -> [ScriptedDisk] {
+  package func afterPowerLoss() -> [ScriptedDisk] {
     let content = state.withLock { $0 }
     var disks: [ScriptedDisk] = []
     for subset in 0..<(1 << content.changes.count) {
@@ -92,9 +100,9 @@ final class ScriptedDisk: TransferFiles {
           Self.apply(change, to: &left.names)
         }
         left.nodes = content.nodes.mapValues { node in
-          let lost = node.bytes.count - node.syncedCount
-          let count = node.syncedCount + lost * part / 2
-          return Node(bytes: Array(node.bytes.prefix(count)), syncedCount: count)
+          let lost = node.bytes.count - node.synced.count
+          let left = Array(node.bytes.prefix(node.synced.count + lost * part / 2))
+          return Node(bytes: left, synced: left)
         }
         left.syncedNames = left.names
         disks.append(ScriptedDisk(left))
@@ -102,6 +110,36 @@ final class ScriptedDisk: TransferFiles {
     }
     return disks
   }
+
+  /// A disk that a loss of power may leave: any changes of names, in their order, and of each file's bytes any pages.
+  package func afterPowerLoss(_ random: inout some RandomNumberGenerator) -> ScriptedDisk {
+    var left = state.withLock { $0 }
+    left.stepsLeft = .max
+    left.isLocked = false
+    left.names = left.syncedNames
+    for change in left.changes where Bool.random(using: &random) { Self.apply(change, to: &left.names) }
+    for (number, node) in left.nodes.sorted(by: { $0.key < $1.key }) where node.bytes != node.synced {
+      var bytes = node.synced
+      let sizes = [node.synced.count, node.bytes.count].sorted()
+      let count = Int.random(in: sizes[0]...sizes[1], using: &random)
+      bytes += repeatElement(0, count: max(0, count - bytes.count))
+      bytes.removeLast(bytes.count - count)
+      for start in stride(from: 0, to: min(count, node.bytes.count), by: Self.pageBytes)
+      where Bool.random(using: &random) {
+        let page = start..<min(start + Self.pageBytes, count, node.bytes.count)
+        bytes.replaceSubrange(page, with: node.bytes[page])
+      }
+      left.nodes[number] = Node(bytes: bytes, synced: bytes)
+    }
+    left.syncedNames = left.names
+    left.changes = []
+    return ScriptedDisk(left)
+  }
+
+  private static let pageBytes = 4
+
+  /// Whether the process has been killed: all calls fail.
+  package var isDead: Bool { state.withLock { $0.isDead } }
 
   private static func apply(_ change: Change, to names: inout [String: Int]) {
     switch change {
@@ -126,7 +164,7 @@ final class ScriptedDisk: TransferFiles {
     return try result.get()
   }
 
-  func list() throws(Errno) -> [Directory.Facts] {
+  package func list() throws(Errno) -> [Directory.Facts] {
     try step("list") { state in
       .success(
         state.names.map { name, node in
@@ -135,14 +173,14 @@ final class ScriptedDisk: TransferFiles {
     }
   }
 
-  func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] {
+  package func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] {
     try step("read \(name)") { state in
       guard let node = state.names[name].flatMap({ state.nodes[$0] }) else { return .failure(.noSuchFile) }
       return state.unreadable.contains(name) ? .failure(.inputOutput) : .success(Array(node.bytes.prefix(count)))
     }
   }
 
-  func create(_ name: String) throws(Errno) -> any TransferFile {
+  package func create(_ name: String) throws(Errno) -> any TransferFile {
     let node = try step("create \(name)") { state -> Result<Int, Errno> in
       guard state.names[name] == nil else { return .failure(.fileExists) }
       state.lastNode += 1
@@ -154,11 +192,28 @@ final class ScriptedDisk: TransferFiles {
     return File(disk: self, node: node)
   }
 
-  func rename(_ name: String, to other: String) throws(Errno) {
+  /// Opens a file that may exist, and cuts it to a size.
+  package func open(_ name: String, cutTo count: Int) throws(Errno) -> any TransferFile {
+    let node = try step("open \(name)") { state -> Result<Int, Errno> in
+      if let node = state.names[name] {
+        let kept = state.nodes[node]?.bytes.prefix(count) ?? []
+        state.nodes[node]?.bytes = Array(kept)
+        return .success(node)
+      }
+      state.lastNode += 1
+      state.nodes[state.lastNode] = Node()
+      state.names[name] = state.lastNode
+      state.changes.append(.create(name, state.lastNode))
+      return .success(state.lastNode)
+    }
+    return File(disk: self, node: node)
+  }
+
+  package func rename(_ name: String, to other: String) throws(Errno) {
     try change("rename \(name) \(other)", name, .rename(name, other))
   }
 
-  func remove(_ name: String) throws(Errno) { try change("remove \(name)", name, .remove(name)) }
+  package func remove(_ name: String) throws(Errno) { try change("remove \(name)", name, .remove(name)) }
 
   private func change(_ call: String, _ name: String, _ change: Change) throws(Errno) {
     try step(call) { state -> Result<Void, Errno> in
@@ -169,19 +224,20 @@ final class ScriptedDisk: TransferFiles {
     }
   }
 
-  func sync() throws(Errno) {
+  package func sync() throws(Errno) {
     try step("sync") { state -> Result<Void, Errno> in
+      if state.ignoresSync { return .success(()) }
       state.syncedNames = state.names
       state.changes = []
       return .success(())
     }
   }
 
-  func removeDirectory() throws(Errno) {
+  package func removeDirectory() throws(Errno) {
     try step("remove directory") { state in state.names.isEmpty ? .success(()) : .failure(.notEmpty) }
   }
 
-  func lock(_ name: String) throws(Errno) -> (any Sendable)? {
+  package func lock(_ name: String) throws(Errno) -> (any Sendable)? {
     try step("lock") { state -> Result<Lock?, Errno> in
       guard !state.isLocked else { return .success(nil) }
       state.isLocked = true
@@ -213,7 +269,7 @@ final class ScriptedDisk: TransferFiles {
 
     func sync() throws(Errno) {
       try disk.step("sync file") { state -> Result<Void, Errno> in
-        if let count = state.nodes[node]?.bytes.count { state.nodes[node]?.syncedCount = count }
+        if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
         return .success(())
       }
     }
