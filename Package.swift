@@ -37,6 +37,7 @@ let package = Package(
   products: [
     .executable(name: "larkspur", targets: ["LarkspurCommand"]),
     .library(name: "Larkspur", targets: ["Larkspur"]),
+    .library(name: "LarkspurClient", targets: ["LarkspurClient"]),
     // With Larkspur beside it: SwiftPM compiles a client again when a module changes that is in the product itself.
     .library(name: "FoundationNetworking", targets: ["FoundationNetworking", "Larkspur"]),
     .library(name: "AFNetworking", targets: ["AFNetworking"]),
@@ -69,10 +70,27 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "LarkspurCoding", swiftSettings: settings, linkerSettings: libraries("z")),
+    // The stages of a load, without Foundation.
+    .target(
+      name: "LarkspurEngine",
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      ],
+      swiftSettings: settings),
+    // The client without Foundation.
+    .target(
+      name: "LarkspurClient",
+      dependencies: [
+        "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransport",
+      ],
+      exclude: ["LarkspurClient.docc"],
+      swiftSettings: settings),
     .target(
       name: "Larkspur",
       dependencies: [
-        "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers",
+        "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTransfers",
         "LarkspurTransport",
       ],
       exclude: ["Larkspur.docc"],
@@ -161,7 +179,8 @@ let package = Package(
     .target(
       name: "LarkspurSimulation",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransfers", "LarkspurTransport", "TestKit",
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport", "LarkspurTransfers", "LarkspurTransport",
+        "TestKit",
       ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(
@@ -214,9 +233,17 @@ let package = Package(
     .testTarget(
       name: "LarkspurTests",
       dependencies: [
-        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
-        "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
-        "UserReportRunner", "UserReports",
+        "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
+        "TestHelper", "TestKit", "UserReportRunner", "UserReports",
+      ],
+      swiftSettings: testSettings),
+    .testTarget(
+      name: "LarkspurClientTests",
+      dependencies: [
+        "CAllocations", "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS",
+        "LarkspurTestServer", "LarkspurTransport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(

@@ -88,6 +88,13 @@ int larkspur_wait_for_removal(int watch, const char *name) {
   }
 }
 
+int larkspur_open_change_watch(void) { return inotify_init1(IN_CLOEXEC | IN_NONBLOCK); }
+
+int larkspur_watch_changes(int watch, const char *folder) {
+  uint32_t events = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+  return inotify_add_watch(watch, folder, events) >= 0 ? 0 : -1;
+}
+
 const char *larkspur_environment_value(const char *name) { return secure_getenv(name); }
 
 int larkspur_is_privileged(void) { return getauxval(AT_SECURE) != 0; }

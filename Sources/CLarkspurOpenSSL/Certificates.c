@@ -210,8 +210,6 @@ const char *larkspur_named_root_file(void) { return named(X509_get_default_cert_
 
 const char *larkspur_named_root_folders(void) { return named(X509_get_default_cert_dir_env()); }
 
-const char *larkspur_tls_key_log_path(void) { return named("SSLKEYLOGFILE"); }
-
 static larkspur_bytes *sentence(const char *format, const char *one, const char *two) {
   char *text = NULL;
   int count = asprintf(&text, format, one, two);

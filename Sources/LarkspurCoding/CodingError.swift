@@ -22,3 +22,19 @@ package enum CodingError: Error, Hashable, Sendable {
     self = code == Z_MEM_ERROR ? .outOfMemory : .internalInconsistency(zlib: code)
   }
 }
+
+extension CodingError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .outOfMemory: "no memory to decode the content"
+    case .peerSentInvalid(let coding): "the content is not \(coding)"
+    case .peerSentTruncated(let coding): "the content's \(coding) stream is cut short"
+    case .peerSentTooManyLayers: "the content has more codings than any server needs"
+    case .peerSentBomb: "the content grows beyond all measure when it is decoded"
+    case .peerSentInvalidMessage: "the message is not deflate data"
+    case .peerSentTruncatedMessage: "the message's deflate data is cut short"
+    case .peerSentMessageTooLong: "the message is too long"
+    case .internalInconsistency: "the content cannot be decoded"
+    }
+  }
+}

@@ -1,91 +1,81 @@
+import Foundation
+import Larkspur
 import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTransport
 
 /// The exit status of the command. If curl has a number for a failure, the status is that number.
-package struct ExitStatus: Hashable, Sendable {
-  package let rawValue: Int32
+package enum ExitStatus: Int32, CaseIterable, Sendable {
+  case success = 0, unsupportedProtocol, usage, malformedURL
+  case proxyUnresolved = 5, resolutionFailed, connectFailed, weirdReply, partialBody = 18
+  case httpError = 22, writeFailed, readFailed = 26, outOfResources, timedOut, rangeRefused = 33
+  case tlsFailed = 35, resumeFailed, defect = 43, tooManyRedirects = 47, emptyReply = 52
+  case sendFailed = 55, receiveFailed, clientCertificateProblem = 58, certificateUntrusted = 60, codingBroken
+  case rootsUnreadable = 77, pinMismatch = 90, revocationStatus
+  case proxyHandshakeFailed = 97, clientCertificateRequired
+  case foreignNetworking = 110, networkingUnknown, closedWithError, transfersFailed
+  /// A signal has cancelled the command.
+  case hungUp = 129, interrupted = 130, terminated = 143
+
+  /// The status of a command that the signal of this number has cancelled.
+  package static func signal(_ number: Int32) -> Self { Self(rawValue: 128 + number) ?? .interrupted }
+
   /// The text of `larkspur help exit-status`.
-  package let meaning: String
-
-  private init(_ rawValue: Int32, _ meaning: String) {
-    self.rawValue = rawValue
-    self.meaning = meaning
+  package var meaning: String {
+    switch self {
+    case .success: "The response was received to its end, whatever its status. (`larkspur check`: nothing was found.)"
+    case .unsupportedProtocol: "The scheme is not one of the command's, or the response is not of HTTP/1."
+    case .usage: "The command line is wrong, or asks for a request that may not be sent."
+    case .malformedURL: "The URL is malformed."
+    case .proxyUnresolved: "The proxy's name could not be looked up, or what names it makes no sense."
+    case .resolutionFailed: "The host's name could not be looked up."
+    case .connectFailed: "None of the host's (or the proxy's) addresses took the connection."
+    case .weirdReply:
+      "The fields of the response break the rules of HTTP/1.1, or are not those of a WebSocket or an event stream."
+    case .partialBody: "The connection ended inside the response: behind its status line, or in the body."
+    case .httpError:
+      "With --fail, --fail-with-body or --resume: the status is 400 or more. (socket, events: another than 101 or 200.)"
+    case .writeFailed: "The output could not be written. Silent when it is a pipe whose reader is gone."
+    case .readFailed: "A file of -d, --json, -F or -b, a program to check, or the input of socket could not be read."
+    case .outOfResources: "No memory or no descriptors are left."
+    case .timedOut:
+      "The time of --connect-timeout or --max-time was up. (socket: a ping or the Close was not answered.)"
+    case .rangeRefused: "--resume: the server sends the whole only. The file stays as it was."
+    case .tlsFailed: "The two sides could not agree on TLS, or the server broke its rules."
+    case .resumeFailed:
+      "--resume: the server has another number of bytes than the file, or sends others than were wanted."
+    case .defect: "A defect of larkspur's."
+    case .tooManyRedirects: "-L: more redirections than --max-redirs allows."
+    case .emptyReply: "The server closed the connection before the status line of the response was complete."
+    case .sendFailed: "The connection broke while the request was sent."
+    case .receiveFailed:
+      "The connection broke, something is too large, chunks or frames break the rules, or an HTTP proxy made no tunnel."
+    case .clientCertificateProblem: "The client certificate could not be read, or the server refused it."
+    case .certificateUntrusted: "The server's certificate is not to be trusted."
+    case .codingBroken: "The transfer coding is unknown, or with --compressed the content cannot be decompressed."
+    case .rootsUnreadable: "The file of --cacert, or the system's roots, could not be read."
+    case .pinMismatch: "None of the keys of --pin is in the server's verified chain."
+    case .revocationStatus: "What the server says about its certificate's revocation is missing or not valid."
+    case .proxyHandshakeFailed: "A SOCKS proxy refused the connection, or broke the rules."
+    case .clientCertificateRequired: "The server wants a client certificate."
+    case .foreignNetworking:
+      "check: the toolchain's FoundationNetworking or libcurl is in a program, or a target is stale."
+    case .networkingUnknown:
+      "check: a stripped program, a build folder that cannot be read, or the times in it do not tell."
+    case .closedWithError: "socket: the server closed the WebSocket with another code than 1000, 1001 or none."
+    case .transfersFailed: "transfers: the service did not do what was asked, or runs already."
+    case .hungUp: "Ended by SIGHUP."
+    case .interrupted: "Ended by SIGINT (Ctrl-C)."
+    case .terminated: "Ended by SIGTERM."
+    }
   }
-
-  package static let success = Self(
-    0, "The response was received to its end, whatever its status. (`larkspur check`: nothing was found.)")
-  package static let unsupportedProtocol = Self(
-    1, "The scheme is not one of the command's, or the response is not of HTTP/1.")
-  package static let usage = Self(2, "The command line is wrong, or asks for a request that may not be sent.")
-  package static let malformedURL = Self(3, "The URL is malformed.")
-  package static let proxyUnresolved = Self(
-    5, "The proxy's name could not be looked up, or what names it makes no sense.")
-  package static let resolutionFailed = Self(6, "The host's name could not be looked up.")
-  package static let connectFailed = Self(7, "None of the host's (or the proxy's) addresses took the connection.")
-  package static let weirdReply = Self(
-    8, "The fields of the response break the rules of HTTP/1.1, or are not those of a WebSocket or an event stream.")
-  package static let partialBody = Self(
-    18, "The connection ended inside the response: behind its status line, or in the body.")
-  package static let httpError = Self(
-    22,
-    "With --fail, --fail-with-body or --resume: the status is 400 or more. (socket, events: another than 101 or 200.)")
-  package static let writeFailed = Self(
-    23, "The output could not be written. Silent when it is a pipe whose reader is gone.")
-  package static let readFailed = Self(
-    26, "A file of -d, --json, -F or -b, a program to check, or the input of socket could not be read.")
-  package static let outOfResources = Self(27, "No memory or no descriptors are left.")
-  package static let timedOut = Self(
-    28, "The time of --connect-timeout or --max-time was up. (socket: a ping or the Close was not answered.)")
-  package static let rangeRefused = Self(33, "--resume: the server sends the whole only. The file stays as it was.")
-  package static let tlsFailed = Self(35, "The two sides could not agree on TLS, or the server broke its rules.")
-  package static let resumeFailed = Self(
-    36, "--resume: the server has another number of bytes than the file, or sends others than were wanted.")
-  package static let defect = Self(43, "A defect of larkspur's.")
-  package static let tooManyRedirects = Self(47, "-L: more redirections than --max-redirs allows.")
-  package static let emptyReply = Self(
-    52, "The server closed the connection before the status line of the response was complete.")
-  package static let sendFailed = Self(55, "The connection broke while the request was sent.")
-  package static let receiveFailed = Self(
-    56,
-    "The connection broke, something is too large, chunks or frames break the rules, or an HTTP proxy made no tunnel.")
-  package static let clientCertificateProblem = Self(
-    58, "The client certificate could not be read, or the server refused it.")
-  package static let certificateUntrusted = Self(60, "The server's certificate is not to be trusted.")
-  package static let codingBroken = Self(
-    61, "The transfer coding is unknown, or with --compressed the content cannot be decompressed.")
-  package static let rootsUnreadable = Self(77, "The file of --cacert, or the system's roots, could not be read.")
-  package static let pinMismatch = Self(90, "None of the keys of --pin is in the server's verified chain.")
-  package static let revocationStatus = Self(
-    91, "What the server says about its certificate's revocation is missing or not valid.")
-  package static let proxyHandshakeFailed = Self(97, "A SOCKS proxy refused the connection, or broke the rules.")
-  package static let clientCertificateRequired = Self(98, "The server wants a client certificate.")
-  package static let foreignNetworking = Self(
-    110, "check: the toolchain's FoundationNetworking or libcurl is in a program, or a target is stale.")
-  package static let networkingUnknown = Self(
-    111, "check: a stripped program, a build folder that cannot be read, or the times in it do not tell.")
-  package static let closedWithError = Self(
-    112, "socket: the server closed the WebSocket with another code than 1000, 1001 or none.")
-  package static let transfersFailed = Self(113, "transfers: the service did not do what was asked, or runs already.")
-
-  /// Cancelled by the signal of this number.
-  package static func signal(_ number: Int32) -> Self { Self(128 + number, "") }
-
-  /// All statuses but the signals, in the order of their numbers.
-  package static let all: [ExitStatus] = [
-    .success, .unsupportedProtocol, .usage, .malformedURL, .proxyUnresolved, .resolutionFailed, .connectFailed,
-    .weirdReply, .partialBody, .httpError, .writeFailed, .readFailed, .outOfResources, .timedOut, .rangeRefused,
-    .tlsFailed, .resumeFailed, .defect, .tooManyRedirects, .emptyReply, .sendFailed, .receiveFailed,
-    .clientCertificateProblem, .certificateUntrusted, .codingBroken, .rootsUnreadable, .pinMismatch,
-    .revocationStatus, .proxyHandshakeFailed, .clientCertificateRequired, .foreignNetworking, .networkingUnknown,
-    .closedWithError, .transfersFailed,
-  ]
 
   package init(_ error: TransportError) {
     self =
       switch error {
       case .resolutionFailed: .resolutionFailed
       case .connectFailed, .localEndpointUnusable: .connectFailed
+      case .optionInvalid: .usage
       case .timedOut: .timedOut
       // Only a signal cancels, and `MainLoop` then exits with that signal's status.
       case .cancelled: .signal(2)
@@ -152,6 +142,28 @@ package struct ExitStatus: Hashable, Sendable {
       case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
       case .keyLogUnwritable: .writeFailed
       case .outOfMemory: .outOfResources
+      }
+  }
+
+  /// A failure of the transport has the status of the transport's error. All others depend on their code.
+  package init(_ error: URLError) {
+    if let beneath = error.transportError {
+      self = ExitStatus(beneath)
+      return
+    }
+    self =
+      switch error.code {
+      case .unsupportedURL: .unsupportedProtocol
+      case .badURL: .malformedURL
+      case .cannotConnectToHost, .notConnectedToInternet: .connectFailed
+      case .timedOut: .timedOut
+      case .cannotDecodeContentData, .cannotDecodeRawData: .codingBroken
+      case .httpTooManyRedirects: .tooManyRedirects
+      case .redirectToNonExistentLocation, .badServerResponse: .weirdReply
+      case .requestBodyStreamExhausted, .fileDoesNotExist, .noPermissionsToReadFile, .cannotOpenFile: .readFailed
+      case .resourceUnavailable: .outOfResources
+      case .networkConnectionLost, .dataLengthExceedsMaximum: .receiveFailed
+      default: .defect
       }
   }
 }

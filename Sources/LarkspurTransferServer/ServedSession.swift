@@ -3,383 +3,263 @@ import LarkspurIO
 import LarkspurTransfers
 import Synchronization
 
-/// One session in the service: its executor, its tasks, and the program that is attached.
+/// One session in the service: carries out what `ServedSessionMachine` decides.
+///
+/// Any thread reports facts. One thread at a time carries the actions out, in the machine's order and outside of the lock:
+/// the one whose fact has found no other at it. No action blocks for longer than a write to the disk.
 final class ServedSession: Sendable {
-  typealias Factory = @Sendable (TransferSession) throws(TransferLinkError) -> any TransferLink
+  /// The functions of the service that a session calls, on any thread.
+  struct Service: Sendable {
+    /// Makes an executor. May block.
+    var factory: @Sendable (TransferSession) throws(TransferLinkError) -> any TransferLink
+    var launch: @Sendable (TransferSession) -> Void
+    /// Called when nothing uses a session any more.
+    var rests: @Sendable () -> Void
+    var log: @Sendable (String) -> Void
+  }
+
+  /// One use of the session. Belongs to the thread that calls `enter`.
+  final class Visit: Sendable {
+    fileprivate let id: ServedSessionMachine.VisitID
+    /// The visitor's connection, if the visitor is a program.
+    fileprivate let subscriber: TransferSubscriber?
+    private let words = Mutex<[ServedSessionMachine.Word]>([])
+    private let wakeUp = WakeUp()
+
+    fileprivate init(_ id: ServedSessionMachine.VisitID, _ subscriber: TransferSubscriber?) {
+      self.id = id
+      self.subscriber = subscriber
+    }
+
+    fileprivate func say(_ word: ServedSessionMachine.Word) {
+      words.withLock { $0.append(word) }
+      wakeUp.signal()
+    }
+
+    /// Returns the next word, or `nil` if there is none until the deadline.
+    fileprivate func next(until deadline: Deadline) -> ServedSessionMachine.Word? {
+      while true {
+        let word = words.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        if word != nil || LinuxKernel.shared.now() >= deadline { return word }
+        wakeUp.wait(until: deadline)
+      }
+    }
+  }
+
+  enum Entrance {
+    case admitted(Visit)
+    case refused(TransferLinkError)
+    /// The service ends. Without an answer the program starts another one.
+    case over
+  }
 
   private struct State {
-    var session: TransferSession
+    var machine: ServedSessionMachine
+    /// The actions that no thread has carried out.
+    var actions: ServedSessionMachine.Actions = []
+    var isCarryingOut = false
     var link: (any TransferLink)?
-    /// Opens when the last link has given the session up. `nil` if it has, or there was none.
-    var closing: Latch?
-    /// Counts the links. Notices of an earlier link have no effect.
-    var generation = 0
-    var table = TransferTable()
-    var subscriber: TransferSubscriber?
-    /// The questions that no program has answered, with their tasks.
-    var questions: [UInt64: (task: Int, question: TransferQuestion)] = [:]
-    /// Whether the program is to be launched: a task has ended that no program knows of, or waits for a program's answer. A
-    /// program that dies seems attached until the end of its connection is read.
-    var hasNews = false
-    /// Whether the service ends.
-    var isClosed = false
-
-    /// Whether all tasks that are to be carried out wait for a program's answers.
-    var isWaitingForProgram: Bool {
-      let waiting = Set(questions.values.filter { $0.question.waitsForProgram }.map(\.task))
-      return !waiting.isEmpty && table.working.isSubset(of: waiting)
-    }
-
-    /// Removes the oldest question of a task about a handshake if there are more than `handshakesMax`.
-    mutating func removeOldestHandshake(of task: Int) -> UInt64? {
-      let open = questions.filter { $0.value.task == task && !$0.value.question.waitsForProgram }
-      guard open.count > ServedSession.handshakesMax, let oldest = open.min(by: { $0.key < $1.key }) else { return nil }
-      questions[oldest.key] = nil
-      return oldest.key
-    }
+    var lastVisit = 0
+    var visits: [ServedSessionMachine.VisitID: Visit] = [:]
+    var lastFlush = 0
+    var flushes: [ServedSessionMachine.FlushID: @Sendable (Bool) -> Void] = [:]
   }
 
-  /// Maximum number of open questions of a task about handshakes, which fail by themselves in time. A server that changes
-  /// its certificates with each attempt, and a program that never answers, would fill the memory.
-  static let handshakesMax = 64
-
-  private let factory: Factory
-  private let log: @Sendable (String) -> Void
-  /// Called when the session may have no work any more.
-  private let changed: @Sendable () -> Void
-  /// Held while a program attaches: a second one waits, and finds it attached.
-  private let gate = Mutex(())
-  /// Held while a command is passed on, so that the executor gets commands in the order of the table's changes.
-  private let commands = Mutex(())
+  private let service: Service
   private let state: Mutex<State>
+  private let isOver = Latch()
 
-  init(
-    _ session: TransferSession, factory: @escaping Factory, log: @escaping @Sendable (String) -> Void,
-    changed: @escaping @Sendable () -> Void
-  ) {
-    self.factory = factory
-    self.log = log
-    self.changed = changed
-    state = Mutex(State(session: session))
+  init(_ session: TransferSession, _ service: Service) {
+    self.service = service
+    state = Mutex(State(machine: ServedSessionMachine(session)))
   }
 
-  var session: TransferSession { state.withLock { $0.session } }
-  var records: [TransferRecord] { state.withLock { $0.table.records } }
-  var isAttached: Bool { state.withLock { $0.subscriber != nil } }
-  var isOpen: Bool { state.withLock { $0.link != nil } }
-  /// Whether there is an executor, or one that has not given the session up.
-  var isInUse: Bool { state.withLock { $0.link != nil || $0.closing != nil } }
+  /// Returns what the machine says of itself.
+  func read<Value>(_ body: (borrowing ServedSessionMachine) -> Value) -> Value { state.withLock { body($0.machine) } }
 
-  // MARK: - The executor
+  // MARK: - Facts
 
-  /// The time that an executor may take to give a session up.
-  private static let patience = Duration.seconds(5)
-
-  private static let over = TransferLinkError.unavailable(reason: "the transfer service ends")
-
-  /// Makes the executor, unless there is one. Waits for an earlier one that gives the session up.
-  func open() throws(TransferLinkError) {
-    try gate.withLock { (_) throws(TransferLinkError) in try makeLocked()?() }
+  /// Reports a fact, and carries out what follows from it, unless another thread does so.
+  private func take<Value>(
+    _ fact: (inout ServedSessionMachine, inout ServedSessionMachine.Actions) -> Value
+  ) -> Value {
+    let (value, isFirst) = state.withLock { state in
+      let value = fact(&state.machine, &state.actions)
+      defer { state.isCarryingOut = true }
+      return (value, !state.isCarryingOut)
+    }
+    while isFirst, let actions = nextActions() {
+      for action in actions { carryOut(action) }
+    }
+    return value
   }
 
-  /// Opens a session that an earlier service has left. Events that no program has taken launch their program once more:
-  /// the earlier service may have been killed before it did so, or the program before it took them.
-  func restore() throws(TransferLinkError) {
-    try gate.withLock { (_) throws(TransferLinkError) in
-      let start = try makeLocked()
-      state.withLock { state in
-        if state.subscriber == nil { state.hasNews = state.table.hasEnd }
-      }
-      start?()
+  private func nextActions() -> ServedSessionMachine.Actions? {
+    state.withLock { state in
+      defer { state.actions = [] }
+      state.isCarryingOut = !state.actions.isEmpty
+      return state.isCarryingOut ? state.actions : nil
     }
   }
 
-  /// Makes the executor, unless there is one.
+  /// Blocks until the session is open for a visit. One that is admitted ends with `leave`.
   ///
-  /// - Returns: A function that starts it.
-  private func makeLocked() throws(TransferLinkError) -> (() -> Void)? {
-    guard !isOpen else { return nil }
-    if let closing = state.withLock({ $0.closing }) {
-      let isGone = closing.wait(until: LinuxKernel.shared.now().advanced(by: Self.patience))
-      guard isGone else { throw .unavailable(reason: "an earlier executor of the session has not ended") }
+  /// - Parameter socket: The connection of a program. It gets the answers to `open`, a refusal included.
+  func enter(_ wish: ServedSessionMachine.Wish, _ socket: BlockingSocket? = nil) -> Entrance {
+    let id = state.withLock { state in
+      state.lastVisit += 1
+      return state.lastVisit
     }
-    let session = session
-    guard !state.withLock({ $0.isClosed }) else { throw Self.over }
-    let link = try factory(session)
-    let generation = state.withLock { state -> Int? in
-      guard !state.isClosed else { return nil }
-      state.link = link
-      state.generation += 1
-      state.table = TransferTable(link.records)
-      state.questions = [:]
-      return state.generation
-    }
-    guard let generation else {
-      link.close {}
-      throw Self.over
-    }
-    do throws(TransferJournalError) {
-      try TransferSessionFile.write(session)
+    let visit: Visit
+    do throws(Errno) {
+      var subscriber: TransferSubscriber?
+      if let socket {
+        subscriber = try TransferSubscriber(socket, log: service.log) { [weak self] in
+          self?.take { $0.questionTaken(id, into: &$1) }
+        }
+      }
+      visit = Visit(id, subscriber)
     } catch {
-      log("session \"\(session.identifier)\" does not outlive the service: \(error)")
+      let error = TransferLinkError.unavailable(reason: "the transfer service has no thread left: \(error)")
+      socket?.refuse(error)
+      return .refused(error)
     }
-    return { link.start { [weak self] in self?.receive($0, generation) } }
-  }
-
-  private func receive(_ notice: TransferNotice, _ generation: Int) {
-    enum Next {
-      case nothing
-      case answer(any TransferLink, UInt64, TransferAnswer)
-      case end(TransferSubscriber?)
-    }
-    let (next, mayBeOver) = state.withLock { state -> (Next, Bool) in
-      guard state.generation == generation, let link = state.link else { return (.nothing, false) }
-      if case .lost(let reason) = notice {
-        log("session \"\(state.session.identifier)\" has lost its executor: \(reason)")
-        state.link = nil
-        return (.end(state.subscriber), true)
+    state.withLock { $0.visits[id] = visit }
+    take { $0.enter(visit.id, wish, into: &$1) }
+    var deadline = Deadline.never
+    while true {
+      switch visit.next(until: deadline) {
+      case nil:
+        deadline = .never
+        take { $0.waitedTooLong(visit.id, into: &$1) }
+      case .wait(let wait): deadline = LinuxKernel.shared.now().advanced(by: wait.patience)
+      case .make(let session):
+        deadline = .never
+        make(session, visit)
+      case .admitted: return .admitted(visit)
+      case .refused(let error):
+        visit.subscriber?.refuse(error)
+        remove(visit)
+        return .refused(error)
+      case .over:
+        visit.subscriber?.close()
+        remove(visit)
+        return .over
       }
-      var isEnd = false
-      if case .changed(let record) = notice {
-        isEnd = record.state == .completed && state.table[record.task].map { $0.state != .completed } ?? false
-      }
-      state.table.apply(notice)
-      if isEnd { state.hasNews = true }
-      if case .changed(let record) = notice, record.state == .completed {
-        state.questions = state.questions.filter { $0.value.task != record.task }
-      }
-      let isTaken = state.subscriber?.send(notice) ?? false
-      if case .question(let number, let task, let question) = notice {
-        if !isTaken, !question.waitsForProgram { return (.answer(link, number, question.byDefault), false) }
-        state.questions[number] = (task, question)
-        if let oldest = state.removeOldestHandshake(of: task) { return (.answer(link, oldest, .cancel), false) }
-        if !isTaken {
-          state.hasNews = true
-          return (.nothing, true)
-        }
-      }
-      return (.nothing, isEnd)
-    }
-    switch next {
-    case .nothing: break
-    case .answer(let link, let number, let answer): link.send(.answer(question: number, answer))
-    case .end(let subscriber): subscriber?.close()
-    }
-    if mayBeOver { changed() }
-  }
-
-  // MARK: - Programs
-
-  /// Attaches a program, and sends it the tasks.
-  ///
-  /// The program's settings and launch command replace earlier ones. If the settings differ from those of the present
-  /// executor, the executor is replaced, and running tasks continue from their latest checkpoint.
-  func attach(
-    _ subscriber: TransferSubscriber, _ session: TransferSession
-  ) throws(TransferLinkError) {
-    try gate.withLock { (_) throws(TransferLinkError) in
-      try waitForEnd()
-      let before = self.session
-      let old = state.withLock { state -> Ending? in
-        let isOther = state.session.settings != session.settings
-        guard state.session.identifier == session.identifier || state.link == nil else { return nil }
-        state.session = session
-        return isOther ? Self.take(&state) : nil
-      }
-      guard self.session == session else {
-        throw .unavailable(reason: "the directory \(session.directory) belongs to another session")
-      }
-      end(old)
-      if isOpen { writeSession(session) }
-      let start: (() -> Void)?
-      do throws(TransferLinkError) {
-        start = try makeLocked()
-      } catch {
-        // Settings that cannot be used do not end what goes on with the earlier ones.
-        state.withLock { $0.session = before }
-        if old != nil { try? makeLocked()?() }
-        throw error
-      }
-      // The first questions find the program attached.
-      defer { start?() }
-      let failure = state.withLock { state -> TransferMessageError? in
-        do throws(TransferMessageError) {
-          try subscriber.send(state.table.records)
-        } catch {
-          return error
-        }
-        state.subscriber = subscriber
-        for (number, open) in state.questions.sorted(by: { $0.key < $1.key }) {
-          _ = subscriber.send(.question(number, task: open.task, open.question))
-        }
-        return nil
-      }
-      if let failure { throw .unavailable(reason: "\(failure)") }
     }
   }
 
-  /// The time that the connection of a program that was killed may take to end: its last commands are carried out. Less
-  /// than the 5 s for which the next program waits.
-  private static let endPatience = Duration.milliseconds(4_500)
+  private func remove(_ visit: Visit) { state.withLock { _ = $0.visits.removeValue(forKey: visit.id) } }
 
-  /// Waits for the end of a program that has gone, so that it can be started again at once.
-  private func waitForEnd() throws(TransferLinkError) {
-    let deadline = LinuxKernel.shared.now().advanced(by: Self.endPatience)
-    while let subscriber = state.withLock({ $0.subscriber }) {
-      let now = LinuxKernel.shared.now()
-      guard now < deadline, subscriber.hasGone(until: now) else { throw .inUse }
-      // Its connection's thread reads the end, and detaches it.
-      WakeUp().wait(until: now.advanced(by: .milliseconds(1)))
+  private func make(_ session: TransferSession, _ visit: Visit) {
+    do throws(TransferLinkError) {
+      let link = try service.factory(session)
+      let records = link.records
+      state.withLock { $0.link = link }
+      take { $0.made(visit.id, records, into: &$1) }
+    } catch {
+      take { $0.notMade(visit.id, error, into: &$1) }
     }
   }
 
-  private func writeSession(_ session: TransferSession) {
-    do throws(TransferJournalError) { try TransferSessionFile.write(session) } catch {
-      log("session \"\(session.identifier)\": \(error)")
-    }
+  /// Ends a visit that was admitted.
+  func leave(_ visit: Visit) {
+    visit.subscriber?.close()
+    remove(visit)
+    take { $0.leave(visit.id, into: &$1) }
   }
 
-  /// Lets a program go. Its open questions are answered by default, except those that wait for the next program.
-  func detach(_ subscriber: TransferSubscriber) {
-    let (link, questions) = state.withLock { state -> ((any TransferLink)?, [UInt64: TransferQuestion]) in
-      guard state.subscriber === subscriber else { return (nil, [:]) }
-      state.subscriber = nil
-      // A program that has taken its events is not launched for them.
-      state.hasNews = state.table.hasEnd || state.isWaitingForProgram
-      let answered = state.questions.filter { !$0.value.question.waitsForProgram }
-      for number in answered.keys { state.questions[number] = nil }
-      return (state.link, answered.mapValues(\.question))
-    }
-    subscriber.close()
-    for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
-      link?.send(.answer(question: number, question.byDefault))
-    }
-    changed()
-  }
-
-  /// Carries out a command of the attached program.
+  /// Carries out a command of the program.
   ///
   /// - Returns: `false` if the program has more tasks than any session may have.
-  func carryOut(_ command: TransferCommand) -> Bool {
-    commands.withLock { _ in
-      let (link, isPossible) = state.withLock { state -> ((any TransferLink)?, Bool) in
-        if case .create = command, state.table.count >= TransferSession.tasksMax { return (nil, false) }
-        state.table.apply(command)
-        if case .answer(let question, _) = command { state.questions[question] = nil }
-        return (state.link, true)
-      }
-      link?.send(command)
-      return isPossible
-    }
+  func carryOut(_ command: TransferCommand, of visit: Visit) -> Bool {
+    take { $0.commanded(visit.id, command, into: &$1) }
   }
 
-  /// Carries out a command of the user, and tells the attached program of it.
+  /// Carries out a command of the user.
   ///
   /// - Returns: The number of tasks that it has changed.
   func administer(_ change: TransferAdministration.Change, _ tasks: TransferAdministration.Tasks) -> Int {
-    commands.withLock { _ in
-      let (link, changed) = state.withLock { state -> ((any TransferLink)?, [TransferCommand]) in
-        var commands: [TransferCommand] = []
-        let numbers =
-          switch tasks {
-          case .all: state.table.records.map(\.task)
-          case .some(let list): list
-          }
-        for number in numbers {
-          guard let before = state.table[number] else { continue }
-          let command: TransferCommand =
-            switch change {
-            case .pause: .suspend(task: number)
-            case .resume: .resume(task: number)
-            case .cancel: .cancel(task: number, isKeepingContent: false)
-            }
-          state.table.apply(command)
-          guard let after = state.table[number], after != before else { continue }
-          commands.append(command)
-          _ = state.subscriber?.send(.changed(after))
-        }
-        return (state.link, commands)
-      }
-      for command in changed { link?.send(command) }
-      return changed.count
+    take { $0.administered(change, tasks, into: &$1) }
+  }
+
+  /// Calls a function once all commands so far are on the disk, or with `false` if they cannot come there any more.
+  private func flush(_ completion: @escaping @Sendable (_ isConfirmed: Bool) -> Void) {
+    let flush = state.withLock { state in
+      state.lastFlush += 1
+      state.flushes[state.lastFlush] = completion
+      return state.lastFlush
+    }
+    take { $0.flush(flush, into: &$1) }
+  }
+
+  /// Answers a program's `flush`, after all commands and notices so far.
+  func flush(_ number: UInt64, of visit: Visit) {
+    flush { isConfirmed in
+      // Without an executor the connection ends.
+      if isConfirmed { visit.subscriber?.sendFlushed(number) }
     }
   }
 
-  /// Calls a function once all commands so far are on the disk.
-  func flush(_ completion: @escaping @Sendable () -> Void) {
-    commands.withLock { _ in
-      guard let link = state.withLock({ $0.link }) else { return completion() }
-      link.flush { _ in completion() }
+  /// Blocks until the executor has carried out all commands so far, or is gone.
+  func catchUp() {
+    let isDone = Latch()
+    flush { _ in isDone.open() }
+    isDone.wait()
+  }
+
+  /// Ends the connection of the attached program and the executor: the tasks stay in the journal.
+  func end() { take { $0.end(into: &$1) } }
+
+  /// Waits, after `end`, until the executor has given the session up.
+  func waitForEnd(until deadline: Deadline) { isOver.wait(until: deadline) }
+
+  // MARK: - Actions
+
+  private var link: (any TransferLink)? { state.withLock { $0.link } }
+
+  private func visit(_ id: ServedSessionMachine.VisitID) -> Visit? { state.withLock { $0.visits[id] } }
+
+  private func carryOut(_ action: ServedSessionMachine.Action) {
+    switch action {
+    case .say(let id, let word): visit(id)?.say(word)
+    case .probe(let id):
+      // The end of a connection that has been shut down here is being read.
+      let hasGone = visit(id)?.subscriber?.hasGone ?? true
+      take { $0.probed(id, hasGone: hasGone, into: &$1) }
+    case .store(let session): store(session)
+    case .welcome(let id, let records): visit(id)?.subscriber?.send(records)
+    case .notify(let id, let notice): visit(id)?.subscriber?.send(notice)
+    case .dismiss(let id): visit(id)?.subscriber?.close()
+    case .launch(let session): service.launch(session)
+    case .start(let generation):
+      link?.start { [weak self] notice in self?.take { $0.received(notice, from: generation, into: &$1) } }
+    case .pass(let command): link?.send(command)
+    case .flush(let flush):
+      link?.flush { [self] isConfirmed in take { $0.flushed(flush, isConfirmed: isConfirmed, into: &$1) } }
+    case .close: state.withLock { $0.link.take() }?.close { [self] in take { $0.closed(into: &$1) } }
+    case .complete(let flush, let isConfirmed):
+      state.withLock { $0.flushes.removeValue(forKey: flush) }?(isConfirmed)
+    case .log(let line): service.log(line)
+    case .rest: service.rests()
+    case .finish: isOver.open()
     }
   }
 
-  // MARK: - The end
-
-  /// An executor that is to give the session up.
-  struct Ending {
-    fileprivate var link: any TransferLink
-    fileprivate var isGone: Latch
-  }
-
-  private static func take(_ state: inout State) -> Ending? {
-    guard let link = state.link else { return nil }
-    let isGone = Latch()
-    state.link = nil
-    state.closing = isGone
-    return Ending(link: link, isGone: isGone)
-  }
-
-  /// Makes an executor give the session up.
-  func end(_ ending: Ending?) {
-    guard let ending else { return }
-    ending.link.close { [self] in
-      state.withLock { state in
-        if state.closing === ending.isGone { state.closing = nil }
-      }
-      ending.isGone.open()
-      changed()
+  private func store(_ session: TransferSession) {
+    do throws(TransferJournalError) { try TransferSessionFile.write(session) } catch {
+      service.log("session \"\(session.identifier)\" does not outlive the service: \(error)")
     }
-  }
-
-  /// Lets the executor go if no task needs it and no program is attached. Called while no connection uses the session.
-  ///
-  /// - Returns: The executor, for `end`, and the session if its program is to be launched: for its events, or because all
-  ///   tasks that are left wait for its answers.
-  func letGo() -> (ending: Ending?, launching: TransferSession?) {
-    state.withLock { state in
-      guard state.subscriber == nil else { return (nil, nil) }
-      let isWaiting = state.isWaitingForProgram
-      let ending = state.table.isWorking ? nil : Self.take(&state)
-      guard ending != nil || isWaiting && state.link != nil else { return (nil, nil) }
-      guard state.hasNews, isWaiting || state.table.hasEnd, !state.session.launchCommand.isEmpty else {
-        return (ending, nil)
-      }
-      state.hasNews = false
-      return (ending, state.session)
-    }
-  }
-
-  /// Ends the connection of the attached program and the executor: the tasks stay in the journal. Waits until the
-  /// executor has given the session up.
-  func close(until deadline: Deadline) {
-    let (ending, subscriber, closing) = state.withLock { state -> (Ending?, TransferSubscriber?, Latch?) in
-      defer { state.subscriber = nil }
-      state.isClosed = true
-      let ending = Self.take(&state)
-      return (ending, state.subscriber, state.closing)
-    }
-    subscriber?.close()
-    end(ending)
-    closing?.wait(until: deadline)
   }
 }
 
-extension TransferQuestion {
-  /// The answer of a program without the delegate method.
-  fileprivate var byDefault: TransferAnswer {
+extension ServedSessionMachine.Wait {
+  /// The time that the wait may take.
+  fileprivate var patience: Duration {
     switch self {
-    case .beginDelayed: .continueLoading
-    case .challenge, .trust, .clientCertificate: .challenge(disposition: .performDefaultHandling, credential: nil)
+    // The last commands of a program that was killed are carried out. Less than the 5 s for which the next program waits.
+    case .program: .milliseconds(4_500)
+    case .executor: .seconds(5)
     }
   }
 }

@@ -35,7 +35,7 @@ public final class TransferServer: Sendable {
     public var clock: any TransferClock = MachineClock()
     /// Decides whether a process of a user may connect. By default only the server's own user may.
     public var isAllowed: @Sendable (_ user: UInt32) -> Bool = { $0 == ProcessUser.effective }
-    /// Starts a session's program for its events. Called on the thread of `run`.
+    /// Starts a session's program for its events. Called on any thread.
     public var launch: @Sendable (TransferSession) -> Void = { _ in }
     /// Gets lines for people. They quote nothing of a request.
     public var log: @Sendable (String) -> Void = { _ in }
@@ -181,17 +181,13 @@ public final class TransferServer: Sendable {
     wakeUp.signal()
   }
 
-  /// Lets sessions without work go.
+  /// Forgets the sessions that nothing uses.
   ///
   /// - Returns: The time at which to look again, or `nil` if the server ends now.
   private func sweep() -> Deadline? {
-    for session in letGo() {
-      log("starting the program of session \"\(session.identifier)\" for its events")
-      options.launch(session)
-    }
     let now = options.clock.now
     return state.withLock { state in
-      for (directory, entry) in state.entries where entry.users == 0 && !entry.session.isInUse {
+      for (directory, entry) in state.entries where entry.users == 0 && entry.session.read(\.isAtRest) {
         state.entries[directory] = nil
         if state.entries.isEmpty { state.idleSince = now }
       }
@@ -205,36 +201,6 @@ public final class TransferServer: Sendable {
     }
   }
 
-  /// Lets the executors without tasks go.
-  ///
-  /// - Returns: The sessions whose programs are to be launched.
-  private func letGo() -> [TransferSession] {
-    let (endings, launching, idle) = state.withLock { state in
-      var endings: [(ServedSession, ServedSession.Ending)] = []
-      var (launching, idle): ([TransferSession], [TransferSession]) = ([], [])
-      for entry in state.entries.values where entry.users == 0 {
-        let (ending, session) = entry.session.letGo()
-        if let ending { endings.append((entry.session, ending)) }
-        guard let session else { continue }
-        guard state.launches[session.directory, default: 0] < Self.launchesMax else {
-          idle.append(session)
-          continue
-        }
-        state.launches[session.directory, default: 0] += 1
-        launching.append(session)
-      }
-      return (endings, launching, idle)
-    }
-    for session in idle {
-      log("the program of session \"\(session.identifier)\" is not started again: it takes no events")
-    }
-    for (session, ending) in endings {
-      log("session \"\(session.session.identifier)\" has no more tasks to carry out")
-      session.end(ending)
-    }
-    return launching
-  }
-
   private func end() {
     // The name goes first: a program that finds no socket starts another service, which waits for the lock.
     try? directory.remove(TransferLocation.socket)
@@ -245,7 +211,8 @@ public final class TransferServer: Sendable {
       return (state.sockets.values.map(\.self), state.entries.values.map(\.session))
     }
     let deadline = LinuxKernel.shared.now().advanced(by: .seconds(5))
-    for session in sessions { session.close(until: deadline) }
+    for session in sessions { session.end() }
+    for session in sessions { session.waitForEnd(until: deadline) }
     for socket in sockets { socket.shutDown() }
     lock.withLock { $0 = nil }
   }
@@ -254,10 +221,10 @@ public final class TransferServer: Sendable {
   private func restore(_ sessions: [TransferSession]) {
     for session in sessions {
       guard let served = enter(session) else { break }
-      do throws(TransferLinkError) {
-        try served.restore()
-      } catch {
-        log("session \"\(session.identifier)\" is not continued: \(error)")
+      switch served.enter(.restore) {
+      case .admitted(let visit): served.leave(visit)
+      case .refused(let error): log("session \"\(session.identifier)\" is not continued: \(error)")
+      case .over: break
       }
       leave(session.directory)
     }
@@ -278,7 +245,7 @@ public final class TransferServer: Sendable {
       guard !state.isOver else { return nil }
       var entry =
         state.entries[session.directory]
-        ?? Entry(session: ServedSession(session, factory: factory, log: log) { [wakeUp] in wakeUp.signal() })
+        ?? Entry(session: ServedSession(session, service))
       entry.users += 1
       state.entries[session.directory] = entry
       return entry.session
@@ -288,6 +255,25 @@ public final class TransferServer: Sendable {
   private func leave(_ directory: String) {
     state.withLock { $0.entries[directory]?.users -= 1 }
     wakeUp.signal()
+  }
+
+  /// The functions for the sessions, which the server outlives.
+  private var service: ServedSession.Service {
+    ServedSession.Service(
+      factory: factory, launch: { [weak self] in self?.launch($0) }, rests: { [wakeUp] in wakeUp.signal() }, log: log)
+  }
+
+  private func launch(_ session: TransferSession) {
+    let isStarted = state.withLock { state in
+      let count = state.launches[session.directory, default: 0]
+      state.launches[session.directory] = min(count + 1, Self.launchesMax)
+      return count < Self.launchesMax
+    }
+    guard isStarted else {
+      return log("the program of session \"\(session.identifier)\" is not started again: it takes no events")
+    }
+    log("starting the program of session \"\(session.identifier)\" for its events")
+    options.launch(session)
   }
 
   // MARK: - Connections
@@ -322,7 +308,7 @@ public final class TransferServer: Sendable {
     if isOver { return }
     guard let number else {
       log("a connection was refused: there are \(Self.connectionsMax)")
-      return refuse(socket, .unavailable(reason: "the transfer service has \(Self.connectionsMax) connections"))
+      return socket.refuse(.unavailable(reason: "the transfer service has \(Self.connectionsMax) connections"))
     }
     do throws(Errno) {
       try SystemThread(name: "transfers-read") { [self] in
@@ -349,7 +335,7 @@ public final class TransferServer: Sendable {
       }
     } catch {
       log("a connection has ended: \(error)")
-      if case .message(let reason) = error { refuse(socket, .unavailable(reason: "\(reason)")) }
+      if case .message(let reason) = error { socket.refuse(.unavailable(reason: "\(reason)")) }
     }
   }
 
@@ -359,47 +345,28 @@ public final class TransferServer: Sendable {
     return .unavailable(reason: "\(directory) is not the directory of a session below \(stateHome)")
   }
 
-  private func refuse(_ socket: BlockingSocket, _ error: TransferLinkError) {
-    guard let frame = try? TransferMessage.refused(error).encoded() else { return }
-    // A program that does not read is not waited for.
-    _ = try? socket.sendNow(frame.span)
-  }
-
   private func serve(
     _ session: TransferSession, _ socket: BlockingSocket, _ reader: inout TransferReader
   ) throws(TransferChannelError) {
-    if let error = refusal(of: session.directory) { return refuse(socket, error) }
+    if let error = refusal(of: session.directory) { return socket.refuse(error) }
     guard let served = enter(session) else { return }
     defer { leave(session.directory) }
-    let subscriber: TransferSubscriber
-    do throws(Errno) {
-      subscriber = try TransferSubscriber(socket, log: log)
-    } catch {
-      return refuse(socket, .unavailable(reason: "the transfer service has no thread left: \(error)"))
-    }
-    do throws(TransferLinkError) {
-      try served.attach(subscriber, session)
-    } catch {
-      refuse(socket, error)
-      return subscriber.close()
-    }
-    defer { served.detach(subscriber) }
+    guard case .admitted(let visit) = served.enter(.attach(session), socket) else { return }
+    defer { served.leave(visit) }
     var waiting = 0
     while let message = try reader.next() {
       waiting += 1
       if waiting > Self.commandsMax {
         waiting = 0
-        let isDone = Latch()
-        served.flush { isDone.open() }
-        isDone.wait()
+        served.catchUp()
       }
       switch message {
       case .command(let command):
         state.withLock { _ = $0.launches.removeValue(forKey: session.directory) }
-        guard served.carryOut(command) else {
+        guard served.carryOut(command, of: visit) else {
           throw .message(.damaged("a session has at most \(TransferSession.tasksMax) tasks"))
         }
-      case .flush(let number): served.flush { subscriber.sendFlushed(number) }
+      case .flush(let number): served.flush(number, of: visit)
       default: throw .message(.damaged("a program sends commands"))
       }
     }
@@ -412,7 +379,8 @@ public final class TransferServer: Sendable {
       switch request {
       case .list: try list(to: socket)
       case .change(let change, let directory, let tasks):
-        let answer = try self.change(change, directory, tasks)
+        // Without an answer the program starts another service.
+        guard let answer = try self.change(change, directory, tasks) else { return }
         let deadline = LinuxKernel.shared.now().advanced(by: options.timeout)
         _ = send([try answer.encoded()], to: socket, until: deadline)
       }
@@ -433,15 +401,18 @@ public final class TransferServer: Sendable {
       return state.entries.sorted { $0.key < $1.key }.map(\.value.session)
     }
     guard let sessions = listed else {
-      return refuse(socket, .unavailable(reason: "\(Self.listingsMax) programs list the tasks already"))
+      return socket.refuse(.unavailable(reason: "\(Self.listingsMax) programs list the tasks already"))
     }
     defer { state.withLock { $0.listings -= 1 } }
     let deadline = LinuxKernel.shared.now().advanced(by: options.timeout)
-    for served in sessions where served.isOpen {
-      let session = served.session
-      let word = TransferServedSession(
-        identifier: session.identifier, directory: session.directory, isAttached: served.isAttached)
-      let frames = [try TransferMessage.serves(word).encoded()] + (try TransferMessage.frames(of: served.records))
+    for session in sessions {
+      let (isOpen, word, records) = session.read { machine in
+        let word = TransferServedSession(
+          identifier: machine.session.identifier, directory: machine.session.directory, isAttached: machine.isAttached)
+        return (machine.isOpen, word, machine.records)
+      }
+      guard isOpen else { continue }
+      let frames = [try TransferMessage.serves(word).encoded()] + (try TransferMessage.frames(of: records))
       guard send(frames, to: socket, until: deadline) else { return }
     }
     _ = send([try TransferMessage.done(count: sessions.count).encoded()], to: socket, until: deadline)
@@ -449,9 +420,9 @@ public final class TransferServer: Sendable {
 
   private func change(
     _ change: TransferAdministration.Change, _ directory: String, _ tasks: TransferAdministration.Tasks
-  ) throws(TransferMessageError) -> TransferMessage {
+  ) throws(TransferMessageError) -> TransferMessage? {
     if let error = refusal(of: directory) { return .refused(error) }
-    let known = state.withLock { $0.entries[directory]?.session.session }
+    let known = state.withLock { $0.entries[directory]?.session.read(\.session) }
     let session: TransferSession
     do throws(TransferJournalError) {
       var found = known
@@ -463,15 +434,14 @@ public final class TransferServer: Sendable {
     } catch {
       return .refused(.unavailable(reason: "\(error)"))
     }
-    guard let served = enter(session) else {
-      return .refused(.unavailable(reason: "the transfer service ends"))
-    }
+    guard let served = enter(session) else { return nil }
     defer { leave(directory) }
-    do throws(TransferLinkError) {
-      try served.open()
-    } catch {
-      return .refused(error)
+    switch served.enter(.open) {
+    case .admitted(let visit):
+      defer { served.leave(visit) }
+      return .done(count: served.administer(change, tasks))
+    case .refused(let error): return .refused(error)
+    case .over: return nil
     }
-    return .done(count: served.administer(change, tasks))
   }
 }

@@ -42,8 +42,12 @@ final class TransferSubscriber: Sendable {
   private final class Box: Sendable {
     let state = Mutex(State())
     let log: @Sendable (String) -> Void
+    let questionTaken: @Sendable () -> Void
 
-    init(log: @escaping @Sendable (String) -> Void) { self.log = log }
+    init(_ log: @escaping @Sendable (String) -> Void, _ questionTaken: @escaping @Sendable () -> Void) {
+      self.log = log
+      self.questionTaken = questionTaken
+    }
 
     func next() -> [UInt8]? {
       while true {
@@ -53,6 +57,7 @@ final class TransferSubscriber: Sendable {
         }
         if let frame { return frame }
         guard let message else { return nil }
+        if case .notice(.question) = message { questionTaken() }
         do throws(TransferMessageError) {
           return try message.encoded()
         } catch {
@@ -62,8 +67,11 @@ final class TransferSubscriber: Sendable {
     }
   }
 
-  init(_ socket: BlockingSocket, log: @escaping @Sendable (String) -> Void) throws(Errno) {
-    let box = Box(log: log)
+  /// - Parameter questionTaken: Called for each question that has left the outbox, on the writer's thread.
+  init(
+    _ socket: BlockingSocket, log: @escaping @Sendable (String) -> Void, questionTaken: @escaping @Sendable () -> Void
+  ) throws(Errno) {
+    let box = Box(log, questionTaken)
     self.socket = socket
     state = box
     writer = TransferWriter(socket) { box.next() }
@@ -71,19 +79,26 @@ final class TransferSubscriber: Sendable {
   }
 
   /// Sends the answer to `open`: the session's tasks. Called once, before the first notice.
-  func send(_ records: [TransferRecord]) throws(TransferMessageError) {
-    let frames = try TransferMessage.frames(of: records) + [try TransferMessage.opened.encoded()]
-    state.state.withLock { $0.frames = frames }
-    writer.signal()
+  func send(_ records: [TransferRecord]) {
+    do throws(TransferMessageError) {
+      let frames = try TransferMessage.frames(of: records) + [try TransferMessage.opened.encoded()]
+      state.state.withLock { $0.frames = frames }
+      writer.signal()
+    } catch {
+      refuse(.unavailable(reason: "\(error)"))
+    }
+  }
+
+  /// Answers `open` with an error, and ends the connection.
+  func refuse(_ error: TransferLinkError) {
+    socket.refuse(error)
+    close()
   }
 
   /// Sends a notice. Does not block.
-  ///
-  /// - Returns: `false` if the notice is a question and the program does not read.
-  func send(_ notice: TransferNotice) -> Bool {
-    let isTaken = state.state.withLock { $0.outbox.add(notice) }
-    if isTaken { writer.signal() }
-    return isTaken
+  func send(_ notice: TransferNotice) {
+    state.state.withLock { _ = $0.outbox.add(notice) }
+    writer.signal()
   }
 
   /// Answers a `flush`, and all before it, behind the notices so far.
@@ -92,12 +107,20 @@ final class TransferSubscriber: Sendable {
     writer.signal()
   }
 
-  /// Whether the program has gone, although its end has not been read. Waits for that for a moment.
-  func hasGone(until deadline: Deadline) -> Bool { socket.waitForPeerEnd(until: deadline) }
+  /// Whether the program has gone, although its end may not have been read.
+  var hasGone: Bool { socket.waitForPeerEnd(until: LinuxKernel.shared.now()) }
 
   /// Ends the connection. Does not wait for a program that does not read.
   func close() {
     socket.shutDown()
     writer.stop()
+  }
+}
+
+extension BlockingSocket {
+  /// Sends a refusal. A program that does not read is not waited for.
+  func refuse(_ error: TransferLinkError) {
+    guard let frame = try? TransferMessage.refused(error).encoded() else { return }
+    _ = try? sendNow(frame.span)
   }
 }

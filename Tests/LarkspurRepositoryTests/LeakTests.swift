@@ -28,6 +28,9 @@ import Testing
     try run("TestHelper", ["descriptor-shortage"] + servers.map { "\($0.port)" })
   }
 
+  /// A blocked thread that cannot wait any longer gets an error, and does not use up a core.
+  @Test func waitsThatFail() throws { try run("TestHelper", ["failed-waits"]) }
+
   @Test func handshakesThatFail() throws { try run("TestHelper", ["handshake-leaks", seed]) }
 
   /// Runs a few per cent of the program's default load.

@@ -17,13 +17,21 @@ import Testing
     "LarkspurTransfers": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "Synchronization"],
     "LarkspurTransferServer": ["LarkspurBytes", "LarkspurIO", "LarkspurTransfers", "Synchronization"],
     "LarkspurTransport": ["LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "Synchronization"],
+    "LarkspurEngine": [
+      "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
+      "Synchronization",
+    ],
+    "LarkspurClient": [
+      "LarkspurBytes", "LarkspurCoding", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+      "LarkspurTransport", "Synchronization",
+    ],
     "LarkspurTestServer": [
       "CLarkspurTestServer", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
       "Synchronization",
     ],
     "Larkspur": [
-      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurHTTP", "LarkspurIO",
-      "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine",
+      "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
@@ -49,6 +57,18 @@ import Testing
         Issue.record("\(file.path) imports \(name)")
       }
     }
+  }
+
+  /// Programs that avoid Foundation get its data and its start from any module that imports it.
+  @Test func theClientNeedsNoFoundation() {
+    var reached: Set<String> = []
+    var next: Set<String> = ["LarkspurClient"]
+    while let module = next.popFirst() {
+      reached.insert(module)
+      next.formUnion((Self.imports[module] ?? []).subtracting(reached))
+    }
+    #expect(reached.isSuperset(of: ["LarkspurEngine", "LarkspurTransport", "LarkspurTLS", "LarkspurCoding"]))
+    #expect(reached.isDisjoint(with: ["Dispatch", "Foundation", "FoundationEssentials", "Larkspur"]))
   }
 
   static func importedModules(_ file: Repository.File) -> [String] {
@@ -225,9 +245,26 @@ import Testing
     }
   }
 
+  /// Whether the line is an empty loop whose condition only another thread can change: it reads a variable or a state,
+  /// and calls nothing that makes progress.
+  private static func isBusyWait(_ line: String) -> Bool {
+    guard let condition = line.firstMatch(of: /\bwhile (.*)\{ *\}/)?.output.1 else { return false }
+    return !condition.contains("(") || condition.contains("withLock") || condition.contains(".load(")
+  }
+
+  @Test(arguments: [
+    ("while !isDone {}", true), ("while state.withLock({ $0 == 0 }) {}", true),
+    ("while count.load(ordering: .relaxed) < 3 { }", true), ("while try await next() != nil {}", false),
+    ("while isOpen, readPart() {}", false), ("while !isDone { wait() }", false),
+  ])
+  func busyWaits(line: String, isBusy: Bool) { #expect(Self.isBusyWait(line) == isBusy) }
+
   /// A loop that yields takes a core from the tests beside it: `Event` and `Wait` of TestKit suspend.
   @Test func noTestWaitsBusily() {
     for file in Self.tests {
+      for (number, line) in file.code.enumerated() where Self.isBusyWait(line) {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
       for (number, line) in file.code.enumerated() where line.contains("Task.yield()") || line.hasWord("sched_yield") {
         let depth = line.prefix { $0 == " " }.count
         let outer = file.code[..<number].last { !$0.isEmpty && $0.prefix { $0 == " " }.count < depth } ?? ""

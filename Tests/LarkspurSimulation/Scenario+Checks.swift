@@ -37,7 +37,7 @@ extension Scenario {
       switch error {
       case _ where hasGivenUp(plan, error): true
       case .resolutionFailed: faults.nameFaults > 0
-      case .tls, .proxy, .localEndpointUnusable, .bodyFailed, .internalInconsistency: false
+      case .tls, .proxy, .localEndpointUnusable, .optionInvalid, .bodyFailed, .internalInconsistency: false
       case .cancelled: if case .cancel = plan.reading { true } else { isCancelled }
       case .timedOut(.connecting, _), .timedOut(.resolving, _):
         plan.timeMax != nil || faults.connectFaults + faults.cuts > 0 || !faults.isCalm
@@ -90,6 +90,7 @@ extension Scenario {
     case .proxy: 13
     case .localEndpointUnusable: 14
     case .bodyFailed: 15
+    case .optionInvalid: 16
     }
   }
 }

@@ -1,6 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTestSupport
 import LarkspurTransport
 
 /// A pool, its users, a network and its servers. One seed is one world.

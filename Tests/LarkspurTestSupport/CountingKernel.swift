@@ -31,13 +31,17 @@ package final class CountingKernel: Kernel {
   private let replaceSend: @Sendable () -> Int?
   /// Returns the result of the next receive, or `nil` if the real kernel is to receive.
   private let replaceReceive: @Sendable () -> Int?
+  /// Returns the result of the next wait, or `nil` if the real kernel is to wait.
+  private let replaceWait: @Sendable () -> Int32?
   private let kernel = LinuxKernel.shared
 
   package init(
-    replaceSend: @escaping @Sendable () -> Int? = { nil }, replaceReceive: @escaping @Sendable () -> Int? = { nil }
+    replaceSend: @escaping @Sendable () -> Int? = { nil }, replaceReceive: @escaping @Sendable () -> Int? = { nil },
+    replaceWait: @escaping @Sendable () -> Int32? = { nil }
   ) {
     self.replaceSend = replaceSend
     self.replaceReceive = replaceReceive
+    self.replaceWait = replaceWait
   }
 
   package func now() -> Deadline { kernel.now() }
@@ -60,7 +64,7 @@ package final class CountingKernel: Kernel {
   }
 
   package func wait(_ poller: Int32, into events: inout EventBuffer, milliseconds: Int32) -> Int32 {
-    let result = kernel.wait(poller, into: &events, milliseconds: milliseconds)
+    let result = replaceWait() ?? kernel.wait(poller, into: &events, milliseconds: milliseconds)
     // Signals and debuggers interrupt waits, and the loop then waits again: such waits are not a request's cost.
     if result != -Errno.interrupted.rawValue { counted.withLock { $0.waits += 1 } }
     return result

@@ -21,6 +21,17 @@ package struct PoolReply: Hashable, Sendable {
 }
 
 extension Pool {
+  /// Sends a request, and lends its exchange to `consume` when the response's head is there.
+  package func exchange(
+    _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot,
+    _ consume: (Exchange) async throws(TransportError) -> Void
+  ) async throws(TransportError) {
+    let running = try await start(request, with: endpoint, in: slot)
+    try await consume(running.exchange)
+    // The connection is free from here on.
+    _ = consume running
+  }
+
   /// Sends one request, and reads its response to the last byte.
   package func fetch(
     _ request: PoolRequest, from endpoint: Endpoint, in slot: RequestSlot, bytesMax: Int = 1 << 24

@@ -24,6 +24,7 @@ import Foundation
     ("cookie-writer", .blocking(runCookieWriter)),
     ("descriptor-shortage", .suspending(runDescriptorShortage)),
     ("exit-hold", .blocking(runExitHold)),
+    ("failed-waits", .blocking(runFailedWaits)),
     ("handshake-leaks", .suspending(runHandshakeLeaks)),
     ("idle-sockets", .suspending(runIdleSockets)),
     ("journal-writer", .blocking(runJournalWriter)),

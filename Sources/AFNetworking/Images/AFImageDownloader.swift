@@ -32,7 +32,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let isReached = Atomic(false)
   }
 
-  /// One request, with its blocks.
+  /// One request, with its blocks, which belong to the program and need not be `Sendable`.
   struct Receiver: @unchecked Sendable {
     let request: URLRequest
     let end = End()
@@ -44,7 +44,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let failure: Failure?
   }
 
-  fileprivate struct Outcome: @unchecked Sendable {
+  fileprivate struct Outcome: Sendable {
     let response: HTTPURLResponse?
     let result: Result<any AFDecodedImage, any Error>
   }
@@ -55,6 +55,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     let manager: AFHTTPSessionManager
   }
 
+  /// The state under the lock. The program's cache is called on any thread: see ``AFImageCache``.
   fileprivate struct State: @unchecked Sendable {
     var manager: AFHTTPSessionManager
     var cache: (any AFImageRequestCache)?

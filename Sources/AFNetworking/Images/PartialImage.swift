@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// Bytes whose format is not known are the decoder's to judge: they are decoded, too.
 final class PartialImage: Sendable {
-  /// The state. Only one piece is decoded at a time.
+  /// The state. Only one piece is decoded at a time, so that the decoder need not be `Sendable`.
   private struct State: @unchecked Sendable {
     var collected = Data()
     /// The number of bytes from which the head is read again. It doubles, so that the time stays in proportion to the

@@ -19,7 +19,7 @@ import Synchronization
 /// Safe to use from any thread. Blocks are called on ``AFURLSessionManager/completionQueue``, progress blocks on
 /// ``AFURLSessionManager/operationQueue``.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
-  struct Requests: @unchecked Sendable {
+  struct Requests: Sendable {
     var base: Base?
     var serializer = AFHTTPRequestSerializer()
     /// Performance: the latest path and its URL. Many programs request one path repeatedly.

@@ -2,7 +2,8 @@ import Dispatch
 import Foundation
 import Larkspur
 
-/// The state of a manager, under its lock.
+/// The state of a manager, under its lock. The program's serializer and policy are safe on any thread: see
+/// ``AFURLResponseSerialization`` and ``AFSecurityPolicy``.
 struct ManagerState: @unchecked Sendable {
   private(set) var configuration: URLSessionConfiguration
   private(set) var session: URLSession?

@@ -22,6 +22,7 @@ final class NotificationOutbox: Sendable {
   /// Minimum time between a delivery and the next wake-up of the main thread, in nanoseconds. Too short to be noticed.
   static let pauseNanoseconds: UInt64 = 5_000_000
 
+  /// A notification that has not been posted. The main queue makes its `userInfo`, and nothing else calls the closure.
   private struct PendingNotification: @unchecked Sendable {
     let name: NSNotification.Name
     let object: any Sendable

@@ -5,7 +5,7 @@ import Synchronization
 /// The result of one task, which one caller awaits. Needs no queue: `set` is called on the thread that has serialized
 /// the response.
 final class TaskPromise: Sendable {
-  /// Performance: an object, because copying three existentials costs more.
+  /// An object that one thread makes and one caller takes. Performance: copying three existentials costs more.
   private final class Outcome: @unchecked Sendable {
     let response: URLResponse
     let object: Any?

@@ -8,7 +8,7 @@ final class TaskRecord: Sendable {
   typealias ProgressBlock = (Progress) -> Void
   typealias Destination = (URL, URLResponse) -> URL
 
-  /// The receiver of the result.
+  /// The receiver of the result. Blocks belong to the program, and need not be `Sendable`.
   enum Receiver: @unchecked Sendable {
     case absent
     /// A handler, called on the manager's completion queue.
@@ -17,6 +17,7 @@ final class TaskRecord: Sendable {
     case waiting(Completion)
   }
 
+  /// The blocks and the results of one task. Blocks belong to the program, and need not be `Sendable`.
   struct Content: @unchecked Sendable {
     var receiver = Receiver.absent
     var uploadBlock: ProgressBlock?

@@ -18,6 +18,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   typealias RedirectBlock = (NSURLConnection, URLRequest, URLResponse) -> URLRequest?
   typealias CacheBlock = (NSURLConnection, CachedURLResponse) -> CachedURLResponse?
 
+  /// The blocks belong to the program, and need not be `Sendable`: see the type's documentation for their threads.
   struct Details: @unchecked Sendable {
     var machine = OperationMachine()
     /// The request that the operation was created with.

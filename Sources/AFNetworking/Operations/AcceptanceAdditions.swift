@@ -14,6 +14,7 @@ public func AFContentTypesFromHTTPHeader(_ string: String?) -> Set<String>? {
 /// Status codes and content types that programs have added to operation classes. An addition counts for a class and its
 /// subclasses.
 enum AcceptanceAdditions {
+  /// Content types are the texts of the program, which are only compared.
   private struct Addition: @unchecked Sendable {
     var statusCodes = IndexSet()
     var contentTypes: Set<AnyHashable> = []

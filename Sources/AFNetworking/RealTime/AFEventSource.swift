@@ -29,6 +29,7 @@ public let AFEventSourceErrorDomain = "com.alamofire.networking.event-source.err
 /// The source keeps its listeners when it is closed. A listener that uses the source captures it weakly, or the program
 /// removes the listener.
 open class AFEventSource: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  /// The delegate and the blocks of the listeners belong to the program, and need not be `Sendable`.
   struct Details: @unchecked Sendable {
     var route: EventSourceRoute
     weak var delegate: (any AFEventSourceDelegate)?

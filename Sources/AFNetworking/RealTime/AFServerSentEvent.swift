@@ -6,6 +6,7 @@ import Synchronization
 ///
 /// Safe to use from any thread. The listeners of an event and the delegate get the same object.
 open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  /// The entries of `userInfo` belong to the program, and need not be `Sendable`.
   private struct Fields: @unchecked Sendable {
     var event: String?
     var identifier: String?

@@ -25,6 +25,7 @@ public protocol AFButtonTarget: AnyObject {
 public final class AFButtonImageSlots: Sendable {
   enum Kind { case image, background }
 
+  /// States of a button are values of the program, which are only compared.
   private struct Key: Hashable, @unchecked Sendable {
     let kind: Kind
     let state: AnyHashable

@@ -64,6 +64,12 @@ int larkspur_watch_removals(const char *folder);
 // Blocks until an event that may concern the name has come. Returns 0, or -1 with errno.
 int larkspur_wait_for_removal(int watch, const char *name);
 
+// Returns a descriptor that notes changes in directories and never blocks, or -1 with errno.
+int larkspur_open_change_watch(void);
+
+// Watches a directory for entries that are written, created, moved or removed. Returns 0, or -1 with errno.
+int larkspur_watch_changes(int watch, const char *folder);
+
 // Waits for the semaphore until a moment on the monotonic clock. Returns 0 if it was decremented, or -1 with errno.
 int larkspur_semaphore_wait(sem_t *semaphore, uint64_t deadline_nanoseconds);
 uint64_t larkspur_monotonic_nanoseconds(void);

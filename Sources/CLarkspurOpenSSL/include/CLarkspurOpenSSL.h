@@ -225,9 +225,6 @@ larkspur_ocsp_status larkspur_check_stapled_response(const uint8_t *response, si
 
 // MARK: - Files
 
-// The path in SSLKEYLOGFILE, or NULL if it is unset or empty, or the process has more rights than its caller.
-const char *larkspur_tls_key_log_path(void);
-
 // Parses one certificate in DER. Returns NULL if the bytes are anything else.
 X509 *larkspur_read_certificate(const void *bytes, size_t count);
 // Parses certificates in PEM, or one in DER, and counts the blocks that cannot be read. Returns NULL if no certificate

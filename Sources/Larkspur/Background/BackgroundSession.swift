@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarkspurEngine
 import LarkspurTransfers
 import Synchronization
 

@@ -25,11 +25,21 @@ extension SessionSettings {
       var certificates: [[UInt8]]
       /// The key in DER, not encrypted.
       var key: [UInt8]
+      /// The files that the executor reads in place of the values above, or `nil`.
+      var files: Files?
+
+      struct Files: Codable {
+        var certificates: String
+        var key: String?
+        var password: String?
+      }
     }
 
     var roots: Roots
     /// Further roots, in DER.
     var certificates: [[UInt8]]
+    /// Absolute paths of files with further roots.
+    var rootFiles: [String]
     /// The program's file of the system's roots, or `nil` for OpenSSL's own.
     var rootFile: String?
     /// The program's directories of the system's roots, or `nil` for OpenSSL's own.
@@ -39,7 +49,8 @@ extension SessionSettings {
     var identity: Identity?
     var allowsAnyCertificate: Bool
     var allowsLegacyKeyExchange: Bool
-    var logsKeys: Bool
+    /// The absolute path of the file for keys, or `nil`.
+    var keyLogFile: String?
 
     init(_ trust: TLSTrustSettings, _ leftBehind: inout [String]) {
       switch trust.roots {
@@ -47,6 +58,7 @@ extension SessionSettings {
       case .systemAnd(let list): (roots, certificates) = (.systemAnd, list.map { Array($0.der) })
       case .only(let list): (roots, certificates) = (.only, list.map { Array($0.der) })
       }
+      rootFiles = trust.rootFiles.map(Self.absolute)
       let places = trust.rootPlaces ?? .ofEnvironment
       rootFile = places.file.map(Self.absolute)
       rootDirectories = places.directories.map { list in
@@ -60,8 +72,10 @@ extension SessionSettings {
       }
       allowsAnyCertificate = trust.dangerouslyAllowsAnyCertificate
       allowsLegacyKeyExchange = trust.dangerouslyAllowsLegacyKeyExchange
-      logsKeys = trust.dangerouslyLogsKeys
+      keyLogFile = trust.dangerousKeyLogFile.map(Self.absolute)
       if trust.pinMismatched != nil { leftBehind.append("the function pinMismatched of tlsTrustSettings") }
+      if trust.fileFailed != nil { leftBehind.append("the function fileFailed of tlsTrustSettings") }
+      if trust.provideIdentity != nil { leftBehind.append("the function provideIdentity of tlsTrustSettings") }
     }
 
     /// Returns the settings. A part that cannot be read is an error, never a weaker check.
@@ -73,18 +87,19 @@ extension SessionSettings {
       case .systemAnd: trust.roots = .systemAnd(list)
       case .only: trust.roots = .only(list)
       }
+      trust.rootFiles = rootFiles
       trust.rootPlaces = RootPlaces(file: rootFile, directories: rootDirectories)
       trust.revocationLists = revocationLists.map { Data($0) }
       for pin in pins { trust.pins.append(try pin.host()) }
       trust.identity = try identity?.identity()
       trust.dangerouslyAllowsAnyCertificate = allowsAnyCertificate
       trust.dangerouslyAllowsLegacyKeyExchange = allowsLegacyKeyExchange
-      trust.dangerouslyLogsKeys = logsKeys
+      trust.dangerousKeyLogFile = keyLogFile
       return trust
     }
 
     /// The path in terms of any process: another one has another current directory.
-    private static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
+    fileprivate static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
 
     fileprivate static func read(_ list: [[UInt8]]) throws(Failure) -> [TLSCertificate] {
       var certificates: [TLSCertificate] = []
@@ -130,12 +145,27 @@ extension SessionSettings.TrustSettings.Host {
 extension SessionSettings.TrustSettings.Identity {
   /// Returns `nil` if the key cannot be exported.
   init?(_ identity: ClientIdentity) {
+    if let files = identity.inner.files {
+      (key, certificates) = ([], [])
+      let absolute = SessionSettings.TrustSettings.absolute
+      self.files = Files(
+        certificates: absolute(files.certificates), key: files.key.map(absolute), password: files.password)
+      return
+    }
     key = Array(identity.inner.keyDER)
     certificates = ([identity.certificate] + identity.chain).map { Array($0.der) }
     if key.isEmpty { return nil }
   }
 
   func identity() throws(SessionSettings.Failure) -> ClientIdentity {
+    if let files {
+      do throws(ClientIdentity.Failure) {
+        return try ClientIdentity(
+          certificateFile: files.certificates, keyFile: files.key, password: files.password)
+      } catch {
+        throw .damaged("the client certificate \(files.certificates): \(error)")
+      }
+    }
     guard let first = certificates.first else { throw .damaged("the client certificate is missing") }
     let chain = try SessionSettings.TrustSettings.read(Array(certificates.dropFirst()))
     do throws(ClientIdentity.Failure) {

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTransfers
@@ -11,7 +12,7 @@ import LarkspurTransfers
 /// sees that a program's settings have changed. The bytes contain secrets: passwords, and the key of a client certificate.
 struct SessionSettings {
   /// The version of the form. Every change of the parts or of their meaning gets a new one.
-  static let version: UInt32 = 4
+  static let version: UInt32 = 5
 
   /// The reason for which bytes are no settings, or settings cannot travel at all.
   enum Failure: Error, Hashable {

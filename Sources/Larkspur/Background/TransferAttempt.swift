@@ -27,6 +27,8 @@ final class TransferAttempt {
   var lastRequest: TransferRequest?
   /// Whether the program is being asked about the task's start.
   var isAsking = false
+  /// Whether the task has had its turn, and waits for a quiet machine.
+  var looksAtMachine = false
   /// Whether the program is told that the download continues an earlier task's.
   var tellsResumption = false
   var timer: (any DispatchSourceTimer)?

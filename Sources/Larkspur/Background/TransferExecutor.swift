@@ -289,6 +289,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Begins the next attempt of a task that runs, or waits for its time.
   func begin(_ task: Int) {
     guard let attempt = attempts[task], attempt.record.state == .running, attempt.inner == nil else { return }
+    attempt.looksAtMachine = false
     let moment = clock()
     let left = secondsLeft(of: attempt)
     guard left > 0 else { return timedOut(attempt) }
@@ -303,14 +304,21 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     if attempt.record.earliestBeginSeconds != nil {
       // The answer comes later, and leads here again.
       attempt.isAsking = true
-      return ask(.beginDelayed, task) { [weak self] in self?.begin(task, answer: $0) }
+      ask(.beginDelayed, task) { [weak self] in self?.begin(task, answer: $0) }
+      return beginNextDiscretionary()
     }
     if attempt.record.isDiscretionary {
       // One discretionary task is loaded at a time, and one looks at the machine.
-      guard nextDiscretionary(at: moment) === attempt,
-        !attempts.values.contains(where: \.isLoading)
-      else { return }
-      guard conditions().isQuiet else { return wake(attempt, in: min(TransferConditions.secondsBetween, left)) }
+      guard !attempts.values.contains(where: \.isLoading), let next = nextDiscretionary(at: moment) else { return }
+      guard next === attempt else {
+        // The time of an earlier task is over, and its timer may be late: the clock was set, or the machine slept.
+        if !next.looksAtMachine { beginNextDiscretionary() }
+        return
+      }
+      guard conditions().isQuiet else {
+        attempt.looksAtMachine = true
+        return wake(attempt, in: min(TransferConditions.secondsBetween, left))
+      }
     }
     load(attempt)
   }

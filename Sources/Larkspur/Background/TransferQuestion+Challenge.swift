@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurTLS
 import LarkspurTransfers
 import LarkspurTransport
@@ -56,7 +57,7 @@ extension URLAuthenticationChallenge {
         let sent = Self.certificates(trust.sent), let verified = Self.certificates(trust.verified)
       else { return nil }
       let result = VerificationResult(code: trust.code, depth: trust.depth, complaint: trust.complaint)
-      let inner = security.context.trust(server: server, sent: sent, verified: verified, result: result)
+      let inner = security.currentContext.trust(server: server, sent: sent, verified: verified, result: result)
       self.init(
         space: URLProtectionSpace(trust: ServerTrust(inner), port: trust.port), proposed: nil, failures: 0,
         response: nil)

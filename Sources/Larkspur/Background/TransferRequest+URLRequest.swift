@@ -13,6 +13,9 @@ extension TransferRequest {
         .unsupportedURL, "background sessions load http and https only", url: request.url)
     }
     let own = request.own
+    guard own.trailers == nil else {
+      throw URLError.make(.badURL, "setTrailers: background sessions send no trailers", url: url)
+    }
     self.init(url: url.absoluteString, method: own.method)
     fields = own.fields ?? []
     if !isUpload {

@@ -62,8 +62,11 @@ enum CacheLocation {
     if let path, path.hasPrefix("/") { return join(path, directoryName) }
     guard let program = programDirectory else { return nil }
     guard let path, !path.isEmpty else { return join(program, directoryName) }
-    // Reject `..`, which leads out of the program's directory.
-    guard !path.split(separator: "/").contains("..") else { return nil }
+    // Reject `..`, which leads out of the program's directory. By bytes, because a slash with a combining character
+    // after it is another `Character`.
+    guard !path.utf8.split(separator: UInt8(ascii: "/")).contains(where: { $0.elementsEqual("..".utf8) }) else {
+      return nil
+    }
     return join(join(program, path), directoryName)
   }
 

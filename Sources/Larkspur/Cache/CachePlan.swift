@@ -124,8 +124,6 @@ final class CacheStoring: Sendable {
     guard let http = cached.response as? HTTPURLResponse else {
       return cached.prepared(key: key, for: exchange.request.fields, now: responseTime)
     }
-    // RFC 9111 3.3: a part whose length differs from its `Content-Range` is incomplete.
-    if let part = proposal.part, part.bytes.count != cached.data.count { return nil }
     let isOwn = http === response
     // The delegate's body is in the form that the session gave it.
     let isDecoded = response.isDecoded && !http.fields.values(of: "Content-Encoding").isEmpty
@@ -138,8 +136,9 @@ final class CacheStoring: Sendable {
       selection = changed
     }
     let stored = StoredResponse(
-      status: http.statusCode, fields: fields, requestTime: exchange.requestTime, responseTime: responseTime,
-      selection: selection, part: proposal.part, bodyCount: cached.data.count, isDecoded: isDecoded)
+      statedBy: http.statusCode, fields: fields, requestTime: exchange.requestTime, responseTime: responseTime,
+      selection: selection, bodyCount: cached.data.count, isDecoded: isDecoded)
+    guard let stored else { return nil }
     return cached.with(CachedURLResponse.Origin(key: key, stored: stored, storedTime: responseTime))
   }
 }

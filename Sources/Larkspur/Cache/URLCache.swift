@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import Synchronization
@@ -138,7 +139,8 @@ open class URLCache: NSObject, @unchecked Sendable {
   /// The values of the fields that `Vary` names are those of `request`, as they are for a response that a session
   /// stores. The fields that a session adds to each request (`Accept`, `Accept-Encoding`, `Accept-Language` and
   /// `User-Agent`) do not count if `request` lacks them. A response whose `Vary` contains `*`, or names more than 100
-  /// fields, answers no request and is not stored (RFC 9111 4.1).
+  /// fields, answers no request and is not stored (RFC 9111 4.1). Nor is a part of a representation (status 206) whose
+  /// `Content-Range` is missing, cannot be read or has another length than the data (RFC 9111 3.3).
   open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard let key = CacheKey.make(for: request) else { return }
     let now = now.timeIntervalSince1970
@@ -230,9 +232,9 @@ extension CachedURLResponse {
     guard var selection = CacheSelection(response: fields, request: request) else { return nil }
     selection.removeMissing(RequestComposer.isStandard)
     let stored = StoredResponse(
-      status: response.statusCode, fields: fields, requestTime: now, responseTime: now, selection: selection,
-      part: response.statusCode == 206 ? fields.firstValue(named: "Content-Range").flatMap(ContentRange.init) : nil,
+      statedBy: response.statusCode, fields: fields, requestTime: now, responseTime: now, selection: selection,
       bodyCount: data.count, isDecoded: response.hasDecodedContent)
+    guard let stored else { return nil }
     return with(Origin(key: key, stored: stored, storedTime: now))
   }
 }

@@ -91,10 +91,7 @@ extension HTTPCookieStorage {
         return false
       }
       let revision = state.jar.revision
-      for field in fields.prefix(state.jar.limits.perResponseMax) {
-        guard let parsed = SetCookie(field) else { continue }
-        _ = state.jar.receive(parsed, from: request, now: time) { suffixes().isPublicSuffix($0) }
-      }
+      state.jar.receive(fields, from: request, now: time) { suffixes().isPublicSuffix($0) }
       return state.jar.revision != revision
     }
     if isChanged { notify() }

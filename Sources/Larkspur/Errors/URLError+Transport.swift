@@ -28,7 +28,7 @@ extension URLError {
     switch error {
     case .resolutionFailed: .cannotFindHost
     case .connectFailed: .cannotConnectToHost
-    case .localEndpointUnusable: .cannotConnectToHost
+    case .localEndpointUnusable, .optionInvalid: .cannotConnectToHost
     case .timedOut: .timedOut
     case .cancelled: .cancelled
     case .connectionLost, .connectionClosed: .networkConnectionLost

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurTransport
 
 /// A connection that a program uses in both directions for as long as it likes: a WebSocket or a stream. It belongs to

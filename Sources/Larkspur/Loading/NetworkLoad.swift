@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 
@@ -172,6 +173,7 @@ extension SessionCore {
     do throws(RequestError) {
       let head = try composer.head(for: request, to: target, cache: route.headCache, body: length, additions: additions)
       var poolRequest = PoolRequest(head, body: body, priority: priority)
+      if let exchangeTimeouts { poolRequest.timeouts = exchangeTimeouts }
       // Connections to a proxy that makes the requests itself serve all origins: surplus bytes of one origin must not
       // be taken for the answer of another.
       poolRequest.mayBePipelined =

@@ -21,10 +21,12 @@ final class RequestStorage {
     static let dnssec = Flags(rawValue: 64)
     static let persistentDNS = Flags(rawValue: 128)
     static let byTheUser = Flags(rawValue: 256)
+    static let gzip = Flags(rawValue: 512)
 
     static let standard: Flags = [.cellular, .expensive, .constrained, .cookies]
     static let all: Flags = [
       .cellular, .expensive, .constrained, .cookies, .pipelining, .http3, .dnssec, .persistentDNS, .byTheUser,
+      .gzip,
     ]
 
     mutating func set(_ flag: Flags, _ isOn: Bool) {
@@ -51,6 +53,8 @@ final class RequestStorage {
   var dataStream: InputStream?
   /// `nil` if the session adds its fields.
   var exactForm: ExactForm?
+  /// `nil` if the body has no trailers.
+  var trailers: RequestTrailers?
   /// Properties that a `URLProtocol` has set on the request.
   var properties = [String: Any]()
 
@@ -69,6 +73,7 @@ final class RequestStorage {
     body = other.body
     dataStream = other.dataStream
     exactForm = other.exactForm
+    trailers = other.trailers
     properties = other.properties
   }
 

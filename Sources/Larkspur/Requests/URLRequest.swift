@@ -16,7 +16,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   var own: RequestStorage { storage }
 
   /// Changes the storage, after copying it if other requests share it.
-  private mutating func change<T>(_ body: (RequestStorage) -> T) -> T {
+  mutating func change<T>(_ body: (RequestStorage) -> T) -> T {
     if !isKnownUniquelyReferenced(&storage) { storage = RequestStorage(copying: storage) }
     return body(storage)
   }

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurHTTP
+import Synchronization
 
 /// The head of an HTTP response.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
@@ -12,6 +13,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   let httpVersion: String
   /// Whether the content has been decoded, so that its length differs from the length on the wire.
   let isDecoded: Bool
+  private let keptTrailers = Mutex<ResponseFields?>(nil)
 
   /// Whether the content coding of the content has been undone. The content of a response that a program made counts as
   /// decoded, also if the response has a `Content-Encoding`.
@@ -95,6 +97,18 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
   /// Returns the value of a field. Names are compared without regard to case.
   open func value(forHTTPHeaderField field: String) -> String? { fields.value(of: field) }
+
+  /// The trailer fields of the response (RFC 9110 6.5), which come after a chunked body: checksums, the status of a call.
+  /// Empty until the content has arrived. In a load's completion, and after the last element of an asynchronous sequence,
+  /// they are complete. Names have the form of ``allHeaderFields``. From any thread.
+  ///
+  /// Trailers are never merged into the header fields, and a trailer has no effect of its own: a `Set-Cookie` stores nothing.
+  /// Their size is limited to 16 KiB; a larger section fails the load. Caches, archives and background sessions do not
+  /// keep trailers. Some servers send them only to requests with `TE: trailers`. Darwin and curl's library have no
+  /// such property; `curl --include` shows trailers.
+  public var trailerFields: [String: String] { keptTrailers.withLock { $0 }?.dictionary ?? [:] }
+
+  func keep(trailers: ResponseFields) { keptTrailers.withLock { $0 = trailers } }
 
   /// Returns the English phrase of a status: the phrase of its registration (RFC 9110 15), or else of its class.
   open class func localizedString(forStatusCode statusCode: Int) -> String { StatusText.phrase(for: statusCode) }

@@ -32,11 +32,7 @@ enum ResponseFields: Sendable {
   var list: FieldList {
     switch self {
     case .given(let fields): return fields.map { Field($0.key, $0.value) }.sorted { $0.name < $1.name }
-    case .wire(let bytes, let table):
-      return (0..<table.count).map {
-        Field(
-          String(decoding: bytes[table[$0].name], as: UTF8.self), FieldValue.text(table[$0].value, in: bytes.span))
-      }
+    case .wire(let bytes, let table): return FieldList(table, in: bytes)
     }
   }
 

@@ -77,11 +77,12 @@ final class ChallengeRouter: Sendable {
     return TrustChallenge.decision(await ask(challenge), to: challenge)
   }
 
-  /// Asks for the certificate to send to a server that requests one. Default handling sends the storage's default
-  /// identity.
+  /// Asks for the certificate to send to a server that requests one: the configuration's closure, and then the delegate.
+  /// Default handling sends the storage's default identity.
   func identity(
     forHost host: String, port: Int, issuers: [DistinguishedName]
   ) async -> LarkspurTLS.ClientIdentity? {
+    if let provide = core.provideIdentity, let identity = await provide(host, port) { return identity.inner }
     let space = URLProtectionSpace(clientCertificateFor: host, port: port, issuers: issuers.map { Data($0.der) })
     let task = state.withLock { $0.latest }
     let stored = core.credentialStorage?.proposedCredential(for: space, task: task)

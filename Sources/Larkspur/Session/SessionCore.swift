@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -24,6 +25,7 @@ final class SessionCore: @unchecked Sendable {
   let cookieStorage: HTTPCookieStorage?
   let credentialStorage: URLCredentialStorage?
   let cache: URLCache?
+  let provideIdentity: (@Sendable (_ host: String, _ port: Int) async -> ClientIdentity?)?
   let isBackground: Bool
   /// Whether tasks wait while there is no route to the server. Those of background sessions always do.
   var waitsForNetwork: Bool { settings.waitsForConnectivity || isBackground }
@@ -31,6 +33,8 @@ final class SessionCore: @unchecked Sendable {
   /// The timeouts in nanoseconds.
   let timeoutForRequest: UInt64
   let timeoutForResource: UInt64
+  /// The limits of the parts of each exchange, or `nil` for none.
+  let exchangeTimeouts: Timeouts?
   /// How long a task that was cancelled before its first `resume` waits for one before it ends. Tests change the value
   /// while there are no tasks.
   var unbegunEndDelay = Duration.milliseconds(10)
@@ -64,10 +68,12 @@ final class SessionCore: @unchecked Sendable {
     cookieStorage = storage.cookieStorage
     credentialStorage = storage.credentialStorage
     cache = storage.cache
+    provideIdentity = storage.trust.provideIdentity
     isBackground = storage.identifier != nil
     uploadRetry = storage.uploadRetry
     timeoutForRequest = LoadClock.nanoseconds(Duration(interval: settings.timeoutForRequest))
     timeoutForResource = LoadClock.nanoseconds(Duration(interval: settings.timeoutForResource))
+    exchangeTimeouts = settings.timeouts.concernsExchanges ? settings.timeouts : nil
     state = Mutex(
       State(
         delegate: delegate, taskDelegate: delegate as? any URLSessionTaskDelegate,

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -16,10 +17,11 @@ final class SessionEngine: @unchecked Sendable {
   /// `nil` if the configuration has a loop of its own.
   private let lease: LoopGroup.Lease?
   private let tls: TLSProvider
+  private let hostOverrides: HostOverrides
   private let proxies: ProxySettings?
-  /// The reason why the proxies are not known, or `nil`. If it is set, every load that needs a connection fails
-  /// with it.
-  private let proxyFailure: String?
+  /// The reason why the proxies are not known or an option cannot be used, or `nil`. If it is set, every load that needs
+  /// a connection fails with it.
+  private let failure: URLError?
   /// The resolved routes. They belong to the loop.
   private var routes: [Key: ResolvedRoute] = [:]
   /// The routes that have not been used since `routes` was emptied.
@@ -109,17 +111,23 @@ final class SessionEngine: @unchecked Sendable {
     options.dialMax =
       storage.settings.timeoutForConnection?.asTimeout.flatMap(Duration.init(interval:))
       ?? max(options.dialMax, Duration(interval: storage.settings.timeoutForRequest) ?? .seconds(1 << 32))
-    if let family = storage.addressFamily { options.resolver = Resolver(family: family) }
+    hostOverrides = storage.settings.hostOverrides
+    if storage.addressFamily != nil || !hostOverrides.isEmpty {
+      options.resolver = Resolver(overrides: hostOverrides, family: storage.addressFamily)
+    }
+    options.timeouts = storage.settings.timeouts
     options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
+    var proxies: ProxySettings?
     do {
       proxies = try SessionProxies.settings(storage)
-      proxyFailure = nil
+      try options.check()
+      failure = nil
     } catch {
-      proxies = nil
-      proxyFailure = "\(error)"
+      failure = (error as? TransportError).map { URLError($0, url: nil) } ?? .make(.cannotConnectToHost, "\(error)")
     }
+    self.proxies = proxies
   }
 
   /// Maximum number of requests on a connection that wait for their responses.
@@ -175,15 +183,17 @@ final class SessionEngine: @unchecked Sendable {
   private func newRoute(
     to origin: LoadTarget.Origin, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds
   ) async throws(URLError) -> ResolvedRoute {
-    if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
+    if let failure { throw failure }
     let challenges = ChallengeRouter(core, decider: decider)
-    var route = Route(host: origin.host, port: origin.port)
+    var route = try overriddenRoute(toHost: origin.host, port: origin.port)
     if needs.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: needs.trafficClass) }
     if origin.isSecure {
       route.security = try await security(toHost: origin.host, port: origin.port, asking: challenges)
     }
-    if let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure) {
-      let isForwarded = !needs.tunnels && proxy.forwards(toSecure: origin.isSecure)
+    if route.socketPath == nil,
+      let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
+    {
+      let isForwarded = !needs.tunnels && route.place == nil && proxy.forwards(toSecure: origin.isSecure)
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
@@ -198,6 +208,13 @@ final class SessionEngine: @unchecked Sendable {
     return resolved
   }
 
+  /// Returns the route to a host or to its override, without TLS and proxy.
+  private func overriddenRoute(toHost host: String, port: UInt16) throws(URLError) -> Route {
+    var route = Route(host: host, port: port)
+    do throws(TransportError) { try route.apply(hostOverrides) } catch { throw URLError(error, url: nil) }
+    return route
+  }
+
   private func proxyRoute(
     _ proxy: Proxy, isForwarded: Bool, of core: SessionCore, asking challenges: ChallengeRouter
   ) async throws(URLError) -> ProxyRoute {
@@ -206,7 +223,7 @@ final class SessionEngine: @unchecked Sendable {
     if proxy.kind == .https {
       route.security = try await security(toHost: proxy.host, port: proxy.port, asking: challenges)
     }
-    route.userAgent = core.composer.userAgent
+    route.userAgent = core.composer.tunnelUserAgent
     route.authorization = route.authorization ?? core.composer.proxyAuthorization
     if !isForwarded, !proxy.kind.isSOCKS { route.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) } }
     return route
@@ -223,9 +240,9 @@ final class SessionEngine: @unchecked Sendable {
   func streamRoute(
     toHost host: String, port: UInt16, of core: SessionCore, asking challenges: ChallengeRouter
   ) async throws(URLError) -> Route {
-    if let proxyFailure { throw URLError.make(.cannotConnectToHost, proxyFailure) }
-    var route = Route(host: host, port: port)
-    if let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
+    if let failure { throw failure }
+    var route = try overriddenRoute(toHost: host, port: port)
+    if route.socketPath == nil, let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
       route.proxy = try await proxyRoute(proxy, isForwarded: false, of: core, asking: challenges)
     }
     return route
@@ -235,7 +252,8 @@ final class SessionEngine: @unchecked Sendable {
   func security(
     toHost host: String, port: UInt16, asking challenges: ChallengeRouter
   ) async throws(URLError) -> Security {
-    var security = try await tls.security()
+    var security: Security
+    do throws(TLSError) { security = try await tls.security() } catch { throw URLError(.tls(error), url: nil) }
     if challenges.asksDelegate { security.decideTrust = { await challenges.decide($0, port: Int(port)) } }
     security.provideIdentity = { await challenges.identity(forHost: host, port: Int(port), issuers: $0) }
     return security

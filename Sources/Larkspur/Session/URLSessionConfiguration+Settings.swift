@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurTransport
 
 extension URLSessionConfiguration {
   /// The settings that are plain values. They travel to the executor of a background session as they are
@@ -34,6 +35,8 @@ extension URLSessionConfiguration {
     var enablesEarlyData = false
     /// The version of resumable uploads, or `nil` for none.
     var resumableUploadVersion: ResumableUploadVersion? = .interop8
+    var hostOverrides = HostOverrides()
+    var timeouts = Timeouts()
 
     private static let timeoutForRequestDefault: TimeInterval = 60
     private static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

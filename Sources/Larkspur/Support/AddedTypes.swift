@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurTransport
 
 // Types that Larkspur adds to types of FoundationNetworking and Foundation. Each is declared at the top level and gets
 // its nested name as a type alias in an extension of a protocol. A package that declares a nested type of one of these
@@ -37,6 +38,8 @@ extension NSURLRequest: _URLRequestTypes {}
 extension _URLRequestTypes {
   /// The origin of a URL.
   public typealias Attribution = URLRequestAttribution
+  /// The coding that compresses a request's body.
+  public typealias BodyCompression = URLRequestBodyCompression
 }
 
 /// Nested types of `URLSession`.
@@ -57,6 +60,8 @@ extension URLSessionConfiguration: _URLSessionConfigurationTypes {}
 extension _URLSessionConfigurationTypes {
   /// The ways in which several interfaces would share a connection's traffic.
   public typealias MultipathServiceType = URLSessionMultipathServiceType
+  /// The time limits of the parts of connections and exchanges.
+  public typealias Timeouts = LarkspurTransport.Timeouts
   /// The version of the protocol of resumable uploads.
   public typealias ResumableUploadDraft = URLSessionResumableUploadDraft
 }

@@ -9,6 +9,12 @@ enum BodySource: @unchecked Sendable {
   /// A stream, for which the delegate is asked.
   case delegateStream
 
+  /// Whether the body is sent in a content coding that the request asks for. Files are sent as they are.
+  func isCompressed(in request: URLRequest) -> Bool {
+    if case .file = self { return false }
+    return request.compressesBody
+  }
+
   /// Returns the length of the body in bytes, or -1 if it is not known.
   func byteCount(of request: URLRequest?) -> Int64 {
     switch self {

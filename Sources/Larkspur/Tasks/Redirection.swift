@@ -11,24 +11,23 @@ enum Redirection {
   ///
   /// - Returns: `nil` if the response is no redirection, or names no location.
   static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
-    guard RedirectPolicy.isFollowed(response.statusCode), let url = request.url, let location = location(of: response),
+    guard RedirectPolicy.isFollowed(response.statusCode), let url = request.url,
+      let location = RedirectPolicy.location(response.fields.rawValues(of: "Location")),
       // RFC 3986 5.2, and RFC 9110 10.2.2: a fragment is inherited if the location has none.
       let target = URL(peerText: location, at: url, inheritsFragment: true)
     else { return nil }
     var next = request
     next.url = target
     if request.mainDocumentURL == url { next.mainDocumentURL = target }
+    var change = RedirectPolicy.Change()
     if RedirectPolicy.becomesGet(request.own.method, after: response.statusCode) {
       next.httpMethod = "GET"
-      dropBody(of: &next)
+      next.httpBody = nil
+      change.dropsBody = true
     }
-    if !isSameOrigin(url, target) { dropPrivateFields(of: &next) }
-    // RFC 9110 10.1.3: the URL of a secure page is not sent over an insecure connection.
-    if url.scheme?.lowercased() == "https", target.scheme?.lowercased() != "https",
-      next.own.fields?.firstValue(named: "Referer") != nil
-    {
-      next.setValue(nil, forHTTPHeaderField: "Referer")
-    }
+    change.leavesOrigin = !isSameOrigin(url, target)
+    change.leavesTLS = url.scheme?.lowercased() == "https" && target.scheme?.lowercased() != "https"
+    dropFields(of: &next, after: change)
     return next
   }
 
@@ -37,25 +36,24 @@ enum Redirection {
     return scheme == "http" || scheme == "https"
   }
 
-  /// Returns the bytes of the `Location` field, or `nil` if there is none, or if several fields differ.
-  private static func location(of response: HTTPURLResponse) -> [UInt8]? {
-    let values = response.fields.rawValues(of: "Location")
-    guard let first = values.first, values.allSatisfy({ $0 == first }) else { return nil }
-    return first
-  }
-
-  /// Removes the body and the fields that describe it (RFC 9110 15.4).
+  /// Removes the body, its trailers, and the fields that describe it (RFC 9110 15.4).
   static func dropBody(of request: inout URLRequest) {
     request.httpBody = nil
-    for name in RedirectPolicy.bodyFields where request.value(forHTTPHeaderField: name) != nil {
-      request.setValue(nil, forHTTPHeaderField: name)
-    }
+    if request.own.trailers != nil { request.setTrailers([]) { [:] } }
+    var change = RedirectPolicy.Change()
+    change.dropsBody = true
+    dropFields(of: &request, after: change)
   }
 
-  /// Removes the fields that are meant for one origin, because they must not be sent to another (RFC 9110 15.4). A
-  /// redirection back to the first origin does not restore them: each request is made from the previous one.
+  /// Removes the fields that are meant for one origin, because they must not be sent to another (RFC 9110 15.4).
   static func dropPrivateFields(of request: inout URLRequest) {
-    for field in request.own.fields ?? [] where RedirectPolicy.isPrivate(field.name) {
+    var change = RedirectPolicy.Change()
+    change.leavesOrigin = true
+    dropFields(of: &request, after: change)
+  }
+
+  private static func dropFields(of request: inout URLRequest, after change: RedirectPolicy.Change) {
+    for field in request.own.fields ?? [] where !RedirectPolicy.keeps(field.name, after: change) {
       request.setValue(nil, forHTTPHeaderField: field.name)
     }
   }

@@ -1,24 +1,11 @@
 import Foundation
 import LarkspurHTTP
 
-/// Decides what a task does next. The machine handles requests and responses only. Connections, queues and time are
+/// Decides what a task does next: a `LoadMachine` with the task's request and responses. Connections, queues and time are
 /// left to `Transfer`, which carries out the decisions.
 ///
-/// ```
-///              .------ redirectionAnswered(request) ------ redirecting <--askRedirection--.
-///              v                                               | (nil)                    |
-///   start -> loading -----------------------------------------------------responseReceived
-///              ^                                               v                          |
-///              '------ credentialGiven ------------------- authenticating <--askCredential|
-///                                                              | credentialRefused        |
-///                                                              v                          |
-///                                                            over <---- deliver, fail ----'
-/// ```
-///
-/// Invariants: at most `RedirectPolicy.countMax` redirections are followed; fields that are private to an origin are
-/// never sent to another one; no server can redirect a task to a file of this machine or to a `data:` URL. An answer to
-/// a question that has not been asked fails the task: it is an error of Larkspur's. `AuthenticationMachine` limits how
-/// often credentials are asked for.
+/// Invariants beside those of `LoadMachine`: fields that are private to an origin are never sent to another one; no server
+/// can redirect a task to a file of this machine or to a `data:` URL.
 struct TaskMachine {
   enum Step {
     /// Load the machine's request.
@@ -32,26 +19,21 @@ struct TaskMachine {
     case fail(URLError)
   }
 
-  private enum State {
-    case loading
-    /// Holds the response that is delivered if the redirection is refused, or `nil` if a program's protocol has
-    /// redirected without one.
-    case redirecting(HTTPURLResponse?, proposed: URLRequest)
-    case authenticating(HTTPURLResponse)
-    case over
-  }
-
   private(set) var request: URLRequest
-  private(set) var redirectCount = 0
+  private var machine = LoadMachine()
+  var redirectCount: Int { machine.redirectCount }
   /// Whether a redirection has left the origin that the program named.
-  private(set) var hasLeftOrigin = false
+  var hasLeftOrigin: Bool { machine.hasLeftOrigin }
   /// The response that redirected to the present request. `nil` before the first redirection, and after a redirection
   /// by a program's protocol without a response.
   private(set) var redirection: HTTPURLResponse?
   /// Whether the present request may be loaded from this machine, as `file:` and `data:` URLs are. `false` after a
   /// redirection by a server, unless the delegate has changed the scheme of the proposed URL.
   private(set) var mayBeLocal = true
-  private var state = State.loading
+  /// The response that a question is about. `nil` if a program's protocol has redirected without one.
+  private var asking: HTTPURLResponse?
+  /// The request that a redirection proposes.
+  private var proposed: URLRequest?
 
   init(_ request: URLRequest) { self.request = request }
 
@@ -62,23 +44,19 @@ struct TaskMachine {
     if let url = request.url?.ofHandshake { request.url = url }
   }
 
-  /// Whether a response of this status is the task's response, whatever its fields are.
-  static func isDelivered(status: Int) -> Bool { !(300..<400).contains(status) && status != 401 && status != 407 }
-
   /// Accepts a response in any state: `Transfer` may repeat a load, for another part of a download or because a
   /// connection was stale.
   ///
   /// - Parameter followsRedirections: `false` if the owner follows redirections itself: the response is delivered.
   mutating func responseReceived(_ response: HTTPURLResponse, followsRedirections: Bool = true) -> Step {
-    if Self.isDelivered(status: response.statusCode) { return deliver(response) }
-    if response.statusCode == 401 || response.statusCode == 407 {
-      state = .authenticating(response)
-      return .askCredential(response)
+    let status = response.statusCode
+    if LoadMachine.isDelivered(status: status) {
+      _ = machine.deliver()
+      return .deliver(response)
     }
-    guard followsRedirections, let next = Redirection.next(after: response, to: request) else {
-      return deliver(response)
-    }
-    return redirected(by: response, to: next)
+    asking = response
+    proposed = followsRedirections ? Redirection.next(after: response, to: request) : nil
+    return step(machine.responseReceived(status: status, redirects: proposed != nil))
   }
 
   /// Accepts a redirection by a server, or by a program's protocol, which names the next request itself. Beyond the
@@ -86,57 +64,52 @@ struct TaskMachine {
   ///
   /// - Parameter response: The redirecting response, or `nil` if the protocol has none that a delegate can be shown.
   mutating func redirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
-    guard redirectCount < RedirectPolicy.countMax else { return fail(.httpTooManyRedirects, "too many HTTP redirects") }
-    state = .redirecting(response, proposed: next)
-    guard let response else { return redirectionAnswered(next) }
-    return .askRedirection(response, next)
+    asking = response
+    proposed = next
+    let decision = machine.redirected()
+    if case .askRedirection = decision, response == nil { return redirectionAnswered(next) }
+    return step(decision)
   }
 
   /// Accepts the answer to `askRedirection`.
   ///
   /// - Parameter next: The request to load, or `nil` if the redirecting response is the task's response.
   mutating func redirectionAnswered(_ next: URLRequest?) -> Step {
-    guard case .redirecting(let response, let proposed) = state else {
-      return fail(.unknown, "no redirection is waiting for an answer")
-    }
-    guard let next else {
-      guard let response else { return fail(.unknown, "a redirection without a response was refused") }
-      return deliver(response)
-    }
-    redirectCount += 1
-    redirection = response
+    guard let next else { return step(machine.redirectionRefused()) }
+    let isElsewhere =
+      if let old = request.url, let new = next.url { !Redirection.isSameOrigin(old, new) } else { false }
+    let decision = machine.redirectionFollowed(toOtherOrigin: isElsewhere)
+    guard case .load = decision else { return step(decision) }
+    redirection = asking
     // A protocol that loads HTTP passes on a server's redirection. A protocol for a scheme of its own acts for its
     // program.
     mayBeLocal =
       !Redirection.isOfHTTP(request.url)
-      || next.url?.scheme?.lowercased() != proposed.url?.scheme?.lowercased()
-    if let old = request.url, let new = next.url, !Redirection.isSameOrigin(old, new) { hasLeftOrigin = true }
+      || next.url?.scheme?.lowercased() != proposed?.url?.scheme?.lowercased()
     request = next
-    state = .loading
+    proposed = nil
     return .load
   }
 
-  mutating func credentialGiven() -> Step {
-    guard case .authenticating = state else { return fail(.unknown, "no challenge is waiting for an answer") }
-    state = .loading
-    return .load
-  }
+  mutating func credentialGiven() -> Step { step(machine.credentialGiven()) }
 
   /// Ends the task with the response that asks for credentials, because there are none.
-  mutating func credentialRefused() -> Step {
-    guard case .authenticating(let response) = state else {
-      return fail(.unknown, "no challenge is waiting for an answer")
+  mutating func credentialRefused() -> Step { step(machine.credentialRefused()) }
+
+  private func step(_ decision: LoadMachine.Step) -> Step {
+    switch decision {
+    case .load: return .load
+    case .askRedirection:
+      if let asking, let proposed { return .askRedirection(asking, proposed) }
+    case .askCredential:
+      if let asking { return .askCredential(asking) }
+    case .deliver:
+      if let asking { return .deliver(asking) }
+    case .fail(.tooManyRedirections): return fail(.httpTooManyRedirects, "too many HTTP redirects")
+    case .fail(.nothingAsked): break
     }
-    return deliver(response)
+    return fail(.unknown, "no question is waiting for an answer")
   }
 
-  private mutating func deliver(_ response: HTTPURLResponse) -> Step {
-    state = .over
-    return .deliver(response)
-  }
-
-  private mutating func fail(_ code: URLError.Code, _ message: String) -> Step {
-    state = .over
-    return .fail(.make(code, message, url: request.url))
-  }
+  private func fail(_ code: URLError.Code, _ message: String) -> Step { .fail(.make(code, message, url: request.url)) }
 }

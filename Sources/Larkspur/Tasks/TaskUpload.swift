@@ -9,6 +9,8 @@ struct UploadBody {
   var length = RequestWriter.Body.none
   /// `nil` if the body is the whole.
   var part: Part?
+  /// Whether the body has the content coding of `compressedField`.
+  var isCompressed = false
 
   /// The position of a body in a resumable upload's file, in bytes.
   struct Part {
@@ -47,7 +49,7 @@ struct UploadBody {
 
   private static let littleBytesMax = 16 * 1024
   /// Longer data is sent from the caller's memory. A copy of shorter data leaves in one piece with the head.
-  private static let copiedBytesMax = 64 * 1024
+  static let copiedBytesMax = 64 * 1024
 }
 
 /// What a load sends: its bodies, one for each request that needs it, and the notifications of its owner while they are
@@ -90,7 +92,7 @@ final class TaskUpload {
     case .request:
       switch request.own.body {
       case .none: return UploadBody()
-      case .data(let data): return UploadBody(data)
+      case .data(let data): return try body(data, of: request)
       case .stream: return nil
       }
     case .data, .file, .delegateStream:
@@ -98,10 +100,14 @@ final class TaskUpload {
       if request.own.method == "GET", isRedirected { return UploadBody() }
     }
     switch source {
-    case .data(let data): return UploadBody(data)
+    case .data(let data): return try body(data, of: request)
     case .file(let url): return try file(url, isPinned: isPinned, kernel)
     case .request, .delegateStream: return nil
     }
+  }
+
+  private func body(_ data: Data, of request: URLRequest) throws(URLError) -> UploadBody {
+    request.compressesBody && !data.isEmpty ? try UploadBody(compressing: data) : UploadBody(data)
   }
 
   /// The latest request has not been sent, and nothing has been read from its stream.
@@ -163,25 +169,50 @@ final class TaskUpload {
     // A stream of the delegate's is not in the next request.
     if stream === request.httpBodyStream { usedStream = stream }
     let length = request.declaredLength
-    return UploadBody(
-      content: produced(by: stream, length: length), length: length.map { .length(UInt($0)) } ?? .chunked)
+    let isCompressed = request.compressesBody
+    var body = UploadBody(
+      content: produced(by: stream, length: length, isCompressed: isCompressed, request.own.trailers),
+      length: isCompressed ? .chunked : length.map { .length(UInt($0)) } ?? .chunked)
+    body.isCompressed = isCompressed
+    return body
   }
 
-  private func produced(by stream: InputStream?, length: Int?) -> RequestBody {
+  /// - Parameter length: The number of bytes to read from the stream, or `nil` to read up to its end.
+  private func produced(
+    by stream: InputStream?, length: Int?, isCompressed: Bool = false, _ trailers: RequestTrailers? = nil
+  ) -> RequestBody {
+    let sentLength = isCompressed ? nil : length
     guard let stream else {
-      return .produced(length: length) { _ in throw URLError.make(.cannotOpenFile, "the stream of the body is missing")
+      return .produced(length: sentLength) { _ in
+        throw URLError.make(.cannotOpenFile, "the stream of the body is missing")
       }
     }
     let reader = StreamReader(stream)
-    return .produced(length: length) { writer in
+    return .produced(length: sentLength) { writer in
       defer { reader.close() }
       // The stream may stay open after the last byte of a known length.
       var missing = length ?? .max
-      while missing > 0, let piece = try await reader.next() {
-        try await writer.write(piece)
-        if length != nil { missing -= piece.count }
+      if isCompressed {
+        var pieces = try GzipPieces()
+        while missing > 0, let piece = try await reader.next() {
+          guard piece.count <= missing else { throw Self.otherLength }
+          if let output = try pieces.add(piece) { try await writer.write(output) }
+          if length != nil { missing -= piece.count }
+        }
+        guard length == nil || missing == 0 else { throw Self.otherLength }
+        try await writer.write(try pieces.end())
+      } else {
+        while missing > 0, let piece = try await reader.next() {
+          try await writer.write(piece)
+          if length != nil { missing -= piece.count }
+        }
       }
+      try await trailers?.write(to: writer)
     }
+  }
+
+  private static var otherLength: URLError {
+    .make(.requestBodyStreamExhausted, "the stream has not the length that Content-Length declares")
   }
 
   // MARK: - While it is sent

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurCoding
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 import Synchronization

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurCoding
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 
@@ -173,10 +174,6 @@ extension Transfer {
 
   // MARK: - Drain
 
-  /// How much of an unwanted response is read, so that its connection can serve the next request. To read more would
-  /// cost more than a new connection.
-  private static let drainBytesMax = 64 * 1024
-
   func drainResponse() async throws(URLError) {
     guard let load, let arrival = load.arrival, case .network(let exchange, let decoder) = arrival.content else {
       throw Self.inconsistency
@@ -194,18 +191,9 @@ extension Transfer {
   ///
   /// - Returns: Whether that was all.
   func drain(_ exchange: Exchange, keeping kept: inout Data?) async throws(URLError) -> Bool {
-    guard exchange.isReceiving else { return true }
-    let canceller = exchange.canceller
-    let timer = engine.loop.startTimer(engine.loop.now.advanced(by: Exchange.drainTimeMax)) { canceller?.cancel() }
-    defer { engine.loop.stopTimer(timer) }
-    var count = 0
     do throws(TransportError) {
-      while count <= Self.drainBytesMax, exchange.isReceiving,
-        try await exchange.receiveData({ piece in
-          count += piece.count
-          kept?.append(copying: piece)
-        })
-      {
+      return try await exchange.drain(on: engine.loop) { piece in
+        kept?.append(copying: piece)
         progressed()
       }
     } catch {
@@ -213,6 +201,5 @@ extension Transfer {
       // The connection is gone, and that is all.
       return false
     }
-    return count <= Self.drainBytesMax
   }
 }

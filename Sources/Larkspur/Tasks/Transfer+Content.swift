@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurCoding
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -102,6 +103,9 @@ extension Transfer {
         return .wait(.callback)
       }
       hasMore = isOpen
+      if !isOpen, let trailers = exchange.trailers {
+        load?.arrival?.response.keep(trailers: .wire(bytes: trailers.bytes, table: trailers.fields))
+      }
       progressed()
       if decoder == nil, try !handOver() { return .need(.owner) }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 
 /// The cookies of a task's requests and responses. A storage of a subclass is called by its methods that take a task,
 /// as Apple documents it, on a queue for code of the program's own.

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTransport
 
 /// The disposition of a response: the data task continues, ends, or becomes a download or a stream.

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 
@@ -121,6 +122,8 @@ extension Transfer {
     if isHalted { return .wait(.resumption) }
     if load.body == nil { load.body = try knownBody(of: load) }
     guard let body = load.body else { return .need(.bodyStream) }
+    if body.isCompressed { load.additions.replacements.append(UploadBody.compressedField) }
+    try request.own.trailers?.check(body.length, url: request.url)
     if body.length == .chunked, route.endpoint.answersByHTTP10 {
       throw URLError.make(
         .requestBodyStreamExhausted,
@@ -177,6 +180,7 @@ extension Transfer {
     load.additions = core.additions(
       of: load.request, by: route, to: load.target, isRedirected: machine.redirectCount > 0)
     load.additions.hasLeftOrigin = machine.hasLeftOrigin
+    if let trailers = load.request.own.trailers { load.additions.replacements.append(trailers.announcement) }
     if let download { load.additions.conditions = download.conditions(of: load.request) }
     try live?.addFields(to: load)
     if authentication != nil || !core.memory.isBlank {

@@ -1,34 +1,14 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
 
-/// The stages of a load. Each is written once, runs without waiting, and returns what has to come first, if anything:
-///
-/// ```
-///  start -> findSource -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
-///               ^                                          |                     |
-///               '------------- redirection, credential, another part ------------'
-/// ```
-///
-/// `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server
+/// The stages of a session's loads. `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server
 /// sends. A load that needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the
 /// stages again from there.
-extension Transfer {
-  /// Where a load stands: which stage runs next.
-  enum Stage {
-    case created
-    case requested
-    case preparing
-    case prepared
-    case answered
-    case classified
-    case delivering
-    case delivered
-    case complete
-  }
-
+extension Transfer: LoadStages {
   /// Why the stages have stopped.
   enum Stop {
     case need(Need)
@@ -74,29 +54,10 @@ extension Transfer {
     case live
   }
 
-  /// Runs the stages in their order, as far as they go without waiting.
-  ///
-  /// - Returns: Why they have stopped, or `nil` if the load is complete.
-  func advance() throws(URLError) -> Stop? {
-    while true {
-      let stop: Stop? =
-        switch loopBound.state.stage {
-        case .created: try start()
-        case .requested: try findSource()
-        case .preparing: try prepare()
-        case .prepared: try send()
-        case .answered: try classify()
-        case .classified: try settle()
-        case .delivering: try deliver()
-        case .delivered: try conclude()
-        case .complete: nil
-        }
-      if let stop { return stop }
-      if case .complete = loopBound.state.stage { return nil }
-    }
+  var stage: LoadStage {
+    get { loopBound.state.stage }
+    set { loopBound.state.stage = newValue }
   }
-
-  func enter(_ stage: Stage) { loopBound.state.stage = stage }
 
   // MARK: - Callbacks
 

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -39,7 +40,7 @@ final class Transfer: @unchecked Sendable {
   // MARK: - Stages
 
   struct State: ~Copyable {
-    var stage = Stage.created
+    var stage = LoadStage.created
     /// What stopped the stages in the last callback, if a worker has to see to it.
     var stop: Stop?
     var machine: TaskMachine

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import Synchronization
 
 /// A load of one URL, with the redirections and challenges on its way. A session creates the task, suspended;

@@ -1,9 +1,11 @@
 import Foundation
 import LarkspurTLS
+import LarkspurTransport
 
 /// A client certificate with its private key. Immutable, and safe to use from any thread.
 ///
-/// Darwin's name is ``SecIdentity``. On Darwin it comes from the keychain; here it comes from files, as for curl.
+/// Darwin's name is ``SecIdentity``. On Darwin it comes from the keychain; here it comes from files, as for curl. An
+/// identity made by ``init(certificateFile:keyFile:password:)`` follows its files.
 public struct ClientIdentity: Sendable {
   let inner: LarkspurTLS.ClientIdentity
 
@@ -46,6 +48,36 @@ public struct ClientIdentity: Sendable {
     }
   }
 
+  /// Reads an identity from files, which new connections read again when they change: certificates of short life are
+  /// replaced on disk. The identity has to be that of ``TLSTrustSettings/identity``; elsewhere it keeps its first content.
+  ///
+  /// A change counts for the next connection where the kernel notes changes (inotify), and within a second elsewhere.
+  /// Connections that are open keep their identity. While the new files cannot be used, new connections show the earlier
+  /// identity, and ``TLSTrustSettings/fileFailed`` is called. curl's options are `--cert`, `--key` and `--pass`.
+  ///
+  /// - Parameters:
+  ///   - certificateFile: The path of a file of at most 4 MiB: PEM, with the rest of the chain; or DER; or, without
+  ///     `keyFile`, a PKCS#12 archive.
+  ///   - keyFile: The path of the key, or `nil` if the first file contains it.
+  ///   - password: The password of an encrypted key or of the archive.
+  public init(certificateFile: String, keyFile: String? = nil, password: String? = nil) throws(Failure) {
+    do throws(TLSError) {
+      inner = try LarkspurTLS.ClientIdentity(
+        files: .init(certificates: certificateFile, key: keyFile, password: password))
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  /// Reads the contents of one file, or of the certificate's and the key's, whose paths may be those of pipes.
+  package init(contents: [Data], password: String?) throws(Failure) {
+    do throws(TLSError) {
+      inner = try LarkspurTLS.ClientIdentity(contents: contents.map { Array($0) }[...], password: password)
+    } catch {
+      throw Failure(error)
+    }
+  }
+
   private init(inner: LarkspurTLS.ClientIdentity) { self.inner = inner }
 
   /// The client's own certificate.
@@ -55,7 +87,7 @@ public struct ClientIdentity: Sendable {
   public var chain: [TLSCertificate] { inner.chain.map(TLSCertificate.init) }
 
   /// Returns the identity with another chain after its own certificate, or this identity if OpenSSL does not accept the
-  /// chain.
+  /// chain. The result does not follow files.
   public func with(chain: [TLSCertificate]) -> ClientIdentity {
     (try? inner.with(chain: chain.map(\.inner))).map(ClientIdentity.init(inner:)) ?? self
   }

@@ -25,6 +25,17 @@ public struct TLSTrustSettings: Sendable {
   /// The trusted roots.
   public var roots = Roots.system
 
+  /// The paths of files with further trusted roots, in PEM or DER, of at most 4 MiB each. New connections read them again
+  /// when they change, as an identity's files (``ClientIdentity/init(certificateFile:keyFile:password:)``); `.only([])` in
+  /// ``roots`` trusts the files alone. If a file cannot be read at first, connections fail with
+  /// `secureConnectionFailed` and the file's name. Empty by default. curl's option is `--cacert`.
+  public var rootFiles: [String] = []
+
+  /// Called with the path of a changed file of ``identity`` or ``rootFiles`` that cannot be used, and the reason, once
+  /// for each new reason. Connections continue with the earlier content. The call is made on any thread, and must not
+  /// block.
+  public var fileFailed: (@Sendable (_ path: String, _ reason: String) -> Void)?
+
   /// Certificate revocation lists, each element the bytes of one file in PEM or DER. If there is at least one, each
   /// issuer of a chain needs one that is up to date, or the connection fails.
   public var revocationLists: [Data] = []
@@ -39,6 +50,12 @@ public struct TLSTrustSettings: Sendable {
   /// The identity that is shown to each server that asks for a certificate. If it is `nil`, the delegate is asked.
   public var identity: ClientIdentity?
 
+  /// Returns the identity to show to a server that asks for a certificate, or `nil` to ask the delegate. Called for each
+  /// new connection to such a server, if ``identity`` is `nil`: an agent or a device can give out a new identity each time.
+  /// The connection's time limit includes the call. Such connections resume no TLS session. Not called for the tasks
+  /// of a background session.
+  public var provideIdentity: (@Sendable (_ host: String, _ port: Int) async -> ClientIdentity?)?
+
   /// Whether any certificate of a server is accepted. Anyone on the network path can then read and change everything.
   /// Pins still apply, and never match, because nothing is verified.
   public var dangerouslyAllowsAnyCertificate = false
@@ -52,9 +69,14 @@ public struct TLSTrustSettings: Sendable {
   /// The places of the system's roots, or `nil` for those that the environment names.
   var rootPlaces: RootPlaces?
 
-  /// Whether the secrets of connections are appended to the file that `SSLKEYLOGFILE` names. With the file the traffic
-  /// can be decrypted.
-  package var dangerouslyLogsKeys = false
+  /// The path of a file to which the secrets of all connections are appended, in the format that Wireshark and other
+  /// debuggers read (`NSS Key Log Format`). `nil`, the default, writes nothing: no environment variable is read. curl and
+  /// `larkspur get --dangerously-log-keys` name the file by `SSLKEYLOGFILE`.
+  ///
+  /// With the file, recorded traffic can be decrypted. The file is created for its owner only. Connections fail with
+  /// `secureConnectionFailed` and the file's name if it cannot be written, if it is a link, a pipe or another user's
+  /// file, or if others have access to it.
+  public var dangerousKeyLogFile: String?
 
   /// Creates settings with the system's roots, no pins and no identity.
   public init() {}
@@ -150,18 +172,20 @@ extension TLSTrustSettings {
   var isStandard: Bool {
     guard case .system = roots else { return false }
     return revocationLists.isEmpty && pins.isEmpty && pinMismatched == nil && identity == nil
-      && !dangerouslyAllowsAnyCertificate && !dangerouslyAllowsLegacyKeyExchange && !dangerouslyLogsKeys
+      && rootFiles.isEmpty && fileFailed == nil
+      && !dangerouslyAllowsAnyCertificate && !dangerouslyAllowsLegacyKeyExchange && dangerousKeyLogFile == nil
   }
 
   package func apply(to configuration: inout TLSConfiguration) {
     configuration.roots = roots.inner
+    configuration.rootFiles = rootFiles
     configuration.rootPlaces = rootPlaces
     configuration.revocationLists = revocationLists.map { Array($0) }
     configuration.pins = PinPolicy(pins.map(\.inner))
     configuration.identity = identity?.inner
     configuration.dangerouslyAllowsAnyCertificate = dangerouslyAllowsAnyCertificate
     configuration.dangerouslyAllowsLegacyKeyExchange = dangerouslyAllowsLegacyKeyExchange
-    configuration.dangerouslyLogsKeys = dangerouslyLogsKeys
+    configuration.dangerousKeyLogFile = dangerousKeyLogFile
   }
 
   /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if none is set.

@@ -1,4 +1,5 @@
 import LarkspurBytes
+import LarkspurHTTP
 
 /// Reads the value of one `-F` option by the rules of curl (curl's manual page, `--form`).
 ///
@@ -25,11 +26,11 @@ struct FormPartReader {
   static func part(_ text: String) throws(UsageError) -> SessionOptions.Part {
     let bytes = Array(text.utf8)
     guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals > 0 else {
-      throw error("-F wants NAME=TEXT or NAME=@FILE, not \(text.debugDescription)")
+      throw UsageError("-F wants NAME=TEXT or NAME=@FILE, not \(text.debugDescription)")
     }
     let value = bytes[(equals + 1)...]
     guard value.first != UInt8(ascii: "<") else {
-      throw error("-F NAME=<FILE is not supported: a file is sent as one, by NAME=@FILE")
+      throw UsageError("-F NAME=<FILE is not supported: a file is sent as one, by NAME=@FILE")
     }
     let name = String(decoding: bytes[..<equals], as: UTF8.self)
     let isFile = value.first == UInt8(ascii: "@")
@@ -50,7 +51,7 @@ struct FormPartReader {
         skipBlanks()
         let type = takeRaw()
         part.type = String(decoding: type, as: UTF8.self)
-        guard !Self.trimmed(type).isEmpty else { throw Self.error("-F: the type is missing behind ;type=") }
+        guard !Self.trimmed(type).isEmpty else { throw UsageError("-F: the type is missing behind ;type=") }
         continuesType = true
       } else if take("filename=") {
         part.fileName = try word()
@@ -62,25 +63,25 @@ struct FormPartReader {
         rest = start.dropFirst()
         part.type = (part.type ?? "") + ";" + String(decoding: takeRaw(), as: UTF8.self)
       } else {
-        throw Self.error(
+        throw UsageError(
           "-F knows ;type=, ;filename= and ;headers=, not \(Self.trimmed(takeRaw()).debugDescription) "
             + "(double quotes keep semicolons)")
       }
     }
     part.type = part.type.map { Self.trimmed(Array($0.utf8)[...]) }
     guard rest.isEmpty else {
-      throw Self.error("-F sends one file at a time: a name with a comma has to stand in double quotes")
+      throw UsageError("-F sends one file at a time: a name with a comma has to stand in double quotes")
     }
   }
 
-  private func field(_ text: String) throws(UsageError) -> GetOptions.Field {
+  private func field(_ text: String) throws(UsageError) -> Field {
     guard text.first != "@", text.first != "<" else {
-      throw Self.error("-F ;headers=@FILE is not supported: a field is given by ;headers='Name: value'")
+      throw UsageError("-F ;headers=@FILE is not supported: a field is given by ;headers='Name: value'")
     }
     let field = try GetOptions.field(text, of: "-F ;headers=")
     guard !field.name.isEmpty, field.name.utf8.allSatisfy(Scan.isToken),
       field.value.utf8.allSatisfy(Scan.isFieldValueByte)
-    else { throw Self.error("-F: \(text.debugDescription) cannot be a field of a part") }
+    else { throw UsageError("-F: \(text.debugDescription) cannot be a field of a part") }
     return field
   }
 
@@ -92,7 +93,7 @@ struct FormPartReader {
     if rest.first == Self.quote, let word = takeQuoted() {
       skipBlanks()
       if let next = rest.first, !isSeparator(next) {
-        throw Self.error("-F: something stands behind the closing quote: \(String(decoding: rest, as: UTF8.self))")
+        throw UsageError("-F: something stands behind the closing quote: \(String(decoding: rest, as: UTF8.self))")
       }
       return word
     }
@@ -158,6 +159,4 @@ struct FormPartReader {
     let end = start.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start.startIndex
     return String(decoding: start[..<end], as: UTF8.self)
   }
-
-  private static func error(_ message: String) -> UsageError { UsageError(message) }
 }

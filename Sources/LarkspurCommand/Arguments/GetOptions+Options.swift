@@ -34,8 +34,7 @@ extension GetOptions {
       if value.utf8.contains(UInt8(ascii: "=")) {
         options.session.cookies.append(value)
       } else {
-        options.session.cookieJar = options.session.cookieJar ?? .init()
-        options.session.cookieJar?.files.append(value)
+        options.session.cookieJar.files.append(value)
       }
     },
     .init(
@@ -51,6 +50,17 @@ extension GetOptions {
     .init("6", "ipv6", "", "Connect to IPv6 addresses only.") { options, _ throws(UsageError) in
       options.addressFamily = .ipv6
     },
+    .init(
+      nil, "resolve", "HOST:PORT:ADDRESS[,ADDRESS]...",
+      "Connect to these addresses for HOST (`*`: any) at PORT. An IPv6 address may stand in brackets. Repeatable."
+    ) { options, value throws(UsageError) in try options.resolve(value) },
+    .init(
+      nil, "connect-to", "HOST:PORT:HOST2:PORT2",
+      "Connect to HOST2 at PORT2 for HOST at PORT. TLS and the request keep HOST. Empty: any, or the URL's. Repeatable."
+    ) { options, value throws(UsageError) in try options.connectTo(value) },
+    .init(
+      nil, "unix-socket", "PATH", "Connect to the Unix socket PATH, whatever the URL's host. No proxy is used."
+    ) { options, value throws(UsageError) in options.connect(toSocket: value) },
     .text(
       "x", "proxy", "URL",
       "Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http (as it is without one), https, "
@@ -85,6 +95,8 @@ extension GetOptions {
     .init(
       nil, "json", "DATA", "As -d, with Content-Type and Accept for JSON. Several are joined without anything."
     ) { options, value throws(UsageError) in try options.add(Data(value), isJSON: true) },
+    .flag(
+      nil, "compress", "Compress the body with gzip while it is sent. Not every server can read that.", \.compresses),
     .flag("G", "get", "Put the data of -d and its kind behind the URL, and send a GET.", \.dataIsQuery),
   ]
 
@@ -129,6 +141,10 @@ extension GetOptions {
     .seconds(
       nil, "connect-timeout", "Give up when there is no connection after S seconds (0.5 is half a second).",
       \.connectTimeout),
+    .init(
+      nil, "lowest-rate", "BYTES:SECONDS",
+      "Give up when fewer than BYTES are sent or received within SECONDS. The wait for the response does not count."
+    ) { options, value throws(UsageError) in try options.setLowestRate(value) },
     .seconds("m", "max-time", "Give up when the transfer is not complete after S seconds.", \.maxTime),
     .init(nil, "limit-rate", "RATE", "Receive no more than RATE bytes per second on average: 500K, 2M.") {
       options, value throws(UsageError) in options.session.bytesPerSecondMax = try SessionOptions.rate(value)
@@ -151,14 +167,10 @@ extension GetOptions {
     .flag(
       nil, "digest", "Prove to know user and password in place of sending them: as Digest, when the server asks.",
       \.session.usesDigest),
-    .init(
-      "c", "cookie-jar", "FILE",
-      "Write all cookies to FILE (Netscape's format), those of -b and the new ones. (`-`: standard output.)"
-    ) { options, value throws(UsageError) in
-      guard !value.isEmpty else { throw UsageError("the file of --cookie-jar has no name") }
-      options.session.cookieJar = options.session.cookieJar ?? .init()
-      options.session.cookieJar?.output = value
-    },
+    .file(
+      "c", "cookie-jar",
+      "Write all cookies to FILE (Netscape's format), those of -b and the new ones. (`-`: standard output.)",
+      \.session.cookieJar.output),
     .flag(nil, "compressed", "Ask for gzip or deflate, and write what was compressed.", \.session.decodes),
     .flag(
       nil, "metrics", "Show on standard error how long each part of each request took.", \.session.showsMetrics),

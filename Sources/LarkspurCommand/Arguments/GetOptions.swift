@@ -1,21 +1,10 @@
 import LarkspurConsole
+import LarkspurHTTP
 import LarkspurIO
+import LarkspurTransport
 
 /// The options of `larkspur get`, in the form of the command line.
 package struct GetOptions: OptionList, Hashable, Sendable {
-  /// A field of `-H`. An empty value removes a field that the command would send by default.
-  ///
-  /// A type of the command's own beside `LarkspurHTTP.Field`: the files of `Session` import only public modules.
-  package struct Field: Hashable, Sendable {
-    package var name: String
-    package var value: String
-
-    package init(_ name: String, _ value: String) {
-      self.name = name
-      self.value = value
-    }
-  }
-
   /// The source of the data of one `-d` option, or of one part of a form.
   package enum Data: Hashable, Sendable {
     case text(String)
@@ -42,7 +31,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var writesAnyBytes = false
   /// Whether the file has the last name in the URL's path.
   package var usesRemoteName = false
-  package var fields: [Field] = []
+  /// The fields of `-H`. An empty value removes a field that the command would send by default.
+  package var fields: FieldList = []
   /// The value of `User-Agent`, empty for none. If `nil`, the command names itself.
   package var userAgent: String?
   package var referer: String?
@@ -52,6 +42,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var encodedNames: [Int: String] = [:]
   /// Whether the data are a part of the URL, and not the content of the request.
   package var dataIsQuery = false
+  /// Whether the content of the request is compressed.
+  package var compresses = false
   /// The limit for connecting, or `nil` for no limit.
   package var connectTimeout: Duration?
   /// The limit for the whole transfer, or `nil` for no limit.
@@ -69,12 +61,19 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var proxyExceptions: String?
   /// The only kind of addresses to connect to, or `nil` for all.
   package var addressFamily: SocketAddress.Family?
+  package var hostOverrides = HostOverrides()
+  package var timeouts = Timeouts()
 
   package init(url: String) {
     self.url = url
   }
 
   init() { self.init(url: "") }
+
+  /// Whether an option gives a user, a token, or a field for them.
+  var givesCredentials: Bool {
+    session.credentials != nil || session.bearerToken != nil || fields.contains(named: "Authorization")
+  }
 
   /// Whether the request has content.
   var sendsContent: Bool { !data.isEmpty && !dataIsQuery || !session.parts.isEmpty }
@@ -118,21 +117,14 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   /// Mutes the console if the options ask for it.
   func mute() { if isSilent, !showsErrors { Console.mute() } }
 
+  /// Reads a field, without blanks and tabs around its value. A line break stays, because it could begin another field;
+  /// it is refused later.
   static func field(_ text: String, of option: String) throws(UsageError) -> Field {
-    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+    // By scalars, because a colon with a combining mark after it is another `Character`.
+    guard let match = text.wholeMatch(of: /(?s)([^:]*):[ \t]*(.*?)[ \t]*/.matchingSemantics(.unicodeScalar)) else {
       throw UsageError("\(option) wants 'Name: value', not \(text.debugDescription)")
     }
-    let value = text[text.utf8.index(after: colon)...]
-    return Field(String(text[..<colon]), String(trimmed(value)))
-  }
-
-  /// Drops blanks and tabs around a value. A line break stays, because it could begin another field; it is refused
-  /// later.
-  private static func trimmed(_ text: Substring) -> Substring {
-    var text = text
-    while text.first == " " || text.first == "\t" { text.removeFirst() }
-    while text.last == " " || text.last == "\t" { text.removeLast() }
-    return text
+    return Field(String(match.1), String(match.2))
   }
 
   /// - Returns: The timeout, or `nil` if the text is 0, which means no limit.

@@ -82,11 +82,9 @@ package enum HelpTopic: String, CaseIterable, Sendable {
     case .transfers: TransfersOptions.help
     case .exitStatus:
       "larkspur exits with\n\n"
-        + ExitStatus.all.map { "  \(Format.padded("\($0.rawValue)", to: 3, atEnd: false))  \($0.meaning)\n" }.joined()
+        + ExitStatus.allCases.map { "  \(Format.padded("\($0.rawValue)", to: 3, atEnd: false))  \($0.meaning)\n" }
+        .joined()
           + """
-            129  Ended by SIGHUP.
-            130  Ended by SIGINT (Ctrl-C).
-            143  Ended by SIGTERM.
 
           After a failure the file of -o is as it was before. Where curl has a number for a failure, it is the same.
 

@@ -1,3 +1,5 @@
+import LarkspurHTTP
+
 /// The options of `larkspur get` for what `URLSession` does beyond one request and its response.
 package struct SessionOptions: Hashable, Sendable {
   /// The value of one `-F` option.
@@ -9,11 +11,11 @@ package struct SessionOptions: Hashable, Sendable {
     /// The file name to send. By default a text has none, and a file has its own.
     package var fileName: String?
     /// More fields of the part's head.
-    package var fields: [GetOptions.Field]
+    package var fields: FieldList
 
     package init(
       _ name: String, _ content: GetOptions.Data, type: String? = nil, fileName: String? = nil,
-      fields: [GetOptions.Field] = []
+      fields: FieldList = []
     ) {
       self.name = name
       self.content = content
@@ -29,7 +31,8 @@ package struct SessionOptions: Hashable, Sendable {
     /// The file that all cookies are written to, or `-` for standard output.
     package var output: String?
 
-    package init() {}
+    /// Whether cookies are kept.
+    var isInUse: Bool { !files.isEmpty || output != nil }
   }
 
   package var resumes = false
@@ -39,8 +42,7 @@ package struct SessionOptions: Hashable, Sendable {
   package var usesDigest = false
   /// The values of `-b` that are cookies.
   package var cookies: [String] = []
-  /// The files of cookies, or `nil` if cookies are not kept.
-  package var cookieJar: CookieJar?
+  package var cookieJar = CookieJar()
   package var decodes = false
   package var isJSON = false
   package var followsRedirects = false
@@ -87,13 +89,19 @@ package struct SessionOptions: Hashable, Sendable {
   }
 
   static func rate(_ text: String) throws(UsageError) -> Int {
-    let factors: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
-    let factor = text.last.flatMap { factors[Character($0.uppercased())] }
-    guard let number = Int(digits: factor == nil ? text[...] : text.dropLast()), number > 0 else {
+    guard let rate = bytes(text[...]) else {
       throw UsageError("--limit-rate wants bytes per second, such as 500K or 2M, not \(text.debugDescription)")
     }
-    let (rate, isTooLarge) = number.multipliedReportingOverflow(by: factor ?? 1)
-    return isTooLarge ? Int.max : rate
+    return rate
+  }
+
+  /// Reads a number of bytes above zero, such as `500K` or `2M`.
+  static func bytes(_ text: Substring) -> Int? {
+    let factors: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
+    let factor = text.last.flatMap { factors[Character($0.uppercased())] }
+    guard let number = Int(digits: factor == nil ? text : text.dropLast()), number > 0 else { return nil }
+    let (bytes, isTooLarge) = number.multipliedReportingOverflow(by: factor ?? 1)
+    return isTooLarge ? Int.max : bytes
   }
 }
 

@@ -81,13 +81,18 @@ package struct TLSOptions: Hashable, Sendable {
     }
   }
 
+  /// The file that `SSLKEYLOGFILE` names, if `--dangerously-log-keys` is given.
+  var keyLogFile: String? {
+    guard logsKeys, let path = EnvironmentVariable.value(of: "SSLKEYLOGFILE"), !path.isEmpty else { return nil }
+    return path
+  }
+
   /// Warns of `--dangerously-log-keys`, if the option is given.
   func warnOfKeyLog() {
     guard logsKeys else { return }
-    let path = EnvironmentVariable.value(of: "SSLKEYLOGFILE") ?? ""
     let warning =
-      path.isEmpty
-      ? "SSLKEYLOGFILE names no file; nothing is logged" : "whoever can read \(path) can read what is sent and received"
+      keyLogFile.map { "whoever can read \($0) can read what is sent and received" }
+      ?? "SSLKEYLOGFILE names no file; nothing is logged"
     Console.complain("warning: --dangerously-log-keys: \(warning)")
   }
 

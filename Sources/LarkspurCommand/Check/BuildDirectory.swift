@@ -29,10 +29,10 @@ final class BuildDirectory {
 
   /// - Parameter files: A program and the libraries beside it.
   init(of files: [LinkedFile]) {
-    path = files.first.map { FileName.directory(of: $0.path) } ?? "."
+    path = files.first.map { FilePaths.directory(of: $0.path) } ?? "."
     var lists: [Set<String>?] = []
-    for file in files where FileName.directory(of: file.path) == path {
-      let list = Self.linkedObjects(of: FileName.last(of: file.path), in: path)
+    for file in files where FilePaths.directory(of: file.path) == path {
+      let list = Self.linkedObjects(of: FilePaths.name(of: file.path), in: path)
       // A library without a list may come from a binary package. SwiftPM has not made a program without one.
       if list != nil || file.name == nil { lists.append(list) }
     }
@@ -108,7 +108,7 @@ final class BuildDirectory {
 
   /// The manifest of a build folder `.build/TRIPLE/debug`, which is `.build/debug.yaml`.
   private var manifestPath: String {
-    "\(FileName.directory(of: FileName.directory(of: path)))/\(FileName.last(of: path)).yaml"
+    "\(FilePaths.directory(of: FilePaths.directory(of: path)))/\(FilePaths.name(of: path)).yaml"
   }
 
   private func makeManifest() -> BuildManifest? {
@@ -122,7 +122,7 @@ final class BuildDirectory {
   /// its own files of the directory again. A directory that SwiftPM has not made has no such paths.
   func products(of target: String) -> [String] {
     guard FileManager.default.fileExists(atPath: "\(path)/\(target).build/output-file-map.json") else { return [] }
-    let modules = names(in: path + "/Modules").filter { FileName.stem(of: $0) == target }
+    let modules = names(in: path + "/Modules").filter { $0.prefix { $0 != "." } == target }
     let manifests = [manifestPath].filter(FileManager.default.fileExists(atPath:))
     return ["\(path)/\(target).build"] + modules.map { "\(path)/Modules/\($0)" } + manifests
   }

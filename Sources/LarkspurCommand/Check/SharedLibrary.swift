@@ -36,7 +36,7 @@ struct SharedLibrary {
       // `NAME => PATH (ADDRESS)`, `NAME => not found` or `PATH (ADDRESS)`.
       let words = (line.dropFirst().components(separatedBy: " (0x").first ?? "").components(separatedBy: " => ")
       let path = words.last.flatMap { $0.hasPrefix("/") ? (try? FilePaths.resolved($0)) ?? $0 : nil }
-      return SharedLibrary(name: FileName.last(of: words[0]), path: path)
+      return SharedLibrary(name: FilePaths.name(of: words[0]), path: path)
     }
   }
 

@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurBytes
 import LarkspurConsole
+import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
 
@@ -71,7 +72,7 @@ struct Events {
 
   private func request(_ options: GetOptions, to target: RequestURL) throws(CommandFailure) -> URLRequest {
     var request = try GetRequest(options, to: target).request(to: target, options)
-    if !options.fields.contains(where: { $0.name.lowercased() == "accept" }) {
+    if !options.fields.contains(named: "Accept") {
       request.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     }
     return request

@@ -105,9 +105,8 @@ final class FileOutput {
   /// Returns the path without the temporary suffix. A name of more than 200 bytes is cut to 50 characters, because a
   /// name with the suffix may have at most 255 bytes.
   private static func stem(of path: String) -> Substring {
-    let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) } ?? path.startIndex
-    guard path.utf8.distance(from: name, to: path.endIndex) > 200 else { return path[...] }
-    return path[..<name] + path[name...].prefix(50)
+    let name = FilePaths.name(of: path)
+    return name.utf8.count > 200 ? Substring(path.utf8.dropLast(name.utf8.count)) + name.prefix(50) : path[...]
   }
 
   func write(_ bytes: Span<UInt8>) throws(CommandFailure) {

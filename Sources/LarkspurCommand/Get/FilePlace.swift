@@ -18,22 +18,3 @@ struct FilePlace {
     }
   }
 }
-
-/// Parts of paths.
-enum FileName {
-  /// - Returns: The directory's path: empty for the root directory, and `.` if the path has no directory.
-  static func directory(of path: String) -> String {
-    lastSlash(in: path).map { String(path[..<$0]) } ?? "."
-  }
-
-  /// The name up to its first dot.
-  static func stem(of name: String) -> String { String(name.prefix { $0 != "." }) }
-
-  /// The last component of the path.
-  static func last(of path: String) -> String {
-    lastSlash(in: path).map { String(path[path.utf8.index(after: $0)...]) } ?? path
-  }
-
-  /// Searches bytes, because a slash with a combining character behind it is another `Character`.
-  private static func lastSlash(in path: String) -> String.Index? { path.utf8.lastIndex(of: UInt8(ascii: "/")) }
-}

@@ -37,7 +37,7 @@ struct Get {
     }
     configuration.timeoutIntervalForConnection = options.connectTimeout.map(Format.seconds)
     configuration.connectionObserver = { [progress] in progress.note($0, at: $1) }
-    configuration.tlsTrustSettings.dangerouslyLogsKeys = options.tls.logsKeys
+    configuration.tlsTrustSettings.dangerousKeyLogFile = options.tls.keyLogFile
     // For a proxy's tunnel. The request has its own field.
     configuration.httpAdditionalHeaders = ["User-Agent": options.userAgent ?? "larkspur/\(LarkspurCommand.version)"]
     return configuration
@@ -68,7 +68,7 @@ struct Get {
       options, to: target, through: ProxySetUp.proxy(options, to: target), streams: true)
     let form =
       options.session.parts.isEmpty
-      ? plan.stream : try FormBody(options.session.parts, type: plan.value(of: "Content-Type"))
+      ? plan.stream : try FormBody(options.session.parts, type: plan.fields.values(named: "Content-Type").last)
     let settings = try SessionSetUp(options, for: target)
     let output = try self.output(target)
     var heads: FileOutput?

@@ -12,7 +12,7 @@ package struct GetRequest: Sendable {
   /// counts, and an empty one leaves the field empty.
   package let host: String?
   /// The fields of the head, except those that follow from the URL, the body and the proxy.
-  package let fields: [GetOptions.Field]
+  package let fields: FieldList
 
   /// Fails if a part of the head cannot be sent.
   ///
@@ -25,7 +25,7 @@ package struct GetRequest: Sendable {
     stream = streams ? try FormBody(options.data, separator: options.separator) : nil
     body = stream == nil ? try options.allData() : []
     method = options.method ?? (options.data.isEmpty && options.session.parts.isEmpty ? "GET" : "POST")
-    host = options.fields.last { Self.isHost($0.name) }?.value
+    host = options.fields.values(named: "Host").last
     fields = Self.fields(options, url)
     do throws(RequestError) {
       try check(for: url, proxy)
@@ -44,8 +44,8 @@ package struct GetRequest: Sendable {
     for field in fields { try writer.field(field.name, field.value) }
   }
 
-  private static func fields(_ options: GetOptions, _ url: RequestURL) -> [GetOptions.Field] {
-    var defaults: [GetOptions.Field] = [
+  private static func fields(_ options: GetOptions, _ url: RequestURL) -> FieldList {
+    var defaults: FieldList = [
       .init("User-Agent", options.userAgent ?? "larkspur/\(LarkspurCommand.version)"),
       .init("Accept", options.session.isJSON ? "application/json" : "*/*"),
     ]
@@ -65,11 +65,11 @@ package struct GetRequest: Sendable {
       let type = options.session.isJSON ? "application/json" : "application/x-www-form-urlencoded"
       defaults.append(.init("Content-Type", type))
     }
-    var fields = defaults.filter { !contains(options.fields, $0.name) }
-    for field in options.fields where !isHost(field.name) && !field.value.isEmpty {
+    var fields = defaults.filter { !options.fields.contains(named: $0.name) }
+    for field in options.fields where !field.name.equalsIgnoringCase("Host") && !field.value.isEmpty {
       // RFC 6265bis, section 5.8.3: a request has one `Cookie`, in which semicolons separate the cookies.
-      if isCookie(field.name), let index = fields.firstIndex(where: { isCookie($0.name) }) {
-        fields[index].value += "; \(field.value)"
+      if field.name.equalsIgnoringCase("Cookie"), let cookies = fields.firstValue(named: "Cookie") {
+        fields.replace("Cookie", with: "\(cookies); \(field.value)")
       } else {
         fields.append(field)
       }
@@ -77,17 +77,6 @@ package struct GetRequest: Sendable {
     return fields
   }
 
-  /// - Returns: The value of the last field of that name in `fields`, or `nil` if there is none.
-  func value(of name: String) -> String? { fields.last { $0.name.lowercased() == name.lowercased() }?.value }
-
   /// Returns the value of Basic authorization (RFC 7617, section 2) for `user:password`.
   static func authorization(_ credentials: [UInt8]) -> String { "Basic " + Base64.encode(credentials) }
-
-  private static func contains(_ fields: [GetOptions.Field], _ name: String) -> Bool {
-    fields.contains { $0.name.lowercased() == name.lowercased() }
-  }
-
-  private static func isHost(_ name: String) -> Bool { name.lowercased() == "host" }
-
-  private static func isCookie(_ name: String) -> Bool { name.lowercased() == "cookie" }
 }

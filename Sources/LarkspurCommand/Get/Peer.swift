@@ -38,6 +38,7 @@ struct Peer: CustomStringConvertible {
     case .resolutionFailed: return "\(error)"
     case .connectFailed(let attempts):
       return "could not connect to \(name) (\(Self.text(attempts, to: name)))"
+    case .timedOut(_, .lowestRate): return "\(self): \(error) (--lowest-rate)"
     case .timedOut(let phase, _):
       return "\(self): \(error) (\(option(in: phase, connectTimeout, maxTime)))"
     case .tls(let problem) where problem.problem == .handshakeTimedOut:
@@ -49,7 +50,8 @@ struct Peer: CustomStringConvertible {
       return "\(name): could not connect to the proxy \(problem.proxy) (\(Self.text(attempts, to: problem.proxy)))"
     // The connection is new, so only the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .localEndpointUnusable, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting, .unavailable,
+    case .localEndpointUnusable, .optionInvalid, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting,
+      .unavailable,
       .internalInconsistency, .localMisuse:
       return "\(self): \(error)"
     }

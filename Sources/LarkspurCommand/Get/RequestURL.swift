@@ -11,18 +11,30 @@ import LarkspurIO
 /// test how a server treats them.
 package struct RequestURL: Hashable, Sendable {
   package enum Invalid: Error, Hashable, Sendable, CustomStringConvertible {
-    case schemeUnsupported(String)
+    case schemeUnsupported(String, Schemes = .http)
     case malformed(String)
 
     package var description: String {
       switch self {
-      case .schemeUnsupported(let scheme): "\(scheme):// is not supported: only http:// and https:// are"
+      case .schemeUnsupported(let scheme, let supported):
+        "\(scheme):// is not supported: only \(supported.plain):// and \(supported.secure):// are"
       case .malformed(let message): message
       }
     }
   }
 
-  /// Whether the scheme is `https`.
+  /// The scheme of a command's URLs, and its secure variant. A WebSocket opens by HTTP, on its ports (RFC 6455 3).
+  package struct Schemes: Hashable, Sendable {
+    let plain: String
+    let secure: String
+
+    func contains(_ scheme: String) -> Bool { scheme == plain || scheme == secure }
+
+    package static let http = Schemes(plain: "http", secure: "https")
+    static let webSocket = Schemes(plain: "ws", secure: "wss")
+  }
+
+  /// Whether the scheme is the secure one.
   package private(set) var isSecure = false
   /// A name or an IP address, without brackets. A link-local address may have a zone: `fe80::1%eth0`.
   package private(set) var host = ""
@@ -58,9 +70,9 @@ package struct RequestURL: Hashable, Sendable {
     return LocationValue.reference(text) ?? text
   }
 
-  package init(_ text: String) throws(Invalid) {
+  package init(_ text: String, as schemes: Schemes = .http) throws(Invalid) {
     let bytes = Array(text.utf8)
-    var rest = try readScheme(bytes[...])
+    var rest = try readScheme(bytes[...], schemes)
     if let fragment = rest.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
     let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
     try readAuthority(rest[..<end])
@@ -72,22 +84,22 @@ package struct RequestURL: Hashable, Sendable {
     target = encoded.hasPrefix("/") ? encoded : "/" + encoded
   }
 
-  /// Parses a URL of the command line. `scheme` is assumed if the text has none.
+  /// Parses a URL of the command line.
   ///
-  /// - Parameter given: The text for messages, if it is another one.
+  /// - Parameter assumed: The scheme of a text that has none, or `nil` for the plain one.
   static func parse(
-    _ text: String, assuming scheme: String = "http://", given: String? = nil
+    _ text: String, as schemes: Schemes = .http, assuming assumed: String? = nil
   ) throws(CommandFailure) -> RequestURL {
     let rest = text.utf8.drop(while: ASCII.isSchemeCharacter)
-    let isBare = !rest.starts(with: "://".utf8) && !text.hasPrefix("http:") && !text.hasPrefix("https:")
-    let whole = isBare ? scheme + text : text
+    let hasOwn = text.firstIndex(of: ":").map { schemes.contains(text[..<$0].lowercased()) } == true
+    let isBare = !rest.starts(with: "://".utf8) && !hasOwn
     do throws(RequestURL.Invalid) {
-      return try RequestURL(whole)
+      return try RequestURL(isBare ? "\(assumed ?? schemes.plain)://\(text)" : text, as: schemes)
     } catch {
       switch error {
       case .schemeUnsupported: throw CommandFailure(.unsupportedProtocol, "\(error)")
       case .malformed:
-        throw CommandFailure(.malformedURL, "\(redacted(given ?? text).debugDescription): \(error)")
+        throw CommandFailure(.malformedURL, "\(redacted(text).debugDescription): \(error)")
       }
     }
   }
@@ -104,23 +116,25 @@ package struct RequestURL: Hashable, Sendable {
   /// The default port of the scheme (RFC 9110, section 4.2).
   private var ownPort: UInt16 { isSecure ? 443 : 80 }
 
-  /// Reads the scheme, or assumes http if there is none.
+  /// Reads the scheme, or assumes the plain one if there is none.
   ///
   /// - Returns: The bytes behind the scheme.
-  private mutating func readScheme(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> ArraySlice<UInt8> {
+  private mutating func readScheme(
+    _ bytes: ArraySlice<UInt8>, _ schemes: Schemes
+  ) throws(Invalid) -> ArraySlice<UInt8> {
     let beforeColon = bytes.prefix(while: ASCII.isSchemeCharacter)
     let scheme = Self.string(beforeColon).lowercased()
     let rest = bytes[beforeColon.endIndex...]
     if rest.starts(with: "://".utf8) {
-      guard scheme == "http" || scheme == "https" else {
-        throw scheme.isEmpty ? .malformed("the URL has no scheme before ://") : .schemeUnsupported(scheme)
+      guard schemes.contains(scheme) else {
+        throw scheme.isEmpty ? .malformed("the URL has no scheme before ://") : .schemeUnsupported(scheme, schemes)
       }
-      isSecure = scheme == "https"
+      isSecure = scheme == schemes.secure
       port = ownPort
       return rest.dropFirst(3)
     }
     // Without this check, `http:/host` would mean a host called "http".
-    if rest.first == UInt8(ascii: ":"), scheme == "http" || scheme == "https" {
+    if rest.first == UInt8(ascii: ":"), schemes.contains(scheme) {
       throw .malformed("two slashes are missing after \(scheme):")
     }
     return bytes

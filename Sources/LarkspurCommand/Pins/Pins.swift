@@ -17,7 +17,7 @@ struct Pins {
 
   func run() async -> ExitStatus {
     do throws(CommandFailure) {
-      let url = try RequestURL.parse(options.url, assuming: "https://")
+      let url = try RequestURL.parse(options.url, assuming: "https")
       guard url.isSecure else {
         throw CommandFailure(
           .unsupportedProtocol, "\(RequestURL.redacted(options.url)): only https:// has certificates")
@@ -34,7 +34,7 @@ struct Pins {
   private func security(for url: RequestURL) throws(CommandFailure) -> Security {
     var trust = try SessionSetUp.trust(options.tls, url)
     options.tls.warnOfKeyLog()
-    trust.dangerouslyLogsKeys = options.tls.logsKeys
+    trust.dangerousKeyLogFile = options.tls.keyLogFile
     var configuration = TLSConfiguration()
     configuration.minimumVersion = options.tls.minimumVersion
     configuration.maximumVersion = options.tls.maximumVersion

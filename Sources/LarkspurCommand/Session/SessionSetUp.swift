@@ -17,7 +17,7 @@ struct SessionSetUp: Sendable {
 
   init(_ options: GetOptions, for target: RequestURL) throws(CommandFailure) {
     self.options = options
-    jar = try options.session.cookieJar.map { jar throws(CommandFailure) in try CookieFile(jar) }
+    jar = options.session.cookieJar.isInUse ? try CookieFile(options.session.cookieJar) : nil
     let usesTLSProxy = try ProxySetUp.usesTLS(options, to: target)
     proxies = try ProxySetUp.dictionary(options)
     credential = try Self.credential(options, target)
@@ -28,10 +28,7 @@ struct SessionSetUp: Sendable {
 
   /// - Returns: User and password of a URL, or `nil` if it has none, or if an option gives others.
   func credentials(in url: URL) -> RequestURL.Credentials? {
-    let hasCredentials =
-      options.session.credentials != nil || options.session.bearerToken != nil
-      || options.fields.contains { $0.name.lowercased() == "authorization" }
-    return hasCredentials ? nil : (try? RequestURL(url.absoluteString))?.credentials
+    options.givesCredentials ? nil : (try? RequestURL(url.absoluteString))?.credentials
   }
 
   /// Adds the cookies of files to those of the command line, beside which a session would send none.
@@ -57,6 +54,8 @@ struct SessionSetUp: Sendable {
     configuration.tlsMaximumSupportedProtocolVersion = options.tls.maximumIsTLS12 ? .TLSv12 : .TLSv13
     configuration.tlsTrustSettings = trust
     configuration.addressFamily = options.addressFamily
+    configuration.hostOverrides = options.hostOverrides
+    configuration.timeouts = options.timeouts
     return configuration
   }
 
@@ -98,14 +97,10 @@ struct SessionSetUp: Sendable {
 
   private static func identity(_ options: TLSOptions) throws(CommandFailure) -> ClientIdentity? {
     guard let path = options.certificate else { return nil }
-    let bytes = try read(path, .clientCertificateProblem)
-    // An archive contains its key. A file with a separate key is a certificate, in PEM or DER.
-    let isArchive = options.key == nil && bytes.firstRange(of: Foundation.Data("-----BEGIN ".utf8)) == nil
-    let key = try options.key.map { path throws(CommandFailure) in try read(path, .clientCertificateProblem) } ?? bytes
+    var contents = [try read(path, .clientCertificateProblem)]
+    if let key = options.key { contents.append(try read(key, .clientCertificateProblem)) }
     do throws(ClientIdentity.Failure) {
-      return isArchive
-        ? try ClientIdentity(pkcs12: bytes, password: options.password ?? "")
-        : try ClientIdentity(certificates: bytes, key: key, password: options.password)
+      return try ClientIdentity(contents: contents, password: options.password)
     } catch {
       throw CommandFailure(.clientCertificateProblem, "\(path): \(error)")
     }

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Larkspur
 import LarkspurConsole
+import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
 import Synchronization

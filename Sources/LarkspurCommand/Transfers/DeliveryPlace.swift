@@ -13,8 +13,8 @@ struct DeliveryPlace {
   /// Opens the directory of a path that an earlier command has found.
   init(_ path: String) throws(DirectoryRefusal) {
     self.path = path
-    name = FileName.last(of: path)
-    let folder = FileName.directory(of: path)
+    name = FilePaths.name(of: path)
+    let folder = FilePaths.directory(of: path)
     directory = try .guarded(at: folder.isEmpty ? "/" : folder)
   }
 
@@ -23,9 +23,9 @@ struct DeliveryPlace {
   /// - Throws: `invalidArgument` or `isDirectory` for anything but a regular file, or a name without a file.
   static func path(of output: String) throws(Errno) -> String {
     guard let place = try FilePlace(output) else { throw .invalidArgument }
-    let name = FileName.last(of: place.path)
+    let name = FilePaths.name(of: place.path)
     guard !name.isEmpty else { throw .isDirectory }
-    let folder = try FilePaths.resolved(FileName.directory(of: place.path) + "/")
+    let folder = try FilePaths.resolved(FilePaths.directory(of: place.path) + "/")
     return folder == "/" ? "/\(name)" : "\(folder)/\(name)"
   }
 

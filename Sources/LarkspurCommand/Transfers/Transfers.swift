@@ -113,14 +113,22 @@ struct Transfers {
   // MARK: - The user's view
 
   private func sessions() throws(CommandFailure) -> [TransferList.Session] {
-    let home = try stateHome()
+    let (home, directory) = (try stateHome(), try serviceDirectory())
+    var served: [TransferAdministrator.Session] = []
+    do throws(TransferLinkError) {
+      // The progress of running tasks is in the service.
+      served = try TransferAdministrator(directory: directory).sessions() ?? []
+    } catch {
+      Console.complain("\(error)")
+    }
     var sessions: [TransferList.Session] = []
     do throws(Errno) {
       let found = try TransferLocation.sessions(stateHome: home)
       for problem in found.problems { Console.complain("\(problem.directory): \(problem.reason)") }
       for session in found.sessions {
         do throws(TransferJournalError) {
-          let content = try TransferJournalReader.content(of: session)
+          let known = served.first { $0.session.directory == session.directory }?.records ?? []
+          let content = try TransferJournalReader.content(of: session, without: Set(known.map(\.task)))
           sessions.append(
             TransferList.Session(session: session, records: content.records, unreadable: content.unreadable))
         } catch .unavailable(.noSuchFile) {
@@ -132,24 +140,17 @@ struct Transfers {
     } catch {
       throw Self.failure("\(home)/larkspur: \(error)")
     }
-    let directory = try serviceDirectory()
-    do throws(TransferLinkError) {
-      // The progress of running tasks is in the service.
-      let served = try TransferAdministrator(directory: directory).sessions() ?? []
-      for served in served {
-        let index =
-          sessions.firstIndex { $0.session.directory == served.session.directory } ?? sessions.endIndex
-        if index == sessions.endIndex {
-          let session = TransferSession(
-            identifier: served.session.identifier, directory: served.session.directory, settings: [])
-          sessions.append(TransferList.Session(session: session, records: []))
-        }
-        sessions[index].records = served.records
-        sessions[index].isServed = true
-        sessions[index].isAttached = served.session.isAttached
+    for served in served {
+      let index =
+        sessions.firstIndex { $0.session.directory == served.session.directory } ?? sessions.endIndex
+      if index == sessions.endIndex {
+        let session = TransferSession(
+          identifier: served.session.identifier, directory: served.session.directory, settings: [])
+        sessions.append(TransferList.Session(session: session, records: []))
       }
-    } catch {
-      Console.complain("\(error)")
+      sessions[index].records = served.records
+      sessions[index].isServed = true
+      sessions[index].isAttached = served.session.isAttached
     }
     return sessions
   }

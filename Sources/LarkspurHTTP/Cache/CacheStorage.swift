@@ -6,7 +6,6 @@ public enum CacheStorage {
   public struct Proposal: Sendable {
     public var fields: FieldList
     public var selection: CacheSelection
-    public var part: ContentRange?
   }
 
   /// Returns the parts of a response to store, or `nil` if it is not stored.
@@ -24,14 +23,9 @@ public enum CacheStorage {
     guard allowsStoring(control, status: status, request),
       let selection = CacheSelection(response: fields, request: request.fields)
     else { return nil }
-    var part: ContentRange?
-    switch BodyExtent(status: status, { fields.values(named: $0) }) {
     // RFC 9111 3.3: a cache may store a part only if it understands the range.
-    case .part(let range): part = range
-    case .contradiction: return nil
-    case .whole, .nothing, .unclear, .other: break
-    }
-    return Proposal(fields: storable(fields, control, now: now), selection: selection, part: part)
+    guard BodyExtent(status: status, { fields.values(named: $0) }) != .contradiction else { return nil }
+    return Proposal(fields: storable(fields, control, now: now), selection: selection)
   }
 
   /// Whether neither the request nor the response forbids storing the response, new or with renewed fields (RFC 9111

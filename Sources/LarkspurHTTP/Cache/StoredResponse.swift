@@ -33,6 +33,28 @@ public struct StoredResponse: Sendable {
     self.isDecoded = isDecoded
   }
 
+  /// Creates the response that a complete body belongs to, with the part that the fields state.
+  ///
+  /// RFC 9111 3.3 and 3.4: a cache that does not understand the range of a part must not store it, and must not use a
+  /// part as the whole.
+  ///
+  /// - Returns: `nil` if the head contradicts itself (``BodyExtent/contradiction``), or states another number of bytes
+  ///   than `bodyCount`.
+  public init?(
+    statedBy status: Int, fields: FieldList, requestTime: Double, responseTime: Double, selection: CacheSelection,
+    bodyCount: Int, isDecoded: Bool
+  ) {
+    var part: ContentRange?
+    switch BodyExtent(status: status, { fields.values(named: $0) }) {
+    case .part(let range) where range.bytes.count == bodyCount: part = range
+    case .part, .contradiction: return nil
+    case .whole, .nothing, .unclear, .other: break
+    }
+    self.init(
+      status: status, fields: fields, requestTime: requestTime, responseTime: responseTime, selection: selection,
+      part: part, bodyCount: bodyCount, isDecoded: isDecoded)
+  }
+
   public var entityTag: String? { fields.firstValue(named: "ETag") }
 
   public var lastModified: String? { fields.firstValue(named: "Last-Modified") }

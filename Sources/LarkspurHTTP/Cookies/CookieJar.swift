@@ -84,6 +84,18 @@ public struct CookieJar: Sendable {
 
   // MARK: Receiving
 
+  /// Stores the cookies that a response sets, as far as they are allowed.
+  ///
+  /// - Parameter fields: The values of `Set-Cookie`. Those beyond `CookieLimits.perResponseMax` are ignored.
+  package mutating func receive(
+    _ fields: [String], from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool
+  ) {
+    for field in fields.prefix(limits.perResponseMax) {
+      guard let parsed = SetCookie(field) else { continue }
+      _ = receive(parsed, from: request, now: now, isPublicSuffix: isPublicSuffix)
+    }
+  }
+
   /// Stores a cookie that a server has set, or refuses it.
   public mutating func receive(
     _ said: SetCookie, from request: CookieRequest, now: CookieTime, isPublicSuffix: (String) -> Bool

@@ -25,6 +25,13 @@ public struct Field: Codable, Hashable, Sendable {
 public typealias FieldList = [Field]
 
 extension FieldList {
+  /// Creates the fields of a head or a trailer section, in the order of their lines.
+  package init(_ table: FieldTable, in bytes: [UInt8]) {
+    self = (0..<table.count).map {
+      Field(String(decoding: bytes[table[$0].name], as: UTF8.self), FieldValue.text(table[$0].value, in: bytes.span))
+    }
+  }
+
   /// Returns the values of all lines with this name, in their order.
   package func values(named name: String) -> [String] {
     var values: [String] = []
@@ -59,9 +66,22 @@ extension FieldList {
   }
 }
 
+extension FieldTable {
+  /// Returns the values of all fields with this name as bytes, in their order.
+  package func values(named name: CaseInsensitiveToken, in bytes: [UInt8]) -> [[UInt8]] {
+    var values: [[UInt8]] = []
+    var index = index(of: name, from: 0, in: bytes.span)
+    while index < count {
+      values.append(Array(bytes[self[index].value]))
+      index = self.index(of: name, from: index + 1, in: bytes.span)
+    }
+    return values
+  }
+}
+
 /// Splits a field value into the members of a list.
-enum ListMembers {
-  static func split(_ value: String) -> [String] {
+package enum ListMembers {
+  package static func split(_ value: String) -> [String] {
     if let member = single(value) { return member.isEmpty ? [] : [member] }
     var members: [String] = []
     var member: [UInt8] = []

@@ -15,6 +15,8 @@ public enum RequestError: Error, Hashable, Sendable {
   case fieldReserved(name: String)
   /// The named field is for proxies only, and stands in a request to an origin server or in trailers.
   case fieldForProxies(name: String)
+  /// The named field has a meaning only before the body, and stands in trailers.
+  case fieldNotForTrailers(name: String)
 }
 
 extension RequestError: CustomStringConvertible {
@@ -26,6 +28,7 @@ extension RequestError: CustomStringConvertible {
     case .fieldValueInvalid(let name): "the value of \(name) holds a control character"
     case .fieldReserved(let name): "\(name) follows from the request and cannot be set"
     case .fieldForProxies(let name): "\(name) is for proxies, and this request goes to none"
+    case .fieldNotForTrailers(let name): "\(name) has no meaning in trailers"
     }
   }
 }

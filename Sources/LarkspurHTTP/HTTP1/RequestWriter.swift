@@ -231,17 +231,34 @@ public enum ChunkedEncoder {
     var bytes = Array("0\r\n".utf8)
     for field in trailers {
       let (name, value) = (field.name, field.value)
-      guard isToken(name) else { throw .fieldNameInvalid(name) }
       guard isFieldValue(value) else { throw .fieldValueInvalid(name: name) }
-      // RFC 9110 6.5.1: these fields come too late in trailers, and a receiver that merges them into the head misreads
-      // the end of the body.
-      guard !isReserved(name) else { throw .fieldReserved(name: name) }
-      guard !isForProxies(name) else { throw .fieldForProxies(name: name) }
+      try check(trailer: name)
       bytes.append(contentsOf: "\(name): \(value)\r\n".utf8)
     }
     bytes.append(contentsOf: endOfChunk)
     return bytes
   }
+
+  /// Checks whether a field of this name may stand in the trailer section of a request.
+  public static func check(trailer name: String) throws(RequestError) {
+    guard isToken(name) else { throw .fieldNameInvalid(name) }
+    // RFC 9110 6.5.1: these fields come too late in trailers, and a receiver that merges them into the head misreads
+    // the end of the body.
+    guard !isReserved(name) else { throw .fieldReserved(name: name) }
+    guard !isForProxies(name) else { throw .fieldForProxies(name: name) }
+    let lowercased = name.lowercased()
+    guard !lowercased.hasPrefix("if-"), !neededBeforeTheBody.contains(lowercased) else {
+      throw .fieldNotForTrailers(name: name)
+    }
+  }
+
+  /// Fields that are evaluated before the content (RFC 9110 6.5.1): for framing, routing, authentication, modifiers of
+  /// the request, controls, and the format of the content.
+  private static let neededBeforeTheBody: Set<String> = [
+    "authorization", "cache-control", "connection", "content-encoding", "content-range", "content-type", "cookie",
+    "expect", "host", "keep-alive", "max-forwards", "pragma", "proxy-authenticate", "proxy-connection", "range", "te",
+    "trailer", "upgrade", "www-authenticate",
+  ]
 }
 
 /// Whether a text is a token (RFC 9110 5.6.2).

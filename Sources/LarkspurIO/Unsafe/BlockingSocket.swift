@@ -65,14 +65,8 @@ public final class BlockingSocket: Sendable {
 
   /// Waits until a call does not block. Without a deadline the call itself waits.
   private func wait(for event: Int32, until deadline: Deadline) throws(Errno) {
-    while deadline != .never {
-      let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
-      let result = larkspur_wait_for_event(number, Int16(event), deadline.timeoutMilliseconds(from: now))
-      if result > 0 { return }
-      if result < 0, Errno.current != .interrupted { throw .current }
-      // The remaining time may exceed the kernel's longest timeout.
-      if result == 0, deadline <= Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) { throw .timedOut }
-    }
+    if deadline == .never { return }
+    guard try EventWait.until(deadline, event: event, of: number) else { throw .timedOut }
   }
 
   /// Sends all bytes. Blocks while the kernel takes no more.
@@ -136,16 +130,9 @@ public final class BlockingSocket: Sendable {
   /// Waits until the peer ends its sending side, the connection breaks, or `shutDown` is called. Bytes that arrive
   /// meanwhile stay unread.
   ///
-  /// - Returns: `false` if none of these happens until the deadline.
+  /// - Returns: `false` if none of these happens until the deadline, or if the kernel cannot wait.
   public func waitForPeerEnd(until deadline: Deadline = .never) -> Bool {
-    while true {
-      let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
-      let result = larkspur_wait_for_event(number, POLLRDHUP, deadline.timeoutMilliseconds(from: now))
-      if result > 0 { return true }
-      // A signal interrupted the wait, or the remaining time exceeds the kernel's longest timeout: wait again for the
-      // rest.
-      if result == 0, deadline <= Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) { return false }
-    }
+    (try? EventWait.until(deadline, event: Int32(POLLRDHUP), of: number)) ?? false
   }
 
   /// Whether `receive` would return at once.

@@ -80,14 +80,9 @@ public final class ProgramLife: Sendable {
 
   /// Waits until the program has ended.
   ///
-  /// - Returns: `false` if the program runs at the deadline.
+  /// - Returns: `false` if the program runs at the deadline, or if the kernel cannot wait.
   public func waitForEnd(until deadline: Deadline) -> Bool {
-    while true {
-      let now = Deadline(nanoseconds: larkspur_monotonic_nanoseconds())
-      let timeout = deadline.timeoutMilliseconds(from: now)
-      if larkspur_wait_for_event(pipe.number, Int16(POLLIN), timeout) > 0 { return true }
-      if deadline <= Deadline(nanoseconds: larkspur_monotonic_nanoseconds()) { return false }
-    }
+    (try? EventWait.until(deadline, event: POLLIN, of: pipe.number)) ?? false
   }
 }
 

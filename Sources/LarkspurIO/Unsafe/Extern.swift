@@ -84,6 +84,8 @@ struct larkspur_identity {
 @_extern(c) func larkspur_wait_for_event(_ descriptor: Int32, _ event: Int16, _ timeout_milliseconds: Int32) -> Int32
 @_extern(c) func larkspur_watch_removals(_ folder: UnsafePointer<CChar>?) -> Int32
 @_extern(c) func larkspur_wait_for_removal(_ watch: Int32, _ name: UnsafePointer<CChar>?) -> Int32
+@_extern(c) func larkspur_open_change_watch() -> Int32
+@_extern(c) func larkspur_watch_changes(_ watch: Int32, _ folder: UnsafePointer<CChar>?) -> Int32
 @_extern(c) func larkspur_semaphore_wait(_ semaphore: UnsafeMutableRawPointer?, _ deadline_nanoseconds: UInt64) -> Int32
 @_extern(c) func larkspur_monotonic_nanoseconds() -> UInt64
 @_extern(c) func larkspur_seconds_since_boot() -> Double

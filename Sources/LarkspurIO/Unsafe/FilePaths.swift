@@ -1,7 +1,20 @@
 import Glibc
 
-/// Operations on files by their paths.
+/// Operations on files by their paths, and the parts of paths.
 public enum FilePaths {
+  /// Returns the path of a file's directory: empty for the root directory, and `.` if the path has no directory.
+  public static func directory(of path: String) -> String {
+    lastSlash(in: path).map { String(path[..<$0]) } ?? "."
+  }
+
+  /// Returns the last component of a path.
+  public static func name(of path: String) -> String {
+    lastSlash(in: path).map { String(path[path.utf8.index(after: $0)...]) } ?? path
+  }
+
+  /// Searches bytes, because a slash with a combining character after it is another `Character`.
+  private static func lastSlash(in path: String) -> String.Index? { path.utf8.lastIndex(of: UInt8(ascii: "/")) }
+
   public enum Kind: Hashable, Sendable {
     /// A regular file, with its permissions.
     case regularFile(UInt32)
@@ -60,8 +73,8 @@ public enum FilePaths {
     // The kernel follows 40 links, too.
     for _ in 0..<40 {
       guard let target = link(at: path) else { return path }
-      let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
-      path = target.hasPrefix("/") ? target : folder + target
+      let isRelative = target.utf8.first != UInt8(ascii: "/")
+      path = (isRelative ? lastSlash(in: path).map { path[..<$0] + "/" } ?? "" : "") + target
     }
     throw .tooManyLinks
   }

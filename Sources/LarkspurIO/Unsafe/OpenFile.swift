@@ -124,7 +124,8 @@ public final class OpenFile: Sendable {
       case .interrupted: try checkInterruption(deadline)
       // Another process that shares the open file has made it non-blocking.
       case .wouldBlock:
-        _ = larkspur_wait_for_event(number, Int16(POLLOUT), -1)
+        let result = larkspur_wait_for_event(number, Int16(POLLOUT), -1)
+        guard result >= 0 || Errno.current == .interrupted else { throw .current }
         try checkInterruption(deadline)
       case let error: throw error
       }

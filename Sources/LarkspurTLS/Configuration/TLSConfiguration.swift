@@ -9,6 +9,10 @@ public struct TLSConfiguration: Sendable {
 
   public var roots = TrustRoots.system
 
+  /// Paths of files with further roots, in PEM or DER. New connections read them again when they change. `Security` reads
+  /// them, and `TLSContext` does not.
+  public var rootFiles: [String] = []
+
   /// The places of the system's roots, or `nil` for those that the environment names when the context is created.
   public var rootPlaces: RootPlaces?
 
@@ -33,10 +37,10 @@ public struct TLSConfiguration: Sendable {
   /// decrypted. DHE takes up to 60 ms of the loop's time.
   public var dangerouslyAllowsLegacyKeyExchange = false
 
-  /// Appends the secrets of all connections to the file that `SSLKEYLOGFILE` names, for debuggers. With the file, the
+  /// The path of a file to which the secrets of all connections are appended, for debuggers, or `nil`. With the file, the
   /// traffic can be decrypted. The file is created with access for its owner only, and a file to which others have
-  /// access is refused. Without the variable nothing is logged.
-  public var dangerouslyLogsKeys = false
+  /// access is refused.
+  public var dangerousKeyLogFile: String?
 
   public init() {}
 }
@@ -49,4 +53,13 @@ public enum TrustRoots: Sendable {
   case systemAnd([Certificate])
   /// Only the given certificates.
   case only([Certificate])
+
+  /// Adds certificates to the trusted ones.
+  public mutating func add(_ further: [Certificate]) {
+    switch self {
+    case .system: self = .systemAnd(further)
+    case .systemAnd(let certificates): self = .systemAnd(certificates + further)
+    case .only(let certificates): self = .only(certificates + further)
+    }
+  }
 }

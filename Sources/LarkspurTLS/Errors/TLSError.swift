@@ -71,7 +71,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case keyMismatch
     case trustStoreUnreadable
     case revocationListUnreadable
-    /// The file that `SSLKEYLOGFILE` names cannot be written, is of an unsafe kind, or is accessible to others.
+    /// The file for keys cannot be written, is of an unsafe kind, or is accessible to others.
     case keyLogUnwritable
     case outOfMemory
   }

@@ -4,6 +4,9 @@ public struct ClientIdentity: Sendable {
   public let certificate: Certificate
   /// The intermediate certificates, which are sent along.
   public let chain: [Certificate]
+  /// The files that the identity was read from, or `nil` for an identity from memory. New connections read them again
+  /// when they change.
+  public var files: Files?
   let key: Reference
   let list: Reference
 
@@ -41,6 +44,36 @@ public struct ClientIdentity: Sendable {
     try self.init(certificate: certificate, chain: behind, key: owned)
   }
 
+  /// The files of an identity.
+  public struct Files: Hashable, Sendable {
+    /// The path of the certificate, in PEM with its intermediates or in DER, or of a PKCS#12 archive.
+    public var certificates: String
+    /// The path of the key, or `nil` if the key is in the first file.
+    public var key: String?
+    /// The password of an encrypted key or of the archive.
+    public var password: String?
+
+    /// The paths of the files.
+    public var paths: [String] { [certificates] + (key.map { [$0] } ?? []) }
+
+    public init(certificates: String, key: String? = nil, password: String? = nil) {
+      self.certificates = certificates
+      self.key = key
+      self.password = password
+    }
+  }
+
+  /// Parses the contents of one file, or of the certificate's and the key's. A single file without PEM is a PKCS#12
+  /// archive.
+  public init(contents: ArraySlice<[UInt8]>, password: String?) throws(TLSError) {
+    guard let first = contents.first, let last = contents.last else { throw TLSError(.identityUnreadable) }
+    if contents.count == 1, !first.containsPEM {
+      try self.init(pkcs12: first, password: password ?? "")
+    } else {
+      try self.init(certificates: first, key: last, password: password)
+    }
+  }
+
   /// The private key in DER, not encrypted. Empty if the key cannot leave its device.
   public var keyDER: [UInt8] {
     // Safe: the key lives as long as its reference.
@@ -49,7 +82,7 @@ public struct ClientIdentity: Sendable {
     return der
   }
 
-  /// Returns this identity with other intermediate certificates.
+  /// Returns this identity with other intermediate certificates. The result is in memory and has no files.
   public func with(chain: [Certificate]) throws(TLSError) -> ClientIdentity {
     try ClientIdentity(certificate: certificate, chain: chain, key: key)
   }
@@ -72,5 +105,13 @@ public struct ClientIdentity: Sendable {
     self.chain = chain
     self.key = key
     self.list = list
+  }
+}
+
+extension [UInt8] {
+  /// Whether there is a line that starts a block in PEM (RFC 7468 2).
+  fileprivate var containsPEM: Bool {
+    let mark = "-----BEGIN ".utf8
+    return indices.contains { self[$0...].starts(with: mark) }
   }
 }

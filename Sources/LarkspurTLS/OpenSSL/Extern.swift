@@ -229,7 +229,6 @@ struct larkspur_tls_verification_result {
   _ response: UnsafePointer<UInt8>?, _ count: Int, _ verified: OpaquePointer?, _ store: OpaquePointer?,
   _ date: Int64
 ) -> UInt32
-@_extern(c) func larkspur_tls_key_log_path() -> UnsafePointer<CChar>?
 @_extern(c) func larkspur_read_certificate(_ bytes: UnsafeRawPointer?, _ count: Int) -> OpaquePointer?
 @_extern(c) func larkspur_read_certificates(
   _ bytes: UnsafeRawPointer?, _ count: Int, _ damaged: UnsafeMutablePointer<Int32>?

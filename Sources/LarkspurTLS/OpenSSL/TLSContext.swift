@@ -31,7 +31,7 @@ public final class TLSContext: Sendable {
       throw TLSError(.outOfMemory, reason: ErrorQueue.takeReason())
     }
     self.reference = reference
-    if configuration.dangerouslyLogsKeys, let path = KeyLog.path {
+    if let path = configuration.dangerousKeyLogFile {
       // Safe: the message is a constant, or copied before this thread can fail again.
       if let refusal = unsafe larkspur_tls_context_log_keys(reference.pointer, path) {
         throw TLSError(.keyLogUnwritable, reason: unsafe "\(path): \(String(cString: refusal))")
@@ -54,13 +54,4 @@ public final class TLSContext: Sendable {
 
   /// Removes all sessions. The next connection to each server makes a full handshake.
   public func forgetSessions() { sessions.removeAll() }
-}
-
-enum KeyLog {
-  /// The path in `SSLKEYLOGFILE`, or `nil` if it is unset or empty, or the process has more rights than its caller.
-  static var path: String? {
-    // Safe: the text is copied at once. As always with getenv, no thread may change the environment meanwhile.
-    guard let path = unsafe larkspur_tls_key_log_path() else { return nil }
-    return unsafe String(cString: path)
-  }
 }

@@ -16,6 +16,7 @@ import LarkspurHTTP
 /// Dictionaries, and lists of values that may be absent, have no form.
 final class TransferEncoder: Encoder {
   fileprivate var writer = RecordWriter()
+  private var hasDictionary = false
 
   var codingPath: [any CodingKey] { [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -29,6 +30,7 @@ final class TransferEncoder: Encoder {
     } catch {
       throw error as? TransferRecordError ?? .invalid("a part")
     }
+    if encoder.hasDictionary { throw .invalid("a dictionary") }
     return encoder.writer.bytes
   }
 
@@ -57,7 +59,9 @@ final class TransferEncoder: Encoder {
   }
 
   func container<Key>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    KeyedEncodingContainer(Parts(encoder: self))
+    // The keys of a dictionary can be any numbers, and those of a structure none.
+    if type.init(intValue: -1) != nil { hasDictionary = true }
+    return KeyedEncodingContainer(Parts(encoder: self))
   }
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {

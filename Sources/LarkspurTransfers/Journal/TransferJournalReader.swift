@@ -10,15 +10,18 @@ public enum TransferJournalReader {
     public var unreadable: [Int] = []
   }
 
+  /// - Parameter known: Tasks whose records are not read.
   /// - Throws: `unavailable`, and `full` if there are more records than any journal has.
-  public static func content(of session: TransferSession) throws(TransferJournalError) -> Content {
+  public static func content(
+    of session: TransferSession, without known: Set<Int> = []
+  ) throws(TransferJournalError) -> Content {
     var content = Content()
     do throws(Errno) {
       let directory = try Directory(path: session.directory, isCreating: false)
       let names = try directory.list().compactMap { TransferFileName($0.name) }.filter { $0.kind == .record }
       guard names.count <= TransferJournal.tasksMax else { throw .fileTooLarge }
       var byteCount = 0
-      for name in names.sorted(by: { $0.task < $1.task }) {
+      for name in names.sorted(by: { $0.task < $1.task }) where !known.contains(name.task) {
         do throws(Errno) {
           let bytes = try directory.read(name.text, atMost: TransferRecord.bytesMax + 1)
           byteCount += bytes.count

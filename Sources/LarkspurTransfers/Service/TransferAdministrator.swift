@@ -24,7 +24,7 @@ public struct TransferAdministrator: Sendable {
     self.timeout = timeout
   }
 
-  /// Returns the sessions that the service carries out, or `nil` if no service runs.
+  /// Returns the sessions that the service carries out, or `nil` if no service runs, or one that ends.
   public func sessions() throws(TransferLinkError) -> [Session]? {
     var sessions: [Session] = []
     let count = try ask(.list) { message in
@@ -46,7 +46,8 @@ public struct TransferAdministrator: Sendable {
 
   /// Changes tasks of the session with the journal in `directory`.
   ///
-  /// - Returns: The number of tasks that were changed, or `nil` if no service runs.
+  /// - Returns: The number of tasks that were changed, or `nil` if no service runs, or one that ends: another one may be
+  ///   asked.
   public func change(
     _ change: TransferAdministration.Change, directory: String, tasks: TransferAdministration.Tasks
   ) throws(TransferLinkError) -> Int? {
@@ -74,6 +75,7 @@ public struct TransferAdministrator: Sendable {
       throw .unavailable(reason: "\(error)")
     }
     var reader = TransferReader(socket, until: deadline)
+    var hasAnswered = false
     while true {
       let message: TransferMessage?
       do throws(TransferChannelError) {
@@ -84,10 +86,12 @@ public struct TransferAdministrator: Sendable {
         throw .unavailable(reason: "the transfer service: \(error)")
       }
       switch message {
+      case nil where !hasAnswered: return nil
       case nil: throw .unavailable(reason: "the transfer service has ended")
       case .done(let count): return count
       case .refused(let error): throw error
       case .some(let message):
+        hasAnswered = true
         guard receive(message) else { throw .unavailable(reason: "the transfer service answers something else") }
       }
     }

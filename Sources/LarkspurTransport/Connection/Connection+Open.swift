@@ -8,26 +8,22 @@ extension Connection {
   ///
   /// - Parameters:
   ///   - host: A name, or an IP address without brackets.
+  ///   - place: The place to connect to in place of the host, or `nil`.
   ///   - security: How to use TLS, or `nil` for plain TCP.
   ///   - deadline: The deadline for all of it.
   ///   - timeouts: The time limits of the parts: `resolve`, `connect`, `secure`, and `total` for all of it.
   public static func open(
-    host: String, port: UInt16, security: Security? = nil, resolver: Resolver = .shared,
+    host: String, port: UInt16, at place: Route.Place? = nil, security: Security? = nil, resolver: Resolver = .shared,
     from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
     timeouts: Timeouts = Timeouts(), limits: Limits = Limits(), observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     // A host that is no valid server name for TLS fails before the look-up.
     let securing = try security.map { security throws(TransportError) in try Securing(security, host, port) }
+    let (host, port) = place.map { ($0.host, $0.port) } ?? (host, port)
     let deadline = timeouts.end(from: loop.now, within: deadline)
-    // Performance: without limits for the parts there is no wrapper, which would add a frame to each connection's way.
-    let addresses =
-      timeouts.resolve == nil
-      ? try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
-      : try await limited(by: timeouts.resolve, as: .resolve, in: .resolving, within: deadline, on: loop) {
-        (deadline) async throws(TransportError) in
-        try await resolve(host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
-      }
+    let addresses = try await resolve(
+      host, port: port, by: resolver, on: loop, deadline: deadline, timeouts: timeouts, observer: observer)
     return try await open(
       to: addresses, securing: securing, from: local, on: loop, deadline: deadline, timeouts: timeouts, limits: limits,
       observer: observer)
@@ -76,23 +72,13 @@ extension Connection {
       return try await open(
         toOnly: addresses[0], securing: securing, on: loop, deadline: deadline, limits: limits, observer: observer)
     }
-    let connection =
-      timeouts.connect == nil
-      ? try await open(to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
-      : try await limited(by: timeouts.connect, as: .connect, in: .connecting, within: deadline, on: loop) {
-        (deadline) async throws(TransportError) in
-        try await open(to: addresses, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
-      }
+    let channel = try await Dial.connect(
+      to: addresses, from: local, on: loop, deadline: deadline, timeouts: timeouts, observer: observer)
+    let connection = Connection(over: channel, limits: limits, observer: observer)
     guard let securing else { return connection }
     guard let port = securing.port ?? connection.address?.port else { throw .connectionClosed }
-    guard timeouts.secure != nil else {
-      try await connection.secure(by: securing.security, as: securing.server, port: port, deadline: deadline)
-      return connection
-    }
-    try await limited(by: timeouts.secure, as: .secure, in: .securing, within: deadline, on: loop) {
-      (deadline) async throws(TransportError) in
-      try await connection.secure(by: securing.security, as: securing.server, port: port, deadline: deadline)
-    }
+    try await connection.secure(
+      by: securing.security, as: securing.server, port: port, timeouts: timeouts, deadline: deadline)
     return connection
   }
 
@@ -122,10 +108,18 @@ extension Connection {
 
   /// Looks up a host and reports that to the observer.
   static func resolve(
-    _ host: String, port: UInt16, by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, observer: Observer?
+    _ host: String, port: UInt16, by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, timeouts: Timeouts,
+    observer: Observer?
   ) async throws(TransportError) -> [SocketAddress] {
     observer?(.resolving(host: host), loop.kernel.now())
-    let addresses = try await resolver.addresses(of: host, port: port, deadline: deadline, on: loop)
+    // Performance: without a limit there is no wrapper, which would add a frame to each connection's way.
+    let addresses =
+      timeouts.resolve == nil
+      ? try await resolver.addresses(of: host, port: port, deadline: deadline, on: loop)
+      : try await limited(by: timeouts.resolve, as: .resolve, in: .resolving, within: deadline, on: loop) {
+        (deadline) async throws(TransportError) in
+        try await resolver.addresses(of: host, port: port, deadline: deadline, on: loop)
+      }
     observer?(.resolved(addresses), loop.kernel.now())
     return addresses
   }
@@ -139,7 +133,7 @@ extension Connection {
   ) async throws(TransportError) -> Connection {
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     let channel = try await Dial.connect(
-      to: addresses, from: local, on: loop, deadline: deadline, observer: observer)
+      to: addresses, from: local, on: loop, deadline: deadline, timeouts: Timeouts(), observer: observer)
     return Connection(over: channel, limits: limits, observer: observer)
   }
 }

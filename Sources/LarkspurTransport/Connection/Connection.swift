@@ -90,6 +90,7 @@ public final class Connection: EndOfTickHook {
     observer?(.securing(server), core.loop.kernel.now())
     core.channel?.setDeadline(deadline)
     do throws(TransportError) {
+      if let look = security.renewal?.look(at: core.loop.now) { try await answer(until: deadline) { await look.value } }
       core.secure(try security.engine(for: server, port: port, date: core.loop.kernel.date()))
       while try await !makeHandshake(by: security, deadline: deadline) {}
       if core.hasUnsentFlight { putOffSending() }

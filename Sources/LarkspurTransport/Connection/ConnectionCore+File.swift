@@ -67,7 +67,7 @@ extension ConnectionCore {
       record.receivedBytes += count
       if isTimed {
         pace.received(count, isSending: isSendingRequest, at: loop.now)
-        pace.answered()
+        pace.answered(at: loop.now)
       }
     } catch .invalidArgument {
       // The kernel cannot splice from a socket of this kind.

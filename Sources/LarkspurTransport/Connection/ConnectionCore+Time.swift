@@ -19,6 +19,14 @@ struct Pace {
   /// The limit that ends the present wait.
   private(set) var limit = Timeouts.Limit.total
 
+  /// The lower limit of the rate, or `nil` for most exchanges. Boxed, so that connections are small.
+  private var floor: Floor?
+
+  private final class Floor {
+    var value: RateFloor
+    init(_ value: RateFloor) { self.value = value }
+  }
+
   /// The rate limits, or `nil` for most connections.
   private var rates: Rates?
 
@@ -42,6 +50,7 @@ struct Pace {
     hasFirstByte = false
     isAsked = true
     limit = .total
+    floor = timeouts.lowestRate.map { Floor(RateFloor(bytes: $0.bytes, over: $0.over, now: now)) }
   }
 
   // MARK: - Rates
@@ -77,6 +86,7 @@ struct Pace {
   mutating func sent(_ count: Int, at now: Deadline) {
     rates?.sending?.take(count, at: now)
     progress = now
+    floor?.value.moved(count, at: now)
   }
 
   mutating func received(_ count: Int, isSending: Bool, at now: Deadline) {
@@ -85,6 +95,7 @@ struct Pace {
     guard !isSending else { return }
     hasFirstByte = true
     progress = now
+    floor?.value.moved(count, at: now)
   }
 
   /// Notes that the caller waits for the body. Other time does not count for the idle limit.
@@ -93,14 +104,19 @@ struct Pace {
     isAsked = true
   }
 
-  mutating func answered() { isAsked = false }
+  mutating func answered(at now: Deadline) {
+    isAsked = false
+    floor?.value.pause(at: now)
+  }
 
   // MARK: - Waiting
 
   /// Returns the deadline of a wait that begins now, and stores the reason for its failure in `limit`.
   ///
   /// - Parameter stands: Whether there is nothing to send, so that the `send` limit does not count.
-  mutating func deadline(in phase: TransportError.Phase, stands: Bool, pause: Deadline?) -> Deadline {
+  mutating func deadline(
+    in phase: TransportError.Phase, stands: Bool, pause: Deadline?, at now: Deadline
+  ) -> Deadline {
     let (nanoseconds, limit): (UInt64, Timeouts.Limit) =
       switch phase {
       case .sending: (stands ? .max : sendMax, .send)
@@ -109,7 +125,12 @@ struct Pace {
       }
     let own = max(progress, pause ?? progress).advanced(byNanoseconds: nanoseconds)
     self.limit = own < total ? limit : .total
-    return min(own, total)
+    guard let floor else { return min(own, total) }
+    // Only the bytes of bodies, and of a request's head, are due.
+    let isDue = pause == nil && (phase == .sending ? !stands : phase == .receivingBody)
+    if isDue { floor.value.resume(at: now) } else { floor.value.pause(at: now) }
+    if floor.value.end < min(own, total) { self.limit = .lowestRate }
+    return min(own, total, floor.value.end)
   }
 }
 
@@ -147,7 +168,8 @@ extension ConnectionCore {
     let phase: TransportError.Phase = machine.isSendingOnly ? .sending : isUnsent ? .awaitingHead : phase
     channel.setDeadline(
       pace.deadline(
-        in: phase, stands: !writing && sendingPause == nil, pause: phase == .sending ? sendingPause : receivingPause))
+        in: phase, stands: !writing && sendingPause == nil, pause: phase == .sending ? sendingPause : receivingPause,
+        at: loop.now))
     return receivingPause == nil
   }
 }

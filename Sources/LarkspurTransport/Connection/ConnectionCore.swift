@@ -205,7 +205,7 @@ struct ConnectionCore: ~Copyable {
       switch try poll() {
       case .event(.body(let piece)):
         note(.bodyReceived(bytes: piece.count))
-        if isTimed { pace.answered() }
+        if isTimed { pace.answered(at: loop.now) }
         range = piece
         return .ready
       case .event(.end(let base)):

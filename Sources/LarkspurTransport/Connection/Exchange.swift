@@ -61,6 +61,13 @@ public struct Exchange {
     return FieldValue.text(entry.value, in: bytes.span)
   }
 
+  /// The trailer section and the positions of its fields, or `nil` if none has arrived. Trailers come with the body's end.
+  public var trailers: (bytes: [UInt8], fields: FieldTable)? {
+    guard isPresent else { return nil }
+    let bytes = connection.trailerBytes
+    return bytes.isEmpty ? nil : (bytes, connection.trailers)
+  }
+
   /// Lends the next piece of the body to `consume`, if it is there. `consume` runs at once, on the loop's thread. Nothing
   /// is received while no caller asks for it.
   ///

@@ -1,8 +1,23 @@
 import LarkspurBytes
 import LarkspurTLS
 
-/// The time limits of the parts of a connection and of an exchange, on the monotonic clock. `nil` is no limit.
-public struct Timeouts: Hashable, Sendable {
+/// The time limits of the parts of a connection and of an exchange, on the monotonic clock. `nil`, the default of all
+/// but `expectation`, is no limit. Fractions of a second count; a limit that is not above zero cannot be used.
+///
+/// Pauses in which the owner asks for no more of a response, or has no more of a body, do not count.
+public struct Timeouts: Hashable, Sendable, Codable {
+  /// A rate below which a transfer counts as stalled.
+  public struct LowestRate: Hashable, Sendable, Codable {
+    /// The number of bytes that have to move within the time.
+    public var bytes: Int
+    public var over: Duration
+
+    public init(bytes: Int, over duration: Duration) {
+      self.bytes = bytes
+      over = duration
+    }
+  }
+
   /// The limit that was exceeded.
   public enum Limit: String, Hashable, Sendable {
     case resolve = "the time for looking up the name"
@@ -12,6 +27,7 @@ public struct Timeouts: Hashable, Sendable {
     case firstByte = "the time for the response's first byte"
     case idle = "the time between two bytes of the response"
     case total = "the time for all of it"
+    case lowestRate = "the time of the lowest rate"
   }
 
   // The limits in nanoseconds. `UInt64.max` is no limit.
@@ -26,14 +42,17 @@ public struct Timeouts: Hashable, Sendable {
   private(set) var totalMax = UInt64.max
   private(set) var expectationMax: UInt64 = 1_000_000_000
 
+  /// The limit for looking up a name. curl has none of its own.
   public var resolve: Duration? {
     get { Self.duration(resolveMax) }
     set { resolveMax = Self.nanoseconds(newValue) }
   }
+  /// The limit for connecting to one of the addresses, all attempts together.
   public var connect: Duration? {
     get { Self.duration(connectMax) }
     set { connectMax = Self.nanoseconds(newValue) }
   }
+  /// The limit for each TLS handshake: with the server, and with an `https` proxy.
   public var secure: Duration? {
     get { Self.duration(secureMax) }
     set { secureMax = Self.nanoseconds(newValue) }
@@ -66,6 +85,10 @@ public struct Timeouts: Hashable, Sendable {
     set { expectationMax = Self.nanoseconds(newValue) }
   }
 
+  /// The rate below which a request's body that is being sent, or a response's body, fails. The wait for the response's
+  /// head does not count, nor does a pause for an upper limit of the rate. curl: `--speed-limit`, `--speed-time`.
+  public var lowestRate: LowestRate?
+
   private static func duration(_ nanoseconds: UInt64) -> Duration? {
     nanoseconds == .max ? nil : .nanoseconds(Int64(clamping: nanoseconds))
   }
@@ -80,7 +103,28 @@ public struct Timeouts: Hashable, Sendable {
   }
 
   /// Whether nothing of an exchange but its total time is limited.
-  var leavesExchangesAlone: Bool { sendMax & firstByteMax & idleMax == .max }
+  var leavesExchangesAlone: Bool { sendMax & firstByteMax & idleMax == .max && lowestRate == nil }
+
+  /// Whether the limits change exchanges, and not only the opening of connections.
+  public var concernsExchanges: Bool {
+    !leavesExchangesAlone || totalMax != .max || expectationMax != Timeouts().expectationMax
+  }
+
+  /// Checks that each limit can be used.
+  ///
+  /// - Throws: `optionInvalid`.
+  func check() throws(TransportError) {
+    let limits = [
+      "resolve": resolveMax, "connect": connectMax, "secure": secureMax, "send": sendMax, "firstByte": firstByteMax,
+      "idle": idleMax, "total": totalMax, "expectation": expectationMax,
+    ]
+    for (name, limit) in limits where limit == 0 {
+      throw .optionInvalid("timeouts.\(name)", "the time has to be above zero")
+    }
+    if let lowestRate, lowestRate.bytes <= 0 || lowestRate.over <= .zero {
+      throw .optionInvalid("timeouts.lowestRate", "the bytes and their time have to be above zero")
+    }
+  }
 }
 
 extension Deadline {
@@ -92,6 +136,19 @@ extension Deadline {
 }
 
 extension Connection {
+  /// Makes the TLS handshake, within its own time limit if there is one.
+  func secure(
+    by security: Security, as server: ServerName, port: UInt16, timeouts: Timeouts, deadline: Deadline
+  ) async throws(TransportError) {
+    guard timeouts.secure != nil, let loop = channel?.loop else {
+      return try await secure(by: security, as: server, port: port, deadline: deadline)
+    }
+    try await Self.limited(by: timeouts.secure, as: .secure, in: .securing, within: deadline, on: loop) {
+      (deadline) async throws(TransportError) in
+      try await secure(by: security, as: server, port: port, deadline: deadline)
+    }
+  }
+
   /// Runs a part of `open` within its own time limit. If that limit ends before the deadline does, the error names the
   /// limit.
   static func limited<T>(

@@ -11,6 +11,8 @@ public enum TransportError: Error, Hashable, Sendable {
   /// No connection can be made from the local endpoint. Without an error number, the endpoint reaches none of the
   /// host's addresses.
   indirect case localEndpointUnusable(LocalEndpoint, Errno?)
+  /// An option has a value that cannot be used. Nothing was sent.
+  case optionInvalid(_ option: String, _ reason: String)
   /// A time limit was exceeded: the limit of the whole call, unless `limit` says otherwise.
   case timedOut(Phase, limit: Timeouts.Limit = .total)
   /// The task or the request was cancelled, or the connection was closed locally.
@@ -84,6 +86,7 @@ extension TransportError: CustomStringConvertible {
       "could not connect: " + attempts.map { "\($0.address): \($0.error)" }.joined(separator: "; ")
     case .localEndpointUnusable(let local, let error):
       "cannot connect from \(local): " + (error.map { "\($0)" } ?? "none of the host's addresses is reached from there")
+    case .optionInvalid(let option, let reason): "the option \(option) cannot be used: \(reason)"
     case .timedOut(let phase, .total): "timed out \(phase.rawValue)"
     case .timedOut(let phase, let limit): "timed out \(phase.rawValue): \(limit.rawValue) was up"
     case .cancelled: "cancelled"

@@ -6,7 +6,8 @@ import Synchronization
 /// Theory of operation. A thread of the monitor waits for a netlink socket, which costs nothing while nothing changes.
 /// A message is only a reason to look: the kernel does not report each route that goes with its link, and drops
 /// messages when they come too fast. After each burst of messages the monitor therefore lists everything anew, and
-/// calls the observers if the list differs. The thread starts on first use and ends with the monitor.
+/// calls the observers if the list differs. The thread starts on first use and ends with the monitor. A thread that
+/// fails reports that nothing is known, and the next call to the monitor starts another.
 ///
 /// The monitor sees the network namespace of the thread that starts it. Any thread may use it.
 ///
@@ -34,9 +35,12 @@ public final class ConnectivityMonitor: Sendable {
     public func cancel() { core.forget(number) }
   }
 
-  private let core = Core()
+  private let core: Core
 
-  public init() {}
+  public convenience init() { self.init(kernel: LinuxKernel.shared) }
+
+  /// - Parameter kernel: Waits for changes. The changes themselves come from the machine's kernel.
+  package init(kernel: any Kernel) { core = Core(kernel: kernel) }
 
   deinit { core.stop() }
 
@@ -99,11 +103,16 @@ extension ConnectivityMonitor {
       var observersSeen: UInt64 = 0
     }
 
+    private let kernel: any Kernel
     private let state = Mutex(State())
+    /// Held by a thread during its calls, so that a thread that replaces one that ends calls after it.
+    private let calls = Mutex(())
     /// Held during a start, so that concurrent callers wait until there is a result.
     private let starts = Mutex(())
     /// The socket for requests to the kernel, or `nil` before the start. The lock is held during each request.
     private let questions = Mutex<NetlinkRequests?>(nil)
+
+    init(kernel: any Kernel) { self.kernel = kernel }
 
     var known: Connectivity { state.withLock { $0.known } }
 
@@ -143,15 +152,24 @@ extension ConnectivityMonitor {
       do throws(Errno) {
         // The socket listens before the first look, so that no change is missed in between.
         let changes = try NetlinkSocket(hearsChanges: true)
+        let poller = try Poller(kernel: kernel)
+        try changes.watch(with: poller, slot: 0)
+        let handOver = Mutex<Poller?>(poller)
         try questions.withLock { questions throws(Errno) in
           if questions == nil { questions = try NetlinkRequests() }
         }
         let network = try look()
-        state.withLock { state in
+        let earlier = state.withLock { state in
           state.known = Connectivity(network: network)
           state.isRunning = true
+          return state.observers
         }
-        try SystemThread(name: "larkspur-links") { [self] in run(changes) }.detach()
+        try SystemThread(name: "larkspur-links") { [self] in
+          guard var poller = handOver.withLock({ $0.take() }) else { return }
+          // Observers from before a failure do not know that the monitor runs again.
+          call(earlier, known)
+          run(changes, &poller)
+        }.detach()
       } catch {
         state.withLock { state in
           state.isRunning = false
@@ -166,12 +184,10 @@ extension ConnectivityMonitor {
 
     // MARK: - The thread
 
-    private func run(_ changes: NetlinkSocket) {
+    private func run(_ changes: NetlinkSocket, _ poller: inout Poller) {
       do throws(Errno) {
-        var poller = try Poller(kernel: LinuxKernel.shared)
         // The waker's descriptor is closed with the poller.
         defer { state.withLock { $0.waker = nil } }
-        try changes.watch(with: poller, slot: 0)
         let waker = poller.waker
         state.withLock { $0.waker = waker }
         while !state.withLock({ $0.isStopping }) {
@@ -179,10 +195,9 @@ extension ConnectivityMonitor {
           if try drain(changes) { notify(Connectivity(network: try look())) }
         }
       } catch {
-        // Nothing is known from now on, until another call starts the monitor again.
-        notify(Connectivity())
+        // Nothing is known from now on, until another call starts the monitor again: perhaps an observer's own.
+        notify(Connectivity(), isAtEnd: true)
       }
-      state.withLock { $0.isRunning = false }
     }
 
     /// Reads all messages.
@@ -205,14 +220,22 @@ extension ConnectivityMonitor {
       }
     }
 
-    private func notify(_ connectivity: Connectivity) {
+    /// - Parameter isAtEnd: Whether the thread ends. An observer that registers after this call starts another thread.
+    private func notify(_ connectivity: Connectivity, isAtEnd: Bool = false) {
       let observers = state.withLock { state -> [UInt64: Observer] in
+        if isAtEnd { state.isRunning = false }
         guard state.known != connectivity else { return [:] }
         state.known = connectivity
         return state.observers
       }
-      for (number, observer) in observers where state.withLock({ $0.observers[number] != nil }) {
-        observer(connectivity)
+      call(observers, connectivity)
+    }
+
+    private func call(_ observers: [UInt64: Observer], _ connectivity: Connectivity) {
+      calls.withLock { _ in
+        for (number, observer) in observers where state.withLock({ $0.observers[number] != nil }) {
+          observer(connectivity)
+        }
       }
     }
   }

@@ -44,8 +44,21 @@ final class Dial {
   /// - Parameter deadline: The deadline of all attempts together.
   static func connect(
     to addresses: [SocketAddress], from local: LocalEndpoint?, on loop: ClientLoop, deadline: Deadline,
-    observer: Connection.Observer?
+    timeouts: Timeouts, observer: Connection.Observer?
   ) async throws(TransportError) -> Channel {
+    guard timeouts.connect == nil else {
+      var unlimited = timeouts
+      unlimited.connect = nil
+      return try await Connection.limited(
+        by: timeouts.connect, as: .connect, in: .connecting, within: deadline, on: loop
+      ) {
+        (own) async throws(TransportError) in
+        let channel = try await connect(
+          to: addresses, from: local, on: loop, deadline: own, timeouts: unlimited, observer: observer)
+        channel.setDeadline(deadline)
+        return channel
+      }
+    }
     // Performance: a single address needs no decisions, so there is no race and no machine.
     if addresses.count == 1, local == nil {
       return try await connect(toOnly: addresses[0], on: loop, deadline: deadline, observer: observer)

@@ -3,6 +3,8 @@ import LarkspurTLS
 /// How a connection uses TLS.
 public struct Security: Sendable {
   public var context: TLSContext
+  /// Replaces the context when files of the configuration change, or `nil` if there are no files.
+  private(set) var renewal: ContextRenewal?
   /// The proxies on the way. A TLS session that was established over one path is not resumed over another.
   public var path = ""
   /// Decides whether the server of a connection is trusted, or `nil` to leave that to the context. Called for each
@@ -19,9 +21,34 @@ public struct Security: Sendable {
 
   private final class Identity: Sendable {}
 
-  public init(_ context: TLSContext) { self.context = context }
+  public init(_ context: TLSContext) {
+    self.context = context
+  }
+
+  /// Creates the context of a configuration, whose files are read now, and again when they change.
+  ///
+  /// - Parameters:
+  ///   - pinMismatched: See `TLSContext.pinMismatched`.
+  ///   - fileFailed: Called with the path of a changed file that cannot be used, and the reason. Connections continue with
+  ///     the earlier content. Called on any thread.
+  public init(
+    _ configuration: TLSConfiguration, pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil,
+    fileFailed: (@Sendable (_ path: String, _ reason: String) -> Void)? = nil
+  ) throws(TLSError) {
+    guard configuration.identity?.files != nil || !configuration.rootFiles.isEmpty else {
+      self.init(try TLSContext(configuration, pinMismatched: pinMismatched))
+      return
+    }
+    let renewal = try ContextRenewal(configuration, pinMismatched: pinMismatched, fileFailed: fileFailed)
+    self.init(renewal.context)
+    self.renewal = renewal
+  }
+
+  /// The context for new connections.
+  public var currentContext: TLSContext { renewal?.context ?? context }
 
   func engine(for server: ServerName, port: UInt16, date: Int64) throws(TransportError) -> TLSEngine {
+    let context = currentContext
     var options = TLSEngine.Options()
     options.asksTrust = decideTrust != nil
     options.asksIdentity = provideIdentity != nil && context.configuration.identity == nil

@@ -4,19 +4,6 @@ import LarkspurHTTP
 /// Sends requests over a pool's connections. A request that may be repeated is sent again if its connection turns out to
 /// be dead.
 extension Pool {
-  /// Sends a request, and lends its exchange to `consume` when the response's head has come. See `start`.
-  public func exchange(
-    _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot,
-    _ consume: (Exchange) async throws(TransportError) -> Void
-  ) async throws(TransportError) {
-    let running = try await start(request, with: endpoint, in: slot)
-    do throws(TransportError) {
-      try await consume(running.exchange)
-    } catch {
-      throw slot.isCancelled ? .cancelled : error
-    }
-  }
-
   /// Sends a request, and returns its exchange when the response's head is there. If `send` has begun to send the
   /// request, this continues it.
   ///

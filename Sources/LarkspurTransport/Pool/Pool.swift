@@ -7,14 +7,13 @@ import LarkspurIO
 /// ```swift
 /// let endpoint = pool.endpoint(for: Route(host: "example.org", port: 80))
 /// try await pool.cancelledWithTask { slot in
-///   try await pool.exchange(PoolRequest(head), with: endpoint, in: slot) { exchange in
-///     while try await exchange.receiveData({ ... }) {}
-///   }
+///   let running = try await pool.start(PoolRequest(head), with: endpoint, in: slot)
+///   while try await running.exchange.receiveData({ ... }) {}
 /// }
 /// ```
 ///
 /// A request that finds no connection is queued. The task or callback that queued it uses the connection itself, and
-/// the connection is free for the next request when the `exchange` closure returns. Tasks of the pool's own open the
+/// the connection is free for the next request when the `RunningExchange` is released. Tasks of the pool's own open the
 /// connections.
 ///
 /// Dials, connections and timers keep the pool alive, so each pool has to be shut down by `shutDown`. Performance: a
@@ -25,6 +24,8 @@ public final class Pool: @unchecked Sendable {
     public var limits = PoolLimits()
     /// The longest time for opening a connection: looking up the name, connecting, TLS.
     public var dialMax = Duration.seconds(60)
+    /// The time limits of the parts of opening a connection.
+    public var timeouts = Timeouts()
     public var resolver = Resolver.shared
     /// The limits of responses.
     public var responseLimits = Limits()
@@ -33,6 +34,11 @@ public final class Pool: @unchecked Sendable {
     public var observer: (@Sendable (ConnectionEvent, Deadline) -> Void)?
 
     public init() {}
+
+    /// Checks that each option can be used.
+    ///
+    /// - Throws: `optionInvalid`.
+    public func check() throws(TransportError) { try timeouts.check() }
   }
 
   /// A queued request.
@@ -347,7 +353,8 @@ public final class Pool: @unchecked Sendable {
   public func openTunnel(over route: Route, deadline: Deadline = .never) async throws(TransportError) -> Tunnel {
     await loop.leaveInlineTick()
     let connection = try await route.connect(
-      by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits, observer: nil)
+      by: options.resolver, on: loop, deadline: deadline, timeouts: options.timeouts, limits: options.responseLimits,
+      observer: nil)
     guard let tunnel = connection.takeStream() else { throw .connectionClosed }
     return tunnel
   }
@@ -364,7 +371,8 @@ public final class Pool: @unchecked Sendable {
       defer { loopBound.state.givenUp.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
-          by: options.resolver, on: loop, deadline: deadline, limits: options.responseLimits,
+          by: options.resolver, on: loop, deadline: deadline, timeouts: options.timeouts,
+          limits: options.responseLimits,
           observer: { event, time in
             record.note(event, at: time)
             options.observer?(event, time)

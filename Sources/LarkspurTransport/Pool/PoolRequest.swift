@@ -6,7 +6,7 @@ public struct PoolRequest {
   public var head: RequestHead
   public var body: RequestBody
   /// The time limits of the parts of the exchange, or `nil` for none. `total` includes the wait for a connection. The
-  /// limits for opening a connection do not apply: `Pool.Options.dialMax` does.
+  /// limits for opening a connection do not apply: `Pool.Options` has them.
   public var timeouts: Timeouts?
   /// Called on the loop for each event of the request and its response, soon after the event and after the pool's own
   /// observer. Events of opening the connection are not reported. A request with an observer is not pipelined.

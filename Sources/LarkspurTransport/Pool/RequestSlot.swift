@@ -24,7 +24,7 @@ public final class RequestSlot: @unchecked Sendable {
   }
 
   let pool: Pool
-  private(set) var isCancelled = false
+  public private(set) var isCancelled = false
   /// Whether requests are held back: nothing more is sent, and no connection is taken.
   private(set) var isSuspended = false
   /// Only ever replaced, never mutated in place: that avoids exclusivity checks.

@@ -14,6 +14,21 @@ public struct Route: Sendable {
   public var proxy: ProxyRoute?
   /// The local address or interface to connect from, or `nil` to let the kernel choose.
   public var local: LocalEndpoint?
+  /// A host and a port to connect to.
+  public struct Place: Hashable, Sendable {
+    /// A name or an IP address, without brackets.
+    public var host: String
+    public var port: UInt16
+
+    public init(host: String, port: UInt16) {
+      self.host = host
+      self.port = port
+    }
+  }
+
+  /// The host and port to connect to in place of the host's own, or `nil`. TLS and requests keep the host and port.
+  /// A proxy then opens a tunnel.
+  public var place: Place?
   /// The path of a Unix-domain socket to connect to in place of the host's addresses, or `nil`. The proxy is then
   /// ignored.
   public var socketPath: String?
@@ -28,20 +43,25 @@ public struct Route: Sendable {
   }
 
   /// Whether requests go to a proxy that makes them itself, in absolute form (RFC 9112 3.2.2).
-  private var isForwarded: Bool { socketPath == nil && proxy?.forwards(toSecure: security != nil) == true }
+  private var isForwarded: Bool {
+    socketPath == nil && place == nil && proxy?.forwards(toSecure: security != nil) == true
+  }
 
   /// Opens a connection over this route.
   func connect(
-    by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, limits: Limits, observer: Connection.Observer?
+    by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, timeouts: Timeouts, limits: Limits,
+    observer: Connection.Observer?
   ) async throws(TransportError) -> Connection {
     guard let socketPath else {
+      var proxy = proxy
+      if place != nil { proxy?.alwaysTunnels = true }
       return try await Connection.open(
-        host: host, port: port, security: security, via: proxy, resolver: resolver, from: local, on: loop,
-        deadline: deadline, limits: limits, observer: observer)
+        host: host, port: port, at: place, security: security, via: proxy, resolver: resolver, from: local, on: loop,
+        deadline: deadline, timeouts: timeouts, limits: limits, observer: observer)
     }
     return try await Connection.open(
       to: [.unix(path: socketPath)], as: host, port: port, security: security, on: loop, deadline: deadline,
-      limits: limits, observer: observer)
+      timeouts: timeouts, limits: limits, observer: observer)
   }
 }
 
@@ -50,7 +70,8 @@ extension Route: Hashable {
   /// hosts.
   public static func == (one: Route, other: Route) -> Bool {
     one.security == other.security && one.proxy == other.proxy && one.local == other.local
-      && one.socketPath == other.socketPath && (one.isForwarded || one.host == other.host && one.port == other.port)
+      && one.socketPath == other.socketPath && one.place == other.place
+      && (one.isForwarded || one.host == other.host && one.port == other.port)
   }
 
   public func hash(into hasher: inout Hasher) {
@@ -62,5 +83,6 @@ extension Route: Hashable {
     hasher.combine(proxy)
     hasher.combine(local)
     hasher.combine(socketPath)
+    hasher.combine(place)
   }
 }

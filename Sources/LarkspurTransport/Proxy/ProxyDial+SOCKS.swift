@@ -27,7 +27,7 @@ extension ProxyDial {
     if let address = HostAddress(host)?.address { return [.address(address)] }
     guard proxy.kind.resolvesHere else { return [.name(host)] }
     let found = try await Connection.resolve(
-      host, port: port, by: resolver, on: loop, deadline: deadline, observer: observer)
+      host, port: port, by: resolver, on: loop, deadline: deadline, timeouts: timeouts, observer: observer)
     let addresses = found.compactMap(IPAddress.init)
     let known = addresses.filter { if case .ipv6 = $0 { proxy.kind != .socks4 } else { true } }
     return known.prefix(Self.addressesMax).map { .address($0) }
@@ -49,8 +49,10 @@ extension ProxyDial {
   private func connectChannel() async throws(TransportError) -> Channel {
     do throws(TransportError) {
       let addresses = try await Connection.resolve(
-        proxy.host, port: proxy.port, by: resolver, on: loop, deadline: deadline, observer: observer)
-      return try await Dial.connect(to: addresses, from: local, on: loop, deadline: deadline, observer: observer)
+        proxy.host, port: proxy.port, by: resolver, on: loop, deadline: deadline, timeouts: timeouts, observer: observer
+      )
+      return try await Dial.connect(
+        to: addresses, from: local, on: loop, deadline: deadline, timeouts: timeouts, observer: observer)
     } catch {
       throw blaming(error)
     }

@@ -12,22 +12,23 @@ extension Connection {
   ///
   /// - Parameters:
   ///   - host: A name, or an IP address without brackets.
+  ///   - place: The place to connect to in place of the host, or `nil`.
   ///   - deadline: The deadline for all of it.
   public static func open(
-    host: String, port: UInt16, security: Security? = nil, via route: ProxyRoute?, resolver: Resolver = .shared,
-    from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never, limits: Limits = Limits(),
-    observer: Observer? = nil
+    host: String, port: UInt16, at place: Route.Place? = nil, security: Security? = nil, via route: ProxyRoute?,
+    resolver: Resolver = .shared, from local: LocalEndpoint? = nil, on loop: ClientLoop, deadline: Deadline = .never,
+    timeouts: Timeouts = Timeouts(), limits: Limits = Limits(), observer: Observer? = nil
   ) async throws(TransportError) -> Connection {
     guard let route else {
       return try await open(
-        host: host, port: port, security: security, resolver: resolver, from: local, on: loop, deadline: deadline,
-        limits: limits, observer: observer)
+        host: host, port: port, at: place, security: security, resolver: resolver, from: local, on: loop,
+        deadline: deadline, timeouts: timeouts, limits: limits, observer: observer)
     }
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
     let dial = ProxyDial(
-      route: route, host: host, port: port, resolver: resolver, local: local, loop: loop, deadline: deadline,
-      limits: limits, observer: observer)
-    return try await dial.open(by: security)
+      route: route, host: place?.host ?? host, port: place?.port ?? port, resolver: resolver, local: local, loop: loop,
+      deadline: timeouts.end(from: loop.now, within: deadline), timeouts: timeouts, limits: limits, observer: observer)
+    return try await dial.open(by: security, as: host, port: port)
   }
 }
 
@@ -41,12 +42,13 @@ struct ProxyDial {
   let local: LocalEndpoint?
   let loop: ClientLoop
   let deadline: Deadline
+  let timeouts: Timeouts
   let limits: Limits
   let observer: Connection.Observer?
 
   var proxy: Proxy { route.proxy }
 
-  func open(by security: Security?) async throws(TransportError) -> Connection {
+  func open(by security: Security?, as host: String, port: UInt16) async throws(TransportError) -> Connection {
     let server = try security.map { _ throws(TransportError) in try Connection.serverName(host) }
     guard !route.forwards(toSecure: security != nil) else { return try await connect(observer: observer) }
     let tunnel = try await proxy.kind.isSOCKS ? openBySOCKS() : openByCONNECT()
@@ -54,7 +56,7 @@ struct ProxyDial {
     let connection = Connection(through: tunnel, limits: limits, observer: observer)
     if var security, let server {
       security.path = proxy.description
-      try await connection.secure(by: security, as: server, port: port, deadline: deadline)
+      try await connection.secure(by: security, as: server, port: port, timeouts: timeouts, deadline: deadline)
     }
     return connection
   }
@@ -67,7 +69,8 @@ struct ProxyDial {
     do throws(TransportError) {
       let connection = try await Connection.open(
         host: proxy.host, port: proxy.port, security: proxy.kind == .https ? route.security : nil,
-        resolver: resolver, from: local, on: loop, deadline: deadline, limits: limits, observer: observer)
+        resolver: resolver, from: local, on: loop, deadline: deadline, timeouts: timeouts, limits: limits,
+        observer: observer)
       connection.recipient = .proxy
       return connection
     } catch {
@@ -78,7 +81,7 @@ struct ProxyDial {
   /// Wraps errors that the proxy causes. Timeouts, cancellations and local errors stay as they are.
   func blaming(_ error: TransportError) -> TransportError {
     switch error {
-    case .timedOut, .cancelled, .tooManyWaiting, .localEndpointUnusable, .bodyFailed, .unavailable,
+    case .timedOut, .cancelled, .tooManyWaiting, .localEndpointUnusable, .optionInvalid, .bodyFailed, .unavailable,
       .internalInconsistency,
       .localMisuse, .proxy:
       error

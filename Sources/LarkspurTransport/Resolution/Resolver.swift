@@ -106,12 +106,7 @@ public final class Resolver: Sendable {
 
   /// Returns the addresses of a host that needs no look-up, or `nil` if `host` has to be looked up as a name.
   private func known(_ host: String, _ port: UInt16) throws(TransportError) -> [SocketAddress]? {
-    if let addresses = overrides.addresses(of: host, port: port) {
-      guard !addresses.isEmpty else {
-        throw .resolutionFailed(host: host, reason: "an override takes its addresses away")
-      }
-      return addresses
-    }
+    if let addresses = try overrides.addresses(of: host, port: port, kernel: kernel) { return addresses }
     do throws(SocketAddress.UnknownZone) {
       return try SocketAddress(literal: host, port: port, kernel: kernel).map { [$0] }
     } catch {

@@ -1,3 +1,4 @@
+import LarkspurHTTP
 import LarkspurIO
 import Testing
 
@@ -83,9 +84,8 @@ import Testing
     expected.session.setsReferer = true
     expected.session.bearerToken = "t"
     expected.session.cookies = ["a=b; c=d", "e=f"]
-    expected.session.cookieJar = .init()
-    expected.session.cookieJar?.files = ["jar"]
-    expected.session.cookieJar?.output = "new"
+    expected.session.cookieJar.files = ["jar"]
+    expected.session.cookieJar.output = "new"
     expected.session.redirectsMax = 3
     expected.fields = [.init("A", "1"), .init("B", "2: x"), .init("C", "")]
     expected.method = "PUT"

@@ -1,5 +1,7 @@
 import LarkspurBytes
 import LarkspurCommand
+import LarkspurHTTP
+import LarkspurTransport
 import Testing
 
 /// Tests the options of `larkspur get` for what a session does beyond one request.
@@ -19,7 +21,7 @@ import Testing
     #expect(first.followsRedirects && first.usesDigest && first.decodes && first.showsMetrics)
     #expect(!first.resumes && !first.isJSON)
     #expect(first.credentials == .init(user: Array("me".utf8), password: Array("a:b".utf8)))
-    #expect(first.cookieJar?.output == "jar")
+    #expect(first.cookieJar.output == "jar")
     #expect(first.bytesPerSecondMax == 2048)
     #expect(
       first.parts == [
@@ -128,6 +130,14 @@ import Testing
     ] as [(String, SessionOptions.Part)])
   func partsOfForms(text: String, part: SessionOptions.Part) throws {
     #expect(try options("x", "-F", text).session.parts == [part])
+  }
+
+  @Test func lowestRate() throws {
+    let rate = try options("x", "--lowest-rate", "2K:1.5").timeouts.lowestRate
+    #expect(rate == .init(bytes: 2048, over: .milliseconds(1500)))
+    for text in ["1", "0:1", "1:0", ":1", "1:", "1:2:3", "-1:2"] {
+      #expect(throws: UsageError.self) { try options("x", "--lowest-rate", text) }
+    }
   }
 
   /// A piece that arrives early is followed by a pause; one that arrives late is not.

@@ -120,7 +120,7 @@ import Testing
 
 @Suite struct ExitStatusTests {
   @Test func eachNumberMeansOneThing() {
-    let numbers = ExitStatus.all.map(\.rawValue)
+    let numbers = ExitStatus.allCases.map(\.rawValue)
     #expect(numbers == numbers.sorted())
     #expect(Set(numbers).count == numbers.count)
     for number in numbers {
@@ -132,8 +132,8 @@ import Testing
     let root = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
     let page = String(
       decoding: try OpenFile(reading: root + "/Sources/Larkspur/Larkspur.docc/Command.md").readToEnd(), as: UTF8.self)
-    let rows = ExitStatus.all.map { "| \($0.rawValue) | \($0.meaning) |\n" }.joined()
-    #expect(page.contains("|---|---|\n" + rows + "| 129, 130, 143 |"))
+    let rows = ExitStatus.allCases.map { "| \($0.rawValue) | \($0.meaning) |\n" }.joined()
+    #expect(page.contains("|---|---|\n" + rows))
   }
 
   @Test(

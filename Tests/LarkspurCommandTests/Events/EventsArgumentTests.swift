@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurCommand
+import LarkspurHTTP
 import Testing
 
 @Suite struct EventsArgumentTests {

@@ -42,6 +42,17 @@ import Testing
     #expect(try await request("-e", ";auto").fields["Referer"] == nil)
   }
 
+  /// The option has no counterpart in curl.
+  @Test func compressedData() async throws {
+    let text = String(repeating: "a", count: 1000)
+    let request = try await request("--compress", "-d", text)
+    #expect(request.fields["Content-Encoding"] == "gzip" && request.body.starts(with: [0x1f, 0x8b]))
+    #expect(request.bodyCount < 100 && request.fields["Content-Length"] == "\(request.bodyCount)")
+    let form = try await self.request("--compress", "-F", "a=\(text)")
+    #expect(form.fields["Content-Encoding"] == "gzip" && form.bodyCount < 500)
+    #expect(try await self.request("-d", text).fields["Content-Encoding"] == nil)
+  }
+
   /// User, password and fragment of a URL are not in the `Referer` of a redirection.
   @Test func refererOfARedirection() async throws {
     let url = "http://u:p@\(server.authority)/redirect/2#part"

@@ -1,4 +1,5 @@
 import LarkspurCommand
+import LarkspurHTTP
 import Testing
 
 @Suite struct SocketArgumentTests {

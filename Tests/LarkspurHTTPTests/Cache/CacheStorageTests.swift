@@ -57,6 +57,20 @@ import Testing
     #expect(!isStored(part + part, status: 206))
   }
 
+  /// RFC 9111 3.3 and 3.4: a part whose range is not understood is not stored, and none is stored as the whole.
+  @Test(arguments: [
+    (206, "bytes 0-4/10", 5, true), (206, "bytes 0-4/10", 4, false), (206, "bytes 4-0/10", 5, false),
+    (206, nil, 5, false), (206, "lines 0-4/10", 5, false), (200, "bytes 0-4/10", 5, false), (200, nil, 5, true),
+    (200, "bytes 0-4/5", 5, true), (404, "bytes 0-4/10", 5, true),
+  ])
+  func statedParts(status: Int, range: String?, bodyCount: Int, isStored: Bool) {
+    let stored = StoredResponse(
+      statedBy: status, fields: range.map { [Field("Content-Range", $0)] } ?? [], requestTime: 0, responseTime: 0,
+      selection: CacheSelection(), bodyCount: bodyCount, isDecoded: false)
+    #expect((stored != nil) == isStored)
+    if let stored { #expect((stored.part != nil) == (status == 206)) }
+  }
+
   /// RFC 9111 5.2.2.3: `must-understand` overrides `no-store` for statuses that the cache understands.
   @Test func mustUnderstand() {
     let fields: FieldList = [Field("Cache-Control", "max-age=5, no-store, must-understand")]

@@ -215,6 +215,18 @@ import Testing
     #expect(throws: RequestError.fieldReserved(name: name)) { try ChunkedEncoder.end(trailers: [Field(name, "5")]) }
   }
 
+  /// RFC 9110 6.5.1: these fields are evaluated before the content.
+  @Test(arguments: [
+    "Authorization", "host", "Content-Type", "content-encoding", "Trailer", "TE", "If-Match", "if-none-match", "Cookie",
+    "Expect", "Connection", "Cache-Control", "Range",
+  ]) func fieldsThatAreNeededBeforeTheBody(name: String) {
+    #expect(throws: RequestError.fieldNotForTrailers(name: name)) { try ChunkedEncoder.check(trailer: name) }
+    #expect(throws: RequestError.fieldNotForTrailers(name: name)) {
+      try ChunkedEncoder.end(trailers: [Field(name, "x")])
+    }
+    #expect(RequestError.fieldNotForTrailers(name: name).description.contains(name))
+  }
+
   @Test func randomBodies() throws {
     var random = SeededGenerator(for: "ChunkedEncoderTests.randomBodies")
     for round in 0..<300 {

@@ -27,4 +27,18 @@ import Testing
       #expect(!RedirectPolicy.isPrivate(name))
     }
   }
+
+  /// Each change drops its own fields and no others.
+  @Test func fieldsThatAreKept() {
+    let names = ["Accept", "content-type", "Expect", "Cookie", "authorization", "referer", "X-Any"]
+    func kept(_ set: (inout RedirectPolicy.Change) -> Void) -> [String] {
+      var change = RedirectPolicy.Change()
+      set(&change)
+      return names.filter { RedirectPolicy.keeps($0, after: change) }
+    }
+    #expect(kept { _ in } == names)
+    #expect(kept { $0.dropsBody = true } == ["Accept", "Cookie", "authorization", "referer", "X-Any"])
+    #expect(kept { $0.leavesOrigin = true } == ["Accept", "content-type", "Expect", "referer", "X-Any"])
+    #expect(kept { $0.leavesTLS = true } == ["Accept", "content-type", "Expect", "Cookie", "authorization", "X-Any"])
+  }
 }

@@ -1,8 +1,10 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransfers
+import LarkspurTransport
 import Testing
 
 @testable import Larkspur
@@ -65,9 +67,13 @@ import Testing
 
   @Test func everySettingTravels() throws {
     let configuration = Self.full()
+    for host in ["a", "b", "c", "d"] { configuration.storage.settings.hostOverrides.set(host, to: .socket(path: "/s")) }
+    configuration.storage.settings.timeouts.lowestRate = Timeouts.LowestRate(bytes: 7, over: .seconds(3))
     let bytes = try Self.bytes(configuration)
     let read = try Self.read(bytes)
     #expect(try Self.bytes(read) == bytes)
+    #expect(read.storage.settings.hostOverrides == configuration.storage.settings.hostOverrides)
+    #expect(read.storage.settings.timeouts == configuration.storage.settings.timeouts)
     #expect(read.sharedContainerIdentifier == "group.a" && read.requestCachePolicy == .reloadIgnoringLocalCacheData)
     #expect(read.timeoutIntervalForRequest == 12.5 && read.timeoutIntervalForResource == .infinity)
     #expect(read.timeoutIntervalForConnection == 3 && read.networkServiceType == .background)
@@ -198,6 +204,8 @@ import Testing
       ("the program's own class of urlCredentialStorage", { $0.urlCredentialStorage = OwnCredentials() }),
       ("the cache of urlCache", { $0.urlCache = .shared }),
       ("the function pinMismatched of tlsTrustSettings", { $0.tlsTrustSettings.pinMismatched = { _ in } }),
+      ("the function fileFailed of tlsTrustSettings", { $0.tlsTrustSettings.fileFailed = { _, _ in } }),
+      ("the function provideIdentity of tlsTrustSettings", { $0.tlsTrustSettings.provideIdentity = { _, _ in nil } }),
       ("a field of httpAdditionalHeaders", { $0.httpAdditionalHeaders = ["A": Date(), "B": "b", 3: "c"] }),
       ("an entry of connectionProxyDictionary", { $0.connectionProxyDictionary = ["A": Date()] }),
     ]

@@ -209,6 +209,37 @@ import Testing
     #expect(fixture.server.requests.map(\.path) == ["/1", "/2", "/1"])
   }
 
+  /// A discretionary task does not wait for the timer of an earlier one, nor for the answer to its question.
+  @Test(arguments: [true, false]) func anEarlierDiscretionaryTaskIsLate(asks: Bool) async throws {
+    let signal = TestServer.Signal()
+    for path in ["/1", "/2"] { fixture.server.route("GET", path, script: [.wait(signal), .respond(.text(path))]) }
+    let configuration = fixture.configuration()
+    configuration.storage.transferConditions = { TransferConditions() }
+    let seconds = Mutex(0.0)
+    let now = TransferMoment.now
+    let executor = try TransferExecutor(
+      session, configuration, traffic: .shared,
+      clock: {
+        let passed = seconds.withLock { $0 }
+        return TransferMoment(
+          wallSeconds: now.wallSeconds + passed, bootSeconds: now.bootSeconds + passed, boot: now.boot)
+      }
+    ) { _ in }
+    executor.start { _ in }
+    for task in 1...2 {
+      var record = try record("/\(task)", task: task)
+      record.isDiscretionary = true
+      if task == 1, asks { record.earliestBeginSeconds = now.wallSeconds - 1 }
+      if task == 1, !asks { record.nextAttemptSeconds = record.seconds(at: now) + 1000 }
+      executor.send(.create(record))
+      executor.queue.sync {}
+      seconds.withLock { $0 = 1001 }
+    }
+    _ = try await fixture.server.waitForRequests(1)
+    #expect(fixture.server.requests.map(\.path) == [asks ? "/2" : "/1"])
+    signal.fire()
+  }
+
   /// A new request before an upload that continues an earlier one: other fields go to the upload's resource, and another
   /// URL has none.
   @Test(arguments: ["/file", "/other"]) func aNewRequestForAnUpload(path: String) async throws {

@@ -106,6 +106,23 @@ import Testing
     #expect(found.text == "x" && found.userInfo == nil)
   }
 
+  /// A part that does not state its bytes answers no request for the whole.
+  @Test func partsThatAProgramStores() async throws {
+    let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+    func stores(_ url: String, _ range: String?) async -> Bool {
+      let head = response(url, range.map { ["Content-Range": $0] } ?? [:], status: 206)
+      cache.storeCachedResponse(CachedURLResponse(response: head, data: Data("01234".utf8)), for: request(url))
+      for policy in [URLRequest.CachePolicy.returnCacheDataDontLoad, .useProtocolCachePolicy] {
+        if case .serve = await cache.plan(for: request(url), fields: [], policy: policy, now: cache.now) {
+          Issue.record("\(range ?? "no range") answers a request for the whole")
+        }
+      }
+      return cache.cachedResponse(for: request(url)) != nil
+    }
+    #expect(await stores(Self.a, "bytes 0-4/10"))
+    for range in [nil, "bytes 4-0/10", "lines 0-4/10", "bytes 0-9/10"] { #expect(await !stores(Self.b, range)) }
+  }
+
   @Test func storagePolicies() {
     let directory = CacheDirectory()
     let cache = directory.cache(memory: 1 << 20)
@@ -254,6 +271,7 @@ import Testing
     #expect(CacheLocation.path(nil) == program + "/URLCache" && CacheLocation.path("") == program + "/URLCache")
     #expect(CacheLocation.path("mine") == program + "/mine/URLCache")
     #expect(CacheLocation.path("../x") == nil && CacheLocation.path("a/../../x") == nil)
+    #expect(CacheLocation.path("../\u{301}x") == nil)
     #expect(CacheLocation.path("a..b") == program + "/a..b/URLCache")
   }
 

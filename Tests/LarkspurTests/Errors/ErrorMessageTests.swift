@@ -14,7 +14,8 @@ import Testing
     arguments: [
       .resolutionFailed(host: "a.example", reason: "no such host"), .connectFailed([]), .connectionClosed,
       .connectFailed([.init(address: .loopback(port: 1), error: .connectionRefused)]),
-      .localEndpointUnusable(LocalEndpoint(), nil), .timedOut(.queueing), .timedOut(.resolving), .cancelled,
+      .localEndpointUnusable(LocalEndpoint(), nil), .optionInvalid("hostOverrides", "no address"), .timedOut(.queueing),
+      .timedOut(.resolving), .cancelled,
       .timedOut(.tunnelling), .connectionLost(.receivingBody, nil), .connectionLost(.sending, .connectionReset),
       .tls(TLSError(.wrongHost)), .badResponse(.chunkSizeInvalid), .tooManyWaiting, .bodyFailed(.fileChanged),
       .unavailable(.noBufferSpace), .internalInconsistency, .localMisuse(.slotBusy),

@@ -3,6 +3,7 @@ import LarkspurHTTP
 import Testing
 
 @testable import Larkspur
+@testable import LarkspurEngine
 
 @Suite struct RequestComposerTests {
   private static let fields: [[String: String]] = [

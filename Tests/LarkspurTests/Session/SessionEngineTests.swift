@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurTransport
 import Testing
 

@@ -7,8 +7,8 @@ import LarkspurTransport
 import Synchronization
 import Testing
 
-/// Tests which times count towards a task's timeouts. A test that expects a timeout just waits for it. A test that
-/// expects none takes longer in total than the timeout, and has seconds to spare in each part.
+/// Tests which times count towards a task's timeouts. A test that expects a timeout just waits for it; if it expects it
+/// in a phase, it tries longer timeouts until the machine is fast enough to reach the phase. A test that expects none takes longer in total than the timeout, and has seconds to spare in each part.
 @Suite(.timeLimit(.minutes(2))) struct TimeoutTests {
   let server: TestServer
 
@@ -58,12 +58,23 @@ import Testing
     }
   }
 
+  /// Returns whether a timeout ends a load in this phase. A busy machine needs a longer timeout to get there.
+  private func isCutOff(
+    in wanted: TransportError.Phase, _ load: (_ timeout: TimeInterval) async throws -> Void
+  ) async -> Bool {
+    for timeout in [0.2, 1, 5, 25] where await phase({ try await load(timeout) }) == wanted { return true }
+    return false
+  }
+
   private static let partialResponse = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"
 
   @Test func aRequestsFractionOfASecond() async throws {
-    server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
-    let (session, request) = (session(), try request("/x", timeout: 0.2))
-    #expect(await phase { _ = try await session.data(for: request) } == .receivingBody)
+    let session = session()
+    let isCutOff = await isCutOff(in: .receivingBody) { timeout in
+      server.enqueue([.expectRequest, .send(Self.partialResponse), .expectClose])
+      _ = try await session.data(for: try request("/x", timeout: timeout))
+    }
+    #expect(isCutOff)
   }
 
   /// A timeout of zero or less is unset: the request's falls back to the configuration's, and the configuration's to
@@ -91,9 +102,11 @@ import Testing
   }
 
   @Test func aConfigurationsFractionOfASecond() async throws {
-    server.enqueue([.expectRequest, .expectClose])
-    let (session, request) = (session(request: 0.2), try request("/x"))
-    #expect(await phase { _ = try await session.data(for: request) } == .awaitingHead)
+    let isCutOff = await isCutOff(in: .awaitingHead) { timeout in
+      server.enqueue([.expectRequest, .expectClose])
+      _ = try await session(request: timeout).data(for: try request("/x"))
+    }
+    #expect(isCutOff)
   }
 
   @Test func theRequestsTimeCountsForMore() async throws {
@@ -234,11 +247,13 @@ import Testing
 
   @Test func aHandshakeThatStalls() async throws {
     let server = try TestServer(tls: .init(certificate: try TestCA().issue()))
-    server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: 1)])
-    var request = URLRequest(url: try #require(URL(string: server.url("/get"))))
-    request.timeoutInterval = 0.5
+    let url = try #require(URL(string: server.url("/get")))
     let session = session()
-    #expect(await phase { _ = try await session.data(for: request) } == .securing)
+    let isCutOff = await isCutOff(in: .securing) { timeout in
+      server.enqueue([.beforeHandshake, .handshake(stallingBeforeFlight: 1)])
+      _ = try await session.data(for: URLRequest(url: url, timeoutInterval: timeout))
+    }
+    #expect(isCutOff)
   }
 
   /// A connection attempt that is never answered times out: the listener's queue is full, so the kernel ignores further
@@ -246,9 +261,40 @@ import Testing
   @Test func aBlackHole() async throws {
     let hole = try BlackHole()
     let session = session()
-    var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:\(hole.port)/")))
-    request.timeoutInterval = 0.3
-    #expect(await phase { _ = try await session.data(for: request) } == .connecting)
+    let url = try #require(URL(string: "http://127.0.0.1:\(hole.port)/"))
+    let isCutOff = await isCutOff(in: .connecting) { timeout in
+      _ = try await session.data(for: URLRequest(url: url, timeoutInterval: timeout))
+    }
+    #expect(isCutOff)
+  }
+
+  // MARK: - The limits of parts
+
+  private func error(_ path: String, _ change: (inout URLSessionConfiguration.Timeouts) -> Void) async throws
+    -> URLError
+  {
+    let configuration = URLSessionConfiguration.ephemeral
+    change(&configuration.timeouts)
+    let session = URLSession(configuration: configuration)
+    defer { session.invalidateAndCancel() }
+    return try #require(
+      await #expect(throws: URLError.self) { _ = try await session.data(for: try request(path)) })
+  }
+
+  @Test func partsOfAnExchange() async throws {
+    server.enqueue([.expectRequest, .hang])
+    let late = try await error("/") { $0.firstByte = .milliseconds(50) }
+    #expect(late.code == .timedOut && late.transportError == .timedOut(.awaitingHead, limit: .firstByte))
+    server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .hang])
+    let slow = try await error("/") { $0.lowestRate = .init(bytes: 100, over: .milliseconds(50)) }
+    #expect(slow.code == .timedOut && slow.transportError == .timedOut(.receivingBody, limit: .lowestRate))
+    #expect(slow.localizedDescription.contains("while receiving the body"))
+  }
+
+  @Test func aUselessLimitSendsNothing() async throws {
+    let error = try await error("/get") { $0.firstByte = .zero }
+    #expect(error.code == .cannotConnectToHost && error.localizedDescription.contains("timeouts.firstByte"))
+    #expect(server.requests.isEmpty)
   }
 }
 

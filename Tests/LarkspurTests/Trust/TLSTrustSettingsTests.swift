@@ -31,6 +31,8 @@ import Testing
       { $0.roots = .only([certificate]) }, { $0.roots = .systemAnd([certificate]) },
       { $0.revocationLists = [Data([1])] },
       { $0.pins = [pinned] }, { $0.pinMismatched = { _ in } }, { $0.identity = identity },
+      { $0.rootFiles = ["/roots.pem"] }, { $0.fileFailed = { _, _ in } },
+      { $0.dangerousKeyLogFile = "/keys" },
       { $0.dangerouslyAllowsAnyCertificate = true }, { $0.dangerouslyAllowsLegacyKeyExchange = true },
     ]
     var all = TLSTrustSettings()
@@ -45,7 +47,8 @@ import Testing
     guard case .systemAnd(let roots) = configuration.roots else { return #expect(Bool(false)) }
     #expect(roots.map(\.der) == [Array(certificate.der)])
     #expect(configuration.revocationLists == [[1]] && configuration.dangerouslyAllowsAnyCertificate)
-    #expect(configuration.dangerouslyAllowsLegacyKeyExchange)
+    #expect(configuration.dangerouslyAllowsLegacyKeyExchange && configuration.rootFiles == ["/roots.pem"])
+    #expect(configuration.dangerousKeyLogFile == "/keys")
     #expect(configuration.pins.hosts.map(\.name) == ["a.example"] && pinned.name == "a.example")
     #expect(configuration.pins.hosts.first?.pins.count == 2)
     #expect(configuration.identity?.certificate == identity.certificate.inner)

@@ -141,6 +141,8 @@ import Testing
     #expect(throws: TransferRecordError.invalid("an absent member of a list")) {
       try One(value: [Int?.none]).bytes()
     }
+    #expect(throws: TransferRecordError.invalid("a dictionary")) { try One(value: ["a": 1]).bytes() }
+    #expect(throws: TransferRecordError.invalid("a dictionary")) { try One(value: [1: 1]).bytes() }
   }
 
   private struct Ruled: TransferValue {

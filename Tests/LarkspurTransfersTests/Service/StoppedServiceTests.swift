@@ -24,6 +24,17 @@ import Testing
     withExtendedLifetime(listener) {}
   }
 
+  /// A service that ends before it answers is none: another one can be asked.
+  @Test func aServiceThatEnds() throws {
+    let listener = listener
+    try SystemThread(name: "ending-service") {
+      for _ in 0..<2 { _ = try? listener.accept() }
+    }.detach()
+    let administrator = TransferAdministrator(directory: service.directory)
+    #expect(try administrator.sessions() == nil)
+    #expect(try administrator.change(.pause, directory: "/d", tasks: .all) == nil)
+  }
+
   @Test func aProgramIsTold() throws {
     #expect(throws: silence) {
       try TransferClient(service.session(), directory: service.directory, timeout: .milliseconds(1))

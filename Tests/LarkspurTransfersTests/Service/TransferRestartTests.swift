@@ -99,19 +99,6 @@ import Testing
     #expect(service.launched.all.count == 1)
   }
 
-  /// The launch waits for the last task.
-  @Test func aLaunchAfterTheLastTask() throws {
-    let service = try TestService()
-    service.plan { $0.records = [Self.end, Fixture.plain(.running, task: 2)] }
-    let session = Self.session(service)
-    try service.start { [session] }
-    while service.link == nil { _ = try TransferAdministrator(directory: service.directory).sessions() }
-    _ = try service.nextClient("b")
-    #expect(service.launched.all.isEmpty)
-    service.withLink(of: session) { $0.tell(.changed(Fixture.plain(.completed, task: 2, events: [.completed]))) }
-    #expect(try service.launched.wait(for: 1) == [session])
-  }
-
   /// A program that dies seems attached for a moment, in which a task may end.
   @Test func aTaskThatEndsWhileItsProgramDies() throws {
     let service = try TestService()
@@ -138,57 +125,6 @@ import Testing
     try service.stop()
     #expect(service.launched.all.count == TransferServer.launchesMax)
     #expect(service.lines.all.contains { $0.contains("is not started again") })
-  }
-
-  /// A task waits for a password, and no program is attached: Apple's systems launch it for that, too.
-  @Test func aTaskThatWaitsForItsProgram() throws {
-    let service = try TestService()
-    service.plan { $0.records = [Fixture.plain(.running), Fixture.plain(.running, task: 2)] }
-    try service.start()
-    let session = Self.session(service)
-    var client: TransferClient? = try TransferClient(session, directory: service.directory)
-    withExtendedLifetime(client) {}
-    client = nil
-    let challenge = TransferQuestion.challenge(Fixture.challenge)
-    let administrator = TransferAdministrator(directory: service.directory)
-    try Wait.blocking(until: "the program is detached") {
-      try administrator.sessions()?.contains(where: \.session.isAttached) == false
-    }
-    service.withLink(of: session) { $0.tell(.question(1, task: 1, challenge)) }
-    // The other task goes on.
-    _ = try service.nextClient("b")
-    #expect(service.launched.all.isEmpty)
-    service.withLink(of: session) { $0.tell(.changed(Fixture.plain(.completed, task: 2, events: [.completed]))) }
-    #expect(try service.launched.wait(for: 1) == [session])
-    // The launched program is asked.
-    client = try TransferClient(session, directory: service.directory)
-    let notices = client?.collected()
-    try notices?.wait { $0.contains(.question(1, task: 1, challenge)) }
-    // A task that has ended asks nothing.
-    client?.send(.acknowledge(task: 2, count: 1))
-    service.withLink(of: session) { $0.tell(.changed(Fixture.plain(.completed, events: [.completed]))) }
-    try notices?.wait { $0.contains(.changed(Fixture.plain(.completed, events: [.completed]))) }
-    client?.send(.acknowledge(task: 1, count: 1))
-    client = nil
-    try service.ended.wait { $0.count { $0 == session.directory } == 1 }
-    #expect(service.launched.all.count == 1)
-    try service.stop()
-  }
-
-  /// A program that takes its events is not launched.
-  @Test func aProgramThatTakesItsEvents() throws {
-    let service = try TestService()
-    service.plan { $0.records = [Fixture.plain(.running)] }
-    try service.start()
-    var client: TransferClient? = try TransferClient(Self.session(service), directory: service.directory)
-    let notices = client?.collected()
-    service.link?.tell(.changed(Self.end))
-    try notices?.wait(for: 1)
-    client?.send(.acknowledge(task: 1, count: 1))
-    client = nil
-    try service.ended.wait(for: 1)
-    try service.stop()
-    #expect(service.launched.all.isEmpty)
   }
 
   // MARK: - A socket that goes away

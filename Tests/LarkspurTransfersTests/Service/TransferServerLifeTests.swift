@@ -160,6 +160,26 @@ import Testing
     #expect(frames < 50_000)
   }
 
+  /// More passwords are asked for than are kept for a program that does not read: it is asked for all in the end.
+  @Test func aProgramThatReadsItsQuestionsLate() throws {
+    let service = try TestService()
+    let tasks = 2 * ServedSessionMachine.questionsMax
+    service.plan { $0.records = (1...tasks).map { Fixture.plain(.running, task: $0) } }
+    try service.start()
+    let socket = try service.socket()
+    try socket.send(TransferMessage.open(service.session()).encoded())
+    var reader = TransferReader(socket)
+    while let message = try reader.next(), message != .opened {}
+    var challenge = Fixture.challenge
+    // Together far more than the socket takes.
+    challenge.realm = String(repeating: "x", count: 2_000)
+    let link = try #require(service.link)
+    for task in 1...tasks { link.tell(.question(UInt64(task), task: task, .challenge(challenge))) }
+    var asked: [Int] = []
+    while asked.count < tasks, case .notice(.question(_, let task, _)) = try reader.next() { asked.append(task) }
+    #expect(asked == Array(1...tasks))
+  }
+
   /// A connection that says nothing is ended, and so is one that does not take its list.
   @Test func connectionsThatHang() throws {
     let service = try TestService { $0.timeout = .milliseconds(100) }

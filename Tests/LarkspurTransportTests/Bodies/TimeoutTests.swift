@@ -183,6 +183,73 @@ import Testing
     expectTimeOut(running, .timedOut(.receivingBody, limit: .idle))
   }
 
+  /// A response that trickles ends, although each of its bytes comes within the idle time.
+  @Test(arguments: [true, false]) func lowestRateOfAResponse(isFile: Bool) {
+    let file = kernel.makeFile()
+    let running = world.start { [world] in
+      let connection = try await Connection.open(to: [address], on: world.loop)
+      let timeouts = Self.timeouts { $0.lowestRate = .init(bytes: 1000, over: Self.short) }
+      let exchange = try await connection.send(request(), body: .none, timeouts: timeouts)
+      if isFile { return try await exchange.receiveBody(into: file.openFile) }
+      return try await exchange.collectBody(bytesMax: 10_000).count
+    }
+    world.settle()
+    // The wait for the head does not count.
+    world.advance(by: .seconds(100))
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
+    world.settle()
+    for _ in 0..<3 {
+      world.advance(by: Self.almost)
+      #expect(!running.isOver)
+      peer.send(pattern(1000))
+      world.settle()
+    }
+    for _ in 0..<2 {
+      world.advance(by: .milliseconds(500))
+      #expect(!running.isOver)
+      peer.send("x")
+      world.settle()
+    }
+    world.advance(by: .milliseconds(500))
+    #expect(running.transportError == .timedOut(.receivingBody, limit: .lowestRate))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func lowestRateOfARequest() {
+    peer.setSendRoom(1000)
+    let running = world.exchange(
+      request("PUT", body: 5000), .bytes(pattern(5000)),
+      timeouts: Self.timeouts { $0.lowestRate = .init(bytes: 1000, over: Self.short) })
+    world.settle()
+    world.advance(by: Self.almost)
+    #expect(!running.isOver)
+    peer.setSendRoom(999)
+    world.settle()
+    world.advance(by: Self.short - Self.almost)
+    #expect(running.transportError == .timedOut(.sending, limit: .lowestRate))
+    #expect(world.leftovers == [])
+  }
+
+  @Test func limitsThatCannotBeUsed() {
+    let useless: [(String, Timeouts)] = [
+      ("timeouts.resolve", Self.timeouts { $0.resolve = .zero }),
+      ("timeouts.connect", Self.timeouts { $0.connect = .seconds(-1) }),
+      ("timeouts.lowestRate", Self.timeouts { $0.lowestRate = .init(bytes: 0, over: .seconds(1)) }),
+      ("timeouts.lowestRate", Self.timeouts { $0.lowestRate = .init(bytes: 1, over: .zero) }),
+    ]
+    for (name, timeouts) in useless {
+      var options = Pool.Options()
+      options.timeouts = timeouts
+      do throws(TransportError) {
+        try options.check()
+        Issue.record("\(name) is accepted")
+      } catch {
+        if case .optionInvalid(name, _) = error {} else { Issue.record("\(error)") }
+      }
+    }
+    #expect(throws: Never.self) { try Pool.Options().check() }
+  }
+
   /// A slow caller does not use up the server's time.
   @Test func aSlowCaller() {
     let mayGoOn = Event()

@@ -1,5 +1,7 @@
 import Dispatch
+import LarkspurBytes
 import LarkspurIO
+import LarkspurTestSupport
 import LarkspurTransport
 import Synchronization
 import TestKit
@@ -16,5 +18,31 @@ import Testing
       }
     }
     #expect(unknown.withLock { $0 } == 0)
+  }
+
+  /// A call that comes while the monitor's thread ends starts another, and all observers get what that one knows.
+  @Test func aCallDuringTheEnd() async throws {
+    let hasObservers = Semaphore()
+    let mustFail = Mutex(true)
+    let kernel = CountingKernel(replaceWait: {
+      guard
+        mustFail.withLock({ mustFail in
+          defer { mustFail = false }
+          return mustFail
+        })
+      else { return nil }
+      _ = hasObservers.take()
+      return -Errno.invalidArgument.rawValue
+    })
+    let monitor = ConnectivityMonitor(kernel: kernel)
+    let (duringEnd, last) = (OneShot<Bool>(), OneShot<Bool>())
+    let observations = [
+      monitor.observe { _ in duringEnd.set(monitor.current.network != nil) },
+      monitor.observe { if $0.network != nil { last.set(true) } },
+    ]
+    hasObservers.put()
+    try #require(await duringEnd.get() == true)
+    #expect(await last.get() == true)
+    for observation in observations { observation.cancel() }
   }
 }

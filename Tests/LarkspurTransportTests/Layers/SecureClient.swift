@@ -16,13 +16,14 @@ final class SecureClient: @unchecked Sendable {
   init(
     trusting ca: TestCA, on kernel: any Kernel = LinuxKernel.shared,
     _ change: (inout TLSConfiguration) -> Void = { _ in },
-    pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil
+    pinMismatched: (@Sendable (PinMismatch) -> Void)? = nil,
+    fileFailed: (@Sendable (_ path: String, _ reason: String) -> Void)? = nil
   ) throws {
     loop = try ClientLoop(on: kernel)
     var configuration = TLSConfiguration()
     configuration.roots = .only(try [ca].map { try Certificate.one($0.certificate) })
     change(&configuration)
-    security = Security(try TLSContext(configuration, pinMismatched: pinMismatched))
+    security = try Security(configuration, pinMismatched: pinMismatched, fileFailed: fileFailed)
   }
 
   deinit {

@@ -545,6 +545,23 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
+  /// The limits for opening a connection fail the requests that wait for it.
+  @Test func timesOfOpening() throws {
+    var options = Pool.Options()
+    options.timeouts.connect = .milliseconds(200)
+    let pool = Pool(on: world.loop, options: options)
+    for route in [Self.route, Route(host: "a.example", port: 80, proxy: ProxyRoute(try Proxy("socks5h://192.0.2.9")))] {
+      kernel.willConnect(.never)
+      let running = fetch(through: pool, route: route)
+      world.settle()
+      world.advance(by: .milliseconds(199))
+      #expect(!running.isOver)
+      world.advance(by: .milliseconds(1))
+      #expect(running.transportError == .timedOut(.connecting, limit: .connect))
+    }
+    #expect(leftovers(of: pool) == [])
+  }
+
   /// The time for the whole request includes the wait for a connection.
   @Test func times() {
     let pool = pool { $0.perEndpointMax = 1 }

@@ -53,7 +53,7 @@ import Testing
       Self.route { $0.proxy = ProxyRoute(try Proxy("http://user:word@proxy.example")) },
       Self.route { $0.proxy = authorizing },
       Self.route { $0.local = LocalEndpoint(address: .loopback(port: 0)) },
-      Self.route { $0.socketPath = "/run/a" },
+      Self.route { $0.socketPath = "/run/a" }, Self.route { $0.place = Route.Place(host: "b.example", port: 80) },
       Self.route { $0.security = presenting },
       Self.route { $0.security = presentingAnother },
       Self.route { $0.host = "fe80::1%eth0" },
@@ -116,6 +116,41 @@ import Testing
     }
     #expect(tests.kernel.socketCount == 1)
     #expect(tests.leftovers(of: pool) == [])
+  }
+
+  private func overridden(_ host: String, _ overrides: HostOverrides) throws(TransportError) -> Route {
+    var route = Route(host: host, port: 80)
+    try route.apply(overrides)
+    return route
+  }
+
+  @Test func overrides() throws {
+    var overrides = HostOverrides()
+    #expect(overrides.isEmpty)
+    overrides.set("*", to: .socket(path: "/run/all"))
+    overrides.set("a.example", to: .host("b.example", port: 8080))
+    overrides.set("A.example.", port: 81, to: .host("c.example"))
+    overrides.set("addresses.example", to: .addresses(["192.0.2.1"]))
+    #expect(try overridden("a.example", overrides).place == Route.Place(host: "b.example", port: 8080))
+    #expect(try overridden("x.example", overrides).socketPath == "/run/all")
+    var other = Route(host: "a.example", port: 81)
+    try other.apply(overrides)
+    #expect(other.place == Route.Place(host: "c.example", port: 81))
+    #expect(try overridden("addresses.example", overrides) == Route(host: "addresses.example", port: 80))
+    #expect(try overridden("a.example", overrides) != Route(host: "a.example", port: 80))
+  }
+
+  @Test(
+    arguments: [
+      .socket(path: ""), .socket(path: "/" + String(repeating: "s", count: 199)), .socket(path: "/a\0b"),
+      .socket(path: "\0" + String(repeating: "s", count: 108)), .host(""), .host("b.example", port: 0),
+    ] as [HostOverrides.Place])
+  func uselessOverrides(place: HostOverrides.Place) throws {
+    var overrides = HostOverrides()
+    overrides.set("a.example", to: place)
+    let error = #expect(throws: TransportError.self) { try overridden("a.example", overrides) }
+    #expect("\(String(describing: error))".contains("hostOverrides"))
+    #expect(try overridden("b.example", overrides).socketPath == nil)
   }
 
   @Test func throughAUnixSocket() throws {

@@ -91,23 +91,35 @@ import Testing
 
   @Test func overrides() {
     var overrides = HostOverrides()
-    overrides.set("Example.ORG", to: [Self.one, Self.two])
-    overrides.set("example.org.", port: 8080, to: [.loopback(port: 5)])
-    overrides.set("localhost", to: [Self.one])
-    overrides.set("192.0.2.9", to: [.unix(path: "/run/a.socket")])
-    overrides.set("blocked.example", to: [])
-    overrides.set("odd name", port: 1, to: [Self.two])
+    overrides.set("Example.ORG", to: .addresses(["10.0.0.1", "fd00::2"]))
+    overrides.set("example.org.", port: 8080, to: .addresses(["127.0.0.1"]))
+    overrides.set("localhost", to: .addresses(["10.0.0.1"]))
+    overrides.set("[::9]", to: .addresses(["10.0.0.1"]))
+    overrides.set("odd name", port: 1, to: .addresses(["fd00::2"]))
+    overrides.set("elsewhere.example", to: .host("other.example"))
+    overrides.set("*", port: 81, to: .addresses(["10.0.0.1"]))
     let resolver = resolver(overrides)
     #expect(ask(resolver, "EXAMPLE.org.").value == [Self.one.with(port: 80), Self.two.with(port: 80)])
     #expect(ask(resolver, "example.org", port: 8080).value == [.loopback(port: 8080)])
     #expect(ask(resolver, "localhost").value == [Self.one.with(port: 80)])
-    #expect(ask(resolver, "192.0.2.9").value == [.unix(path: "/run/a.socket")])
+    #expect(ask(resolver, "::9").value == [Self.one.with(port: 80)])
     #expect(ask(resolver, "odd name", port: 1).value == [Self.two.with(port: 1)])
-    #expect(isRefused(ask(resolver, "blocked.example"), "an override takes its addresses away"))
+    #expect(ask(resolver, "any.example", port: 81).value == [Self.one.with(port: 81)])
     #expect(isRefused(ask(resolver, "odd name", port: 2), HostName.Invalid.byteIllegal.rawValue))
     #expect(names.asked == [])
     _ = ask(resolver, "www.example.org", deadline: .zero)
     #expect(names.asked == ["www.example.org"])
+  }
+
+  /// An override that makes no sense fails its host, without a look-up, and no other host.
+  @Test(arguments: [[], ["a.example"], ["10.0.0.1", ""], ["fe80::1%none"]]) func uselessOverrides(addresses: [String]) {
+    var overrides = HostOverrides()
+    overrides.set("a.example", to: .addresses(addresses))
+    let resolver = resolver(overrides)
+    let error = ask(resolver, "a.example").transportError
+    if case .optionInvalid("hostOverrides", _)? = error {} else { Issue.record("\(String(describing: error))") }
+    #expect(ask(resolver, "127.0.0.1").value == [.loopback(port: 80)])
+    #expect(names.asked == [])
   }
 
   // MARK: - Lookups

@@ -1,44 +1,36 @@
-import Foundation
 import LarkspurBytes
 import LarkspurCoding
 import LarkspurHTTP
-import LarkspurTransport
 
 /// Decodes the content codings of one response's body, in steps of bounded size.
-final class ContentDecoding {
+package final class ContentDecoding {
   private var decompressor: Decompressor
   private var room = Chunk(capacity: stepBytes)
   /// Bytes that have come and are not decoded yet, from `consumed` on.
   private var input: [UInt8] = []
   private var consumed = 0
   /// Whether a further step may produce something.
-  private(set) var hasMore = false
+  package private(set) var hasMore = false
 
   /// Maximum number of bytes that a step produces.
   static let stepBytes = 64 * 1024
 
-  /// Returns a decoder for a response's body.
+  /// Returns a decoder for a response's body, unless the program decodes it itself.
   ///
-  /// - Returns: `nil` if the body has no content coding, or if the program decodes it itself.
-  static func decoder(
-    for head: ResponseHead, _ fields: ResponseFields, of request: URLRequest
-  ) throws(URLError) -> ContentDecoding? {
+  /// - Parameter codings: The values of the response's `Content-Encoding` fields. Called if there is a body to decode.
+  /// - Returns: `nil` if the body has no content coding.
+  package static func decoder(
+    for head: ResponseHead, _ codings: () -> [String]
+  ) throws(CodingError) -> ContentDecoding? {
     // A part of an encoded representation cannot be decoded by itself: ranges count encoded bytes (RFC 9110 14.2).
-    guard head.framing != .none, head.status != 206, RequestComposer.decodes(request),
-      fields.contains(KnownField.contentEncoding)
-    else { return nil }
-    do throws(CodingError) {
-      let codings = try ContentCodings(fieldValues: fields.values(of: "Content-Encoding"))
-      guard let decompressor = try Decompressor(codings) else { return nil }
-      return ContentDecoding(decompressor)
-    } catch {
-      throw URLError(error, url: request.url)
-    }
+    guard head.framing != .none, head.status != 206 else { return nil }
+    guard let decompressor = try Decompressor(try ContentCodings(fieldValues: codings())) else { return nil }
+    return ContentDecoding(decompressor)
   }
 
   private init(_ decompressor: consuming Decompressor) { self.decompressor = decompressor }
 
-  func append(_ piece: Span<UInt8>) {
+  package func append(_ piece: Span<UInt8>) {
     hasMore = true
     if consumed == input.count {
       input.removeAll(keepingCapacity: true)
@@ -48,7 +40,7 @@ final class ContentDecoding {
   }
 
   /// Decodes one step, and lends the result to `consume`.
-  func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) {
+  package func step(_ consume: (Span<UInt8>) -> Void) throws(CodingError) {
     // Nothing more comes after an error.
     hasMore = false
     var room = Chunk()
@@ -75,23 +67,5 @@ final class ContentDecoding {
   }
 
   /// Ends the decoding after the body's last byte. Throws if the end is within a coding's stream.
-  func finish() throws(CodingError) { try decompressor.finish() }
-}
-
-extension URLError {
-  init(_ error: CodingError, url: URL?) {
-    let message =
-      switch error {
-      case .outOfMemory: "no memory to decode the content"
-      case .peerSentInvalid(let coding): "the content is not \(coding)"
-      case .peerSentTruncated(let coding): "the content's \(coding) stream is cut short"
-      case .peerSentTooManyLayers: "the content has more codings than anybody needs"
-      case .peerSentBomb: "the content grows beyond all measure when it is decoded"
-      case .peerSentInvalidMessage: "the message is not deflate data"
-      case .peerSentTruncatedMessage: "the message's deflate data is cut short"
-      case .peerSentMessageTooLong: "the message is too long"
-      case .internalInconsistency: "the content cannot be decoded"
-      }
-    self = URLError.make(.cannotDecodeRawData, message, url: url)
-  }
+  package func finish() throws(CodingError) { try decompressor.finish() }
 }

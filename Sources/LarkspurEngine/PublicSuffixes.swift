@@ -1,4 +1,3 @@
-import Foundation
 import LarkspurHTTP
 import LarkspurIO
 
@@ -6,7 +5,7 @@ import LarkspurIO
 ///
 /// The list is read once in a process, when it is first needed. If there is none, every name of one label is a public
 /// suffix, and no other name is.
-enum PublicSuffixes {
+package enum PublicSuffixes {
   static let paths = [
     "/usr/share/publicsuffix/public_suffix_list.dat", "/usr/share/publicsuffix/effective_tld_names.dat",
   ]
@@ -14,9 +13,9 @@ enum PublicSuffixes {
   /// Maximum number of bytes that are read. The list has about 0.3 MB; an endless file would fill the memory.
   static let bytesMax = 16 << 20
 
-  static let system = table(from: paths)
+  package static let system = table(from: paths)
 
-  static func table(from paths: [String]) -> PublicSuffixTable {
+  package static func table(from paths: [String]) -> PublicSuffixTable {
     for path in paths {
       guard let file = try? OpenFile(readingRegular: path), let bytes = try? read(file) else { continue }
       let table = PublicSuffixTable(list: bytes)

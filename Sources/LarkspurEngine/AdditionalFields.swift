@@ -3,13 +3,15 @@ import LarkspurHTTP
 extension RequestComposer {
   /// The additions to one request's fields. Performance: the values are behind one reference, because this structure is
   /// moved often and few requests have such fields.
-  struct AdditionalFields {
+  package struct AdditionalFields {
     /// Whether a redirection has left the origin that the program named.
-    var hasLeftOrigin = false
-    var addsDefaultContentType = false
+    package var hasLeftOrigin = false
+    package var addsDefaultContentType = false
     /// Whether the request goes to a proxy in place of the host.
-    var isForwarded = false
+    package var isForwarded = false
     private var fields: Fields?
+
+    package init() {}
 
     private struct Values {
       var cookie: String?
@@ -33,41 +35,41 @@ extension RequestComposer {
       fields = Fields(values)
     }
 
-    var cookie: String? {
+    package var cookie: String? {
       get { fields?.values.cookie }
       set { set(newValue != nil) { $0.cookie = newValue } }
     }
 
-    var authorization: String? {
+    package var authorization: String? {
       get { fields?.values.authorization }
       set { set(newValue != nil) { $0.authorization = newValue } }
     }
 
     /// The identity that `authorization` stands for, if the field's value differs in each request.
-    var authorizationIdentity: String? {
+    package var authorizationIdentity: String? {
       get { fields?.values.authorizationIdentity }
       set { set(newValue != nil) { $0.authorizationIdentity = newValue } }
     }
 
-    var proxyAuthorization: String? {
+    package var proxyAuthorization: String? {
       get { fields?.values.proxyAuthorization }
       set { set(newValue != nil) { $0.proxyAuthorization = newValue } }
     }
 
     /// Conditions that the cache adds to the request.
-    var conditions: FieldList {
+    package var conditions: FieldList {
       get { fields?.values.conditions ?? [] }
       set { set(!newValue.isEmpty) { $0.conditions = newValue } }
     }
 
     /// Fields that replace those of the same names: a WebSocket's opening handshake, or a resumable upload's fields.
-    var replacements: FieldList {
+    package var replacements: FieldList {
       get { fields?.values.replacements ?? [] }
       set { set(!newValue.isEmpty) { $0.replacements = newValue } }
     }
 
     /// Whether there is nothing to add.
-    var isNone: Bool {
+    package var isNone: Bool {
       guard !addsDefaultContentType else { return false }
       guard let values = fields?.values else { return true }
       return values.cookie == nil && values.authorization == nil && values.proxyAuthorization == nil

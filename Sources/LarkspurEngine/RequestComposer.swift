@@ -1,10 +1,27 @@
-import Foundation
 import LarkspurBytes
 import LarkspurCoding
 import LarkspurHTTP
 
-/// Writes the heads of a session's requests: first the request's fields, then the configuration's, then the defaults.
-final class RequestComposer: Sendable {
+/// Writes the heads of a client's requests: first the request's fields, then the configuration's, then the defaults.
+package final class RequestComposer: Sendable {
+  /// The parts of a request that its head is written from.
+  package struct Form {
+    package var method: String
+    /// The path and the query that are sent. Never empty.
+    package var path: String
+    /// `nil` if the program has set no fields.
+    package var fields: FieldList?
+    /// Whether the request gets no fields but its own. See `complete`.
+    package var isExact: Bool
+
+    package init(method: String, path: String, fields: FieldList?, isExact: Bool = false) {
+      self.method = method
+      self.path = path
+      self.fields = fields
+      self.isExact = isExact
+    }
+  }
+
   /// Fields for requests that do not set them: the configuration's, and the standard ones.
   private let defaults: FieldList
   /// The configuration's fields that carry credentials or are otherwise meant for one origin
@@ -13,86 +30,63 @@ final class RequestComposer: Sendable {
   /// All of the configuration's fields, of both kinds.
   private let additional: FieldList
   /// Whether any of the configuration's fields concerns a cache.
-  let concernsCache: Bool
+  package let concernsCache: Bool
   /// The defaults for requests that ask for a part of a resource.
   private let defaultsOfParts: FieldList
 
-  init(additional: [AnyHashable: Any]?) {
-    var defaults: FieldList = []
-    var privateDefaults: FieldList = []
-    for (name, value) in additional ?? [:] {
-      guard let name = name.base as? String, !Self.isFraming(name) else { continue }
-      let field = Field(name, ((value as? String) ?? "\(value)").unfolded)
-      if RedirectPolicy.isPrivate(name) { privateDefaults.append(field) } else { defaults.append(field) }
-    }
-    // A dictionary's order changes from run to run.
-    defaults.sort { $0.name < $1.name }
-    privateDefaults.sort { $0.name < $1.name }
+  /// - Parameters:
+  ///   - additional: The configuration's fields, in the order in which they are sent.
+  ///   - program: The standard fields that depend on the program and its user.
+  package init(additional fields: FieldList, program: FieldList) {
+    let sent = fields.filter { !Self.isFraming($0.name) }.map { Field($0.name, $0.value.unfolded) }
+    var defaults = sent.filter { !RedirectPolicy.isPrivate($0.name) }
+    let privateDefaults = sent.filter { RedirectPolicy.isPrivate($0.name) }
+    let standard = Self.standard + program
     self.additional = defaults + privateDefaults
     concernsCache = self.additional.concernCache
     defaults = defaults.map {
       Field($0.name, $0.name.equalsIgnoringCase("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
     }
-    defaultsOfParts = Self.completing(defaults, by: Self.standardOfParts)
+    defaultsOfParts = Self.completing(defaults, by: standard.map(Self.ofPart))
     self.defaults =
-      defaults.contains(named: "Range") ? defaultsOfParts : Self.completing(defaults, by: Self.standard)
+      defaults.contains(named: "Range") ? defaultsOfParts : Self.completing(defaults, by: standard)
     self.privateDefaults = privateDefaults
   }
 
   /// The `User-Agent` of requests for tunnels: the configuration's, or the standard one.
-  var userAgent: String { additional.last { $0.name.equalsIgnoringCase("User-Agent") }?.value ?? Self.userAgent }
+  package var tunnelUserAgent: String? { defaults.last { $0.name.equalsIgnoringCase("User-Agent") }?.value }
 
   /// The configuration's `Proxy-Authorization`.
-  var proxyAuthorization: String? { privateDefaults.last { $0.name.equalsIgnoringCase("Proxy-Authorization") }?.value }
+  package var proxyAuthorization: String? {
+    privateDefaults.last { $0.name.equalsIgnoringCase("Proxy-Authorization") }?.value
+  }
 
   private static func completing(_ fields: FieldList, by standard: FieldList) -> FieldList {
     fields + standard.filter { !fields.contains(named: $0.name) }
   }
 
-  /// Whether a session adds a field of this name to each request that has none.
-  static func isStandard(_ name: String) -> Bool { standard.contains(named: name) }
+  /// The fields of each request that has none of these names.
+  package static let standard: FieldList = [Field("Accept", "*/*"), Field("Accept-Encoding", ContentCoding.offer)]
 
-  private static let standard: FieldList =
-    [Field("Accept", "*/*"), Field("Accept-Encoding", ContentCoding.offer)] + programFields
-
-  /// The standard fields that depend on the program and its user.
-  static let programFields: FieldList = [
-    Field("Accept-Language", acceptLanguage), Field("User-Agent", userAgent),
-  ]
-
-  private static let standardOfParts = standard.map {
-    $0.name == "Accept-Encoding" ? Field($0.name, "identity") : $0
+  /// The standard `User-Agent`: the program's name, followed by `Larkspur`.
+  ///
+  /// - Parameter path: The program's name, or its path.
+  package static func userAgent(ofProgram path: String) -> String {
+    let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
+    let kept = name.filter { byte in
+      "-._".utf8.contains(byte) || (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+    }
+    return (kept.isEmpty ? "program" : String(decoding: kept, as: UTF8.self)) + " Larkspur"
   }
 
-  /// The program's name, followed by `Larkspur`.
-  static let userAgent: String = {
-    let name = ProcessInfo.processInfo.processName.unicodeScalars.filter {
-      $0.isASCII
-        && ($0.properties.isAlphabetic || $0.properties.numericType != nil || "-._".unicodeScalars.contains($0))
-    }
-    let program = String(String.UnicodeScalarView(name))
-    return "\(program.isEmpty ? "program" : program) Larkspur"
-  }()
-
-  /// The user's languages, the best one first (RFC 9110 12.5.4).
-  static let acceptLanguage = acceptLanguage(Locale.preferredLanguages)
-
-  static func acceptLanguage(_ preferred: [String]) -> String {
-    // Foundation on Linux reports `en-001`, English of the world, for which servers have no content.
-    var languages: [String] = []
-    for language in preferred.map({ $0.hasSuffix("-001") ? String($0.dropLast(4)) : $0 })
-    where !languages.contains(language) {
-      languages.append(language)
-    }
-    return (languages.isEmpty ? ["en"] : languages).prefix(6).enumerated().map { index, language in
-      index == 0 ? language : "\(language);q=0.\(9 - index)"
-    }.joined(separator: ", ")
+  private static func ofPart(_ field: Field) -> Field {
+    field.name == "Accept-Encoding" ? Field(field.name, "identity") : field
   }
 
   /// Returns the codings of a configuration's `Accept-Encoding` that Larkspur can decode: a session decodes each
   /// coding that it offers.
-  static func decodable(_ offer: String) -> String {
-    let known = offer.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { member in
+  package static func decodable(_ offer: String) -> String {
+    let known = ListMembers.split(offer).filter { member in
       let name = String(member.prefix { $0 != ";" && !$0.isWhitespace })
       return !name.isEmpty && (try? ContentCodings(fieldValues: [name]))?.hasUnknown == false
     }
@@ -100,26 +94,18 @@ final class RequestComposer: Sendable {
     return isOffer ? known.joined(separator: ", ") : "identity"
   }
 
-  /// Whether a response's content coding is decoded: not if the request has an `Accept-Encoding` of its own, unless its
-  /// exact form says so.
-  static func decodes(_ request: URLRequest) -> Bool {
-    request.own.exactForm?.decodes ?? (request.own.fields?.firstValue(named: "Accept-Encoding") == nil)
-  }
-
   /// Writes the head of a request.
   ///
   /// - Parameter cache: The serialized fields for the target's origin. If `nil`, all fields are written.
-  func head(
-    for request: URLRequest, to target: LoadTarget, cache: HeadCache?,
+  package func head(
+    for own: Form, to target: LoadTarget, cache: HeadCache?,
     body: RequestWriter.Body, additions: AdditionalFields
   ) throws(RequestError) -> RequestHead {
-    let own = request.own
     let isBare = isBare(own, body, additions)
     if isBare, let head = cache?.bareHead(to: target) { return head }
     let fields = own.fields ?? []
     let proxy = additions.isForwarded
-    let ownPath = target.path(of: request)
-    let path = proxy ? "http://" + target.authority + ownPath : ownPath
+    let path = proxy ? "http://" + target.authority + own.path : own.path
     var writer: RequestWriter
     if let serialized = serializedFields(to: target, own, additions, cache) {
       writer = try RequestWriter(method: own.method, target: path, serialized, to: proxy ? .proxy : .origin)
@@ -136,8 +122,8 @@ final class RequestComposer: Sendable {
   }
 
   /// Whether the head depends on nothing but the target.
-  private func isBare(_ own: RequestStorage, _ body: RequestWriter.Body, _ additions: AdditionalFields) -> Bool {
-    own.fields == nil && own.exactForm == nil && additions.isNone && body == .none && !additions.isForwarded
+  private func isBare(_ own: Form, _ body: RequestWriter.Body, _ additions: AdditionalFields) -> Bool {
+    own.fields == nil && !own.isExact && additions.isNone && body == .none && !additions.isForwarded
       && (!additions.hasLeftOrigin || privateDefaults.isEmpty) && own.method == "GET"
   }
 
@@ -159,28 +145,28 @@ final class RequestComposer: Sendable {
 
   /// The value of `Host`. A `Host` field of the request or of the configuration replaces the URL's authority; the
   /// configuration's only for the origin that the program named.
-  private func host(_ request: RequestStorage, _ target: LoadTarget, _ additions: AdditionalFields) -> String {
+  private func host(_ request: Form, _ target: LoadTarget, _ additions: AdditionalFields) -> String {
     otherHost(request, additions) ?? target.authority
   }
 
-  private func otherHost(_ request: RequestStorage, _ additions: AdditionalFields) -> String? {
+  private func otherHost(_ request: Form, _ additions: AdditionalFields) -> String? {
     if let own = request.fields?.last(where: { $0.name.equalsIgnoringCase("Host") }) { return own.value }
-    guard !additions.hasLeftOrigin, request.exactForm == nil else { return nil }
+    guard !additions.hasLeftOrigin, !request.isExact else { return nil }
     return privateDefaults.last { $0.name.equalsIgnoringCase("Host") }?.value
   }
 
   /// Returns the request's own fields, and the configuration's private fields unless the request has left its origin.
-  private func given(_ request: RequestStorage, _ additions: AdditionalFields) -> FieldList {
+  private func given(_ request: Form, _ additions: AdditionalFields) -> FieldList {
     let fields = request.fields ?? []
     let own = fields.filter { !Self.isOurs($0.name, additions) }.map { Field($0.name, $0.value.unfolded) }
-    guard !additions.hasLeftOrigin, !privateDefaults.isEmpty, request.exactForm == nil else { return own }
+    guard !additions.hasLeftOrigin, !privateDefaults.isEmpty, !request.isExact else { return own }
     return own
       + privateDefaults.filter { !fields.contains(named: $0.name) && !Self.isOurs($0.name, additions) }
   }
 
   /// Returns the defaults for fields that the request does not have. A request of exact form gets none.
-  private func missing(_ request: RequestStorage, _ additions: AdditionalFields) -> FieldList {
-    guard request.exactForm == nil else { return [] }
+  private func missing(_ request: Form, _ additions: AdditionalFields) -> FieldList {
+    guard !request.isExact else { return [] }
     let fields = request.fields ?? []
     return defaults(beside: fields).filter {
       !fields.contains(named: $0.name) && !additions.conditions.contains(named: $0.name)
@@ -197,9 +183,9 @@ final class RequestComposer: Sendable {
   /// Returns the fields of `given` and `missing` as they are sent, or `nil` if they have to be written for this
   /// request.
   private func serializedFields(
-    to target: LoadTarget, _ request: RequestStorage, _ additions: AdditionalFields, _ cache: HeadCache?
+    to target: LoadTarget, _ request: Form, _ additions: AdditionalFields, _ cache: HeadCache?
   ) -> SerializedFields? {
-    guard let cache, request.exactForm == nil, additions.conditions.isEmpty, additions.replacements.isEmpty,
+    guard let cache, !request.isExact, additions.conditions.isEmpty, additions.replacements.isEmpty,
       !additions.hasLeftOrigin || privateDefaults.isEmpty
     else { return nil }
     let fields = request.fields ?? []
@@ -223,9 +209,9 @@ final class RequestComposer: Sendable {
   /// An `Authorization` that differs in each request is replaced by the identity that it
   /// authorizes (`AdditionalFields.authorizationIdentity`).
   /// `Host` is included if it differs from the URL's.
-  func fields(of request: URLRequest, _ additions: AdditionalFields) -> FieldList {
-    var fields = given(request.own, additions) + missing(request.own, additions)
-    if let host = otherHost(request.own, additions) { fields.append(Field("Host", host)) }
+  package func fields(of request: Form, _ additions: AdditionalFields) -> FieldList {
+    var fields = given(request, additions) + missing(request, additions)
+    if let host = otherHost(request, additions) { fields.append(Field("Host", host)) }
     if let cookie = additions.cookie { fields.append(Field("Cookie", cookie)) }
     if let value = additions.authorizationIdentity ?? additions.authorization {
       fields.append(Field("Authorization", value))
@@ -233,23 +219,18 @@ final class RequestComposer: Sendable {
     return fields
   }
 
-  /// Adds the configuration's fields that a request does not have. Fields that are private to one origin are added only
-  /// if the request has not left that origin. A request of exact form gets none.
-  func complete(_ request: inout URLRequest, hasLeftOrigin: Bool) {
-    guard request.own.exactForm == nil else { return }
-    for field in additional where request.value(forHTTPHeaderField: field.name) == nil {
-      guard !hasLeftOrigin || !RedirectPolicy.isPrivate(field.name) else { continue }
-      request.setValue(field.value, forHTTPHeaderField: field.name)
-    }
+  /// Returns the configuration's fields for a request. Fields that are private to one origin are left out if the request
+  /// has left that origin.
+  package func additional(hasLeftOrigin: Bool) -> FieldList {
+    hasLeftOrigin ? additional.filter { !RedirectPolicy.isPrivate($0.name) } : additional
   }
 
   /// Whether the program itself has set a field of resumable uploads (draft-ietf-httpbis-resumable-upload), in the
   /// request or for the session.
-  func hasUploadFields(_ request: URLRequest) -> Bool {
+  package func hasUploadFields(_ fields: FieldList) -> Bool {
     let names = [
       "Upload-Draft-Interop-Version", "Upload-Complete", "Upload-Incomplete", "Upload-Offset", "Upload-Length",
     ]
-    let fields = request.own.fields ?? []
     return names.contains { fields.contains(named: $0) || additional.contains(named: $0) }
   }
 

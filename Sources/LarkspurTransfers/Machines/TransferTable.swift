@@ -1,5 +1,3 @@
-import LarkspurTransfers
-
 /// The tasks of one session, by what the service has received: from the executor's notices and the program's commands.
 ///
 /// A notice may have been made before the executor has seen the latest commands. What only the program changes is

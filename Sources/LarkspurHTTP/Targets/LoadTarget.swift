@@ -1,23 +1,21 @@
-import Foundation
 import LarkspurBytes
-import LarkspurHTTP
 
 /// The parts of a URL that an HTTP request needs. Read from the URL's text, which is percent-encoded already.
-final class LoadTarget: Sendable {
-  let isSecure: Bool
+package final class LoadTarget: Sendable {
+  package let isSecure: Bool
   /// The host in lower case, without brackets. An IPv6 zone keeps its case.
-  let host: String
-  let port: UInt16
+  package let host: String
+  package let port: UInt16
   /// The value of `Host`: with the port, unless the port is the scheme's default.
-  let authority: String
+  package let authority: String
   /// Path and query. Never empty, and without dot segments (RFC 3986 6.2.2.3), as FoundationNetworking, curl and
   /// browsers send it. Percent-encoded characters stay as they are.
-  let path: String
+  package let path: String
   /// The URL's text up to the path. URLs that share this beginning are for one server.
   private let beginning: String
   private let text: String
 
-  enum Invalid: Error {
+  package enum Invalid: Error {
     case schemeUnsupported
     case hostMissing
     case hostInvalid
@@ -27,17 +25,21 @@ final class LoadTarget: Sendable {
 
   /// Returns the target of a URL.
   ///
-  /// - Parameter last: The previous target. If the URL is equal to its URL, or for the same server, that part is not
-  ///   read again.
-  static func of(_ url: URL, after last: LoadTarget?) throws(Invalid) -> LoadTarget {
-    let text = url.absoluteString
-    guard let last else { return try LoadTarget(url, text) }
+  /// - Parameters:
+  ///   - text: The absolute URL.
+  ///   - last: The previous target. If the URL is equal to its URL, or for the same server, that part is not
+  ///     read again.
+  ///   - asciiHost: Returns the URL's host in ASCII, or `nil` if there is none. Called for a host with other characters
+  ///     or with percent-encoded ones.
+  package static func of(
+    _ text: String, after last: LoadTarget?, asciiHost: () -> String?
+  ) throws(Invalid) -> LoadTarget {
+    guard let last else { return try LoadTarget(text, asciiHost: asciiHost) }
     if last.text == text { return last }
     let bytes = text.utf8Span.span
-    return last.isBeginning(of: bytes) ? LoadTarget(text, bytes, onServerOf: last) : try LoadTarget(url, text)
+    return last.isBeginning(of: bytes)
+      ? LoadTarget(text, bytes, onServerOf: last) : try LoadTarget(text, asciiHost: asciiHost)
   }
-
-  convenience init(_ url: URL) throws(Invalid) { try self.init(url, url.absoluteString) }
 
   private init(_ text: String, _ bytes: Span<UInt8>, onServerOf other: LoadTarget) {
     isSecure = other.isSecure
@@ -49,7 +51,7 @@ final class LoadTarget: Sendable {
     self.text = text
   }
 
-  private init(_ url: URL, _ text: String) throws(Invalid) {
+  package init(_ text: String, asciiHost: () -> String?) throws(Invalid) {
     let bytes = text.utf8Span.span
     let position: Int
     if Self.hasPrefix("http://".utf8, bytes) {
@@ -110,7 +112,7 @@ final class LoadTarget: Sendable {
       if name.utf8.contains(where: { $0 == 0x25 || $0 >= 0x80 }) {
         // A decoded character must not end the host's name, or programs that decode it would take
         // `evil%2Eexample%2F.good.example` for a host of `evil.example`.
-        guard let ascii = url.asciiHost, ascii.utf8.allSatisfy(Self.mayStandInHost) else { throw .hostInvalid }
+        guard let ascii = asciiHost(), ascii.utf8.allSatisfy(Self.mayStandInHost) else { throw .hostInvalid }
         name = ascii
       }
       host = name
@@ -176,15 +178,15 @@ final class LoadTarget: Sendable {
 
 extension LoadTarget {
   /// An origin (RFC 6454 4).
-  struct Origin: Hashable {
-    var isSecure: Bool
-    var host: String
-    var port: UInt16
+  package struct Origin: Hashable, Sendable {
+    package var isSecure: Bool
+    package var host: String
+    package var port: UInt16
 
-    func isOrigin(of target: LoadTarget) -> Bool {
+    package func isOrigin(of target: LoadTarget) -> Bool {
       port == target.port && isSecure == target.isSecure && host == target.host
     }
   }
 
-  var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }
+  package var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }
 }

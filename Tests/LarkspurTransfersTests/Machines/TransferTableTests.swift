@@ -1,6 +1,5 @@
 import Testing
 
-@testable import LarkspurTransferServer
 @testable import LarkspurTransfers
 
 @Suite struct TransferTableTests {

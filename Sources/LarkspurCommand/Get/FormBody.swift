@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurHTTP
 import LarkspurIO
 
 /// Content that is read while it is sent: a multipart form (RFC 7578), or the data of `-d` with a large file. Its length
@@ -66,19 +67,20 @@ struct FormBody: Sendable {
     var fileName = part.fileName
     var type = part.type
     if case .file(let path) = part.content {
-      fileName = fileName ?? (path == "-" ? "-" : path.split(separator: "/").last.map(String.init) ?? path)
+      fileName = fileName ?? FilePaths.name(of: path)
       type = type ?? "application/octet-stream"
     }
     if let fileName { disposition += "; filename=\"\(quoted(fileName))\"" }
-    var fields = [GetOptions.Field("Content-Disposition", disposition)]
+    var fields: FieldList = [.init("Content-Disposition", disposition)]
     if let type {
       guard type.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) else {
         throw CommandFailure(.usage, "the type \(type.debugDescription) cannot stand in a field")
       }
       fields.append(.init("Content-Type", type))
     }
-    let own = part.fields.filter { part.type == nil || $0.name.lowercased() != "content-type" }
-    fields.removeAll { field in own.contains { $0.name.lowercased() == field.name.lowercased() } }
+    var own = part.fields
+    if part.type != nil { own.removeAll(named: "Content-Type") }
+    fields.removeAll { own.contains(named: $0.name) }
     return (fields + own).map { "\($0.name): \($0.value)\r\n" }.joined()
   }
 

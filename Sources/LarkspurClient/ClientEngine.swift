@@ -1,0 +1,124 @@
+import LarkspurBytes
+import LarkspurEngine
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTLS
+import LarkspurTransport
+
+/// A client's part of the transport: its loop, its pool, the routes to its servers, and its cookies. The state belongs to
+/// the loop.
+final class ClientEngine: @unchecked Sendable {
+  let options: HTTPClient.Options
+  let loop: ClientLoop
+  let pool: Pool
+  let composer: RequestComposer
+  private let lease: LoopGroup.Lease
+  private let tls: TLSProvider
+  private let proxies: ProxySettings?
+  private var routes: [LoadTarget.Origin: ClientRoute] = [:]
+  private var jar = CookieJar()
+  /// The target of the latest request.
+  var latestTarget: LoadTarget?
+
+  /// Maximum number of routes. At the limit all are dropped; a route that is needed again is made again.
+  private static let routesMax = 1_000
+
+  init(_ options: HTTPClient.Options) throws(HTTPClientError) {
+    self.options = options
+    do throws(Errno) {
+      lease = try LoopGroup.shared.lease()
+    } catch {
+      throw HTTPClientError(.unavailable, "a thread could not be started: \(error)")
+    }
+    loop = lease.loop
+    var poolOptions = Pool.Options()
+    poolOptions.limits.perEndpointMax = max(1, options.connectionsPerHostMax)
+    poolOptions.limits.totalMax = max(poolOptions.limits.totalMax, poolOptions.limits.perEndpointMax)
+    poolOptions.dialMax = options.connectTimeout
+    pool = Pool(on: loop, options: poolOptions)
+    composer = RequestComposer(
+      additional: options.fields,
+      program: [Field("User-Agent", RequestComposer.userAgent(ofProgram: CommandLine.arguments.first ?? ""))])
+    let configuration = options.tls
+    tls = TLSProvider(configuration, isShareable: options.isTLSStandard) { () throws(TLSError) in
+      Security(try TLSContext(configuration))
+    }
+    switch options.proxy {
+    case .none: proxies = nil
+    case .settings(let settings): proxies = settings
+    case .environment:
+      do throws(ProxySettings.InvalidVariable) {
+        proxies = try ProxySettings(environment: EnvironmentVariable.all)
+      } catch {
+        // With a broken environment the client fails visibly instead of bypassing the proxy.
+        throw HTTPClientError(.invalidOption, "\(error)")
+      }
+    }
+  }
+
+  /// Ends the idle connections. From any thread. Exchanges that are running end by themselves.
+  func shutDown() {
+    loop.post { [self] in
+      routes = [:]
+      pool.shutDown()
+    }
+  }
+
+  // MARK: - Routes
+
+  func knownRoute(to target: LoadTarget) -> ClientRoute? { routes[target.origin] }
+
+  func route(to target: LoadTarget) async throws(TLSError) -> ClientRoute {
+    var route = Route(host: target.host, port: target.port)
+    if target.isSecure { route.security = try await tls.security() }
+    if let proxy = proxies?.proxy(toHost: target.host, port: target.port, isSecure: target.isSecure) {
+      var way = ProxyRoute(proxy)
+      if proxy.kind == .https { way.security = try await tls.security() }
+      way.userAgent = composer.tunnelUserAgent
+      way.authorization = way.authorization ?? composer.proxyAuthorization
+      route.proxy = way
+    }
+    // Another load may have made the route meanwhile.
+    if let first = routes[target.origin] { return first }
+    if routes.count >= Self.routesMax { routes = [:] }
+    let made = ClientRoute(
+      pool.endpoint(for: route), isForwarded: route.proxy?.forwards(toSecure: target.isSecure) == true)
+    routes[target.origin] = made
+    return made
+  }
+
+  // MARK: - Cookies
+
+  private func cookieRequest(_ target: LoadTarget) -> CookieRequest? {
+    guard options.keepsCookies, let host = CookieHost(target.host) else { return nil }
+    let path = target.path.utf8.prefix { $0 != UInt8(ascii: "?") }
+    var request = CookieRequest(host: host, path: String(Substring(path)), isSecure: target.isSecure)
+    request.port = Int(target.port)
+    return request
+  }
+
+  func cookieField(for target: LoadTarget) -> String? {
+    guard !jar.isEmpty, let request = cookieRequest(target) else { return nil }
+    return jar.field(for: request, now: CookieTime(secondsSince1970: Int64(MachineClock.wallSeconds)))
+  }
+
+  func keepCookies(_ values: [String], from target: LoadTarget) {
+    guard let request = cookieRequest(target) else { return }
+    jar.receive(
+      values, from: request, now: CookieTime(secondsSince1970: Int64(MachineClock.wallSeconds)),
+      isPublicSuffix: { PublicSuffixes.system.isPublicSuffix($0) })
+  }
+}
+
+/// A route to an origin, with what its requests have in common. It belongs to the loop.
+final class ClientRoute {
+  let endpoint: Endpoint
+  let headCache = HeadCache()
+  /// Whether requests go to a proxy in place of the host.
+  let isForwarded: Bool
+
+  init(_ endpoint: Endpoint, isForwarded: Bool) {
+    self.endpoint = endpoint
+    self.isForwarded = isForwarded
+  }
+}

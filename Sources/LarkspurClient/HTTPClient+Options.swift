@@ -1,0 +1,55 @@
+import LarkspurHTTP
+import LarkspurTLS
+import LarkspurTransport
+
+extension HTTPClient {
+  /// The options of a client. A value: a client keeps the options that it was created with.
+  public struct Options: Sendable {
+    /// How a client finds the proxy of a server.
+    public enum ProxyChoice: Sendable {
+      /// The environment names the proxies, in curl's variables: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`.
+      case environment
+      /// Servers are reached directly.
+      case none
+      case settings(ProxySettings)
+    }
+
+    /// Fields for requests that do not set them. Fields that carry credentials or are otherwise meant for one origin
+    /// (`Authorization`, `Cookie`, `Host`) are not sent to another one after a redirection.
+    public var fields: FieldList = []
+    /// Maximum number of connections to one server, including those being opened. 8 by default.
+    public var connectionsPerHostMax = 8
+    /// The limits of a request. By default 60 seconds without progress in sending, for the response's first byte and
+    /// between two bytes, and no limit in all. `total` counts from the call to the end of the body, over all redirections.
+    public var timeouts: Timeouts
+    /// The longest time for opening a connection: looking up the name, connecting, TLS. 60 seconds by default.
+    public var connectTimeout = Duration.seconds(60)
+    /// How the proxy of a server is found. By the environment by default.
+    public var proxy = ProxyChoice.environment
+    /// Trust, pins, the client's identity and versions of TLS. The system's roots and TLS 1.2 or later by default.
+    public var tls = TLSConfiguration() {
+      didSet { isTLSStandard = false }
+    }
+    /// Whether `tls` has its default value, so that clients can share its context.
+    private(set) var isTLSStandard = true
+    /// Whether redirections are followed (RFC 9110 15.4), by the rules of browsers. If not, the redirecting response is
+    /// the result.
+    public var followsRedirects = true
+    /// Maximum number of redirections of a request. The next one fails with
+    /// ``HTTPClientError/Code/tooManyRedirections``. 20 by default.
+    public var redirectsMax = RedirectPolicy.countMax
+    /// Whether cookies are kept in memory, and sent by later requests of this client (RFC 6265). `false` by default.
+    public var keepsCookies = false
+    /// Whether the content codings gzip and deflate are asked for and undone. A request with an `Accept-Encoding` of its
+    /// own gets the content as it comes. `true` by default.
+    public var decodesContent = true
+
+    public init() {
+      var timeouts = Timeouts()
+      timeouts.send = .seconds(60)
+      timeouts.firstByte = .seconds(60)
+      timeouts.idle = .seconds(60)
+      self.timeouts = timeouts
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import LarkspurEngine
+import LarkspurHTTP
+
+/// A client for HTTP/1.1 without Foundation, for programs that have to be small.
+///
+/// ```swift
+/// let page = try await HTTPClient.shared.get("https://example.org/") { response in
+///   try await response.body.collect(upTo: 1 << 20)
+/// }
+/// ```
+///
+/// A request calls a closure with its response, when the response's head has come. The body belongs to that closure: it is
+/// read while the closure runs, and memory is bounded however long it is. When the closure ends, the connection serves the
+/// next request if the body was read to its end, or if at most 64 KiB of it are left that come soon; otherwise it is closed.
+/// A connection cannot leak.
+///
+/// Requests of one client share its connections and cookies. Any thread and any task may use a client. A request is cancelled
+/// with its task. The client's connections are closed when the last reference to it is released; requests that run keep it.
+///
+/// Errors are ``HTTPClientError``, and what the closure throws. A status such as 404 is no error.
+public final class HTTPClient: Sendable {
+  /// A client with the default options.
+  public static let shared = HTTPClient()
+
+  /// The options that the client was created with.
+  public let options: Options
+  private let engine: Result<ClientEngine, HTTPClientError>
+
+  /// Creates a client. An option that cannot be used fails each request.
+  public init(_ options: Options = Options()) {
+    self.options = options
+    do throws(HTTPClientError) {
+      engine = .success(try ClientEngine(options))
+    } catch {
+      engine = .failure(error)
+    }
+  }
+
+  deinit { if case .success(let engine) = engine { engine.shutDown() } }
+
+  /// Loads a URL with GET.
+  ///
+  /// - Parameters:
+  ///   - url: The URL as text.
+  ///   - fields: The request's own fields.
+  ///   - handle: Called with the response. Its result is the call's result.
+  public func get<Result>(
+    _ url: String, fields: FieldList = [], _ handle: (Response) async throws -> Result
+  ) async throws -> Result {
+    try await perform(Request(url, fields: fields), handle)
+  }
+
+  /// Sends a body with POST.
+  ///
+  /// - Parameters:
+  ///   - contentType: The body's media type, such as `application/json`.
+  public func post<Result>(
+    _ url: String, _ body: RequestBody, contentType: String, fields: FieldList = [],
+    _ handle: (Response) async throws -> Result
+  ) async throws -> Result {
+    let fields = fields + [Field("Content-Type", contentType)]
+    return try await perform(Request(url, method: "POST", fields: fields, body: body), handle)
+  }
+
+  /// Sends a request, and calls `handle` with the response. `handle` runs where the caller runs.
+  ///
+  /// The response may come while the request's body is still sent: both directions are open at once, and the rest of the
+  /// body is sent while the response's body is read.
+  public func perform<Result>(
+    _ request: Request, _ handle: (Response) async throws -> Result
+  ) async throws -> Result {
+    let load = ClientLoad(request, try engine.get())
+    return try await withTaskCancellationHandler {
+      try await load.run()
+      do {
+        let result = try await handle(Response(load))
+        await load.finish(mayDrain: true)
+        return result
+      } catch {
+        await load.finish(mayDrain: false)
+        throw error
+      }
+    } onCancel: {
+      load.cancel()
+    }
+  }
+}
