@@ -14,8 +14,8 @@ package final class ScriptedDisk: TransferFiles {
 
   private enum Change {
     case create(String, Int)
-    case rename(String, String)
-    case remove(String)
+    case rename(String, String, Int)
+    case remove(String, Int)
   }
 
   private struct Content {
@@ -144,8 +144,10 @@ package final class ScriptedDisk: TransferFiles {
   private static func apply(_ change: Change, to names: inout [String: Int]) {
     switch change {
     case .create(let name, let node): names[name] = node
-    case .rename(let name, let other): if let node = names.removeValue(forKey: name) { names[other] = node }
-    case .remove(let name): names[name] = nil
+    case .rename(let name, let other, let node):
+      if names[name] == node { names[name] = nil }
+      names[other] = node
+    case .remove(let name, let node): if names[name] == node { names[name] = nil }
     }
   }
 
@@ -210,14 +212,17 @@ package final class ScriptedDisk: TransferFiles {
   }
 
   package func rename(_ name: String, to other: String) throws(Errno) {
-    try change("rename \(name) \(other)", name, .rename(name, other))
+    try change("rename \(name) \(other)", name) { .rename(name, other, $0) }
   }
 
-  package func remove(_ name: String) throws(Errno) { try change("remove \(name)", name, .remove(name)) }
+  package func remove(_ name: String) throws(Errno) { try change("remove \(name)", name) { .remove(name, $0) } }
 
-  private func change(_ call: String, _ name: String, _ change: Change) throws(Errno) {
+  private func change(
+    _ call: String, _ name: String, _ make: @Sendable (_ node: Int) -> Change
+  ) throws(Errno) {
     try step(call) { state -> Result<Void, Errno> in
-      guard state.names[name] != nil else { return .failure(.noSuchFile) }
+      guard let node = state.names[name] else { return .failure(.noSuchFile) }
+      let change = make(node)
       Self.apply(change, to: &state.names)
       state.changes.append(change)
       return .success(())
@@ -229,6 +234,14 @@ package final class ScriptedDisk: TransferFiles {
       if state.ignoresSync { return .success(()) }
       state.syncedNames = state.names
       state.changes = []
+      return .success(())
+    }
+  }
+
+  package func sync(_ name: String) throws(Errno) {
+    try step("sync \(name)") { state -> Result<Void, Errno> in
+      guard let node = state.names[name] else { return .failure(.noSuchFile) }
+      if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
       return .success(())
     }
   }

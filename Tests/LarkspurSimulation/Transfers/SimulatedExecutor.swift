@@ -17,6 +17,8 @@ struct SimulatedExecutor {
   private let disk: ScriptedDisk
   private let journal: TransferJournal
   private var loads: [Int: Load] = [:]
+  /// The tasks whose records the journal has not taken.
+  private var unwritten: Set<Int> = []
   private(set) var records: [Int: TransferRecord] = [:]
   /// The tasks whose records have changed since the program saw them.
   private(set) var changes: [Int] = []
@@ -90,9 +92,15 @@ struct SimulatedExecutor {
 
   /// - Returns: Whether the record is on the disk.
   @discardableResult
-  private func write(_ task: Int, _ ledger: inout TransferLedger) -> Bool {
+  private mutating func write(_ task: Int, _ ledger: inout TransferLedger) -> Bool {
     guard let record = records[task] else { return false }
-    do { try journal.write(record) } catch { return false }
+    do {
+      try journal.write(record)
+    } catch {
+      unwritten.insert(task)
+      return false
+    }
+    unwritten.remove(task)
     ledger.written(record)
     return true
   }
@@ -110,7 +118,7 @@ struct SimulatedExecutor {
     guard load.validator == resource.validator else { return loads[task] = nil }
     if load.offset < resource.bytes.count {
       let piece = resource.bytes[load.offset...].prefix(draw.number(1...10))
-      ledger.fetched(task, from: load.offset, count: piece.count)
+      ledger.fetched(task, load.validator, from: load.offset, count: piece.count)
       do { try load.file.append(Array(piece)) } catch { return loads[task] = nil }
       load.offset += piece.count
       loads[task] = load
@@ -119,7 +127,7 @@ struct SimulatedExecutor {
       loads[task] = nil
       records[task]?.resumePoint = nil
       records[task]?.hasContentFile = true
-      end(task, isGood: (try? load.file.sync()) != nil, &ledger)
+      end(task, isGood: (try? journal.syncContent(of: task)) != nil, &ledger)
     }
   }
 
@@ -129,11 +137,14 @@ struct SimulatedExecutor {
     guard let record = records[task] else { return }
     let name = TransferFileName.content(of: task)
     var start = record.resumePoint.flatMap { $0.validator == resource.validator ? $0.offset : nil } ?? 0
-    if start > 0, (try? disk.read(name, atMost: start))?.count != start {
-      if !disk.isDead { ledger.complain("task \(task) has lost its first \(start) bytes") }
-      start = 0
+    if start > 0 {
+      let count = disk.bytes(name)?.count ?? 0
+      if count < start {
+        ledger.complain("task \(task) has \(count) bytes, and its record counts \(start)")
+        start = 0
+      }
     }
-    if start == 0, record.resumePoint != nil {
+    if start == 0, record.resumePoint != nil || unwritten.contains(task) {
       records[task]?.resumePoint = nil
       // Until the record has forgotten the version, the file keeps its bytes.
       guard write(task, &ledger) else { return }
@@ -144,7 +155,7 @@ struct SimulatedExecutor {
   }
 
   private mutating func checkpoint(_ task: Int, _ load: Load, _ ledger: inout TransferLedger) {
-    guard (try? load.file.sync()) != nil else { return }
+    guard (try? journal.syncContent(of: task)) != nil else { return }
     records[task]?.resumePoint = ResumePoint(validator: load.validator, offset: load.offset, total: nil, coding: nil)
     write(task, &ledger)
   }

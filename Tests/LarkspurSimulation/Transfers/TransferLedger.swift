@@ -6,8 +6,8 @@ struct TransferLedger {
   struct Task {
     /// Whether the program has been told that the task is on the disk.
     var isConfirmed = false
-    /// The number of the resource's first bytes that a record on the disk counts.
-    var safeCount = 0
+    /// The bytes that a record on the disk counts.
+    var safe: ResumePoint?
     /// The events that are in a record on the disk, that have been delivered, and whose acknowledgement is on the disk.
     var written: Set<TransferRecord.Event> = []
     var delivered: Set<TransferRecord.Event> = []
@@ -24,7 +24,7 @@ struct TransferLedger {
 
   /// A record is on the disk.
   mutating func written(_ record: TransferRecord) {
-    tasks[record.task, default: Task()].safeCount = record.resumePoint?.offset ?? 0
+    tasks[record.task, default: Task()].safe = record.resumePoint
     tasks[record.task, default: Task()].written.formUnion(record.events)
   }
 
@@ -32,11 +32,11 @@ struct TransferLedger {
     tasks[task, default: Task()].acknowledged.formUnion(events)
   }
 
-  /// A task asks for the resource's bytes from a position on.
-  mutating func fetched(_ task: Int, from offset: Int, count: Int) {
+  /// A task receives bytes of a version from a position on.
+  mutating func fetched(_ task: Int, _ validator: String, from offset: Int, count: Int) {
     fetchedBytes += count
-    let safe = tasks[task]?.safeCount ?? 0
-    if offset < safe { complain("task \(task) fetches byte \(offset), and \(safe) are on the disk") }
+    guard let safe = tasks[task]?.safe, safe.validator == validator, offset < safe.offset else { return }
+    complain("task \(task) fetches byte \(offset), and \(safe.offset) are on the disk")
   }
 
   mutating func delivered(_ task: Int, _ event: TransferRecord.Event) {

@@ -168,10 +168,12 @@ package struct TransferScenario {
   /// Gives the program the events of a record that it has not seen, and acknowledges them.
   private mutating func deliver(_ record: TransferRecord) {
     guard program != nil else { return }
-    var count = 0
+    var isNew = false
     for event in record.events where program?.seen[record.task]?.contains(event) != true {
       if event == .downloaded {
-        let bytes = try? disk.read(TransferFileName.content(of: record.task), atMost: 1_000)
+        let name = TransferFileName.content(of: record.task)
+        // A call that fails is repeated.
+        let bytes = (try? disk.read(name, atMost: 1_000)) ?? (try? disk.read(name, atMost: 1_000))
         guard !disk.isDead else { return }
         if bytes.map({ server.isWhole($0, of: record.task) }) != true {
           ledger.complain("the file of task \(record.task) is not whole: \(bytes ?? [])")
@@ -179,10 +181,11 @@ package struct TransferScenario {
       }
       ledger.delivered(record.task, event)
       program?.seen[record.task, default: []].insert(event)
-      count += 1
+      isNew = true
     }
     // A program may end before it acknowledges.
-    if count > 0, killsLeft > 0, !isOneProcess, draw.chance(1, of: 8) { return program = nil }
-    if count > 0 { send(.acknowledge(task: record.task, count: count)) }
+    if isNew, killsLeft > 0, !isOneProcess, draw.chance(1, of: 8) { return program = nil }
+    // An executor that has lost an acknowledgement gets another one.
+    if !record.events.isEmpty { send(.acknowledge(task: record.task, count: record.events.count)) }
   }
 }
