@@ -50,6 +50,19 @@ int larkspur_timerfd_set(int descriptor, uint64_t nanoseconds) {
 
 int larkspur_socket(int family, int type) { return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
+// The numbers of linux/in.h and linux/mptcp.h, which older systems lack.
+enum { LARKSPUR_IPPROTO_MPTCP = 262, LARKSPUR_SOL_MPTCP = 284, LARKSPUR_MPTCP_INFO = 1 };
+
+int larkspur_multipath_socket(int family) {
+  return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, LARKSPUR_IPPROTO_MPTCP);
+}
+
+int larkspur_is_multipath(int descriptor) {
+  char information[256];
+  socklen_t length = sizeof(information);
+  return getsockopt(descriptor, LARKSPUR_SOL_MPTCP, LARKSPUR_MPTCP_INFO, information, &length) == 0;
+}
+
 ssize_t larkspur_send(int descriptor, const void *bytes, size_t count) {
   return syscall(SYS_sendto, descriptor, bytes, count, MSG_NOSIGNAL, NULL, 0);
 }

@@ -293,7 +293,24 @@ int larkspur_add_root_folders(X509_STORE *store, const char *named_folders) {
   return folder && other;
 }
 
-larkspur_bytes *larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders) {
+int larkspur_add_root_files(X509_STORE *store, const char *path) {
+  DIR *folder = opendir(path);
+  int all = 0;
+  for (struct dirent *entry; folder && (entry = readdir(folder));) {
+    char *file = NULL;
+    int found = 0;
+    if (entry->d_name[0] == '.' || asprintf(&file, "%s/%s", path, entry->d_name) < 0) continue;
+    add_file(store, file, &found);
+    free(file);
+    all += found;
+  }
+  if (folder) closedir(folder);
+  return all;
+}
+
+larkspur_bytes *larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders,
+                                       bool *is_empty) {
+  *is_empty = false;
   const char *file = named_file ? named_file : X509_get_default_cert_file();
   const char *folders = named_folders ? named_folders : X509_get_default_cert_dir();
   int found = 0, error = add_file(store, file, &found);
@@ -302,6 +319,7 @@ larkspur_bytes *larkspur_add_root_file(X509_STORE *store, const char *named_file
     return larkspur_system_complaint(file, error);
   if (named_file) return sentence("%s: %s", file, "it holds no certificate that can be read");
   if (have_entries(folders)) return NULL;
+  *is_empty = true;
   return sentence("neither %s nor %s holds a certificate", file, folders);
 }
 

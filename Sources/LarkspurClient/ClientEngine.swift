@@ -17,6 +17,8 @@ final class ClientEngine: @unchecked Sendable {
   private let proxies: ProxySettings?
   private var routes: [LoadTarget.Origin: ClientRoute] = [:]
   private var jar = CookieJar()
+  /// The credentials that servers have accepted.
+  var ledger = AuthenticationLedger(hash: messageHash)
   /// The target of the latest request.
   var latestTarget: LoadTarget?
 
@@ -35,13 +37,22 @@ final class ClientEngine: @unchecked Sendable {
     poolOptions.limits.perEndpointMax = max(1, options.connectionsPerHostMax)
     poolOptions.limits.totalMax = max(poolOptions.limits.totalMax, poolOptions.limits.perEndpointMax)
     poolOptions.dialMax = options.connectTimeout
+    if !options.hostOverrides.isEmpty { poolOptions.resolver = Resolver(overrides: options.hostOverrides) }
+    poolOptions.timeouts = options.timeouts
+    // The whole time of a request is its own limit, and not one of opening a connection for it.
+    poolOptions.timeouts.total = nil
+    do throws(TransportError) {
+      try poolOptions.check()
+    } catch {
+      throw HTTPClientError(.invalidOption, "\(error)")
+    }
     pool = Pool(on: loop, options: poolOptions)
     composer = RequestComposer(
       additional: options.fields,
       program: [Field("User-Agent", RequestComposer.userAgent(ofProgram: CommandLine.arguments.first ?? ""))])
     let configuration = options.tls
     tls = TLSProvider(configuration, isShareable: options.isTLSStandard) { () throws(TLSError) in
-      Security(try TLSContext(configuration))
+      try Security(configuration)
     }
     switch options.proxy {
     case .none: proxies = nil
@@ -68,12 +79,18 @@ final class ClientEngine: @unchecked Sendable {
 
   func knownRoute(to target: LoadTarget) -> ClientRoute? { routes[target.origin] }
 
-  func route(to target: LoadTarget) async throws(TLSError) -> ClientRoute {
+  func route(to target: LoadTarget) async throws(TransportError) -> ClientRoute {
     var route = Route(host: target.host, port: target.port)
-    if target.isSecure { route.security = try await tls.security() }
-    if let proxy = proxies?.proxy(toHost: target.host, port: target.port, isSecure: target.isSecure) {
+    try route.apply(options.hostOverrides)
+    if target.isSecure { route.security = try await security() }
+    var isForwarded = false
+    if let rule = route.proxyRule(of: proxies, isSecure: target.isSecure) {
+      let proxy = rule.proxy
+      isForwarded = route.isForwarded(by: rule, isSecure: target.isSecure)
       var way = ProxyRoute(proxy)
-      if proxy.kind == .https { way.security = try await tls.security() }
+      way.alwaysTunnels = !isForwarded
+      way.allowsFailover = rule.allowsFailover
+      if proxy.kind == .https { way.security = try await security() }
       way.userAgent = composer.tunnelUserAgent
       way.authorization = way.authorization ?? composer.proxyAuthorization
       route.proxy = way
@@ -81,10 +98,13 @@ final class ClientEngine: @unchecked Sendable {
     // Another load may have made the route meanwhile.
     if let first = routes[target.origin] { return first }
     if routes.count >= Self.routesMax { routes = [:] }
-    let made = ClientRoute(
-      pool.endpoint(for: route), isForwarded: route.proxy?.forwards(toSecure: target.isSecure) == true)
+    let made = ClientRoute(pool.endpoint(for: route), isForwarded: isForwarded)
     routes[target.origin] = made
     return made
+  }
+
+  private func security() async throws(TransportError) -> Security {
+    do throws(TLSError) { return try await tls.security() } catch { throw .tls(error) }
   }
 
   // MARK: - Cookies

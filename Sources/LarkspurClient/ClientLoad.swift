@@ -2,7 +2,6 @@ import LarkspurBytes
 import LarkspurCoding
 import LarkspurEngine
 import LarkspurHTTP
-import LarkspurTLS
 import LarkspurTransport
 
 /// One load of a client: the state of its stages, from the call to the end of its response's body.
@@ -16,16 +15,20 @@ final class ClientLoad: @unchecked Sendable {
     case route
     /// A connection, and the head of the response.
     case response
+    /// The program's answer to a challenge.
+    case credential(HTTPClient.Challenge)
     /// The rest of a response that is dropped.
     case drain
     /// The next bytes of the body.
     case data
-    /// The caller, who has not taken what is there.
+    /// The caller, which has not taken the bytes that are there.
     case owner
   }
 
   typealias Failure = HTTPClientError
 
+  /// The client, which keeps its connections as long as a load runs.
+  private let client: HTTPClient
   let engine: ClientEngine
   /// The present request: after a redirection, the next one.
   private(set) var request: HTTPClient.Request
@@ -39,6 +42,8 @@ final class ClientLoad: @unchecked Sendable {
   private var route: ClientRoute?
   private var poolRequest: PoolRequest?
   private var running: RunningExchange?
+  /// `nil` if there has been no challenge of the present request's origin, and nothing is known about it.
+  private var authentication: ClientAuthentication?
   private var isDrained = false
   private var step = LoadMachine.Step.load
   /// The request that a redirection leads to.
@@ -46,20 +51,22 @@ final class ClientLoad: @unchecked Sendable {
 
   // The response.
   private(set) var head = ResponseHead()
-  private(set) var isOfHTTP10 = false
   private(set) var fields: FieldList = []
   private(set) var trailers: FieldList = []
   private var decoder: ContentDecoding?
   /// The bytes of the body that the caller has not taken.
   private var buffer: [UInt8] = []
+  /// The error that follows the buffered bytes.
+  private var bodyFailure: HTTPClientError?
   /// Whether the caller's closure has ended.
   private var isOver = false
 
   /// The number of buffered bytes from which no more are taken.
   private static let bufferBytesMax = 64 * 1024
 
-  init(_ request: HTTPClient.Request, _ engine: ClientEngine) {
+  init(_ request: HTTPClient.Request, of client: HTTPClient, _ engine: ClientEngine) {
     self.request = request
+    self.client = client
     self.engine = engine
     machine = LoadMachine(redirectsMax: engine.options.redirectsMax)
     slot = RequestSlot(of: engine.pool)
@@ -79,10 +86,13 @@ final class ClientLoad: @unchecked Sendable {
     guard !isOver else {
       throw HTTPClientError(.bodyOver, "the body was read after the end of its closure", url: request.url)
     }
-    if buffer.isEmpty, stage != .complete {
+    if buffer.isEmpty, bodyFailure == nil, stage != .complete {
       try await engine.loop.run { [self] () async throws(HTTPClientError) in try await advanceToBytes() }
     }
-    guard !buffer.isEmpty else { return nil }
+    guard !buffer.isEmpty else {
+      if let bodyFailure { throw bodyFailure }
+      return nil
+    }
     var bytes: [UInt8] = []
     swap(&bytes, &buffer)
     return bytes
@@ -111,12 +121,12 @@ final class ClientLoad: @unchecked Sendable {
     do throws(HTTPClientError) {
       while let stop = try advance() {
         switch stop {
-        case .route, .response, .drain: try await provide(stop)
+        case .route, .response, .credential, .drain: try await provide(stop)
         case .data, .owner: return
         }
       }
     } catch {
-      throw fail(error)
+      try fail(error)
     }
   }
 
@@ -124,20 +134,26 @@ final class ClientLoad: @unchecked Sendable {
     do throws(HTTPClientError) {
       while buffer.isEmpty, let stop = try advance() { try await provide(stop) }
     } catch {
-      throw fail(error)
+      try fail(error)
     }
   }
 
-  private func fail(_ error: HTTPClientError) -> HTTPClientError {
+  /// Ends the load with an error: throws it, or keeps it for the reader of the body, which gets the
+  /// bytes before it first.
+  private func fail(_ error: HTTPClientError) throws(HTTPClientError) {
+    let isOfBody = stage == .delivering || stage == .delivered
     if running != nil { endExchange() } else { slot.giveUp() }
     enter(.complete)
-    return slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
+    let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
+    guard isOfBody else { throw error }
+    bodyFailure = error
   }
 
   private func provide(_ stop: Stop) async throws(HTTPClientError) {
     switch stop {
     case .route: try await makeRoute()
     case .response: try await awaitResponse()
+    case .credential(let challenge): await askCredential(challenge)
     case .drain:
       isDrained = true
       // If the connection breaks, the next request gets another one.
@@ -194,6 +210,13 @@ extension ClientLoad: LoadStages {
     if engine.options.keepsCookies, machine.redirectCount > 0 || !request.fields.contains(named: "Cookie") {
       additions.cookie = engine.cookieField(for: target)
     }
+    if engine.options.credential != nil {
+      if authentication == nil, !engine.ledger.isEmpty, !request.fields.contains(named: "Authorization") {
+        authentication = ClientAuthentication(request, to: target)
+        authentication?.prepare(&engine.ledger)
+      }
+      additions.authorization = authentication?.value
+    }
     if route.isForwarded {
       additions.isForwarded = true
       additions.proxyAuthorization = route.endpoint.route.proxy?.authorization
@@ -221,10 +244,12 @@ extension ClientLoad: LoadStages {
   func classify() throws(HTTPClientError) -> Stop? {
     guard let exchange = running?.exchange, let target else { throw .inconsistency }
     head = exchange.head
-    isOfHTTP10 = exchange.version == "HTTP/1.0"
     fields = FieldList(head.fields, in: exchange.headBytes)
     if engine.options.keepsCookies {
       engine.keepCookies(fields.values(named: "Set-Cookie"), from: target)
+    }
+    if head.status != 401, authentication != nil {
+      authentication?.accepted(info: fields.values(named: "Authentication-Info"), &engine.ledger)
     }
     if LoadMachine.isDelivered(status: head.status) {
       step = machine.deliver()
@@ -252,15 +277,26 @@ extension ClientLoad: LoadStages {
       guard let redirection else { throw .inconsistency }
       step = machine.redirectionFollowed(toOtherOrigin: redirection.isElsewhere)
     case .load:
-      guard let redirection else { throw .inconsistency }
       if !isDrained { return .drain }
       endExchange()
-      request = redirection.request
-      self.redirection = nil
+      if let redirection {
+        request = redirection.request
+        self.redirection = nil
+        // The credentials were for the request before.
+        authentication = nil
+      }
       enter(.requested)
       return nil
-    // There are no credentials but those of the request's own fields.
-    case .askCredential: step = machine.credentialRefused()
+    case .askCredential:
+      // A proxy's user and password are in its URL, and have been sent.
+      guard engine.options.credential != nil, head.status == 401, request.body.isRestartable, let target else {
+        step = machine.credentialRefused()
+        return nil
+      }
+      var authentication = authentication ?? ClientAuthentication(request, to: target)
+      let answer = authentication.challenged(fields.values(named: "WWW-Authenticate"), &engine.ledger)
+      self.authentication = authentication
+      return take(answer)
     case .fail(.tooManyRedirections):
       throw HTTPClientError(
         .tooManyRedirections, "more than \(engine.options.redirectsMax) redirections", url: request.url)
@@ -307,10 +343,10 @@ extension ClientLoad: LoadStages {
 
   private func makeRoute() async throws(HTTPClientError) {
     guard let target else { throw .inconsistency }
-    do throws(TLSError) {
+    do throws(TransportError) {
       route = try await engine.route(to: target)
     } catch {
-      throw HTTPClientError(.tls(error), url: request.url)
+      throw failure(error)
     }
   }
 
@@ -332,6 +368,27 @@ extension ClientLoad: LoadStages {
     } catch {
       throw failure(error)
     }
+  }
+
+  /// - Returns: The question that has to be answered first, if there is one.
+  private func take(_ answer: ClientAuthentication.Step) -> Stop? {
+    switch answer {
+    case .ask(let challenge): return .credential(challenge)
+    case .send: step = machine.credentialGiven()
+    case .deliver: step = machine.credentialRefused()
+    }
+    return nil
+  }
+
+  private func askCredential(_ challenge: HTTPClient.Challenge) async {
+    guard let ask = engine.options.credential else { return }
+    // The program's code may block: it does not run on the loop's thread.
+    let credential = await withTaskExecutorPreference(globalConcurrentExecutor) { await ask(challenge) }
+    guard var authentication else { return }
+    let answer = authentication.replied(credential, &engine.ledger)
+    self.authentication = authentication
+    // A second question is declined by `replied`.
+    _ = take(answer)
   }
 
   private func take(_ piece: Span<UInt8>) {

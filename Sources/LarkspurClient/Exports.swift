@@ -12,4 +12,5 @@
 @_exported import struct LarkspurTLS.TLSConfiguration
 @_exported import enum LarkspurTLS.TLSVersion
 @_exported import enum LarkspurTLS.TrustRoots
+@_exported import struct LarkspurTransport.HostOverrides
 @_exported import struct LarkspurTransport.Timeouts

@@ -20,12 +20,15 @@ extension HTTPClient {
     /// Maximum number of connections to one server, including those being opened. 8 by default.
     public var connectionsPerHostMax = 8
     /// The limits of a request. By default 60 seconds without progress in sending, for the response's first byte and
-    /// between two bytes, and no limit in all. `total` counts from the call to the end of the body, over all redirections.
+    /// between two bytes, and no limit in all. `total` counts from the call to the end of the body, over all redirections. A
+    /// limit that cannot be used fails each request with ``HTTPClientError/Code/invalidOption``.
     public var timeouts: Timeouts
     /// The longest time for opening a connection: looking up the name, connecting, TLS. 60 seconds by default.
     public var connectTimeout = Duration.seconds(60)
     /// How the proxy of a server is found. By the environment by default.
     public var proxy = ProxyChoice.environment
+    /// Other places for hosts than those of their names: addresses, another host, or a Unix socket. None by default.
+    public var hostOverrides = HostOverrides()
     /// Trust, pins, the client's identity and versions of TLS. The system's roots and TLS 1.2 or later by default.
     public var tls = TLSConfiguration() {
       didSet { isTLSStandard = false }
@@ -40,10 +43,16 @@ extension HTTPClient {
     public var redirectsMax = RedirectPolicy.countMax
     /// Whether cookies are kept in memory, and sent by later requests of this client (RFC 6265). `false` by default.
     public var keepsCookies = false
+    /// Returns the user and the password that a server demands, or `nil` for none: the 401 is then the result. Asked once for
+    /// each request that a server refuses without them, on another thread than the loop's; what a server has accepted is
+    /// sent without a question from then on. A request with an `Authorization` of its own is not asked about until the server
+    /// refuses that. `nil` by default: no question, and no answer.
+    public var credential: (@Sendable (Challenge) async -> PasswordCredential?)?
     /// Whether the content codings gzip and deflate are asked for and undone. A request with an `Accept-Encoding` of its
     /// own gets the content as it comes. `true` by default.
     public var decodesContent = true
 
+    /// Creates the default options.
     public init() {
       var timeouts = Timeouts()
       timeouts.send = .seconds(60)

@@ -12,8 +12,10 @@ extension HTTPClient {
     /// The request's own fields, in the order in which they are sent. `Content-Length` and `Transfer-Encoding` follow from
     /// the body, and are not taken from here.
     public var fields: FieldList
+    /// The body. A GET has none.
     public var body: RequestBody
 
+    /// Creates a request. Nothing of it is checked before it is sent.
     public init(_ url: String, method: String = "GET", fields: FieldList = [], body: RequestBody = .none) {
       self.method = method
       self.url = url
@@ -40,6 +42,7 @@ extension HTTPClient {
     /// No body.
     public static let none = RequestBody(content: .none, isRestartable: true)
 
+    /// Bytes in memory.
     public static func bytes(_ bytes: [UInt8]) -> RequestBody {
       RequestBody(content: .bytes(bytes), isRestartable: true)
     }
@@ -67,7 +70,9 @@ extension HTTPClient {
 
     /// The bytes of an asynchronous sequence, which is iterated once. A redirection that keeps the body therefore fails.
     ///
-    /// - Parameter length: The number of bytes, or `nil` to send the body in chunks.
+    /// - Parameters:
+    ///   - pieces: The pieces of the body, of any size. An error that the sequence throws fails the request.
+    ///   - length: The number of bytes, or `nil` to send the body in chunks.
     public static func sequence<S: AsyncSequence & Sendable>(
       _ pieces: S, length: Int? = nil
     ) -> RequestBody where S.Element == [UInt8] {

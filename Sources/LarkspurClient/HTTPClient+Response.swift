@@ -10,6 +10,7 @@ extension HTTPClient {
     public let fields: FieldList
     /// The URL that the response is from: after redirections, the last one.
     public let url: String
+    /// The body, which is received as the program asks for it.
     public let body: ResponseBody
 
     init(_ load: ClientLoad) {
@@ -27,8 +28,8 @@ extension HTTPClient {
     }
   }
 
-  /// The body of a response: an asynchronous sequence of pieces of bytes, which is read once. At most 64 KiB beside the piece
-  /// that the program has are in memory; what the program does not ask for stays with the server.
+  /// The body of a response: an asynchronous sequence of pieces of bytes, which is read once. At most 64 KiB are in memory
+  /// beside the piece that the program has. The server keeps the rest until the program asks for it.
   ///
   /// Reading throws ``HTTPClientError/Code/bodyOver`` after the end of the closure that the response was given to.
   public struct ResponseBody: AsyncSequence {
@@ -39,6 +40,7 @@ extension HTTPClient {
 
     init(_ load: ClientLoad) { self.load = load }
 
+    /// The reader of the body. Two iterators of one body share its pieces.
     public struct AsyncIterator: AsyncIteratorProtocol {
       let load: ClientLoad
 

@@ -24,7 +24,7 @@ public final class HTTPClient: Sendable {
 
   /// The options that the client was created with.
   public let options: Options
-  private let engine: Result<ClientEngine, HTTPClientError>
+  let engine: Result<ClientEngine, HTTPClientError>
 
   /// Creates a client. An option that cannot be used fails each request.
   public init(_ options: Options = Options()) {
@@ -53,7 +53,11 @@ public final class HTTPClient: Sendable {
   /// Sends a body with POST.
   ///
   /// - Parameters:
+  ///   - url: The URL as text.
+  ///   - body: The request's body.
   ///   - contentType: The body's media type, such as `application/json`.
+  ///   - fields: The request's other fields.
+  ///   - handle: Called with the response. Its result is the call's result.
   public func post<Result>(
     _ url: String, _ body: RequestBody, contentType: String, fields: FieldList = [],
     _ handle: (Response) async throws -> Result
@@ -69,7 +73,7 @@ public final class HTTPClient: Sendable {
   public func perform<Result>(
     _ request: Request, _ handle: (Response) async throws -> Result
   ) async throws -> Result {
-    let load = ClientLoad(request, try engine.get())
+    let load = ClientLoad(request, of: self, try engine.get())
     return try await withTaskCancellationHandler {
       try await load.run()
       do {

@@ -43,6 +43,7 @@ public struct HTTPClientError: Error, Sendable {
     case internalInconsistency
   }
 
+  /// The kind of the error.
   public let code: Code
   /// The URL of the request that failed, without user and password: after a redirection, the latest one. Empty if the
   /// error does not belong to a request.
@@ -66,7 +67,8 @@ extension HTTPClientError {
     let code: Code =
       switch error {
       case .resolutionFailed: .unresolvedHost
-      case .connectFailed, .localEndpointUnusable, .optionInvalid: .unconnected
+      case .connectFailed, .localEndpointUnusable: .unconnected
+      case .optionInvalid: .invalidOption
       case .timedOut: .timedOut
       case .cancelled: .cancelled
       case .connectionLost, .connectionClosed: .connectionLost

@@ -25,6 +25,7 @@ extension HTTPClient.ResponseBody {
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: body, bytesMax: bytesMax) }
 
+    /// The reader of the lines.
     public struct AsyncIterator: AsyncIteratorProtocol {
       let body: HTTPClient.ResponseBody
       let bytesMax: Int
@@ -81,6 +82,7 @@ extension HTTPClient.ResponseBody {
     /// The latest ID that the stream has set, with this event or before it. Empty if there is none.
     public var lastEventID: String
 
+    /// Creates an event.
     public init(type: String, data: String, lastEventID: String) {
       self.type = type
       self.data = data
@@ -98,6 +100,7 @@ extension HTTPClient.ResponseBody {
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: body, lastEventID: lastEventID) }
 
+    /// The reader of the events.
     public struct AsyncIterator: AsyncIteratorProtocol {
       let body: HTTPClient.ResponseBody
       private var parser: EventStreamParser

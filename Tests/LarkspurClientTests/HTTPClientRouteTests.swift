@@ -65,4 +65,18 @@ import Testing
       await HTTPClientTests.failure { _ = try await client.get("https://a.example/") { $0.status } } == .proxyFailed)
     #expect(proxy.failures.isEmpty)
   }
+
+  /// The URL keeps its host, and connections lead elsewhere.
+  @Test func aHostThatIsOverridden() async throws {
+    let client = try client { $0.hostOverrides.set("localhost", to: .host("127.0.0.1", port: UInt16(server.port))) }
+    #expect(try await client.get("https://localhost/bytes/1") { $0.status } == 200)
+    #expect(server.requests.first?.fields["Host"] == "localhost" && server.handshakes.first?.serverName == "localhost")
+  }
+
+  @Test func anOptionThatCannotBeUsed() async {
+    let limits = HTTPClientTests.client { $0.timeouts.idle = .zero }
+    #expect(await code(limits) == .invalidOption)
+    let places = HTTPClientTests.client { $0.hostOverrides.set("*", to: .socket(path: "")) }
+    #expect(await code(places) == .invalidOption)
+  }
 }

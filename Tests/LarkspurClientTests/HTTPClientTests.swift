@@ -153,6 +153,11 @@ import Testing
     #expect(server.connectionsAccepted == 1)
   }
 
+  /// A client lives as long as its requests.
+  @Test func aClientWithoutAnotherReference() async throws {
+    #expect(try await Self.client().get(server.url("/redirect/3")) { $0.status } == 200)
+  }
+
   @Test func manyAtOnce() async throws {
     let (server, client) = (server, client)
     let sum = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -207,6 +212,19 @@ import Testing
     server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close])
     let code = await Self.failure { _ = try await client.get(server.url()) { try await $0.body.collect(upTo: 10) } }
     #expect(code == .connectionLost)
+  }
+
+  /// The bytes before the error come first, and the error comes with each further read.
+  @Test func theBytesBeforeAnError() async throws {
+    server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close])
+    try await client.get(server.url()) { response in
+      #expect(response.status == 200)
+      var pieces = response.body.makeAsyncIterator()
+      var bytes: [UInt8] = []
+      while bytes.count < 5, let piece = try await pieces.next() { bytes += piece }
+      #expect(bytes == Array("hello".utf8))
+      for _ in 0..<2 { await #expect(throws: HTTPClientError.self) { _ = try await response.body.collect(upTo: 10) } }
+    }
   }
 
   @Test func codedContentThatIsCut() async {

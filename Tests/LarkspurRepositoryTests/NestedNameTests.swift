@@ -11,6 +11,9 @@ import Testing
     "Thread", "Timer", "URL", "URLRequest", "URLResponse", "UUID", "Unit", "Void",
   ]
 
+  /// Nested names that Darwin's own types have.
+  private static let ofDarwin = ["Sources/Larkspur/Session/NWEndpoint.swift": "Host"]
+
   @Test func nestedNamesShadowNothing() {
     let modules: Set<String> = ["Larkspur", "AFNetworking", "AFNetworkingXML", "LarkspurTestServer", "ZipArchive"]
     let files = RuleTests.sources.filter { modules.contains($0.module) }
@@ -25,7 +28,7 @@ import Testing
           kind + 1 < tokens.count
         else { continue }
         let name = String(tokens[kind + 1])
-        #expect(!Self.taken.contains(name), "\(file.path):\(number + 1): \(name)")
+        #expect(!Self.taken.contains(name) || Self.ofDarwin[file.path] == name, "\(file.path):\(number + 1): \(name)")
       }
     }
   }

@@ -34,6 +34,11 @@ int larkspur_timerfd(void);
 // Sets the timer to a moment of the monotonic clock. A value of 0 would stop it.
 int larkspur_timerfd_set(int descriptor, uint64_t nanoseconds);
 int larkspur_socket(int family, int type);
+
+// Multipath TCP (RFC 8684). The first call fails where the kernel has none.
+int larkspur_multipath_socket(int family);
+// Whether a connected socket uses multipath TCP: the kernel refuses the option after a fallback to TCP.
+int larkspur_is_multipath(int descriptor);
 ssize_t larkspur_send(int descriptor, const void *bytes, size_t count);
 ssize_t larkspur_receive(int descriptor, void *buffer, size_t capacity);
 ssize_t larkspur_send_gathered(int descriptor, struct iovec *list, size_t count);

@@ -238,8 +238,12 @@ const char *larkspur_named_root_folders(void);
 // 0 if memory runs out.
 int larkspur_add_root_folders(X509_STORE *store, const char *named_folders);
 // Adds the roots of a file, or else of OpenSSL's own file. Returns nothing on success, or else a sentence with the file
-// and the error. If OpenSSL's own file has no roots, that is an error only if the directories are empty, too.
-larkspur_bytes *larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders);
+// and the error. If OpenSSL's own file has no roots, that is an error only if the directories are empty, too; `is_empty` is
+// true then.
+larkspur_bytes *larkspur_add_root_file(X509_STORE *store, const char *named_file, const char *named_folders,
+                                       bool *is_empty);
+// Adds the roots of all files in a directory. Returns their number.
+int larkspur_add_root_files(X509_STORE *store, const char *path);
 // Returns the system's message for an error as "what: message".
 larkspur_bytes *larkspur_system_complaint(const char *what, int error);
 // Adds revocation lists in PEM, or one in DER, to the store. Returns their number, or -1 if one cannot be read.

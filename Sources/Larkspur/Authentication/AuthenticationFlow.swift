@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 
 /// The authentication of one request to one target. Combines the machine, the session's memory and the program's

@@ -5,30 +5,34 @@ import LarkspurTransfers
 /// The way from a configuration to the executor of its background session: the transfer service of the user, or an object
 /// of this process if there is no service.
 enum BackgroundLink {
-  /// Connects a session. The outcome is an `AbsentLink` if an earlier session of this process is about to give the
-  /// identifier up.
+  enum Outcome: Sendable {
+    case found(any TransferLink)
+    /// - Parameter hasEarlierSession: Whether an earlier session of the process was about to give the identifier up.
+    case failed(TransferLinkError, hasEarlierSession: Bool)
+  }
+
+  /// Connects a session.
   ///
-  /// - Parameter directory: The directory of the session's journal.
-  static func openSoon(_ configuration: URLSessionConfiguration, in directory: String) -> LinkOpening {
-    let mayWait = EndingSessions.count(directory) > 0
-    return LinkOpening {
-      do throws(URLError) {
-        return .success(try open(configuration))
-      } catch {
-        // Without a service, or beside one that does not answer, the journal's lock is all that shows the earlier
-        // session.
-        let codes = [URLError.Code.backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected]
-        guard mayWait, codes.contains(error.code) else { return .failure(error) }
-        return .success(AbsentLink(directory: directory))
-      }
+  /// - Parameters:
+  ///   - directory: The directory of the session's journal.
+  ///   - ownMarks: The number of marks of this session in `EndingSessions`.
+  static func outcome(
+    _ configuration: URLSessionConfiguration, in directory: String, ownMarks: Int = 0
+  ) -> Outcome {
+    // An earlier session gives its identifier up first, and then its mark. So the marks are counted before the attempt.
+    let hasEarlierSession = EndingSessions.count(directory) > ownMarks
+    do throws(TransferLinkError) {
+      return .found(try open(configuration, in: directory))
+    } catch {
+      return .failed(error, hasEarlierSession: hasEarlierSession)
     }
   }
 
-  /// - Throws: The error of all tasks of the session.
-  static func open(_ configuration: URLSessionConfiguration) throws(URLError) -> any TransferLink {
+  private static func open(
+    _ configuration: URLSessionConfiguration, in directory: String
+  ) throws(TransferLinkError) -> any TransferLink {
     let storage = configuration.storage
     let identifier = storage.identifier ?? ""
-    let directory = try directory(storage)
     var session = TransferSession(identifier: identifier, directory: directory, settings: [])
     session.launchCommand = storage.settings.sessionSendsLaunchEvents ? launchCommand(storage) : []
     var refusal: String?
@@ -37,8 +41,12 @@ enum BackgroundLink {
       let executor = try TransferExecutor(session, configuration, log: log)
       if !session.settings.isEmpty { keep(session) }
       return executor
-    } catch {
-      throw failure(error, identifier, refusal)
+    } catch .inUse where refusal != nil {
+      // A service that does not answer, or of another version, has the journals of its sessions.
+      throw .unavailable(
+        reason: """
+          the transfers of background session \"\(identifier)\" belong to a process that cannot be asked: \(refusal ?? "")
+          """)
     }
   }
 
@@ -81,16 +89,9 @@ enum BackgroundLink {
     }
   }
 
-  /// - Parameter refusal: The reason why the service does not carry the session out. A service that does not answer, or of
-  ///   another version, has the journals of its sessions.
-  private static func failure(_ error: TransferLinkError, _ identifier: String, _ refusal: String?) -> URLError {
+  /// Returns the error of all tasks of a session without an executor.
+  static func error(_ error: TransferLinkError, _ identifier: String) -> URLError {
     switch error {
-    case .inUse where refusal != nil:
-      .make(
-        .backgroundSessionWasDisconnected,
-        """
-        the transfers of background session \"\(identifier)\" belong to a process that cannot be asked: \(refusal ?? "")
-        """)
     case .inUse:
       .make(
         .backgroundSessionInUseByAnotherProcess,
@@ -116,10 +117,9 @@ enum BackgroundLink {
 
   /// The largest identifier of a task that has left any file in the session's directory. A record that cannot be read must
   /// not be replaced by another task's.
-  static func lastTask(in directory: String, _ records: [TransferRecord]) -> Int {
+  static func lastTask(in directory: String) -> Int {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    let last = names.compactMap { TransferFileName($0)?.task }.max() ?? 0
-    return max(last, records.map(\.task).max() ?? 0)
+    return names.compactMap { TransferFileName($0)?.task }.max() ?? 0
   }
 
   /// Writes a line to the standard error stream.

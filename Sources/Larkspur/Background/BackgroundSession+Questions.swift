@@ -3,20 +3,14 @@ import LarkspurTransfers
 
 /// The questions of the executor, which the program's delegate answers.
 extension BackgroundSession {
-  func answer(_ question: UInt64, _ content: TransferQuestion, for task: URLSessionTask?) {
-    let link = link
-    let answer: @Sendable (TransferAnswer) -> Void = { link.send(.answer(question: question, $0)) }
-    switch content {
-    case .beginDelayed:
-      guard let task else { return answer(.continueLoading) }
-      askToBegin(task, answer)
+  func ask(_ question: TransferQuestion, for number: Int, _ answer: @escaping @Sendable (TransferAnswer) -> Void) {
+    guard let task = task(number) else { return answer(question.byDefault) }
+    switch question {
+    case .beginDelayed: askToBegin(task, answer)
     case .challenge, .trust, .clientCertificate:
-      guard let task else {
-        return answer(.challenge(disposition: .performDefaultHandling, credential: nil))
-      }
       Task { [self] in
         // By default a server could be trusted that the delegate does not trust.
-        guard let challenge = await URLAuthenticationChallenge(content, tls) else { return answer(.cancel) }
+        guard let challenge = await URLAuthenticationChallenge(question, tls) else { return answer(.cancel) }
         answerChallenge(challenge, of: task) { answer(TransferAnswer($0, $1, to: challenge)) }
       }
     }

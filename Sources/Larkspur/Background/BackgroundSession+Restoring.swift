@@ -43,9 +43,8 @@ extension BackgroundSession {
 
   /// Moves the file of a download that continues an earlier one to the journal, for an executor that is about to get the
   /// record. The journal's next owner removes files that have none.
-  static func moveContent(of task: URLSessionTask, into record: inout TransferRecord, _ link: any TransferLink) {
+  static func moveContent(of task: URLSessionTask, into record: inout TransferRecord, to path: String) {
     guard case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData else { return }
-    let path = link.contentPath(of: record.task)
     guard hasMovedOut(data, to: path) || moveOut(data, to: path) else { return }
     record.resumePoint = data.point
     record.hasContentFile = true
@@ -132,15 +131,6 @@ extension TransferProperties {
       description: description.map { TransferRecord.cut($0, toBytes: TransferRecord.descriptionBytesMax) },
       priority: Double(priority), clientExpectsToSend: max(toSend, -1),
       clientExpectsToReceive: max(toReceive, -1))
-  }
-}
-
-extension TransferRecord {
-  mutating func take(_ properties: TransferProperties) {
-    taskDescription = properties.description
-    priority = properties.priority
-    counts.clientExpectsToSend = properties.clientExpectsToSend
-    counts.clientExpectsToReceive = properties.clientExpectsToReceive
   }
 }
 

@@ -21,39 +21,30 @@ extension SessionCore {
     }
   }
 
-  /// The time for which a new background session waits for its executor.
-  private static let openingMax = DispatchTimeInterval.milliseconds(80)
-
-  /// Connects a background session with the executor of its tasks. Blocks for `openingMax` at most: after that the tasks
-  /// wait for the executor.
+  /// Connects a background session with the executor of its tasks. Blocks for 80 ms at most: after that the tasks wait for
+  /// the executor.
   func openBackground(_ session: URLSession) {
-    let result: Result<BackgroundSession, URLError>
-    var late: LinkOpening?
     do throws(URLError) {
       let directory = try BackgroundLink.directory(configuration.storage)
       let isKnown = FileManager.default.fileExists(atPath: directory)
-      let opening = BackgroundLink.openSoon(configuration, in: directory)
-      if let outcome = opening.wait(Self.openingMax) {
-        let link = try outcome.get()
-        let last = BackgroundLink.lastTask(in: directory, link.records)
-        // Tasks of the earlier session that have not been resumed may still be.
-        reserve(link is AbsentLink ? last + TransferJournal.tasksMax : last)
-        result = .success(BackgroundSession(self, link, in: directory))
-      } else {
-        // A service that hangs may not have read all tasks of an earlier process.
-        if isKnown { reserve(BackgroundLink.lastTask(in: directory, []) + TransferJournal.tasksMax) }
-        result = .success(BackgroundSession(self, AbsentLink(directory: directory), in: directory))
-        late = opening
+      let background = BackgroundSession(self, in: directory)
+      state.withLock { state in
+        state.background = .success(background)
+        state.isOpening = true
       }
+      // Tasks of an earlier session that have not been resumed may still be, and a service that hangs may not have read
+      // all tasks of an earlier process.
+      let mayGrow =
+        switch background.start(session, patience: .milliseconds(80)) {
+        case .searching: isKnown
+        case .waiting: true
+        case .attached, .lost, .refused, .closing, .closed: false
+        }
+      reserve(BackgroundLink.lastTask(in: directory) + (mayGrow ? TransferJournal.tasksMax : 0))
     } catch {
       BackgroundLink.log(error.localizedDescription)
-      result = .failure(error)
+      state.withLock { $0.background = .failure(error) }
     }
-    state.withLock { state in
-      state.background = result
-      state.isOpening = late != nil
-    }
-    if case .success(let background) = result { background.start(session, late) }
   }
 
   /// Calls a function when a background session has the tasks of earlier processes, and for any other session at once.

@@ -33,6 +33,8 @@ struct SessionSettings {
 
   var settings: URLSessionConfiguration.Settings
   var proxies: [Proxy]?
+  /// The proxies that count in place of `proxies`, if there are any.
+  var proxyConfigurations: [ProxyConfiguration.Content]
   /// The environment variables of the program that name proxies. They count without `proxies`.
   var proxyEnvironment: FieldList
   /// The configuration's fields, and those that name the program and its user's languages.
@@ -87,6 +89,7 @@ struct SessionSettings {
         ProxyValue(value).map { Proxy(name: name, value: $0) }
       }
     }
+    proxyConfigurations = storage.proxyConfigurations.map(\.content)
     let environment = storage.connectionProxyDictionary == nil ? SessionProxies.environment(of: storage) : [:]
     proxyEnvironment = environment.sorted { $0.key < $1.key }.map { Field($0.key, $0.value) }
     additionalHeaders = Self.entries(
@@ -148,6 +151,9 @@ struct SessionSettings {
     storage.connectionProxyDictionary = proxies.map { proxies in
       Dictionary(proxies.map { (AnyHashable($0.name), $0.value.value) }) { $1 }
     }
+    var configurations: [ProxyConfiguration] = []
+    for content in proxyConfigurations { configurations.append(try Self.known(ProxyConfiguration(content), "proxy")) }
+    storage.proxyConfigurations = configurations
     storage.proxyEnvironment = Self.texts(proxyEnvironment)
     storage.additionalHeaders = Self.texts(additionalHeaders)
     storage.cookieStorage = cookies?.storage()

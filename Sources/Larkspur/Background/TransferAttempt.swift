@@ -7,9 +7,13 @@ import LarkspurTransfers
 /// A task of a background session in its executor: the record, and the present attempt. It belongs to the executor's
 /// queue.
 final class TransferAttempt {
-  var record: TransferRecord { didSet { updateLoad() } }
+  var machine: TransferAttemptMachine { didSet { updateLoad() } }
+  var record: TransferRecord {
+    get { machine.record }
+    set { machine.record = newValue }
+  }
   /// The task of the inner session, or `nil` between two attempts.
-  var inner: URLSessionTask? { didSet { updateLoad() } }
+  var inner: URLSessionTask?
   private let traffic: TransferTraffic
   /// Whether the journal has the record. If not, an earlier one may be there.
   var isWritten = true
@@ -21,16 +25,10 @@ final class TransferAttempt {
   /// The number of pauses so far.
   var pauses = 0
   var place: DownloadPlace?
-  /// The bytes that the present attempt's download had at its start.
-  var startOffset = 0
   /// The content of an upload's response.
   var content = Data()
   /// The request behind the redirects of the present attempt. Another attempt begins at the first one.
   var lastRequest: TransferRequest?
-  /// Whether the program is being asked about the task's start.
-  var isAsking = false
-  /// Whether the task has had its turn, and waits for a quiet machine.
-  var looksAtMachine = false
   /// Whether the program is told that the download continues an earlier task's.
   var tellsResumption = false
   var timer: (any DispatchSourceTimer)?
@@ -41,13 +39,13 @@ final class TransferAttempt {
   /// Whether a checkpoint comes soon.
   var isCheckpointDue = false
 
-  init(_ record: TransferRecord, _ traffic: TransferTraffic) {
-    self.record = record
+  init(_ machine: TransferAttemptMachine, _ traffic: TransferTraffic) {
+    self.machine = machine
     self.traffic = traffic
   }
 
   /// Whether the task is being loaded, and not suspended.
-  var isLoading: Bool { inner != nil && record.state == .running }
+  var isLoading: Bool { machine.isLoading }
 
   private func updateLoad() {
     let isLoad = isLoading && !record.isDiscretionary
@@ -56,10 +54,12 @@ final class TransferAttempt {
 
   func readCounts(of inner: URLSessionTask) {
     let shown = inner.read { $0.shown }
-    record.counts.sent = shown.bytesSent
-    record.counts.received = shown.bytesReceived
-    record.counts.expectedToSend = max(shown.bytesExpectedToSend, -1)
-    record.counts.expectedToReceive = max(shown.bytesExpectedToReceive, -1)
+    var counts = record.counts
+    counts.sent = shown.bytesSent
+    counts.received = shown.bytesReceived
+    counts.expectedToSend = max(shown.bytesExpectedToSend, -1)
+    counts.expectedToReceive = max(shown.bytesExpectedToReceive, -1)
+    machine.record.counts = counts
   }
 }
 

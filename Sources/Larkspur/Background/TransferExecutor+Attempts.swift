@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
@@ -66,7 +67,7 @@ extension TransferExecutor {
     let counts = attempt.record.counts
     let (bytes, _) = counts.sent.addingReportingOverflow(counts.received)
     let pause = attempt.pace.pause(
-      bytes: bytes, at: Double(DispatchTime.now().uptimeNanoseconds) / 1e9, isYielding: traffic.isBusy,
+      bytes: bytes, at: Deadline(nanoseconds: DispatchTime.now().uptimeNanoseconds), isYielding: traffic.isBusy,
       bytesPerSecond: pacedBytesPerSecond)
     guard let pause else {
       if attempt.isPaused { inner.resume() }
@@ -78,7 +79,7 @@ extension TransferExecutor {
     attempt.isPaused = true
     attempt.pauses &+= 1
     let (task, pauses) = (attempt.record.task, attempt.pauses)
-    queue.asyncAfter(deadline: .now() + pause) { [weak self, weak inner] in
+    queue.asyncAfter(deadline: .now() + pause.interval) { [weak self, weak inner] in
       guard let self, let inner, let attempt = attempts[task], attempt.inner === inner, attempt.isPaused,
         attempt.pauses == pauses
       else { return }
@@ -127,6 +128,7 @@ extension TransferExecutor {
     guard let attempt = attempt(of: inner) else { return }
     tasks[inner.taskIdentifier] = nil
     attempt.inner = nil
+    attempt.machine.stopped()
     attempt.readCounts(of: inner)
     if !attempt.record.redirects.isEmpty, let request = inner.read({ $0.shown.currentRequest }) {
       attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)
@@ -189,15 +191,7 @@ extension TransferExecutor {
   }
 
   private func retry(_ attempt: TransferAttempt, in delay: Double?) {
-    attempt.record.redirects = []
-    let advance = (attempt.record.resumePoint?.offset ?? 0) - attempt.startOffset
-    if advance >= TransferRetry.advanceMin { attempt.record.failedAttempts = 0 }
-    if attempt.record.failedAttempts < .max { attempt.record.failedAttempts += 1 }
-    // A server that always asks to come back at once is asked less and less often.
-    let wait = max(
-      delay ?? 0,
-      TransferRetry.delay(failures: Int(attempt.record.failedAttempts), fraction: Double.random(in: 0...1)))
-    attempt.record.nextAttemptSeconds = attempt.record.seconds(at: clock()) + wait
+    attempt.machine.failed(delay: delay, fraction: .random(in: 0...1), at: clock())
     write(attempt)
     tell(.changed(attempt.record))
     begin(attempt.record.task)

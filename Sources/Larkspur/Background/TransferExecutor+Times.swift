@@ -5,12 +5,6 @@ import LarkspurTransfers
 /// The times of the tasks: when an attempt begins, and when the time for the resource is over. All runs on the executor's
 /// queue.
 extension TransferExecutor {
-  /// The rest of the time for the resource in seconds. The time stands still while the task is suspended.
-  func secondsLeft(of attempt: TransferAttempt) -> Double {
-    let record = attempt.record
-    return record.createdSeconds + record.pausedSeconds + secondsForResource - record.seconds(at: clock())
-  }
-
   func timedOut(_ attempt: TransferAttempt) {
     end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
   }
@@ -41,26 +35,17 @@ extension TransferExecutor {
     // A later boot knows only the wall clock.
     if attempt.record.hasOtherClock(at: clock()) { write(attempt) }
     guard attempt.inner != nil else { return begin(task) }
-    let left = secondsLeft(of: attempt)
+    let left = attempt.machine.secondsLeft(at: clock())
     guard left <= 0 else { return wake(attempt, in: left) }
     stop(attempt)
     timedOut(attempt)
-  }
-
-  /// Returns the next discretionary task to load: the oldest of those that wait for nothing but the machine.
-  func nextDiscretionary(at moment: TransferMoment) -> TransferAttempt? {
-    attempts.values.filter {
-      let (record, inner) = ($0.record, $0.inner)
-      return record.isDiscretionary && record.state == .running && inner == nil && !$0.isAsking
-        && record.isDue(at: moment)
-    }.min { $0.record.task < $1.record.task }
   }
 
   /// Begins the next discretionary task soon. Not at once: a thousand tasks whose time is over would end one inside the
   /// other.
   func beginNextDiscretionary() {
     queue.async { [weak self] in
-      guard let self, let next = nextDiscretionary(at: clock()) else { return }
+      guard let self, let next = TransferAttemptMachine.firstDiscretionary(at: clock(), among: machines) else { return }
       begin(next.record.task)
     }
   }

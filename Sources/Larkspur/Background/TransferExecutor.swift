@@ -37,8 +37,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   let secondsForResource: Double
   let traffic: TransferTraffic
   /// The rate of discretionary transfers while there are others, in bytes per second.
-  let pacedBytesPerSecond: Double
+  let pacedBytesPerSecond: Int
   var attempts: [Int: TransferAttempt] = [:]
+  var machines: some Sequence<TransferAttemptMachine> { attempts.values.lazy.map(\.machine) }
   /// The tasks of `attempts` by the identifiers of their inner tasks.
   var tasks: [Int: Int] = [:]
   private var notify: (@Sendable (TransferNotice) -> Void)?
@@ -68,7 +69,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   init(
     _ transferSession: TransferSession, _ configuration: URLSessionConfiguration, traffic: TransferTraffic,
-    pacedBytesPerSecond: Double = TransferPace.bytesPerSecond,
+    pacedBytesPerSecond: Int = TransferPace.bytesPerSecond,
     clock: @escaping @Sendable () -> TransferMoment = { .now }, log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) {
     self.traffic = traffic
@@ -191,15 +192,11 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
     var record = record
     record.adjust(to: clock())
-    return TransferAttempt(record, traffic)
+    return TransferAttempt(TransferAttemptMachine(record, secondsForResource: secondsForResource), traffic)
   }
 
   private func resume(_ task: Int) {
-    guard let attempt = attempts[task], attempt.record.state == .suspended else { return }
-    attempt.record.state = .running
-    if let start = attempt.record.suspendedSeconds.take() {
-      attempt.record.pausedSeconds += max(attempt.record.seconds(at: clock()) - start, 0)
-    }
+    guard let attempt = attempts[task], attempt.machine.resumed(at: clock()) else { return }
     write(attempt)
     guard let inner = attempt.inner else { return begin(task) }
     if attempt.record.isDiscretionary, attempts.values.contains(where: { $0 !== attempt && $0.isLoading }) {
@@ -208,14 +205,12 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       checkpoint(attempt)
       return begin(task)
     }
-    wake(attempt, in: secondsLeft(of: attempt))
+    wake(attempt, in: attempt.machine.secondsLeft(at: clock()))
     inner.resume()
   }
 
   private func suspend(_ task: Int) {
-    guard let attempt = attempts[task], attempt.record.state == .running else { return }
-    attempt.record.state = .suspended
-    attempt.record.suspendedSeconds = attempt.record.seconds(at: clock())
+    guard let attempt = attempts[task], attempt.machine.suspended(at: clock()) else { return }
     write(attempt)
     // A pause is a suspension already, which the next `resume` ends in place of the pause's timer.
     if attempt.isPaused { attempt.isPaused = false } else { attempt.inner?.suspend() }
@@ -223,15 +218,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   private func cancel(_ task: Int, isKeepingContent: Bool) {
-    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
-    attempt.record.state = .canceling
+    guard let attempt = attempts[task], attempt.machine.cancelled(isKeepingContent: isKeepingContent) else { return }
     stop(attempt)
-    if isKeepingContent {
-      checkpoint(attempt)
-    } else {
-      attempt.record.resumePoint = nil
-      attempt.record.uploadPoint = nil
-    }
+    if isKeepingContent { checkpoint(attempt) }
     end(attempt, URLError.make(.cancelled, "cancelled"))
   }
 
@@ -247,8 +236,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   private func acknowledge(_ task: Int, _ count: Int) {
     guard let attempt = attempts[task], count > 0 else { return }
-    attempt.record.events.removeFirst(min(count, attempt.record.events.count))
-    if attempt.record.state == .completed, attempt.record.events.isEmpty {
+    if attempt.machine.acknowledged(count) {
       attempts[task] = nil
       remove(task)
     } else {
@@ -290,60 +278,44 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   /// Begins the next attempt of a task that runs, or waits for its time.
   func begin(_ task: Int) {
-    guard let attempt = attempts[task], attempt.record.state == .running, attempt.inner == nil else { return }
-    attempt.looksAtMachine = false
+    guard let attempt = attempts[task] else { return }
     let moment = clock()
-    let left = secondsLeft(of: attempt)
-    guard left > 0 else { return timedOut(attempt) }
+    let step = attempt.machine.next(at: moment, among: machines)
+    if step == .nothing { return }
+    if step == .timeOut { return timedOut(attempt) }
+    let left = attempt.machine.secondsLeft(at: moment)
     wake(attempt, in: left)
-    if let earliest = attempt.record.earliestBeginSeconds, earliest > moment.wallSeconds {
-      return wake(attempt, in: min(earliest - moment.wallSeconds, left), byWallClock: true)
-    }
-    if let next = attempt.record.nextAttemptSeconds, !attempt.record.isDue(at: moment) {
-      return wake(attempt, in: min(next - attempt.record.seconds(at: moment), left))
-    }
-    guard !attempt.isAsking else { return }
-    if attempt.record.earliestBeginSeconds != nil {
+    switch step {
+    case .nothing, .timeOut: break
+    case .wait(let seconds, let byWallClock): wake(attempt, in: seconds, byWallClock: byWallClock)
+    case .ask:
       // The answer comes later, and leads here again.
-      attempt.isAsking = true
+      attempt.machine.asked()
       ask(.beginDelayed, task) { [weak self] in self?.begin(task, answer: $0) }
-      return beginNextDiscretionary()
-    }
-    if attempt.record.isDiscretionary {
-      // One discretionary task is loaded at a time, and one looks at the machine.
-      guard !attempts.values.contains(where: \.isLoading), let next = nextDiscretionary(at: moment) else { return }
-      guard next === attempt else {
-        // The time of an earlier task is over, and its timer may be late: the clock was set, or the machine slept.
-        if !next.looksAtMachine { beginNextDiscretionary() }
-        return
+      beginNextDiscretionary()
+    case .queue(let isDue): if isDue { beginNextDiscretionary() }
+    case .look:
+      attempt.machine.looked(isQuiet: conditions().isQuiet)
+      if attempt.machine.phase == .looking {
+        wake(attempt, in: min(TransferConditions.secondsBetween, left))
+      } else {
+        load(attempt)
       }
-      guard conditions().isQuiet else {
-        attempt.looksAtMachine = true
-        return wake(attempt, in: min(TransferConditions.secondsBetween, left))
-      }
+    case .load: load(attempt)
     }
-    load(attempt)
   }
 
   /// Continues with a task whose earliest time has come.
   func begin(_ task: Int, answer: TransferAnswer) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
-    attempt.isAsking = false
-    attempt.record.earliestBeginSeconds = nil
-    switch answer {
-    case .cancel: return cancel(task, isKeepingContent: false)
-    case .useNewRequest(let request):
-      // The bytes of an earlier download, or of an upload's resource, belong to their own URL.
-      let original = attempt.record.originalRequest
-      if request.url != original.url { attempt.record.resumePoint = nil }
-      if (request.url, request.method) != (original.url, original.method) { attempt.record.uploadPoint = nil }
+    if case .useNewRequest(let request) = answer {
       attempt.record.uploadPoint = attempt.record.uploadPoint.flatMap { Self.point($0, with: request.fields) }
-      attempt.record.currentRequest = request
-      guard attempt.record.fits(TransferRecord.newBytesMax) else {
-        attempt.record.currentRequest = nil
-        return end(attempt, URLError.make(.dataLengthExceedsMaximum, "the new request is too large for the journal"))
-      }
-    case .continueLoading, .challenge: break
+    }
+    switch attempt.machine.answered(answer) {
+    case .cancel: return cancel(task, isKeepingContent: false)
+    case .tooLarge:
+      return end(attempt, URLError.make(.dataLengthExceedsMaximum, "the new request is too large for the journal"))
+    case .begin: break
     }
     write(attempt)
     begin(task)
@@ -357,13 +329,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   private func load(_ attempt: TransferAttempt) {
-    let record = attempt.record
     attempt.lastRequest = nil
-    attempt.startOffset = record.resumePoint?.offset ?? 0
-    if record.nextAttemptSeconds != nil {
-      attempt.record.nextAttemptSeconds = nil
-      tell(.changed(attempt.record))
-    }
+    if attempt.machine.began() { tell(.changed(attempt.record)) }
+    let record = attempt.record
     // The journal and other programs of the user can name any URL.
     guard let request = URLRequest(record.currentRequest ?? record.originalRequest),
       request.url.map(Redirection.isOfHTTP) ?? false
@@ -459,6 +427,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   func stop(_ attempt: TransferAttempt) {
     guard let inner = attempt.inner else { return }
     attempt.inner = nil
+    attempt.machine.stopped()
     tasks[inner.taskIdentifier] = nil
     attempt.place?.close()
     inner.cancel()
@@ -470,18 +439,11 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.timer = nil
     // What the program answers now has no effect any more.
     questions = questions.filter { $0.value.task != attempt.record.task }
-    attempt.record.state = .completed
-    attempt.record.suspendedSeconds = nil
-    attempt.record.nextAttemptSeconds = nil
     if let last = attempt.lastRequest { attempt.record.currentRequest = last }
-    attempt.record.failure = failure.map { TransferRecord.Failure($0) }
-    attempt.record.underlyingFailure = (failure as? URLError).flatMap { error in
+    let underlying = (failure as? URLError).flatMap { error in
       (error.userInfo[NSUnderlyingErrorKey] as? any Error).map { TransferRecord.Failure($0) }
     }
-    if failure == nil, attempt.record.hasContentFile { attempt.record.events.append(.downloaded) }
-    attempt.record.events.append(.completed)
-    if failure != nil, attempt.record.resumePoint == nil {
-      attempt.record.hasContentFile = false
+    if attempt.machine.ended(failure.map { TransferRecord.Failure($0) }, underlying: underlying) {
       try? FilePaths.remove(contentPath(of: attempt.record.task))
     }
     write(attempt)

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import Synchronization
 
 /// The transfers of a process that are not discretionary and are being carried out.
@@ -30,38 +31,36 @@ final class TransferTraffic: Sendable {
 /// TCP closes and the server sends no more.
 struct TransferPace: Hashable {
   /// The rate in bytes per second: about what a modem of the slowest mobile networks in use carries.
-  static let bytesPerSecond = 65_536.0
-  /// Maximum length of one pause in seconds. The others may have ended after that.
-  static let pauseMax = 1.0
+  static let bytesPerSecond = 65_536
+  /// Maximum length of one pause. The others may have ended after that.
+  static let pauseMax = Duration.seconds(1)
 
-  private struct Start: Hashable {
-    var bytes: Int64
-    var seconds: Double
-  }
+  /// The bucket of the bytes beyond `bytes`, or `nil` while there are no others.
+  private var bucket: TokenBucket?
+  private var bytes: Int64 = 0
 
-  /// The point from which the rate counts, or `nil` while there are no others.
-  private var start: Start?
-
-  /// Returns the length of the pause in seconds that is due now, or `nil` if none is.
+  /// Returns the length of the pause that is due now, or `nil` if none is.
   ///
   /// - Parameters:
   ///   - bytes: The number of bytes that the transfer has sent and received.
-  ///   - seconds: The time by any clock that only goes forward.
+  ///   - now: The time by any clock that only goes forward.
   ///   - isYielding: Whether the process carries out others.
   mutating func pause(
-    bytes: Int64, at seconds: Double, isYielding: Bool, bytesPerSecond: Double = Self.bytesPerSecond
-  ) -> Double? {
+    bytes: Int64, at now: Deadline, isYielding: Bool, bytesPerSecond: Int = Self.bytesPerSecond
+  ) -> Duration? {
     guard isYielding else {
-      start = nil
+      bucket = nil
       return nil
     }
-    // Time in which the transfer was slower by itself is not made up for.
-    guard let start, bytes >= start.bytes,
-      case let due = start.seconds + (Double(bytes) - Double(start.bytes)) / bytesPerSecond, due > seconds
-    else {
-      start = Start(bytes: bytes, seconds: seconds)
-      return nil
+    // Another attempt counts from 0.
+    if bucket == nil || bytes < self.bytes {
+      // Time in which the transfer was slower by itself is not made up for: the burst is one byte.
+      bucket = TokenBucket(bytesPerSecond: bytesPerSecond, burstBytes: 1, now: now)
+      self.bytes = bytes
     }
-    return min(due - seconds, Self.pauseMax)
+    bucket?.take(Int(clamping: bytes - self.bytes), at: now)
+    self.bytes = bytes
+    guard let paid = bucket?.paidUntil, paid > now else { return nil }
+    return min(paid.duration(since: now), Self.pauseMax)
   }
 }

@@ -14,7 +14,8 @@ extension HTTPCookie.Content {
     version = Self.number(properties[.version]) == 1 ? 1 : 0
     isSecure = Self.isSet(properties[.secure])
     // For `secure` any text counts, as in Foundation.
-    isHTTPOnly = Self.isSet(properties[.httpOnly]) && (properties[.httpOnly] as? String)?.uppercased() != "FALSE"
+    isHTTPOnly = Self.isTrue(properties[.httpOnly])
+    isSetByJavaScript = Self.isTrue(properties[.setByJavaScript])
     sameSite = Self.sameSite(properties[.sameSitePolicy])
     expires = Self.date(properties[.expires])
     ports = (properties[.port] as? String).map(Self.ports) ?? []
@@ -32,6 +33,8 @@ extension HTTPCookie.Content {
     let isDiscarded = (properties[.discard] as? String).map { $0.uppercased() == "TRUE" }
     isSessionOnly = expires == nil || isDiscarded ?? (version == 1 && properties[.maximumAge] == nil)
   }
+
+  private static func isTrue(_ value: Any?) -> Bool { isSet(value) && (value as? String)?.uppercased() != "FALSE" }
 
   /// Returns the text of a `String` or a `Substring`.
   private static func text(_ value: Any?) -> String? { value as? String ?? (value as? Substring).map { String($0) } }

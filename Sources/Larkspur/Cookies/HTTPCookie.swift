@@ -27,6 +27,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     var path: String
     var isSecure = false
     var isHTTPOnly = false
+    var isSetByJavaScript = false
     var sameSite = Cookie.SameSite.unspecified
     var comment: String?
     var commentURL: URL?
@@ -62,6 +63,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     properties[.expires] = expiresDate
     if isSecure { properties[.secure] = "TRUE" }
     if isHTTPOnly { properties[.httpOnly] = "TRUE" }
+    if content.isSetByJavaScript { properties[.setByJavaScript] = "TRUE" }
     properties[.sameSitePolicy] = content.sameSite == .none ? "none" : sameSitePolicy?.rawValue
     properties[.comment] = comment
     properties[.commentURL] = commentURL

@@ -42,6 +42,9 @@ extension HTTPCookiePropertyKey {
   public static let port = HTTPCookiePropertyKey("Port")
   /// Which requests from other sites include the cookie: an ``HTTPCookieStringPolicy`` or its raw value.
   public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")
+  /// Whether a script has set the cookie: a `String` that is neither empty nor `"FALSE"`, or `true`. Only a program can know.
+  /// The property has no effect, and no request and no storage carries it.
+  public static let setByJavaScript = HTTPCookiePropertyKey("SetInJavaScript")
   /// Whether the cookie is hidden from scripts: a `String` that is neither empty nor `"FALSE"`, or `true`. Apple has no
   /// constant for this key, but reads this name.
   static let httpOnly = HTTPCookiePropertyKey("HttpOnly")

@@ -109,8 +109,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   open var isProxyConnection: Bool { isProxied }
   /// Whether the connection had already carried an earlier request. If so, the dates of the connection are `nil`.
   open var isReusedConnection: Bool { exchange?.isReused ?? false }
-  /// Whether the connection used multipath TCP. Always `false`.
-  open var isMultipath: Bool { false }
+  /// Whether the connection used multipath TCP (RFC 8684): see ``URLSessionConfiguration/multipathServiceType``.
+  open var isMultipath: Bool { exchange?.connection?.isMultipath ?? false }
   /// The source of the resource: a server, the cache, or another one (`unknown`).
   open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { fetchType }
   /// The protocol of the look-up of the host's name. Always `unknown`: the system's resolver does not report it.

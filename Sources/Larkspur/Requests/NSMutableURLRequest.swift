@@ -53,6 +53,11 @@ open class NSMutableURLRequest: NSURLRequest {
     set { value.allowsConstrainedNetworkAccess = newValue }
   }
 
+  open override var allowsUltraConstrainedNetworkAccess: Bool {
+    get { value.allowsUltraConstrainedNetworkAccess }
+    set { value.allowsUltraConstrainedNetworkAccess = newValue }
+  }
+
   open override var assumesHTTP3Capable: Bool {
     get { value.assumesHTTP3Capable }
     set { value.assumesHTTP3Capable = newValue }

@@ -108,6 +108,8 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
   open var allowsExpensiveNetworkAccess: Bool { value.allowsExpensiveNetworkAccess }
   /// See ``URLRequest/allowsConstrainedNetworkAccess``.
   open var allowsConstrainedNetworkAccess: Bool { value.allowsConstrainedNetworkAccess }
+  /// See ``URLRequest/allowsUltraConstrainedNetworkAccess``.
+  open var allowsUltraConstrainedNetworkAccess: Bool { value.allowsUltraConstrainedNetworkAccess }
   /// See ``URLRequest/assumesHTTP3Capable``.
   open var assumesHTTP3Capable: Bool { value.assumesHTTP3Capable }
   /// See ``URLRequest/attribution``.

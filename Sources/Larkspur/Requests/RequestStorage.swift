@@ -22,11 +22,12 @@ final class RequestStorage {
     static let persistentDNS = Flags(rawValue: 128)
     static let byTheUser = Flags(rawValue: 256)
     static let gzip = Flags(rawValue: 512)
+    static let ultraConstrained = Flags(rawValue: 1024)
 
     static let standard: Flags = [.cellular, .expensive, .constrained, .cookies]
     static let all: Flags = [
       .cellular, .expensive, .constrained, .cookies, .pipelining, .http3, .dnssec, .persistentDNS, .byTheUser,
-      .gzip,
+      .gzip, .ultraConstrained,
     ]
 
     mutating func set(_ flag: Flags, _ isOn: Bool) {

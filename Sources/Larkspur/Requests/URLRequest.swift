@@ -95,6 +95,13 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.flags.set(.constrained, newValue) } }
   }
 
+  /// Whether interfaces that are ultra constrained, such as satellites', may be used. `false` by default. Stored without
+  /// effect: Linux interfaces do not report this.
+  public var allowsUltraConstrainedNetworkAccess: Bool {
+    get { storage.flags.contains(.ultraConstrained) }
+    set { change { $0.flags.set(.ultraConstrained, newValue) } }
+  }
+
   /// Stored without effect: HTTP/3 is not supported.
   public var assumesHTTP3Capable: Bool {
     get { storage.flags.contains(.http3) }

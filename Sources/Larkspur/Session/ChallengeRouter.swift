@@ -27,6 +27,8 @@ final class ChallengeRouter: Sendable {
     var tasks: [ObjectIdentifier: URLSessionTask] = [:]
     /// The challenges that wait for a task.
     var waiting: [OneShot<Void>] = []
+    /// The questions that delegates have not answered, with the tasks that they are about.
+    var questions: [(task: ObjectIdentifier, question: OneShot<AuthenticationFlow.Reply>)] = []
 
     /// The latest-made task that is not over. A task that became a download stays in `tasks` although it is over.
     var latest: URLSessionTask? {
@@ -57,14 +59,16 @@ final class ChallengeRouter: Sendable {
   }
 
   /// Releases a task that is over. A task that continued the load of another task is not in `tasks`: then all
-  /// tasks that are over are released.
+  /// tasks that are over are released. Their questions are asked about the tasks that still wait for the connection: the
+  /// delegate may never answer for a task that was cancelled.
   func detach(_ task: URLSessionTask) {
-    let over = state.withLock { state in
-      if let task = state.tasks.removeValue(forKey: ObjectIdentifier(task)) { return [task] }
-      let over = state.tasks.values.filter(\.isOver)
+    let (over, questions) = state.withLock { state in
+      let task = state.tasks[ObjectIdentifier(task)]
+      let over = task.map { [$0] } ?? state.tasks.values.filter(\.isOver)
       for task in over { state.tasks[ObjectIdentifier(task)] = nil }
-      return over
+      return (over, state.questions.filter { state.tasks[$0.task] == nil }.map(\.question))
     }
+    for question in questions { question.giveUp() }
     // Releasing a task may run code that calls back: not while the lock is held.
     withExtendedLifetime(over) {}
   }
@@ -112,20 +116,40 @@ final class ChallengeRouter: Sendable {
         continue
       }
       if let (question, isOfTask) = await question(challenge, session, task, decider) {
-        let reply = await withTaskCancellationHandler {
-          await question.get()
-        } onCancel: {
-          question.giveUp()
-        }
+        let reply = await answer(to: question, about: isOfTask ? task : nil)
         // An answer for a task that has ended meanwhile, perhaps because of this answer, does not count for the
         // tasks that still wait.
-        guard isOfTask, reply != nil, let task, task.isOver else { return reply ?? .cancel }
+        guard isOfTask, !Task.isCancelled, let task, isOver(task) else { return reply ?? .cancel }
         guard await awaitTask(after: task) else { return .cancel }
         continue
       }
       guard task == nil else { return .performDefaultHandling }
       guard await awaitTask(after: nil) else { return .cancel }
     }
+  }
+
+  /// Waits for the answer to a question.
+  ///
+  /// - Returns: `nil` if the connection is no longer wanted, or the task of the question is over.
+  private func answer(
+    to question: OneShot<AuthenticationFlow.Reply>, about task: URLSessionTask?
+  ) async -> AuthenticationFlow.Reply? {
+    let isLate = state.withLock { state in
+      guard let task = task.map(ObjectIdentifier.init) else { return false }
+      state.questions.append((task, question))
+      return state.tasks[task] == nil
+    }
+    if isLate { question.giveUp() }
+    defer { state.withLock { $0.questions.removeAll { $0.question === question } } }
+    return await withTaskCancellationHandler {
+      await question.get()
+    } onCancel: {
+      question.giveUp()
+    }
+  }
+
+  private func isOver(_ task: URLSessionTask) -> Bool {
+    task.isOver || state.withLock { $0.tasks[ObjectIdentifier(task)] == nil }
   }
 
   /// Calls the first delegate that implements its method.

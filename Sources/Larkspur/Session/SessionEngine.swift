@@ -18,6 +18,8 @@ final class SessionEngine: @unchecked Sendable {
   private let lease: LoopGroup.Lease?
   private let tls: TLSProvider
   private let hostOverrides: HostOverrides
+  /// The local end of all connections, or `nil` to let the kernel choose.
+  private let local: LocalEndpoint?
   private let proxies: ProxySettings?
   /// The reason why the proxies are not known or an option cannot be used, or `nil`. If it is set, every load that needs
   /// a connection fails with it.
@@ -112,10 +114,13 @@ final class SessionEngine: @unchecked Sendable {
       storage.settings.timeoutForConnection?.asTimeout.flatMap(Duration.init(interval:))
       ?? max(options.dialMax, Duration(interval: storage.settings.timeoutForRequest) ?? .seconds(1 << 32))
     hostOverrides = storage.settings.hostOverrides
+    local = .endpoint(
+      storage.settings.localEndpoint, trafficClass: 0, usesMultipath: storage.settings.multipathServiceType != .none)
     if storage.addressFamily != nil || !hostOverrides.isEmpty {
       options.resolver = Resolver(overrides: hostOverrides, family: storage.addressFamily)
     }
     options.timeouts = storage.settings.timeouts
+    options.rates = storage.settings.rateLimits
     options.observer = storage.connectionObserver
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
@@ -186,20 +191,21 @@ final class SessionEngine: @unchecked Sendable {
     if let failure { throw failure }
     let challenges = ChallengeRouter(core, decider: decider)
     var route = try overriddenRoute(toHost: origin.host, port: origin.port)
-    if needs.trafficClass != 0 { route.local = LocalEndpoint(trafficClass: needs.trafficClass) }
+    if needs.trafficClass != 0 {
+      route.local = .endpoint(route.local, trafficClass: needs.trafficClass, usesMultipath: false)
+    }
     if origin.isSecure {
       route.security = try await security(toHost: origin.host, port: origin.port, asking: challenges)
     }
-    if route.socketPath == nil,
-      let proxy = proxies?.proxy(toHost: origin.host, port: origin.port, isSecure: origin.isSecure)
-    {
-      let isForwarded = !needs.tunnels && route.place == nil && proxy.forwards(toSecure: origin.isSecure)
+    if let rule = route.proxyRule(of: proxies, isSecure: origin.isSecure) {
+      let proxy = rule.proxy
+      let isForwarded = !needs.tunnels && route.isForwarded(by: rule, isSecure: origin.isSecure)
       if isForwarded, decider == nil, let forwarding, forwarding.proxy == proxy,
         forwarding.endpoint.route.local == route.local
       {
         return ResolvedRoute(forwarding.endpoint, forwarding.challenges)
       }
-      route.proxy = try await proxyRoute(proxy, isForwarded: isForwarded, of: core, asking: challenges)
+      route.proxy = try await proxyRoute(rule, isForwarded: isForwarded, of: core, asking: challenges)
     }
     // A connection to the origin itself, without TLS, has no challenges.
     let asksNothing = route.security == nil && route.proxy == nil
@@ -208,18 +214,21 @@ final class SessionEngine: @unchecked Sendable {
     return resolved
   }
 
-  /// Returns the route to a host or to its override, without TLS and proxy.
+  /// Returns the route from the session's local endpoint to a host or to its override, without TLS and proxy.
   private func overriddenRoute(toHost host: String, port: UInt16) throws(URLError) -> Route {
     var route = Route(host: host, port: port)
+    route.local = local
     do throws(TransportError) { try route.apply(hostOverrides) } catch { throw URLError(error, url: nil) }
     return route
   }
 
   private func proxyRoute(
-    _ proxy: Proxy, isForwarded: Bool, of core: SessionCore, asking challenges: ChallengeRouter
+    _ rule: ProxyRule, isForwarded: Bool, of core: SessionCore, asking challenges: ChallengeRouter
   ) async throws(URLError) -> ProxyRoute {
+    let proxy = rule.proxy
     var route = ProxyRoute(proxy)
     route.alwaysTunnels = !isForwarded
+    route.allowsFailover = rule.allowsFailover
     if proxy.kind == .https {
       route.security = try await security(toHost: proxy.host, port: proxy.port, asking: challenges)
     }
@@ -242,8 +251,8 @@ final class SessionEngine: @unchecked Sendable {
   ) async throws(URLError) -> Route {
     if let failure { throw failure }
     var route = try overriddenRoute(toHost: host, port: port)
-    if route.socketPath == nil, let proxy = proxies?.proxy(toHost: host, port: port, isSecure: true) {
-      route.proxy = try await proxyRoute(proxy, isForwarded: false, of: core, asking: challenges)
+    if let rule = route.proxyRule(of: proxies, isSecure: true) {
+      route.proxy = try await proxyRoute(rule, isForwarded: false, of: core, asking: challenges)
     }
     return route
   }

@@ -2,9 +2,16 @@ import Foundation
 import LarkspurHTTP
 import LarkspurIO
 
-/// Reads a session's proxies: from its dictionary, or else from the environment.
+/// Reads a session's proxies: from its configurations, or else from its dictionary, or else from the environment.
 enum SessionProxies {
   static func settings(_ storage: URLSessionConfiguration.Storage) throws -> ProxySettings {
+    guard storage.proxyConfigurations.isEmpty else {
+      var settings = ProxySettings()
+      for (index, configuration) in storage.proxyConfigurations.enumerated() {
+        settings.rules.append(try configuration.rule(index))
+      }
+      return settings
+    }
     if let dictionary = storage.connectionProxyDictionary { return try settings(dictionary) }
     // In a broken environment the session fails visibly instead of bypassing the proxy.
     return try ProxySettings(environment: environment(of: storage))

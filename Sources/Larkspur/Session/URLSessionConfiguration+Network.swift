@@ -1,6 +1,8 @@
 import Foundation
+import LarkspurIO
 import LarkspurTransport
 
+@_exported import struct LarkspurIO.LocalEndpoint
 @_exported import struct LarkspurTransport.HostOverrides
 
 /// How a session's connections are made and used. Additions of Larkspur's: <doc:ConfiguringSessions> sorts them by
@@ -31,5 +33,38 @@ extension URLSessionConfiguration {
   public var timeouts: Timeouts {
     get { storage.settings.timeouts }
     set { storage.settings.timeouts = newValue }
+  }
+
+  /// The local address or the interface that connections begin at, or `nil`, the default, to let the kernel choose. curl
+  /// calls it `--interface`.
+  ///
+  /// Connections to proxies begin there, too, and those to Unix sockets have no such end. Names are looked up by the
+  /// system's resolver, which does not know the option. An interface that does not exist, and an address that is not this
+  /// machine's, fail all tasks with `URLError.cannotConnectToHost`. An interface needs `CAP_NET_RAW` before Linux 5.7.
+  /// Works in background sessions.
+  public var localEndpoint: LocalEndpoint? {
+    get { storage.settings.localEndpoint }
+    set { storage.settings.localEndpoint = newValue }
+  }
+
+  /// The use of multipath TCP (RFC 8684), for which Darwin has this property. With any value but `none`, the default,
+  /// connections are made by MPTCP where the kernel has it (Linux 5.6, `net.mptcp.enabled`), and fall back to TCP where
+  /// the server or a machine on the way does not. The kernel's path manager decides about the paths, so the other values
+  /// are one. ``URLSessionTaskTransactionMetrics/isMultipath`` has the outcome. curl: `--mptcp`. Works in background
+  /// sessions.
+  public var multipathServiceType: MultipathServiceType {
+    get { storage.settings.multipathServiceType }
+    set { storage.settings.multipathServiceType = newValue }
+  }
+
+  /// Upper limits on the rates of the session's connections: bytes a second, of all together and for each host, and
+  /// requests a second for each host. No limits by default. curl: `--limit-rate`, `--rate`.
+  ///
+  /// A server that sends more is slowed down by TCP's window. A request that waits for its turn waits as in the queue for
+  /// a connection: that time counts towards ``timeoutIntervalForResource`` only. WebSocket and stream tasks have no limit
+  /// once they are open. In a background session the limits hold for the executor's connections.
+  public var rateLimits: RateLimits {
+    get { storage.settings.rateLimits }
+    set { storage.settings.rateLimits = newValue }
   }
 }

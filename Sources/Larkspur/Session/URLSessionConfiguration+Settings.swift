@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurHTTP
+import LarkspurIO
 import LarkspurTransport
 
 extension URLSessionConfiguration {
@@ -17,6 +18,7 @@ extension URLSessionConfiguration {
     var allowsCellularAccess = true
     var allowsExpensiveNetworkAccess = true
     var allowsConstrainedNetworkAccess = true
+    var allowsUltraConstrainedNetworkAccess = false
     var waitsForConnectivity = false
     var isDiscretionary = false
     var sharedContainerIdentifier: String?
@@ -37,6 +39,8 @@ extension URLSessionConfiguration {
     var resumableUploadVersion: ResumableUploadVersion? = .interop8
     var hostOverrides = HostOverrides()
     var timeouts = Timeouts()
+    var localEndpoint: LocalEndpoint?
+    var rateLimits = RateLimits()
 
     private static let timeoutForRequestDefault: TimeInterval = 60
     private static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

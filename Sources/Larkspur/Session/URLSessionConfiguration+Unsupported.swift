@@ -1,4 +1,5 @@
-/// The ways in which several interfaces would share a connection's traffic (RFC 8684).
+/// The ways in which several interfaces share a connection's traffic (RFC 8684). The kernel decides about the paths: all
+/// but `none` have one effect.
 public enum URLSessionMultipathServiceType: Int, Sendable {
   /// Uses one interface.
   case none = 0
@@ -12,12 +13,6 @@ public enum URLSessionMultipathServiceType: Int, Sendable {
 
 /// Properties of other platforms that have no effect on Linux. Each value is kept.
 extension URLSessionConfiguration {
-  /// The use of multipath TCP. No effect: connections use TCP with one path each.
-  public var multipathServiceType: MultipathServiceType {
-    get { storage.settings.multipathServiceType }
-    set { storage.settings.multipathServiceType = newValue }
-  }
-
   /// Whether name resolution requires DNSSEC. No effect: see ``URLRequest/requiresDNSSECValidation``.
   public var requiresDNSSECValidation: Bool {
     get { storage.settings.requiresDNSSECValidation }

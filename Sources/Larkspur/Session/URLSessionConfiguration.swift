@@ -38,6 +38,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var settings = Settings()
     var launchCommand: [String] = []
     var connectionProxyDictionary: [AnyHashable: Any]?
+    var proxyConfigurations: [ProxyConfiguration] = []
     /// The environment variables that name proxies, or `nil` for those of the process.
     var proxyEnvironment: [String: String]?
     var additionalHeaders: [AnyHashable: Any]?
@@ -121,6 +122,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   open var allowsConstrainedNetworkAccess: Bool {
     get { storage.settings.allowsConstrainedNetworkAccess }
     set { storage.settings.allowsConstrainedNetworkAccess = newValue }
+  }
+
+  /// No effect: see ``URLRequest/allowsUltraConstrainedNetworkAccess``.
+  open var allowsUltraConstrainedNetworkAccess: Bool {
+    get { storage.settings.allowsUltraConstrainedNetworkAccess }
+    set { storage.settings.allowsUltraConstrainedNetworkAccess = newValue }
   }
 
   /// Whether a task waits while there is no route to the server, instead of failing at once. The timeout for the

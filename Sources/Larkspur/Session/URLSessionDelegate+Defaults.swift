@@ -101,17 +101,28 @@ extension URLSessionTaskDelegate {
     needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
   ) {
     guard ImplementedAsyncMethods.mayBe(.bodyStream, in: self) else {
-      task.methodProbe.isMissing(in: self)
-      return completionHandler(nil)
+      return urlSession(session, task: task, needNewBodyStreamFrom: 0, completionHandler: completionHandler)
     }
     Task.immediate {
-      completionHandler(await urlSession(session, needNewBodyStreamForTask: task))
+      let stream = await urlSession(session, needNewBodyStreamForTask: task)
+      // The first call of a class may show that it implements another form.
+      guard ImplementedAsyncMethods.mayBe(.bodyStream, in: self) else {
+        return urlSession(session, task: task, needNewBodyStreamFrom: 0, completionHandler: completionHandler)
+      }
+      completionHandler(stream)
     }
+  }
+
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
+    completionHandler: @escaping @Sendable (InputStream?) -> Void
+  ) {
+    task.methodProbe.isMissing(in: self)
+    completionHandler(nil)
   }
 
   public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
     ImplementedAsyncMethods.isMissing(.bodyStream, in: self)
-    task.methodProbe.isMissing(in: self)
     return nil
   }
 }

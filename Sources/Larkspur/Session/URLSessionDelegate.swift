@@ -96,6 +96,13 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   /// handler has precedence.
   func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
+  /// The form of the method above with the place in the body where the stream has to begin, in bytes. Called if the delegate
+  /// implements neither of the others. The offset is always 0: a body that comes from a stream is sent from its start, and
+  /// only uploads of files continue where they broke off.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
+    completionHandler: @escaping @Sendable (InputStream?) -> Void)
+
   /// A part of the request's body has been sent. All three numbers are bytes. The expected total of a stream is the
   /// request's `Content-Length`, or `NSURLSessionTransferSizeUnknown` if the request has none.
   func urlSession(

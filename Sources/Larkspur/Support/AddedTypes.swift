@@ -60,6 +60,8 @@ extension URLSessionConfiguration: _URLSessionConfigurationTypes {}
 extension _URLSessionConfigurationTypes {
   /// The ways in which several interfaces would share a connection's traffic.
   public typealias MultipathServiceType = URLSessionMultipathServiceType
+  /// Upper limits on the rates of a session's connections.
+  public typealias RateLimits = LarkspurTransport.RateLimits
   /// The time limits of the parts of connections and exchanges.
   public typealias Timeouts = LarkspurTransport.Timeouts
   /// The version of the protocol of resumable uploads.

@@ -39,7 +39,6 @@ enum Redirection {
   /// Removes the body, its trailers, and the fields that describe it (RFC 9110 15.4).
   static func dropBody(of request: inout URLRequest) {
     request.httpBody = nil
-    if request.own.trailers != nil { request.setTrailers([]) { [:] } }
     var change = RedirectPolicy.Change()
     change.dropsBody = true
     dropFields(of: &request, after: change)
@@ -53,6 +52,7 @@ enum Redirection {
   }
 
   private static func dropFields(of request: inout URLRequest, after change: RedirectPolicy.Change) {
+    if change.dropsBody, request.own.trailers != nil { request.setTrailers([]) { [:] } }
     for field in request.own.fields ?? [] where !RedirectPolicy.keeps(field.name, after: change) {
       request.setValue(nil, forHTTPHeaderField: field.name)
     }

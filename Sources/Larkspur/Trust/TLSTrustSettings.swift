@@ -13,7 +13,8 @@ public struct TLSTrustSettings: Sendable {
   /// The roots of trusted chains.
   public enum Roots: Sendable {
     /// The roots that OpenSSL finds: those of `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, and the system's otherwise. If
-    /// the file cannot be used, connections to servers without another trusted root fail with `secureConnectionFailed`
+    /// OpenSSL's own places are empty, the usual ones of other systems are searched (<doc:TLSPolicy>). If the file cannot be
+    /// used, connections to servers without another trusted root fail with `secureConnectionFailed`
     /// and the file's name.
     case system
     /// The system's roots, and these.

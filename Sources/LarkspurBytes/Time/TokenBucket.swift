@@ -7,7 +7,8 @@
 public struct TokenBucket: Hashable, Sendable {
   private let bytesPerSecond: UInt64
   private let burstNanoseconds: UInt64
-  private var paidUntil: Deadline
+  /// The moment up to which time has paid for what was taken. In the future, more was taken than available.
+  public private(set) var paidUntil: Deadline
 
   /// Creates a bucket that allows a full burst.
   ///

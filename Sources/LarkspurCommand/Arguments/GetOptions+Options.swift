@@ -51,6 +51,11 @@ extension GetOptions {
       options.addressFamily = .ipv6
     },
     .init(
+      nil, "interface", "NAME|ADDRESS", "Connect from this network interface, or from this IP address of the machine."
+    ) { options, value throws(UsageError) in
+      options.localEndpoint = (try? LocalEndpoint(address: value)) ?? LocalEndpoint(interface: value)
+    },
+    .init(
       nil, "resolve", "HOST:PORT:ADDRESS[,ADDRESS]...",
       "Connect to these addresses for HOST (`*`: any) at PORT. An IPv6 address may stand in brackets. Repeatable."
     ) { options, value throws(UsageError) in try options.resolve(value) },
@@ -146,7 +151,7 @@ extension GetOptions {
       "Give up when fewer than BYTES are sent or received within SECONDS. The wait for the response does not count."
     ) { options, value throws(UsageError) in try options.setLowestRate(value) },
     .seconds("m", "max-time", "Give up when the transfer is not complete after S seconds.", \.maxTime),
-    .init(nil, "limit-rate", "RATE", "Receive no more than RATE bytes per second on average: 500K, 2M.") {
+    .init(nil, "limit-rate", "RATE", "Send and receive no more than RATE bytes per second each on average: 500K, 2M.") {
       options, value throws(UsageError) in options.session.bytesPerSecondMax = try SessionOptions.rate(value)
     },
     .flag(

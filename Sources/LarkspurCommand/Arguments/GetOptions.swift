@@ -63,6 +63,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var addressFamily: SocketAddress.Family?
   package var hostOverrides = HostOverrides()
   package var timeouts = Timeouts()
+  /// The address or interface to connect from, or `nil` to let the kernel choose.
+  package var localEndpoint: LocalEndpoint?
 
   package init(url: String) {
     self.url = url

@@ -132,7 +132,6 @@ struct Get {
     var bar: ProgressBar?
     var received = 0
     defer { bar?.finish(now: loop.kernel.now()) }
-    var pace = options.session.bytesPerSecondMax.map { Pace(bytesPerSecondMax: $0, now: loop.kernel.now()) }
     var isWanted = true
     var missing: Int?
     /// The response whose coding has not been checked yet, or `nil` once its body has begun.
@@ -166,7 +165,6 @@ struct Get {
           try output.write(piece.span)
           received += piece.count
           bar?.advance(to: received, now: loop.kernel.now())
-          try await wait(pace?.pause(after: piece.count, now: loop.kernel.now()))
         }
         transfer.pieceIsTaken()
       case .metrics(let metrics):
@@ -270,16 +268,5 @@ struct Get {
     let redirected = url.flatMap { try? RequestURL($0.absoluteString) }
     let target = if let redirected { redirected } else { try RequestURL.parse(options.url) }
     return Peer(target, through: try ProxySetUp.proxy(options, to: target), address: progress.address)
-  }
-
-  /// Sleeps for a pause of `Pace`, at most until the deadline.
-  private func wait(_ pause: Duration?) async throws(CommandFailure) {
-    guard let pause, pause > .zero else { return }
-    let now = loop.kernel.now()
-    let isTooLong = deadline != .never && now.advanced(by: pause) > deadline
-    // A signal ends the sleep, and then the stream of events.
-    try? await Task.sleep(for: isTooLong ? deadline.duration(since: now) : pause)
-    guard isTooLong, !Task.isCancelled else { return }
-    throw CommandFailure(.timedOut, "\(RequestURL.redacted(options.url)): timed out (--max-time)")
   }
 }

@@ -56,6 +56,8 @@ struct SessionSetUp: Sendable {
     configuration.addressFamily = options.addressFamily
     configuration.hostOverrides = options.hostOverrides
     configuration.timeouts = options.timeouts
+    configuration.localEndpoint = options.localEndpoint
+    configuration.rateLimits.bytesPerSecond = options.session.bytesPerSecondMax
     return configuration
   }
 

@@ -48,12 +48,26 @@ public struct AuthenticatedRequest: Sendable {
     guard target.utf8.first == ASCII.slash else { return nil }
     let path = target.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     let segments = path.split(separator: ASCII.slash)
-    let hasDots = segments.contains { segment in
-      let text = String(Substring(segment)).lowercased().split(separator: "%2e", omittingEmptySubsequences: false)
-        .joined(separator: ".")
-      return text == "." || text == ".."
-    }
+    let hasDots = segments.contains(where: Self.isDots)
     return hasDots ? nil : String(Substring(path))
+  }
+
+  /// Whether a segment is `.` or `..` (RFC 3986 3.3), also with percent-encoded dots.
+  private static func isDots(_ segment: Substring.UTF8View.SubSequence) -> Bool {
+    var rest = segment
+    var count = 0
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%") {
+        guard rest.popFirst() == UInt8(ascii: "2"), let digit = rest.popFirst(), digit | 0x20 == UInt8(ascii: "e")
+        else {
+          return false
+        }
+      } else if byte != UInt8(ascii: ".") {
+        return false
+      }
+      count += 1
+    }
+    return (1...2).contains(count)
   }
 }
 

@@ -237,7 +237,8 @@ public struct CacheRecord: Sendable {
       selection.append((name: name, value: value.text))
     }
     let range = part.text.flatMap(ContentRange.init)
-    guard (range == nil) == (part.text == nil) else { return nil }
+    // A part that does not state its bytes would count as the whole.
+    guard (range == nil) == (part.text == nil), status != 206 || range != nil else { return nil }
     return StoredResponse(
       status: Int(status), fields: fields, requestTime: Double(bitPattern: requestTime),
       responseTime: Double(bitPattern: responseTime), selection: CacheSelection(fields: selection), part: range,

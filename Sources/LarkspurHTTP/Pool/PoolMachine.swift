@@ -85,9 +85,7 @@ public struct PoolMachine: Sendable {
     _ endpoint: EndpointID, _ demand: Demand, now: Deadline, into actions: inout Actions
   ) -> RequestID? {
     let index = endpoint.index
-    guard endpoints.indices.contains(index), endpoints[index].generation == endpoint.generation,
-      endpoints[index].isUsed
-    else { return nil }
+    guard isUsed(endpoint) else { return nil }
     let requestID = requestTable.issue(sequenceNumber: demand.sequenceNumber ?? nextSequenceNumber)
     if demand.sequenceNumber == nil { nextSequenceNumber += 1 }
     guard !isClosed else {
@@ -120,11 +118,22 @@ public struct PoolMachine: Sendable {
     _ endpoint: EndpointID, isPipelinable: Bool, now: Deadline, into actions: inout Actions
   ) -> (id: ConnectionID, sequenceNumber: UInt64)? {
     let index = endpoint.index
-    guard endpoints.indices.contains(index), endpoints[index].generation == endpoint.generation,
-      endpoints[index].isUsed, !isClosed, let connection = takeFree(of: index, isPipelinable, now, &actions)
+    guard isUsed(endpoint), !isClosed, let connection = takeFree(of: index, isPipelinable, now, &actions)
     else { return nil }
     nextSequenceNumber += 1
     return (id(connection), nextSequenceNumber - 1)
+  }
+
+  /// Dials connections that no request needs yet, so that the endpoint has `count`, as far as the limits allow. No other
+  /// connection is closed for them.
+  public mutating func prepared(_ endpoint: EndpointID, _ count: Int, now: Deadline, into actions: inout Actions) {
+    guard !isClosed, isUsed(endpoint) else { return }
+    while endpoints[endpoint.index].members.count < min(count, limits.perEndpointMax), connectionCount < limits.totalMax
+    {
+      dial(endpoint.index, &actions)
+    }
+    markOrphaned(of: endpoint.index, now)
+    forgetIfUnused(endpoint.index, &actions)
   }
 
   /// Withdraws a waiting request.
@@ -309,6 +318,22 @@ public struct PoolMachine: Sendable {
   /// Returns the endpoint that a request waits for, or `nil` if it does not wait.
   public func endpoint(awaitedBy requestID: RequestID) -> EndpointID? {
     requestTable.endpoint(awaitedBy: requestID).map { EndpointID(index: $0, generation: endpoints[$0].generation) }
+  }
+
+  private func isUsed(_ endpoint: EndpointID) -> Bool {
+    let index = endpoint.index
+    return endpoints.indices.contains(index) && endpoints[index].generation == endpoint.generation
+      && endpoints[index].isUsed
+  }
+
+  /// Returns the indices of an endpoint's connections, including those being opened.
+  public func members(of endpoint: EndpointID) -> [Int] { isUsed(endpoint) ? endpoints[endpoint.index].members : [] }
+
+  /// Returns the endpoint of a connection that is present.
+  public func endpoint(of id: ConnectionID) -> EndpointID? {
+    guard isPresent(id) else { return nil }
+    let index = connections[id.index].endpoint
+    return EndpointID(index: index, generation: endpoints[index].generation)
   }
 
   /// Returns the latest moment at which the endpoint's waiting requests waited for connections that other requests use,

@@ -30,6 +30,19 @@ public struct ProxyExceptions: Hashable, Sendable {
     }
   }
 
+  /// Creates the hosts of a list without malformed entries, or returns `nil`. `*.example.org` stands for `example.org`.
+  public init?(domains: [String]) {
+    var entries: [Entry] = []
+    for domain in domains {
+      let word = Array(domain.utf8)[...]
+      guard !word.contains(where: { $0 == UInt8(ascii: ",") || ASCII.isWhitespace($0) }),
+        let entry = Self.entry(word.starts(with: "*.".utf8) ? word.dropFirst() : word)
+      else { return nil }
+      entries.append(entry)
+    }
+    self.entries = entries
+  }
+
   /// Returns whether `host`, with or without brackets, is reached without a proxy.
   public func contains(host: String, port: UInt16) -> Bool {
     let bytes = Self.unbracketed(Array(host.utf8)[...])

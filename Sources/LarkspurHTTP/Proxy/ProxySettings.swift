@@ -8,6 +8,8 @@ public struct ProxySettings: Hashable, Sendable {
   public var all: Proxy?
   /// The servers that are reached without a proxy.
   public var exceptions = ProxyExceptions()
+  /// Rules in place of all of the above, the first of which that covers a host counts. Empty for none.
+  public var rules: [ProxyRule] = []
 
   public init() {}
 
@@ -15,6 +17,12 @@ public struct ProxySettings: Hashable, Sendable {
   public func proxy(toHost host: String, port: UInt16, isSecure: Bool) -> Proxy? {
     guard let proxy = (isSecure ? https : http) ?? all, !exceptions.contains(host: host, port: port) else { return nil }
     return proxy
+  }
+
+  /// Returns the rule for a server, or `nil` if the server is reached directly.
+  public func rule(toHost host: String, port: UInt16, isSecure: Bool) -> ProxyRule? {
+    guard rules.isEmpty else { return rules.first { $0.covers(host: host, port: port) } }
+    return proxy(toHost: host, port: port, isSecure: isSecure).map { ProxyRule($0) }
   }
 
   // MARK: - Environment

@@ -13,10 +13,12 @@ public struct ClientSocket: ~Copyable {
     case endOfStream
   }
 
-  public init(for address: SocketAddress, kernel: any Kernel) throws(Errno) {
-    descriptor = try Descriptor(kernel.openSocket(for: address), kernel: kernel)
+  public init(for address: SocketAddress, usingMultipath: Bool = false, kernel: any Kernel) throws(Errno) {
+    let isTCP = address.family != .unix
+    let number = usingMultipath && isTCP ? kernel.openMultipathSocket(for: address) : kernel.openSocket(for: address)
+    descriptor = try Descriptor(number, kernel: kernel)
     // Only TCP delays small segments (Nagle's algorithm).
-    if address.family != .unix { kernel.setNoDelay(descriptor.number) }
+    if isTCP { kernel.setNoDelay(descriptor.number) }
   }
 
   /// Sets the local end of the connection. Call it before `connect`.
@@ -62,6 +64,7 @@ public struct ClientSocket: ~Copyable {
     }
   }
 
+  public var isMultipath: Bool { descriptor.kernel.isMultipath(descriptor.number) }
   public var localAddress: SocketAddress? { descriptor.kernel.localAddress(descriptor.number) }
 
   /// Checks the outcome of a connect that was in progress. Call it once the socket is writable.

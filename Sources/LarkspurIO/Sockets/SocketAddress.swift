@@ -1,5 +1,5 @@
 /// The address of a socket: an IP address and a port in host byte order, or a path.
-public enum SocketAddress: Hashable, Sendable {
+public enum SocketAddress: Hashable, Sendable, Codable {
   case ipv4(UInt32, port: UInt16)
   /// `scope` is the interface index of a link-local address, or 0.
   case ipv6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)

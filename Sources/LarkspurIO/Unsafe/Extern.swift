@@ -69,6 +69,8 @@ struct larkspur_identity {
 @_extern(c) func larkspur_timerfd() -> Int32
 @_extern(c) func larkspur_timerfd_set(_ descriptor: Int32, _ nanoseconds: UInt64) -> Int32
 @_extern(c) func larkspur_socket(_ family: Int32, _ type: Int32) -> Int32
+@_extern(c) func larkspur_multipath_socket(_ family: Int32) -> Int32
+@_extern(c) func larkspur_is_multipath(_ descriptor: Int32) -> Int32
 @_extern(c) func larkspur_send(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int
 @_extern(c) func larkspur_receive(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int
 @_extern(c) func larkspur_send_gathered(_ descriptor: Int32, _ list: UnsafeMutableRawPointer?, _ count: Int) -> Int

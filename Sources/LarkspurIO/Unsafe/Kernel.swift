@@ -12,6 +12,10 @@ public protocol Kernel: AnyObject, Sendable {
 
   /// Opens a non-blocking, close-on-exec stream socket for the family of `address`.
   func openSocket(for address: SocketAddress) -> Int32
+  /// Opens such a socket for multipath TCP, or for TCP where the kernel has no multipath TCP.
+  func openMultipathSocket(for address: SocketAddress) -> Int32
+  /// Whether the connected socket uses multipath TCP: `false` if the peer, or a machine on the way, does not.
+  func isMultipath(_ descriptor: Int32) -> Bool
   /// Sets the socket's local address.
   func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32
   /// Lets `connect` choose the port when a later `bind` leaves it open. Connections to different servers may then share
@@ -74,4 +78,7 @@ public protocol Kernel: AnyObject, Sendable {
 extension Kernel {
   /// Returns `nil`: a simulated kernel need not have local addresses.
   public func localAddress(_ descriptor: Int32) -> SocketAddress? { nil }
+  /// Opens a socket for TCP: a simulated kernel need not have multipath TCP.
+  public func openMultipathSocket(for address: SocketAddress) -> Int32 { openSocket(for: address) }
+  public func isMultipath(_ descriptor: Int32) -> Bool { false }
 }

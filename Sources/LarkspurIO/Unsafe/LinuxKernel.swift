@@ -16,6 +16,13 @@ public final class LinuxKernel: Kernel {
     result(larkspur_socket(address.familyNumber, SOCK_STREAM))
   }
 
+  public func openMultipathSocket(for address: SocketAddress) -> Int32 {
+    let multipath = larkspur_multipath_socket(address.familyNumber)
+    return multipath >= 0 ? multipath : openSocket(for: address)
+  }
+
+  public func isMultipath(_ descriptor: Int32) -> Bool { larkspur_is_multipath(descriptor) != 0 }
+
   public func bind(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
     do throws(Errno) {
       // Safe: the address is lent for the call.

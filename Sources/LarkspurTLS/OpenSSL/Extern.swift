@@ -237,8 +237,10 @@ struct larkspur_tls_verification_result {
 @_extern(c) func larkspur_named_root_folders() -> UnsafePointer<CChar>?
 @_extern(c) func larkspur_add_root_folders(_ store: OpaquePointer?, _ named_folders: UnsafePointer<CChar>?) -> Int32
 @_extern(c) func larkspur_add_root_file(
-  _ store: OpaquePointer?, _ named_file: UnsafePointer<CChar>?, _ named_folders: UnsafePointer<CChar>?
+  _ store: OpaquePointer?, _ named_file: UnsafePointer<CChar>?, _ named_folders: UnsafePointer<CChar>?,
+  _ is_empty: UnsafeMutablePointer<Bool>?
 ) -> UnsafeMutableRawPointer?
+@_extern(c) func larkspur_add_root_files(_ store: OpaquePointer?, _ path: UnsafePointer<CChar>?) -> Int32
 @_extern(c) func larkspur_read_revocation_lists(
   _ store: OpaquePointer?, _ bytes: UnsafeRawPointer?, _ count: Int
 ) -> Int32

@@ -55,10 +55,36 @@ final class TrustStore: Sendable {
   }
 
   private func readRootFile() {
+    var isEmpty = false
     // Safe: the store locks itself.
     let message = unsafe Certificate.text(
-      larkspur_add_root_file(reference.pointer, places.file, places.directories))
-    complaint.withLock { $0 = message.isEmpty ? nil : message }
+      larkspur_add_root_file(reference.pointer, places.file, places.directories, &isEmpty))
+    // A directory that the environment names counts even if it is empty.
+    let isSearched = isEmpty && places.directories == nil
+    let failure = isSearched ? addUsualRoots(after: message) : message.isEmpty ? nil : message
+    complaint.withLock { $0 = failure }
+  }
+
+  /// Adds the roots of the first usual place that has any.
+  ///
+  /// - Parameters:
+  ///   - message: The reason why OpenSSL's own places are not enough.
+  ///   - prefix: The directory above the usual places. For tests.
+  /// - Returns: `nil` on success, or else a sentence with all places.
+  func addUsualRoots(after message: String, below prefix: String = "") -> String? {
+    for file in RootPlaces.usualFiles {
+      var isEmpty = false
+      // Safe: the store locks itself.
+      if unsafe Certificate.text(larkspur_add_root_file(reference.pointer, prefix + file, nil, &isEmpty)).isEmpty {
+        return nil
+      }
+    }
+    for directory in RootPlaces.usualDirectories {
+      // Safe: the store locks itself.
+      if unsafe larkspur_add_root_files(reference.pointer, prefix + directory) > 0 { return nil }
+    }
+    let places = (RootPlaces.usualFiles + RootPlaces.usualDirectories).joined(separator: ", ")
+    return "\(message), nor does any of \(places)"
   }
 
   private func add(_ certificates: [Certificate]) throws(TLSError) {

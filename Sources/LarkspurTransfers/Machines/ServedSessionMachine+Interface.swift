@@ -70,7 +70,7 @@ extension ServedSessionMachine {
 
 extension TransferQuestion {
   /// The answer of a program without the delegate method.
-  var byDefault: TransferAnswer {
+  package var byDefault: TransferAnswer {
     switch self {
     case .beginDelayed: .continueLoading
     case .challenge, .trust, .clientCertificate: .challenge(disposition: .performDefaultHandling, credential: nil)

@@ -1,8 +1,8 @@
 /// Decides, for one background session in the service, what its executor, its program and other visits do next.
 ///
 /// Theory of operation. The session has at most one executor and at most one program. Visits that need an executor, or
-/// want to be the program, wait in line; the first one is served. The machine knows the tasks from the executor's notices
-/// and the program's commands (`TransferTable`), and the questions that no program has answered.
+/// want to be the program, wait in line; the first one is served. The tasks are known from the executor's notices
+/// and the program's commands (`TransferTable`). Questions that no program has answered are kept.
 ///
 /// ```
 ///   executor:   none --make--> opening --made--> open --close--> closing --closed--> none
@@ -23,8 +23,8 @@
 /// the visit makes one with the earlier settings, and is refused.
 ///
 /// The machine does no input or output, and has no clock. Invariants: each executor that was made is closed once; there
-/// are never two; each flush completes once, with `isConfirmed` only if the executor has said so; a question of a task
-/// that has ended is not open; a program has never more than `questionsMax` questions on their way to it.
+/// are never two; each flush completes once, with `isConfirmed` only if the executor has said so; a task that has ended
+/// has no open question; a program has never more than `questionsMax` questions on their way to it.
 package struct ServedSessionMachine: Sendable {
   /// Maximum number of open questions of a task about handshakes, which fail by themselves in time, and of its other
   /// questions. A server that changes its certificates with each attempt, and a program that never answers, would fill the
@@ -264,8 +264,8 @@ package struct ServedSessionMachine: Sendable {
     actions.append(.close)
   }
 
-  /// Lets the executor go if no visit and no task needs it, and launches the program: for its events, or because all tasks
-  /// that are left wait for its answers.
+  /// Lets the executor go if no visit and no task needs it, and launches the program: for its events, or if all tasks
+  /// wait for its answers.
   private mutating func settle(_ actions: inout Actions) {
     guard !isEnded, program == nil, line.isEmpty, guests.isEmpty else { return }
     if executor == .none { actions.append(.rest) }

@@ -272,7 +272,12 @@ public final class Connection: EndOfTickHook {
 
   /// Limits the rate in each direction, in bytes a second, from now on. `nil` removes the limit of a direction.
   public func limit(sendingTo sending: Int? = nil, receivingTo receiving: Int? = nil) {
-    core.limit(sending: sending, receiving: receiving)
+    limit(by: sending == nil && receiving == nil ? [] : [ByteRates(sending, receiving, core.loop.now)])
+  }
+
+  /// Limits the rate by buckets that other connections share, from now on.
+  func limit(by rates: [ByteRates]) {
+    core.limit(by: rates)
   }
 
   /// Lends the next piece of the body to `consume`, if it is there. See `Exchange.takeData`.
@@ -385,7 +390,7 @@ public final class Connection: EndOfTickHook {
     guard core.exchangeNumber == number else { return nil }
     var metrics = core.record.metrics(requested: requested)
     metrics.isReused = number > 1
-    metrics.opening = dialRecord?.finished(localAddress: core.channel?.localAddress)
+    metrics.opening = dialRecord?.finished(core.channel)
     return metrics
   }
 

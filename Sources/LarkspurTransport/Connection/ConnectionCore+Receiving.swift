@@ -34,7 +34,7 @@ extension ConnectionCore {
     case .bytes(let count, let drained):
       if isTimed { pace.received(count, isSending: isSendingRequest, at: loop.now) }
       noteFirstByte()
-      if !drained { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
+      if !drained, !pace.isLimited { receiveBytes = min(receiveBytes * 2, Self.receiveBytesMax) }
       return false
     case .wouldBlock:
       return false

@@ -27,18 +27,8 @@ struct Pace {
     init(_ value: RateFloor) { self.value = value }
   }
 
-  /// The rate limits, or `nil` for most connections.
-  private var rates: Rates?
-
-  private final class Rates {
-    var sending: TokenBucket?
-    var receiving: TokenBucket?
-
-    init(sending: TokenBucket?, receiving: TokenBucket?) {
-      self.sending = sending
-      self.receiving = receiving
-    }
-  }
+  /// The rate limits that apply together. Most connections have none.
+  private var rates: [ByteRates] = []
 
   mutating func start(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {
     sendMax = timeouts.sendMax
@@ -56,27 +46,29 @@ struct Pace {
   // MARK: - Rates
 
   /// Whether a rate is limited.
-  var isLimited: Bool { rates != nil }
+  var isLimited: Bool { !rates.isEmpty }
 
-  mutating func limit(sending: Int?, receiving: Int?, at now: Deadline) {
-    guard sending != nil || receiving != nil else { return rates = nil }
-    rates = Rates(
-      sending: sending.map { TokenBucket(bytesPerSecond: $0, now: now) },
-      receiving: receiving.map { TokenBucket(bytesPerSecond: $0, now: now) })
-  }
+  mutating func limit(by rates: [ByteRates]) { self.rates = rates }
 
-  func sendingAllowance(at now: Deadline) -> Int { rates?.sending?.available(at: now) ?? .max }
+  func sendingAllowance(at now: Deadline) -> Int { Self.allowance(rates, \.sending, now) }
 
-  func receivingAllowance(at now: Deadline) -> Int { rates?.receiving?.available(at: now) ?? .max }
+  func receivingAllowance(at now: Deadline) -> Int { Self.allowance(rates, \.receiving, now) }
 
   /// Returns the time until which nothing may be sent, or `nil` if sending is allowed.
-  func sendingPause(at now: Deadline) -> Deadline? { Self.pause(rates?.sending, at: now) }
+  func sendingPause(at now: Deadline) -> Deadline? { Self.pause(rates, \.sending, now) }
   /// Returns the time until which nothing may be received, or `nil` if receiving is allowed.
-  func receivingPause(at now: Deadline) -> Deadline? { Self.pause(rates?.receiving, at: now) }
+  func receivingPause(at now: Deadline) -> Deadline? { Self.pause(rates, \.receiving, now) }
 
-  private static func pause(_ bucket: TokenBucket?, at now: Deadline) -> Deadline? {
-    guard let bucket, bucket.available(at: now) == 0 else { return nil }
-    return bucket.refill
+  private typealias Direction = ReferenceWritableKeyPath<ByteRates, TokenBucket?>
+
+  private static func allowance(_ rates: [ByteRates], _ direction: Direction, _ now: Deadline) -> Int {
+    rates.reduce(.max) { min($0, $1[keyPath: direction]?.available(at: now) ?? .max) }
+  }
+
+  private static func pause(_ rates: [ByteRates], _ direction: Direction, _ now: Deadline) -> Deadline? {
+    guard allowance(rates, direction, now) == 0 else { return nil }
+    // Connections that share a bucket wake at the same moment, and the first one takes its bytes.
+    return rates.compactMap { $0[keyPath: direction]?.refill }.max()
   }
 
   // MARK: - Facts
@@ -84,13 +76,13 @@ struct Pace {
   mutating func progressed(at now: Deadline) { progress = now }
 
   mutating func sent(_ count: Int, at now: Deadline) {
-    rates?.sending?.take(count, at: now)
+    for rate in rates { rate.sending?.take(count, at: now) }
     progress = now
     floor?.value.moved(count, at: now)
   }
 
   mutating func received(_ count: Int, isSending: Bool, at now: Deadline) {
-    rates?.receiving?.take(count, at: now)
+    for rate in rates { rate.receiving?.take(count, at: now) }
     // A server that sends without taking anything of the request makes no progress.
     guard !isSending else { return }
     hasFirstByte = true
@@ -135,8 +127,8 @@ struct Pace {
 }
 
 extension ConnectionCore {
-  mutating func limit(sending: Int?, receiving: Int?) {
-    pace.limit(sending: sending, receiving: receiving, at: loop.now)
+  mutating func limit(by rates: [ByteRates]) {
+    pace.limit(by: rates)
     isTimed = isTimed || pace.isLimited
   }
 

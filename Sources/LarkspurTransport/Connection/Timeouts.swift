@@ -10,6 +10,7 @@ public struct Timeouts: Hashable, Sendable, Codable {
   public struct LowestRate: Hashable, Sendable, Codable {
     /// The number of bytes that have to move within the time.
     public var bytes: Int
+    /// The time within which they have to move.
     public var over: Duration
 
     public init(bytes: Int, over duration: Duration) {
@@ -42,7 +43,7 @@ public struct Timeouts: Hashable, Sendable, Codable {
   private(set) var totalMax = UInt64.max
   private(set) var expectationMax: UInt64 = 1_000_000_000
 
-  /// The limit for looking up a name. curl has none of its own.
+  /// The limit for looking up a name.
   public var resolve: Duration? {
     get { Self.duration(resolveMax) }
     set { resolveMax = Self.nanoseconds(newValue) }

@@ -85,7 +85,8 @@ extension TransportError: CustomStringConvertible {
     case .connectFailed(let attempts):
       "could not connect: " + attempts.map { "\($0.address): \($0.error)" }.joined(separator: "; ")
     case .localEndpointUnusable(let local, let error):
-      "cannot connect from \(local): " + (error.map { "\($0)" } ?? "none of the host's addresses is reached from there")
+      "cannot connect from the localEndpoint \(local): "
+        + (error.map { "\($0)" } ?? "none of the host's addresses is reached from there")
     case .optionInvalid(let option, let reason): "the option \(option) cannot be used: \(reason)"
     case .timedOut(let phase, .total): "timed out \(phase.rawValue)"
     case .timedOut(let phase, let limit): "timed out \(phase.rawValue): \(limit.rawValue) was up"

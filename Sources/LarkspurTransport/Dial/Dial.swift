@@ -196,7 +196,7 @@ final class Dial {
   private func start(_ attempt: Int) {
     observer?(.connecting(addresses[attempt]), loop.kernel.now())
     do throws(Errno) {
-      let channel = try Channel(to: addresses[attempt], on: loop)
+      let channel = try Channel(to: addresses[attempt], usingMultipath: local?.usesMultipath == true, on: loop)
       channels[attempt] = channel
       if let local, let error = channel.bind(to: local) {
         forget(attempt)

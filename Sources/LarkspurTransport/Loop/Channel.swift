@@ -92,10 +92,10 @@ public final class Channel {
   /// one call.
   static let tickBytesMax = 256 * 1024
 
-  init(to address: SocketAddress, on loop: ClientLoop) throws(Errno) {
+  init(to address: SocketAddress, usingMultipath: Bool = false, on loop: ClientLoop) throws(Errno) {
     self.loop = loop
     self.address = address
-    let socket = try ClientSocket(for: address, kernel: loop.kernel)
+    let socket = try ClientSocket(for: address, usingMultipath: usingMultipath, kernel: loop.kernel)
     self.socket = consume socket
     (slot, registration) = loop.register(self)
   }
@@ -103,6 +103,7 @@ public final class Channel {
   private(set) var isOpen = true
 
   var localAddress: SocketAddress? { socket.localAddress }
+  var isMultipath: Bool { socket.isMultipath }
 
   /// Removes the channel from its loop and wakes the subscriber, which finds the channel closed. The descriptor is
   /// closed when the last reference to the channel is released; the loop releases its own here.

@@ -30,6 +30,8 @@ public struct ConnectionMetrics: Sendable {
 
   public var remoteAddress: SocketAddress?
   public var localAddress: SocketAddress?
+  /// Whether the connection uses multipath TCP, at the end of its first exchange.
+  public internal(set) var isMultipath = false
   /// The proxy, without user and password.
   public var proxy: String?
   public var tlsVersion: TLSVersion?
@@ -83,6 +85,13 @@ final class DialRecord: @unchecked Sendable {
   private var metrics = ConnectionMetrics()
   private var opening: OpeningMetrics?
 
+  /// The error of the dial, if it has failed.
+  var failure: TransportError?
+  /// Whether the connection was to use multipath TCP.
+  private let wantsMultipath: Bool
+
+  init(wantsMultipath: Bool = false) { self.wantsMultipath = wantsMultipath }
+
   /// The part of opening that is in progress.
   private(set) var phase = TransportError.Phase.connecting
 
@@ -95,10 +104,11 @@ final class DialRecord: @unchecked Sendable {
 
   /// Returns the metrics once the connection is open or has failed. No event may be noted after this.
   ///
-  /// - Parameter localAddress: Evaluated once, on the first call, because it is a system call.
-  func finished(localAddress: @autoclosure () -> SocketAddress? = nil) -> OpeningMetrics {
+  /// - Parameter channel: The connection's channel. Asked once, on the first call, because that takes system calls.
+  func finished(_ channel: Channel? = nil) -> OpeningMetrics {
     if let opening { return opening }
-    metrics.localAddress = localAddress()
+    metrics.localAddress = channel?.localAddress
+    if wantsMultipath { metrics.isMultipath = channel?.isMultipath == true }
     let finished = OpeningMetrics(metrics)
     opening = finished
     return finished

@@ -25,6 +25,9 @@ extension Pool {
       guard slot.start(at: loop.now) else { throw .localMisuse(.slotBusy) }
     }
     do throws(TransportError) {
+      if options.rates.requestsPerSecondPerHost != nil, !slot.isInFlight {
+        try await waitForRate(of: endpoint, in: slot, until: deadline(of: request, in: slot))
+      }
       return try await run(request, with: endpoint, in: slot)
     } catch {
       slot.end()
@@ -50,7 +53,9 @@ extension Pool {
     guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return .needsTask }
     let demand = demand(of: request)
     if !slot.isInFlight {
-      guard !demand.isPipelinable, slot.start(at: loop.now) else { return .needsTask }
+      guard !demand.isPipelinable, options.rates.requestsPerSecondPerHost == nil, slot.start(at: loop.now) else {
+        return .needsTask
+      }
       if let (id, sequenceNumber) = take(endpoint, demand) {
         guard waitsForProof(request, of: id) else {
           send(request, over: id, demand, sequenceNumber, in: slot)

@@ -26,6 +26,8 @@ public final class Pool: @unchecked Sendable {
     public var dialMax = Duration.seconds(60)
     /// The time limits of the parts of opening a connection.
     public var timeouts = Timeouts()
+    /// The upper limits of rates.
+    public var rates = RateLimits()
     public var resolver = Resolver.shared
     /// The limits of responses.
     public var responseLimits = Limits()
@@ -38,7 +40,10 @@ public final class Pool: @unchecked Sendable {
     /// Checks that each option can be used.
     ///
     /// - Throws: `optionInvalid`.
-    public func check() throws(TransportError) { try timeouts.check() }
+    public func check() throws(TransportError) {
+      try timeouts.check()
+      try rates.check()
+    }
   }
 
   /// A queued request.
@@ -100,10 +105,13 @@ public final class Pool: @unchecked Sendable {
   public let loop: ClientLoop
   let options: Options
   private let loopBound: LoopBound<State>
+  /// The buckets of all connections together, or `nil` for no limit.
+  private let rates: ByteRates?
 
   public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
     self.options = options
+    rates = options.rates.ofPool(loop.kernel.now())
     loopBound = LoopBound(State(limits: options.limits))
   }
 
@@ -362,7 +370,7 @@ public final class Pool: @unchecked Sendable {
   private func dial(_ id: PoolMachine.ConnectionID, to endpoint: Endpoint) {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
-    let record = DialRecord()
+    let record = DialRecord(wantsMultipath: route.local?.usesMultipath == true)
     endpoint.latestDial = record
     let givenUp = loopBound.state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [self] in
@@ -387,15 +395,40 @@ public final class Pool: @unchecked Sendable {
     loopBound.state.connectionSlots[id.index] = .dialing(task)
   }
 
+  /// Starts dials so that the endpoint has `count` connections.
+  ///
+  /// - Returns: All dials of the endpoint.
+  func startDials(_ count: Int, of endpoint: Endpoint) -> [Task<Void, Never>] {
+    let (endpointID, now) = (id(of: endpoint), loop.now)
+    loopBound.state.decide { $0.prepared(endpointID, count, now: now, into: &$1) }
+    perform()
+    return loopBound.state.decide { machine, _ in machine.members(of: endpointID) }.compactMap { index in
+      if case .dialing(let task) = loopBound.state.connectionSlots[index] { task } else { nil }
+    }
+  }
+
+  func connectionCount(of endpoint: Endpoint) -> Int {
+    guard let id = endpoint.id else { return 0 }
+    return loopBound.state.decide { machine, _ in machine.members(of: id).count }
+  }
+
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {
     guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return connection.close() }
     guard connection.isIdle else { return failed(.connectionClosed, connection.dialRecord ?? DialRecord(), as: id) }
     loopBound.state.connectionSlots[id.index] = .open(connection)
     connection.watch(by: IdleWatch(self, id))
+    if options.rates.limitsBytes { connection.limit(by: byteRates(of: id)) }
     let now = loop.now
     loopBound.state.decide { $0.dialSucceeded(id, now: now, into: &$1) }
     noteUnused(connection, id)
     perform()
+  }
+
+  /// Returns the buckets of a connection: those of its host, and those of all connections.
+  private func byteRates(of id: PoolMachine.ConnectionID) -> [ByteRates] {
+    let endpoint = loopBound.state.decide { machine, _ in machine.endpoint(of: id) }
+      .flatMap { loopBound.state.endpointsByID[$0.index] }
+    return [endpoint?.byteRates(options.rates, at: loop.now), rates].compactMap(\.self)
   }
 
   /// Notes if a connection is idle before its first request.
@@ -407,6 +440,7 @@ public final class Pool: @unchecked Sendable {
   private func failed(_ error: TransportError, _ record: DialRecord, as id: PoolMachine.ConnectionID) {
     guard loopBound.state.decide({ machine, _ in machine.isDialing(id) }) else { return }
     loopBound.state.connectionSlots[id.index] = .empty
+    record.failure = error
     loopBound.state.dialFailure = (error, record)
     let now = loop.now
     let isOurs = if case .unavailable = error { true } else { false }

@@ -35,6 +35,8 @@ public final class RequestSlot: @unchecked Sendable {
   private var leftQueueAt = Deadline(nanoseconds: 0)
   /// The task that waits before the request leaves (`Pool.waitForProof`).
   var pause: TaskContinuation?
+  /// Whether the request waits for its rate limit.
+  private var isPaced = false
   /// The task that waits until requests are no longer held back.
   private var suspendedTask: TaskContinuation?
 
@@ -78,6 +80,14 @@ public final class RequestSlot: @unchecked Sendable {
     suspendedTask.take()?.resume()
   }
 
+  /// Suspends until the rate limit lets the request leave, or it is cancelled.
+  func whilePaced() async {
+    isPaced = true
+    await TaskContinuation.suspend { pause = $0 }
+    isPaced = false
+    leftQueue()
+  }
+
   /// Suspends while requests are held back, unless the slot is cancelled.
   func whileSuspended() async {
     while isSuspended, !isCancelled { await TaskContinuation.suspend { suspendedTask = $0 } }
@@ -117,6 +127,7 @@ public final class RequestSlot: @unchecked Sendable {
   /// wait. Read it on the loop.
   public var queuedUntil: Deadline {
     let now = pool.loop.now
+    if isPaced { return now }
     if let pendingIndex { return max(pool.wait(of: pendingIndex)?.crowdedUntil ?? now, leftQueueAt) }
     guard let (connection, number) = exchange, connection.isBehind(number) else { return leftQueueAt }
     return now
@@ -129,7 +140,7 @@ public final class RequestSlot: @unchecked Sendable {
       guard let wait = pool.wait(of: pendingIndex), wait.crowdedUntil < pool.loop.now else { return .queueing }
       return wait.endpoint.latestDial?.phase ?? .queueing
     }
-    guard let (connection, number) = exchange else { return nil }
+    guard let (connection, number) = exchange else { return isPaced ? .queueing : nil }
     return connection.isBehind(number) ? .queueing : connection.phase
   }
 

@@ -53,6 +53,8 @@ public struct Route: Sendable {
     observer: Connection.Observer?
   ) async throws(TransportError) -> Connection {
     guard let socketPath else {
+      // Before the look-up of a name, which would leave by another interface.
+      if let local, !local.hasInterface(loop.kernel) { throw .localEndpointUnusable(local, .noSuchDevice) }
       var proxy = proxy
       if place != nil { proxy?.alwaysTunnels = true }
       return try await Connection.open(

@@ -28,7 +28,14 @@ extension Connection {
     let dial = ProxyDial(
       route: route, host: place?.host ?? host, port: place?.port ?? port, resolver: resolver, local: local, loop: loop,
       deadline: timeouts.end(from: loop.now, within: deadline), timeouts: timeouts, limits: limits, observer: observer)
-    return try await dial.open(by: security, as: host, port: port)
+    do throws(TransportError) {
+      return try await dial.open(by: security, as: host, port: port)
+    } catch {
+      guard dial.mayGoDirectly(after: error, isSecure: security != nil) else { throw error }
+      return try await open(
+        host: host, port: port, at: place, security: security, via: nil, resolver: resolver, from: local, on: loop,
+        deadline: deadline, timeouts: timeouts, limits: limits, observer: observer)
+    }
   }
 }
 
@@ -59,6 +66,15 @@ struct ProxyDial {
       try await connection.secure(by: security, as: server, port: port, timeouts: timeouts, deadline: deadline)
     }
     return connection
+  }
+
+  /// Returns whether the host is reached without the proxy after an error. A refusal by the proxy is its decision.
+  func mayGoDirectly(after error: TransportError, isSecure: Bool) -> Bool {
+    guard route.allowsFailover, !route.forwards(toSecure: isSecure), case .proxy(let problem) = error else {
+      return false
+    }
+    if case .transport = problem.failure { return true }
+    return false
   }
 
   func notify(_ event: ConnectionEvent) { observer?(event, loop.kernel.now()) }

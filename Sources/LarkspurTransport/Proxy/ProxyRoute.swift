@@ -13,6 +13,9 @@ public struct ProxyRoute: Sendable {
   /// Whether connections without TLS, too, go through a tunnel. By default an HTTP proxy makes their requests itself,
   /// which it cannot do for another protocol than HTTP.
   public var alwaysTunnels = false
+  /// Whether the host is reached without the proxy if the proxy cannot be reached, or breaks the connection before there
+  /// is a tunnel. Without effect if the proxy makes the requests itself.
+  public var allowsFailover = false
   /// The value of `User-Agent` in CONNECT.
   public var userAgent: String?
   /// Represents the closure above in comparisons, because closures cannot be compared. Copies share it.
@@ -36,7 +39,9 @@ extension ProxyRoute: Hashable {
   /// Whether the two routes can share connections. The credentials with which connections were made count.
   public static func == (one: ProxyRoute, other: ProxyRoute) -> Bool {
     one.proxy == other.proxy && one.security == other.security && one.authorization == other.authorization
-      && one.userAgent == other.userAgent && one.alwaysTunnels == other.alwaysTunnels && one.identity === other.identity
+      && one.userAgent == other.userAgent && one.alwaysTunnels == other.alwaysTunnels
+      && one.allowsFailover == other.allowsFailover
+      && one.identity === other.identity
   }
 
   public func hash(into hasher: inout Hasher) {

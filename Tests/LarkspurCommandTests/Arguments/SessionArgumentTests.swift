@@ -1,4 +1,3 @@
-import LarkspurBytes
 import LarkspurCommand
 import LarkspurHTTP
 import LarkspurTransport
@@ -138,14 +137,5 @@ import Testing
     for text in ["1", "0:1", "1:0", ":1", "1:", "1:2:3", "-1:2"] {
       #expect(throws: UsageError.self) { try options("x", "--lowest-rate", text) }
     }
-  }
-
-  /// A piece that arrives early is followed by a pause; one that arrives late is not.
-  @Test func pace() {
-    let start = Deadline(nanoseconds: 1_000_000_000)
-    var pace = Pace(bytesPerSecondMax: 1000, now: start)
-    #expect(pace.pause(after: 500, now: start) == .milliseconds(500))
-    #expect(pace.pause(after: 500, now: start.advanced(by: .milliseconds(500))) == .milliseconds(500))
-    #expect(pace.pause(after: 100, now: start.advanced(by: .seconds(5))) <= .zero)
   }
 }

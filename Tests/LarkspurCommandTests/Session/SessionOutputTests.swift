@@ -259,7 +259,7 @@ import Testing
     #expect(try directory.text(of: "heads") == heads)
   }
 
-  /// A rate limit loses no bytes. `pace` tests the timing itself.
+  /// A rate limit loses no bytes.
   @Test func limitedRate() async throws {
     let result = try await get("/bytes/200000", "--limit-rate", "1M")
     #expect(result.status == 0, "\(result.errors)")

@@ -32,6 +32,8 @@ import Testing
     request.allowsCellularAccess = false
     request.allowsExpensiveNetworkAccess = false
     request.allowsConstrainedNetworkAccess = false
+    request.allowsUltraConstrainedNetworkAccess = true
+    request.bodyCompression = .gzip
     request.httpShouldHandleCookies = false
     request.assumesHTTP3Capable = true
     request.attribution = .user
@@ -45,6 +47,7 @@ import Testing
       #expect(value == request)
       #expect(value.timeoutInterval == .infinity && value.networkServiceType == .avStreaming)
       #expect(value.attribution == .user && value.requiresDNSSECValidation && value.allowsPersistentDNS)
+      #expect(value.allowsUltraConstrainedNetworkAccess && value.bodyCompression == .gzip)
       #expect(value.assumesHTTP3Capable && value.cookiePartitionIdentifier == "partition")
     }
   }

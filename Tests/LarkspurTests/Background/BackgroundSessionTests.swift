@@ -364,16 +364,16 @@ import Testing
     let resumeData = try await interrupted()
     let session = fixture.session(nil)
     let task = session.downloadTask(withResumeData: resumeData)
-    let link = AbsentLink(directory: fixture.folder.path)
+    let path = fixture.folder.appending(path: "content").path
     for _ in 0..<2 {
       var record = try BackgroundSession.record(of: task, in: session.core)
-      BackgroundSession.moveContent(of: task, into: &record, link)
+      BackgroundSession.moveContent(of: task, into: &record, to: path)
       #expect(record.resumePoint?.offset == 100_000 && record.hasContentFile)
     }
     // A file with other bytes does not continue.
-    try Data("other".utf8).write(to: URL(filePath: link.contentPath(of: task.taskIdentifier)))
+    try Data("other".utf8).write(to: URL(filePath: path))
     var record = try BackgroundSession.record(of: task, in: session.core)
-    BackgroundSession.moveContent(of: task, into: &record, link)
+    BackgroundSession.moveContent(of: task, into: &record, to: path)
     #expect(record.resumePoint == nil && !record.hasContentFile)
     session.invalidateAndCancel()
   }

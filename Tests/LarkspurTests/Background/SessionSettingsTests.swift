@@ -31,6 +31,7 @@ import Testing
     configuration.allowsCellularAccess = false
     configuration.allowsExpensiveNetworkAccess = false
     configuration.allowsConstrainedNetworkAccess = false
+    configuration.allowsUltraConstrainedNetworkAccess = true
     configuration.waitsForConnectivity = true
     configuration.isDiscretionary = true
     configuration.sessionSendsLaunchEvents = false
@@ -50,6 +51,13 @@ import Testing
     configuration.httpCookieStorage = nil
     configuration.urlCredentialStorage = nil
     configuration.resumableUploadDraft = .draft01
+    configuration.hostOverrides.set("a.example", port: 80, to: .addresses(["192.0.2.1"]))
+    configuration.hostOverrides.set("b.example", to: .host("c.example", port: 8080))
+    configuration.hostOverrides.set("*", to: .socket(path: "/run/a.socket"))
+    configuration.timeouts.firstByte = .milliseconds(1500)
+    configuration.timeouts.lowestRate = .init(bytes: 1, over: .seconds(60))
+    configuration.localEndpoint = LocalEndpoint(address: .loopback(port: 0), interface: "lo")
+    configuration.rateLimits.requestsPerSecondPerHost = 0.5
     return configuration
   }
 
@@ -78,6 +86,7 @@ import Testing
     #expect(read.timeoutIntervalForRequest == 12.5 && read.timeoutIntervalForResource == .infinity)
     #expect(read.timeoutIntervalForConnection == 3 && read.networkServiceType == .background)
     #expect(!read.allowsCellularAccess && !read.allowsExpensiveNetworkAccess && !read.allowsConstrainedNetworkAccess)
+    #expect(read.allowsUltraConstrainedNetworkAccess)
     #expect(read.waitsForConnectivity && read.isDiscretionary && !read.sessionSendsLaunchEvents)
     #expect(read.tlsMinimumSupportedProtocolVersion == .TLSv13 && read.tlsMaximumSupportedProtocolVersion == .TLSv13)
     #expect(read.httpShouldUsePipelining && !read.httpShouldSetCookies && read.httpCookieAcceptPolicy == .never)

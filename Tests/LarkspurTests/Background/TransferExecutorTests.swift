@@ -41,7 +41,7 @@ import Testing
   }
 
   /// The wait before the next try is short again behind a try that has brought enough bytes, and grows otherwise.
-  @Test(arguments: [TransferRetry.advanceMin, TransferRetry.advanceMin - 1])
+  @Test(arguments: [TransferAttemptMachine.advanceMin, TransferAttemptMachine.advanceMin - 1])
   func theBackOffAfterAnAdvance(count: Int) async throws {
     fixture.server.enqueue([
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"a\"\r\n\r\n"),
@@ -59,7 +59,7 @@ import Testing
     record.failedAttempts = 5
     executor.send(.create(record))
     try await isOver.wait()
-    #expect(failures.withLock { $0 } == (count < TransferRetry.advanceMin ? 6 : 1))
+    #expect(failures.withLock { $0 } == (count < TransferAttemptMachine.advanceMin ? 6 : 1))
   }
 
   /// A new request that no record can hold ends the task with an error.

@@ -4,13 +4,6 @@ import Testing
 @testable import Larkspur
 
 @Suite struct TransferRetryTests {
-  @Test func theWaitDoublesUpToALimit() {
-    #expect((1...10).map { TransferRetry.delay(failures: $0, fraction: 1) } == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300])
-    #expect((1...3).map { TransferRetry.delay(failures: $0, fraction: 0) } == [0.5, 1, 2])
-    #expect(TransferRetry.delay(failures: .max, fraction: 1) == 300)
-    #expect(TransferRetry.delay(failures: 0, fraction: 1) == 1)
-  }
-
   @Test func theServersWord() throws {
     let url = try #require(URL(string: "http://example.com/"))
     func delay(_ status: Int, _ retryAfter: String?) -> Double? {

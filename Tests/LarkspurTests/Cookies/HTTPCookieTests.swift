@@ -120,6 +120,10 @@ import Testing
     #expect(Self.cookie([.name: "ab".prefix(1), .value: "cd".suffix(1)])?.value == "d")
     #expect(Self.cookie([.httpOnly: true])?.isHTTPOnly == true && Self.cookie([.httpOnly: false])?.isHTTPOnly == false)
     #expect(Self.cookie([.httpOnly: "false"])?.isHTTPOnly == false)
+    let ofScript = Self.cookie([.setByJavaScript: true])
+    #expect(ofScript?.properties?[.setByJavaScript] as? String == "TRUE" && ofScript != Self.cookie([:]))
+    #expect(Self.cookie([.setByJavaScript: "FALSE"]) == Self.cookie([:]))
+    #expect(HTTPCookiePropertyKey.setByJavaScript.rawValue == "SetInJavaScript")
     #expect(Self.cookie([.httpOnly: "1"])?.isHTTPOnly == true && Self.cookie([.httpOnly: ""])?.isHTTPOnly == false)
   }
 

@@ -92,6 +92,39 @@ import Testing
     session.invalidateAndCancel()
   }
 
+  /// A delegate that answers for the second task only.
+  private final class Silent: Counter, URLSessionTaskDelegate, @unchecked Sendable {
+    let dropped = Mutex<[@Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void]>([])
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      if asked.count > 0 { completionHandler(.performDefaultHandling, nil) }
+      dropped.withLock { $0.append(completionHandler) }
+      asked.fire()
+    }
+  }
+
+  /// A task that is cancelled before its delegate answers does not delay the tasks that share its connection.
+  @Test(arguments: [true, false]) func aCancelledTasksAnswerIsNotAwaited(hasNext: Bool) async throws {
+    let delegate = Silent()
+    let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    let challenges = challenges(of: session)
+    let url = try #require(URL(string: "https://a.example/"))
+    let (other, cancelled) = (session.dataTask(with: url), session.dataTask(with: url))
+    if hasNext { challenges.attach(other) }
+    challenges.attach(cancelled)
+    async let answer = challenges.identity(forHost: "a.example", port: 443, issuers: [])
+    try await delegate.asked.wait()
+    challenges.detach(cancelled)
+    if !hasNext { challenges.attach(other) }
+    #expect(await answer == nil)
+    #expect(delegate.asked.count == 2)
+    #expect(challenges.state.withLock { $0.questions.isEmpty })
+    session.invalidateAndCancel()
+  }
+
   @Test func anEarlierTaskIsAskedForWhenTheLatestIsOver() async throws {
     let delegate = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)

@@ -71,7 +71,7 @@ import Testing
     let count = Atomic(0)
     let port = server.port
     trust.provideIdentity = { [self] host, asked in
-      #expect(host == "localhost" && asked == port)
+      #expect(host == "127.0.0.1" && asked == port)
       let made = try? certificate("\(count.add(1, ordering: .relaxed).newValue)")
       return made.flatMap {
         try? Larkspur.ClientIdentity(certificates: Data($0.chainPEM.utf8), key: Data($0.privateKeyPEM.utf8))

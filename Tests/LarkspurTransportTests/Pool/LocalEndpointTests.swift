@@ -64,7 +64,8 @@ import Testing
     #expect(error == .localEndpointUnusable(local, nil))
     #expect(
       error.map { "\($0)" }
-        == "cannot connect from 10.0.0.5:0 on eth0: none of the host's addresses is reached from there")
+        == "cannot connect from the localEndpoint 10.0.0.5:0 on eth0: none of the host's addresses is reached from there"
+    )
     #expect(kernel.counts.sockets == 0)
     #expect(open(from: local, to: []).transportError == .connectFailed([]))
     #expect(world.leftovers == [])
@@ -102,6 +103,40 @@ import Testing
     #expect(open(from: local, to: [Self.four]).transportError == .localEndpointUnusable(local, .noSuchDevice))
     #expect(kernel.peer().localCalls == [.setNoDelay])
     #expect(world.leftovers == [])
+  }
+
+  /// Before a name is looked up, the route finds that the machine lacks the interface.
+  @Test func anInterfaceThatIsMissing() throws {
+    let tests = try PoolTests()
+    let pool = tests.pool()
+    var route = Route(host: "a.invalid", port: 80)
+    route.local = LocalEndpoint(interface: "eth9")
+    let running = tests.fetch(through: pool, route: route)
+    tests.world.settle()
+    #expect(running.transportError == .localEndpointUnusable(LocalEndpoint(interface: "eth9"), .noSuchDevice))
+    #expect(tests.kernel.counts.sockets == 0)
+    #expect(tests.leftovers(of: pool) == [])
+  }
+
+  @Test func texts() throws {
+    #expect(try LocalEndpoint(address: "10.0.0.5") == LocalEndpoint(address: Self.ownFour))
+    #expect(
+      try LocalEndpoint(address: "fd00::5", interface: "lo") == LocalEndpoint(address: Self.ownSix, interface: "lo"))
+    for text in ["", "eth0", "10.0.0.5:80", "fe80::1%nosuch0"] {
+      #expect(throws: LocalEndpoint.InvalidAddress(text: text)) { try LocalEndpoint(address: text) }
+    }
+  }
+
+  @Test func combinations() {
+    let own = LocalEndpoint(interface: "eth0", trafficClass: 8)
+    #expect(LocalEndpoint.endpoint(nil, trafficClass: 0, usesMultipath: false) == nil)
+    #expect(LocalEndpoint.endpoint(own, trafficClass: 0, usesMultipath: false) == own)
+    #expect(
+      LocalEndpoint.endpoint(own, trafficClass: 0, usesMultipath: true)
+        == LocalEndpoint(interface: "eth0", trafficClass: 8, usesMultipath: true))
+    #expect(
+      LocalEndpoint.endpoint(own, trafficClass: 4, usesMultipath: false)
+        == LocalEndpoint(interface: "eth0", trafficClass: 4))
   }
 
   // MARK: - The real kernel

@@ -1,13 +1,12 @@
-import Foundation
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
 
 /// Computes the hashes of Digest with OpenSSL. Returns `nil` for a hash that OpenSSL's policy forbids.
-let messageHash: DigestHash.Function = { hash, bytes in MessageDigest.of(bytes, hash.algorithm) }
+package let messageHash: DigestHash.Function = { hash, bytes in MessageDigest.of(bytes, hash.algorithm) }
 
 extension DigestHash {
-  fileprivate var algorithm: MessageDigest.Algorithm {
+  package var algorithm: MessageDigest.Algorithm {
     switch self {
     case .md5: .md5
     case .sha256: .sha256
@@ -17,17 +16,11 @@ extension DigestHash {
 }
 
 /// Functions that hash a request's body, as Digest's `auth-int` requires.
-enum BodyHashing {
-  static func of(_ data: Data) -> AuthenticatedRequest.BodyHash {
-    { hash in
-      guard var digest = MessageDigest(hash.algorithm) else { return nil }
-      digest.update(data.span)
-      return digest.finish()
-    }
-  }
+package enum BodyHashing {
+  package static func of(_ bytes: [UInt8]) -> AuthenticatedRequest.BodyHash { { messageHash($0, bytes) } }
 
   /// Hashes a file, reading it to its end on the calling thread. The hash is `nil` if the file cannot be read.
-  static func ofFile(at path: String) -> AuthenticatedRequest.BodyHash {
+  package static func ofFile(at path: String) -> AuthenticatedRequest.BodyHash {
     { hash in
       guard var digest = MessageDigest(hash.algorithm), let file = try? OpenFile(readingRegular: path) else {
         return nil
@@ -41,11 +34,11 @@ enum BodyHashing {
   }
 
   /// Returns no hash: a stream can be read only once, and that read sends the body.
-  static let impossible: AuthenticatedRequest.BodyHash = { _ in nil }
+  package static let impossible: AuthenticatedRequest.BodyHash = { _ in nil }
 }
 
 /// Returns 16 random bytes as hexadecimal digits, for Digest's `cnonce`.
-func clientNonce() -> String {
+package func clientNonce() -> String {
   let halves = [UInt64.random(in: 0 ... .max), .random(in: 0 ... .max)]
   return halves.map { half in
     let digits = String(half, radix: 16)

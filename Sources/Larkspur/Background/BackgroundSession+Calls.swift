@@ -2,41 +2,77 @@ import Foundation
 import LarkspurTransfers
 import Synchronization
 
-/// The last calls for the tasks of a background session.
+/// The delegate calls for the tasks of a background session.
 extension BackgroundSession {
-  /// Makes the calls for the events of a task, and acknowledges them after the last one.
-  func deliver(_ record: TransferRecord, to task: URLSessionTask) {
-    let core = core
-    // Another executor may have other events.
-    let teller = link
-    for case .resumed(let offset, let expected) in record.events
-    where state.withLock({ $0.resumed.insert(record.task).inserted }) {
-      calls.add {
-        guard let session = task.read({ $0.session }) else { return }
-        Self.make(.resumed(offset, expected), task, session, core)
-        teller.send(.acknowledge(task: record.task, count: 1))
-      }
+  /// Makes a call that has its turn.
+  func make(_ call: SessionLinkMachine.Call) {
+    switch call {
+    case .resumed(let number, let offset, let expected, let link):
+      guard let task = task(number), let session = task.read({ $0.session }) else { return }
+      Self.make(.resumed(offset, expected), task, session, core)
+      report { $0.machine.acknowledgeResumption(of: number, by: link, into: &$0.actions) }
+    case .progress(let number): if let task = task(number) { reportProgress(of: task) }
+    case .end(let number): makeLastCalls(of: number)
+    case .left:
+      let taken = report { $0.machine.offerLeft() }.filter { makeLastCalls(of: $0) }
+      if !taken.isEmpty { finishEvents() }
+    case .finishEvents: finishEvents()
     }
-    guard record.state == .completed, state.withLock({ $0.ending.insert(record.task).inserted }) else { return }
-    calls.add { [self] in makeLastCalls(record, task) }
   }
 
-  /// Makes the calls for the end of a task.
+  // MARK: - Progress
+
+  /// Shows the counts of a running task.
+  func show(_ number: Int) {
+    let task = state.withLock { state in
+      let task = state.tasks[number]
+      // With the lock held, because another thread may have later counts.
+      if let counts = state.machine.tasks[number]?.record.counts { task?.show { $0.take(counts) } }
+      return task
+    }
+    task?.updateProgress()
+  }
+
+  /// Makes the call for the bytes that the delegate has not seen, if there are any.
+  private func reportProgress(of task: URLSessionTask) {
+    let number = task.taskIdentifier
+    let (new, counts) = report { ($0.machine.report(number), $0.machine.tasks[number]?.record.counts) }
+    // The program may cancel the task at any time.
+    guard let new, let counts, task.state != .canceling, let session = task.read({ $0.session }) else { return }
+    show(number)
+    DelegateCalls.make(
+      { session, delegate in
+        if let download = task as? URLSessionDownloadTask {
+          guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+          delegate.urlSession(
+            session, downloadTask: download, didWriteData: new, totalBytesWritten: max(counts.received, 0),
+            totalBytesExpectedToWrite: counts.expectedToReceive)
+        } else {
+          delegate.urlSession(
+            session, task: task, didSendBodyData: new, totalBytesSent: max(counts.sent, 0),
+            totalBytesExpectedToSend: counts.expectedToSend)
+        }
+        return true
+      }, for: task, of: session, core)
+  }
+
+  // MARK: - The end
+
+  /// Makes the calls for the end of a task, and acknowledges it.
   ///
   /// - Returns: `false` if the delegate leaves the file of a download: then the calls are made again (`deliverLeft`).
-  @discardableResult private func makeLastCalls(_ record: TransferRecord, _ task: URLSessionTask) -> Bool {
-    guard let session = task.read({ $0.session }) else { return true }
-    let core = core
-    let (before, after) = Self.update(task) { $0.take(record) }
-    let executor = link
-    let path = executor.contentPath(of: record.task)
+  @discardableResult private func makeLastCalls(of number: Int) -> Bool {
+    let (entry, known) = state.withLock { ($0.machine.tasks[number], $0.tasks[number]) }
+    guard let entry, entry.phase == .ending, let task = known, let session = task.read({ $0.session }) else {
+      return true
+    }
+    let (core, record, path) = (core, entry.record, contentPath(of: number))
+    task.show { $0.take(record) }
+    task.updateProgress()
     // The program may cancel the task at any time: this moment decides.
     let isCancelled = task.state == .canceling
     // The executor gives no notice of the last bytes but the end.
-    if !isCancelled, Self.bytes(before, of: task) != Self.bytes(after, of: task) {
-      let new = newBytes(of: task, from: before, to: after)
-      DelegateCalls.make(Self.progressCall(of: task, new: new, after), for: task, of: session, core)
-    }
+    if !isCancelled { reportProgress(of: task) }
     for event in record.events {
       switch event {
       case .resumed: break
@@ -44,69 +80,37 @@ extension BackgroundSession {
       case .downloaded where !isCancelled && FileManager.default.fileExists(atPath: path):
         Self.make(.content(URL(fileURLWithPath: path)), task, session, core)
         if task.read({ $0.takeIsFileLeft() }) {
-          leave(record, task)
+          leave(task)
           return false
         }
       case .downloaded: break
       case .completed: Self.complete(task, record, path, isCancelled: isCancelled, session, core)
       }
     }
-    let acknowledgement = TransferCommand.acknowledge(task: record.task, count: record.events.count)
-    executor.send(acknowledgement)
-    let present = forget(task)
-    // The executor may have been lost meanwhile.
-    if present !== executor { present.send(acknowledgement) }
+    report { state in
+      state.tasks[number] = nil
+      state.machine.ended(number, into: &state.actions)
+    }
     core.ended(task)
     return true
   }
 
-  /// Removes the state of a task.
-  ///
-  /// - Returns: The current executor.
-  private func forget(_ task: URLSessionTask) -> any TransferLink {
-    state.withLock { state in
-      let identifier = task.taskIdentifier
-      state.tasks[identifier] = nil
-      state.resumed.remove(identifier)
-      state.told[identifier] = nil
-      state.ending.remove(identifier)
-      return state.link
+  /// Keeps the end of a download for later: its delegate has no place for the file yet.
+  private func leave(_ task: URLSessionTask) {
+    let number = task.taskIdentifier
+    let isOver = report { state in
+      let isOver = state.machine.left(number, isCancelled: task.state == .canceling, into: &state.actions)
+      if isOver { state.tasks[number] = nil }
+      return isOver
     }
-  }
-
-  // MARK: - Files that the delegate leaves
-
-  /// Keeps the end of a download for later: its delegate has no place for the file yet. The journal keeps the file, also
-  /// beyond the session.
-  private func leave(_ record: TransferRecord, _ task: URLSessionTask) {
-    let isEnding = state.withLock { state in
-      state.left[record.task] = record
-      return state.isEnding
-    }
-    // The program may have cancelled the task before the record was there.
-    if task.state == .canceling { return deliverLeft() }
-    guard isEnding else { return }
-    state.withLock { $0.left[record.task] = nil }
-    _ = forget(task)
-    core.ended(task)
+    if isOver { core.ended(task) }
   }
 
   /// Calls the delegate once more for the files that it has left.
-  func deliverLeft() {
-    calls.add { [self] in
-      let left = state.withLock { state in
-        defer { state.left = [:] }
-        return state.left.sorted { $0.key < $1.key }.compactMap { task, record in
-          state.tasks[task].map { (task: $0, record: record) }
-        }
-      }
-      let taken = left.filter { makeLastCalls($0.record, $0.task) }
-      if !taken.isEmpty { finishEvents() }
-    }
-  }
+  func deliverLeft() { report { $0.machine.deliverLeft(into: &$0.actions) } }
 
   /// Makes the call for the end of the events of earlier processes.
-  func finishEvents() {
+  private func finishEvents() {
     guard let session = core.keptSession else { return }
     core.delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
   }
@@ -173,6 +177,21 @@ extension BackgroundSession {
         delegate.urlSession(session, task: task, didCompleteWithError: end)
         return true
       }, for: task, of: session, core)
+  }
+}
+
+extension URLSessionTask.Shown {
+  mutating func take(_ record: TransferRecord) {
+    take(record.counts)
+    if let response = record.response?.response { self.response = response }
+    if let request = record.currentRequest.flatMap({ URLRequest($0) }) { currentRequest = request }
+  }
+
+  mutating func take(_ counts: TransferRecord.Counts) {
+    bytesSent = max(counts.sent, 0)
+    bytesReceived = max(counts.received, 0)
+    bytesExpectedToSend = counts.expectedToSend
+    bytesExpectedToReceive = counts.expectedToReceive
   }
 }
 
