@@ -26,11 +26,25 @@ public struct HostOverrides: Hashable, Sendable, Codable {
     case socket(path: String)
   }
 
-  /// The places by `host:port`, or `host:*` for each port. Text, so that equal overrides have equal JSON.
+  /// The places by `host:port`, or `host:*` for each port.
   private var places: [String: Place] = [:]
 
   /// Creates overrides that change nothing.
   public init() {}
+
+  private struct Entry: Codable {
+    var key: String
+    var place: Place
+  }
+
+  public init(from decoder: any Decoder) throws {
+    places = Dictionary(try [Entry](from: decoder).map { ($0.key, $0.place) }) { $1 }
+  }
+
+  /// Encodes the overrides as a list in the order of their hosts, so that equal overrides have an equal form.
+  public func encode(to encoder: any Encoder) throws {
+    try places.sorted { $0.key < $1.key }.map { Entry(key: $0.key, place: $0.value) }.encode(to: encoder)
+  }
 
   /// Whether there is no override.
   public var isEmpty: Bool { places.isEmpty }
