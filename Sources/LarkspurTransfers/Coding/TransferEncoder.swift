@@ -39,6 +39,7 @@ final class TransferEncoder: Encoder {
     if Value.self == Self.bytes, let bytes = value as? [UInt8] {
       writer.data(bytes)
     } else if Value.self == Self.fields, let fields = value as? FieldList {
+      try Self.check(count: fields.count)
       writer.number(UInt32(clamping: fields.count))
       for field in fields {
         writer.text(field.name)
@@ -47,6 +48,11 @@ final class TransferEncoder: Encoder {
     } else {
       try value.encode(to: self)
     }
+  }
+
+  /// - Throws: `invalid` for more members than a decoder reads.
+  fileprivate static func check(count: Int) throws {
+    if count > TransferDecoder.membersMax { throw TransferRecordError.invalid("a list of \(count) members") }
   }
 
   // Performance: the runtime looks for the type of a list at each use.
@@ -150,6 +156,7 @@ private struct Members: UnkeyedEncodingContainer {
 
   mutating func encode<Value: Encodable>(_ value: Value) throws {
     add()
+    try TransferEncoder.check(count: count)
     try encoder.write(value)
   }
 

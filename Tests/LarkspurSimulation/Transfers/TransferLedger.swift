@@ -4,7 +4,7 @@ import LarkspurTransfers
 /// The facts of a world of transfers that must hold in the end, kept outside of all processes.
 struct TransferLedger {
   struct Task {
-    /// Whether the program has been told that the task is on the disk.
+    /// Whether the creation was confirmed to the program.
     var isConfirmed = false
     /// The bytes that a record on the disk counts.
     var safe: ResumePoint?

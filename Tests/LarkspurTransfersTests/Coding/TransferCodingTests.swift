@@ -110,8 +110,19 @@ import Testing
   @Test func membersAreLimited() throws {
     let most = try One(value: Array(repeating: "", count: TransferDecoder.membersMax)).bytes()
     #expect(try One<[String]>(bytes: most[...]).value.count == TransferDecoder.membersMax)
-    let list = try One(value: Array(repeating: "", count: TransferDecoder.membersMax + 1)).bytes()
-    #expect(throws: TransferRecordError.self) { try One<[String]>(bytes: list[...]) }
+    // One more can neither be written nor read.
+    let more = TransferDecoder.membersMax + 1
+    #expect(throws: TransferRecordError.invalid("a list of \(more) members")) {
+      try One(value: Array(repeating: "", count: more)).bytes()
+    }
+    #expect(throws: TransferRecordError.invalid("a list of \(more) members")) {
+      try One(value: FieldList(repeating: Field("", ""), count: more)).bytes()
+    }
+    var list = most + [0, 0, 0, 0]
+    list[0] += 1
+    #expect(throws: TransferRecordError.damaged("a list has \(more) members, and may have \(more - 1)")) {
+      try One<[String]>(bytes: list[...])
+    }
     // A claim alone.
     #expect(throws: TransferRecordError.self) { try One<FieldList>(bytes: [255, 255, 255, 255]) }
     #expect(throws: TransferRecordError.self) { try One<[UInt8]>(bytes: [255, 255, 255, 255]) }
