@@ -88,6 +88,7 @@ import Testing
     #expect(first.isOver)
     let late = tests.fetch(through: pool, deadline: .seconds(5))
     let cancelled = tests.fetch(through: pool)
+    world.settle()
     world.advance(by: .seconds(5))
     #expect(late.transportError == .timedOut(.queueing))
     cancelled.cancel()
