@@ -155,8 +155,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurTransfersTests",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTransferServer", "LarkspurTransfers", "TestHelper",
-        "TestKit",
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurSimulation", "LarkspurTransferServer",
+        "LarkspurTransfers", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -179,7 +179,8 @@ let package = Package(
     .target(
       name: "LarkspurSimulation",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport", "LarkspurTransport", "TestKit",
+        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport", "LarkspurTransfers", "LarkspurTransport",
+        "TestKit",
       ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(

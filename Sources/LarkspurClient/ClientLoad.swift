@@ -173,6 +173,8 @@ final class ClientLoad: @unchecked Sendable {
 
 extension ClientLoad: LoadStages {
   func start() throws(HTTPClientError) -> Stop? {
+    // A cancellation reaches the slot by the loop's inbox, which this call may have overtaken.
+    guard !Task.isCancelled else { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
     if let total = engine.options.timeouts.total { deadline = engine.loop.now.advanced(by: total) }
     enter(.requested)
     return nil

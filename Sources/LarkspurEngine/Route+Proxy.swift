@@ -2,7 +2,8 @@ import LarkspurHTTP
 import LarkspurTransport
 
 extension Route {
-  /// Returns the rule for the proxy of the connections to the host, or `nil` if they lead to the host itself. A Unix socket has none.
+  /// Returns the rule for the proxy of the connections to the host, or `nil` if they lead to the host itself. A Unix
+  /// socket has none.
   package func proxyRule(of settings: ProxySettings?, isSecure: Bool) -> ProxyRule? {
     socketPath == nil ? settings?.rule(toHost: host, port: port, isSecure: isSecure) : nil
   }

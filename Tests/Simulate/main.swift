@@ -1,8 +1,8 @@
 // Runs simulated worlds one after another until one breaks a rule.
 //
-// Usage: `Simulate [COUNT] [FIRST SEED] [--digests]`. The seed rises by one from world to world. At the first
+// Usage: `Simulate [COUNT] [FIRST SEED] [--digests] [--transfers]`. The seed rises by one from world to world. At the first
 // world that breaks a rule, prints its seed, the broken rules and the last events, and exits with 1. `--digests` prints
-// each world's digest: two processes print equal ones.
+// each world's digest: two processes print equal ones. `--transfers` runs worlds of background transfers.
 //
 //     swift build -c release --product Simulate && .build/release/Simulate 1000000
 
@@ -14,6 +14,21 @@ let numbers = arguments.compactMap { UInt64($0) }
 let count = numbers.first ?? 10_000
 let first = numbers.dropFirst().first ?? 1
 let printsDigests = arguments.contains("--digests")
+
+if arguments.contains("--transfers") {
+  var kills = 0
+  for number in 0..<count {
+    var scenario = TransferScenario(seed: first &+ number)
+    let report = scenario.run()
+    kills += report.kills
+    guard report.complaints.isEmpty else {
+      print("seed \(first &+ number), \(report.kills) kills:", report.complaints.joined(separator: "; "))
+      exit(1)
+    }
+  }
+  print("\(count) worlds of transfers, \(kills) kills")
+  exit(0)
+}
 
 var requests = 0
 var failures = 0

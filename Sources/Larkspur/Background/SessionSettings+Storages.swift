@@ -42,7 +42,6 @@ extension SessionSettings.Credentials {
   func storage() throws(SessionSettings.Failure) -> URLCredentialStorage {
     let storage = URLCredentialStorage(file: path.map(CredentialFile.init(path:)))
     for value in values {
-      guard 0...Int(UInt16.max) ~= value.port else { throw .damaged("a port is not valid") }
       let persistence = try SessionSettings.known(
         URLCredential.Persistence(rawValue: value.persistence), "persistence of credentials")
       let credential = URLCredential(user: value.user, password: value.password, persistence: persistence)

@@ -12,9 +12,9 @@ extension SessionSettings {
       var name: String
       var includesSubdomains: Bool
       /// The pinned certificates, in DER.
-      var certificates: [Data]
+      var certificates: [[UInt8]]
       /// The SHA-256 hashes of pinned keys.
-      var keys: [Data]
+      var keys: [[UInt8]]
       var looksAtLeafOnly: Bool
       var reportsOnly: Bool
     }
@@ -22,9 +22,9 @@ extension SessionSettings {
     /// A client certificate with its key.
     struct Identity: Codable {
       /// The certificates in DER, the client's own first.
-      var certificates: [Data]
+      var certificates: [[UInt8]]
       /// The key in DER, not encrypted.
-      var key: Data
+      var key: [UInt8]
       /// The files that the executor reads in place of the values above, or `nil`.
       var files: Files?
 
@@ -37,14 +37,14 @@ extension SessionSettings {
 
     var roots: Roots
     /// Further roots, in DER.
-    var certificates: [Data]
+    var certificates: [[UInt8]]
     /// Absolute paths of files with further roots.
     var rootFiles: [String]
     /// The program's file of the system's roots, or `nil` for OpenSSL's own.
     var rootFile: String?
     /// The program's directories of the system's roots, or `nil` for OpenSSL's own.
     var rootDirectories: String?
-    var revocationLists: [Data]
+    var revocationLists: [[UInt8]]
     var pins: [Host]
     var identity: Identity?
     var allowsAnyCertificate: Bool
@@ -55,8 +55,8 @@ extension SessionSettings {
     init(_ trust: TLSTrustSettings, _ leftBehind: inout [String]) {
       switch trust.roots {
       case .system: (roots, certificates) = (.system, [])
-      case .systemAnd(let list): (roots, certificates) = (.systemAnd, list.map(\.der))
-      case .only(let list): (roots, certificates) = (.only, list.map(\.der))
+      case .systemAnd(let list): (roots, certificates) = (.systemAnd, list.map { Array($0.der) })
+      case .only(let list): (roots, certificates) = (.only, list.map { Array($0.der) })
       }
       rootFiles = trust.rootFiles.map(Self.absolute)
       let places = trust.rootPlaces ?? .ofEnvironment
@@ -64,7 +64,7 @@ extension SessionSettings {
       rootDirectories = places.directories.map { list in
         list.split(separator: ":").map { Self.absolute(String($0)) }.joined(separator: ":")
       }
-      revocationLists = trust.revocationLists
+      revocationLists = trust.revocationLists.map { Array($0) }
       pins = trust.pins.map { Host($0.inner) }
       identity = trust.identity.flatMap { Identity($0) }
       if trust.identity != nil, identity == nil {
@@ -89,7 +89,7 @@ extension SessionSettings {
       }
       trust.rootFiles = rootFiles
       trust.rootPlaces = RootPlaces(file: rootFile, directories: rootDirectories)
-      trust.revocationLists = revocationLists
+      trust.revocationLists = revocationLists.map { Data($0) }
       for pin in pins { trust.pins.append(try pin.host()) }
       trust.identity = try identity?.identity()
       trust.dangerouslyAllowsAnyCertificate = allowsAnyCertificate
@@ -101,10 +101,10 @@ extension SessionSettings {
     /// The path in terms of any process: another one has another current directory.
     static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
 
-    fileprivate static func read(_ list: [Data]) throws(Failure) -> [TLSCertificate] {
+    fileprivate static func read(_ list: [[UInt8]]) throws(Failure) -> [TLSCertificate] {
       var certificates: [TLSCertificate] = []
       for der in list {
-        guard let certificate = Certificate(der: Array(der)) else { throw .damaged("a certificate cannot be read") }
+        guard let certificate = Certificate(der: der) else { throw .damaged("a certificate cannot be read") }
         certificates.append(TLSCertificate(certificate))
       }
       return certificates
@@ -120,9 +120,9 @@ extension SessionSettings.TrustSettings.Host {
     keys = []
     for pin in host.pins {
       switch pin {
-      case .certificate(let certificate): certificates.append(Data(certificate.der))
-      case .publicKey(let key): keys.append(Data(SHA256Digest.of(key)))
-      case .publicKeySHA256(let digest): keys.append(Data(digest))
+      case .certificate(let certificate): certificates.append(Array(certificate.der))
+      case .publicKey(let key): keys.append(Array(SHA256Digest.of(key)))
+      case .publicKeySHA256(let digest): keys.append(Array(digest))
       }
     }
     // Sets have no order: equal pins have equal bytes.
@@ -134,8 +134,7 @@ extension SessionSettings.TrustSettings.Host {
 
   fileprivate func host() throws(SessionSettings.Failure) -> PinnedHost {
     var pins = Set(try SessionSettings.TrustSettings.read(certificates).map { CertificatePin.certificate($0) })
-    guard keys.allSatisfy({ $0.count == SHA256Digest.byteCount }) else { throw .damaged("a pin is no hash") }
-    pins.formUnion(keys.map { CertificatePin.publicKeySHA256($0) })
+    pins.formUnion(keys.map { CertificatePin.publicKeySHA256(Data($0)) })
     let host = PinnedHost(
       name, includesSubdomains: includesSubdomains, pins: pins, looksAtLeafOnly: looksAtLeafOnly,
       reportsOnly: reportsOnly)
@@ -147,14 +146,14 @@ extension SessionSettings.TrustSettings.Identity {
   /// Returns `nil` if the key cannot be exported.
   init?(_ identity: ClientIdentity) {
     if let files = identity.inner.files {
-      (key, certificates) = (Data(), [])
+      (key, certificates) = ([], [])
       let absolute = SessionSettings.TrustSettings.absolute
       self.files = Files(
         certificates: absolute(files.certificates), key: files.key.map(absolute), password: files.password)
       return
     }
-    key = Data(identity.inner.keyDER)
-    certificates = ([identity.certificate] + identity.chain).map(\.der)
+    key = Array(identity.inner.keyDER)
+    certificates = ([identity.certificate] + identity.chain).map { Array($0.der) }
     if key.isEmpty { return nil }
   }
 
@@ -170,7 +169,7 @@ extension SessionSettings.TrustSettings.Identity {
     guard let first = certificates.first else { throw .damaged("the client certificate is missing") }
     let chain = try SessionSettings.TrustSettings.read(Array(certificates.dropFirst()))
     do throws(ClientIdentity.Failure) {
-      let identity = try ClientIdentity(certificates: first, key: key)
+      let identity = try ClientIdentity(certificates: Data(first), key: Data(key))
       return chain.isEmpty ? identity : identity.with(chain: chain)
     } catch {
       throw .damaged("the client certificate: \(error)")

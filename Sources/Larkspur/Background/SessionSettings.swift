@@ -2,21 +2,22 @@ import Foundation
 import LarkspurBytes
 import LarkspurEngine
 import LarkspurHTTP
+import LarkspurTLS
 import LarkspurTransfers
 
 /// The settings of a background session, as they travel to the process that carries out its tasks, and as they are kept
 /// beside the session's journal.
 ///
-/// The form is JSON with sorted keys: equal settings have equal bytes, by which the service sees that a program's
-/// settings have changed. The bytes contain secrets: passwords, and the key of a client certificate.
-struct SessionSettings: Codable {
+/// The form is four bytes of the version and then a `TransferValue`. Equal settings have equal bytes, by which the service
+/// sees that a program's settings have changed. The bytes contain secrets: passwords, and the key of a client certificate.
+struct SessionSettings {
   /// The version of the form. Every change of the parts or of their meaning gets a new one.
-  static let version = 4
+  static let version: UInt32 = 5
 
   /// The reason for which bytes are no settings, or settings cannot travel at all.
   enum Failure: Error, Hashable {
     /// Another version of Larkspur has written the settings.
-    case otherVersion(Int)
+    case otherVersion(UInt32)
     /// The bytes are incomplete or have changed. The text names what is wrong.
     case damaged(String)
     /// The settings have more bytes than `TransferSession.settingsBytesMax`.
@@ -30,19 +31,14 @@ struct SessionSettings: Codable {
     var leftBehind: [String]
   }
 
-  private struct Version: Codable {
-    var version: Int
-  }
-
-  var version = Self.version
   var settings: URLSessionConfiguration.Settings
-  var proxies: [String: ProxyValue]?
+  var proxies: [Proxy]?
   /// The proxies that count in place of `proxies`, if there are any.
   var proxyConfigurations: [ProxyConfiguration.Content]
   /// The environment variables of the program that name proxies. They count without `proxies`.
-  var proxyEnvironment: [String: String]
+  var proxyEnvironment: FieldList
   /// The configuration's fields, and those that name the program and its user's languages.
-  var additionalHeaders: [String: String]
+  var additionalHeaders: FieldList
   var cookies: Cookies?
   var credentials: Credentials?
   var trust: TrustSettings
@@ -70,34 +66,38 @@ struct SessionSettings: Codable {
   static func encoded(_ configuration: URLSessionConfiguration) throws(Failure) -> Encoded {
     var leftBehind: [String] = []
     let settings = SessionSettings(configuration.storage, &leftBehind)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    encoder.nonConformingFloatEncodingStrategy = .convertToString(
-      positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    let data: Data
-    do {
-      data = try encoder.encode(settings)
+    return Encoded(bytes: try settings.encoded(), leftBehind: leftBehind)
+  }
+
+  func encoded() throws(Failure) -> [UInt8] {
+    var writer = RecordWriter()
+    writer.number(Self.version)
+    let bytes: [UInt8]
+    do throws(TransferRecordError) {
+      bytes = try self.bytes(after: writer.bytes)
     } catch {
       throw .damaged("the settings cannot be written: \(error)")
     }
-    guard data.count <= TransferSession.settingsBytesMax else { throw .tooLarge(data.count) }
-    return Encoded(bytes: Array(data), leftBehind: leftBehind)
+    guard bytes.count <= TransferSession.settingsBytesMax else { throw .tooLarge(bytes.count) }
+    return bytes
   }
 
   private init(_ storage: URLSessionConfiguration.Storage, _ leftBehind: inout [String]) {
     settings = storage.settings
     settings.hostOverrides.makeSocketPathsAbsolute(TrustSettings.absolute)
     proxies = storage.connectionProxyDictionary.map { dictionary in
-      Self.texts(dictionary, "an entry of connectionProxyDictionary", &leftBehind, ProxyValue.init)
+      Self.entries(dictionary, "an entry of connectionProxyDictionary", &leftBehind) { name, value in
+        ProxyValue(value).map { Proxy(name: name, value: $0) }
+      }
     }
     proxyConfigurations = storage.proxyConfigurations.map(\.content)
-    proxyEnvironment = storage.connectionProxyDictionary == nil ? SessionProxies.environment(of: storage) : [:]
-    additionalHeaders = Self.texts(
+    let environment = storage.connectionProxyDictionary == nil ? SessionProxies.environment(of: storage) : [:]
+    proxyEnvironment = environment.sorted { $0.key < $1.key }.map { Field($0.key, $0.value) }
+    additionalHeaders = Self.entries(
       storage.additionalHeaders ?? [:], "a field of httpAdditionalHeaders", &leftBehind
-    ) { $0 as? String }
-    for field in RequestComposer.programFields
-    where !additionalHeaders.keys.contains(where: { $0.equalsIgnoringCase(field.name) }) {
-      additionalHeaders[field.name] = field.value
+    ) { name, value in (value as? String).map { Field(name, $0) } }
+    for field in RequestComposer.programFields where !additionalHeaders.contains(named: field.name) {
+      additionalHeaders.append(field)
     }
     cookies = storage.cookieStorage.map { Cookies($0, &leftBehind) }
     credentials = storage.credentialStorage.map { Credentials($0, &leftBehind) }
@@ -106,19 +106,19 @@ struct SessionSettings: Codable {
     if storage.cache != nil { leftBehind.append("the cache of urlCache") }
   }
 
-  /// Returns the entries of a dictionary whose keys are texts.
-  private static func texts<Value>(
-    _ dictionary: [AnyHashable: Any], _ words: String, _ leftBehind: inout [String], _ make: (Any) -> Value?
-  ) -> [String: Value] {
-    var result: [String: Value] = [:]
+  /// Returns the entries of a dictionary whose keys are texts, in the order of the keys.
+  private static func entries<Entry>(
+    _ dictionary: [AnyHashable: Any], _ words: String, _ leftBehind: inout [String], _ make: (String, Any) -> Entry?
+  ) -> [Entry] {
+    var entries: [(name: String, entry: Entry)] = []
     for (key, value) in dictionary {
-      if let name = key.base as? String, let value = make(value) {
-        result[name] = value
+      if let name = key.base as? String, let entry = make(name, value) {
+        entries.append((name, entry))
       } else if !leftBehind.contains(words) {
         leftBehind.append(words)
       }
     }
-    return result
+    return entries.sorted { $0.name < $1.name }.map(\.entry)
   }
 
   // MARK: - Reading
@@ -129,39 +129,41 @@ struct SessionSettings: Codable {
   static func configuration(
     from bytes: [UInt8], identifier: String
   ) throws(Failure) -> URLSessionConfiguration {
-    guard bytes.count <= TransferSession.settingsBytesMax else { throw .tooLarge(bytes.count) }
-    let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
-      positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    let settings: SessionSettings
-    do {
-      let data = Data(bytes)
-      let found = try decoder.decode(Version.self, from: data).version
-      guard found == version else { throw Failure.otherVersion(found) }
-      settings = try decoder.decode(SessionSettings.self, from: data)
-    } catch let failure as Failure {
-      throw failure
-    } catch {
-      throw .damaged("the settings cannot be read: \(error)")
-    }
+    let settings = try SessionSettings(encoded: bytes)
     var storage = URLSessionConfiguration.background(withIdentifier: identifier).storage
     try settings.apply(to: &storage)
     return URLSessionConfiguration(storage: storage)
   }
 
+  init(encoded bytes: [UInt8]) throws(Failure) {
+    guard bytes.count <= TransferSession.settingsBytesMax else { throw .tooLarge(bytes.count) }
+    var reader = RecordReader(bytes: bytes[...])
+    guard let found = reader.number(UInt32.self) else { throw .damaged("the version is missing") }
+    guard found == Self.version else { throw .otherVersion(found) }
+    do throws(TransferRecordError) {
+      try self.init(bytes: bytes.dropFirst(4))
+    } catch {
+      throw .damaged("the settings cannot be read: \(error)")
+    }
+  }
+
   private func apply(to storage: inout URLSessionConfiguration.Storage) throws(Failure) {
     storage.settings = settings
     storage.connectionProxyDictionary = proxies.map { proxies in
-      Dictionary(uniqueKeysWithValues: proxies.map { (AnyHashable($0), $1.value) })
+      Dictionary(proxies.map { (AnyHashable($0.name), $0.value.value) }) { $1 }
     }
     var configurations: [ProxyConfiguration] = []
     for content in proxyConfigurations { configurations.append(try Self.known(ProxyConfiguration(content), "proxy")) }
     storage.proxyConfigurations = configurations
-    storage.proxyEnvironment = proxyEnvironment
-    storage.additionalHeaders = additionalHeaders
+    storage.proxyEnvironment = Self.texts(proxyEnvironment)
+    storage.additionalHeaders = Self.texts(additionalHeaders)
     storage.cookieStorage = cookies?.storage()
     storage.credentialStorage = try credentials?.storage()
     storage.trust = try trust.settings()
+  }
+
+  private static func texts(_ fields: FieldList) -> [String: String] {
+    Dictionary(fields.map { ($0.name, $0.value) }) { $1 }
   }
 
   /// Returns a value that this version knows.
@@ -183,7 +185,22 @@ extension SessionSettings.Failure: CustomStringConvertible {
   }
 }
 
+extension SessionSettings: TransferValue {
+  /// The rules that the types of the parts do not have.
+  var invalidPart: String? {
+    if credentials?.values.contains(where: { !(0...Int(UInt16.max) ~= $0.port) }) == true { return "a port" }
+    let keys = trust.pins.lazy.flatMap(\.keys)
+    return keys.allSatisfy { $0.count == SHA256Digest.byteCount } ? nil : "a pin"
+  }
+}
+
 extension SessionSettings {
+  /// An entry of `connectionProxyDictionary`.
+  struct Proxy: Codable {
+    var name: String
+    var value: ProxyValue
+  }
+
   /// A value of `connectionProxyDictionary`.
   enum ProxyValue: Codable {
     case text(String)

@@ -15,6 +15,8 @@ final class TransferAttempt {
   /// The task of the inner session, or `nil` between two attempts.
   var inner: URLSessionTask?
   private let traffic: TransferTraffic
+  /// Whether the journal has the record. If not, an earlier one may be there.
+  var isWritten = true
   /// Makes discretionary transfers yield to this one while it is carried out.
   private var load: TransferTraffic.Load?
   var pace = TransferPace()

@@ -157,7 +157,7 @@ extension TransferExecutor {
       attempt.record.hasContentFile = true
       // The record that calls the file complete must not come to the disk before the file.
       do throws(Errno) {
-        try OpenFile(updatingRegular: contentPath(of: attempt.record.task)).sync()
+        try journal.syncContent(of: attempt.record.task)
       } catch {
         return end(attempt, URLError.make(.cannotWriteToFile, "the file is gone, or the disk fails: \(error)"))
       }

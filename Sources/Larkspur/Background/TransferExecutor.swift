@@ -26,7 +26,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   package let records: [TransferRecord]
   let queue = DispatchQueue(label: "larkspur.background-transfers")
   private let directory: String
-  private let journal: TransferJournal
+  let journal: TransferJournal
   private let log: @Sendable (String) -> Void
   private let session: URLSession
   private let handler: AttemptHandler
@@ -168,7 +168,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     guard attempts[record.task] == nil else { return }
     var record = record
     // The bytes of an earlier download, which the record counts, must be on the disk before the record.
-    if record.hasContentFile, (try? OpenFile(updatingRegular: contentPath(of: record.task)).sync()) == nil {
+    if record.hasContentFile, (try? journal.syncContent(of: record.task)) == nil {
       record.resumePoint = nil
       record.hasContentFile = false
     }
@@ -267,7 +267,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
         attempt.record.leaveOutParts(until: 0)
         try journal.write(attempt.record)
       }
+      attempt.isWritten = true
     } catch {
+      attempt.isWritten = false
       log("task \(attempt.record.task): the record cannot be written: \(error)")
     }
   }
@@ -393,27 +395,27 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
         .resourceUnavailable, "the server asks to come back later", more: [AttemptHandler.delayKey: delay])
     } willReplace: { [weak self] in
       await withCheckedContinuation { continuation in
-        guard let self else { return continuation.resume() }
-        self.queue.async {
-          self.forgetPoint(of: task)
-          continuation.resume()
-        }
+        guard let self else { return continuation.resume(returning: false) }
+        self.queue.async { continuation.resume(returning: self.forgetPoint(of: task)) }
       }
     }
   }
 
   /// Removes the version of a file from its record, before the file gets bytes of another one.
-  private func forgetPoint(of task: Int) {
-    guard let attempt = attempts[task], attempt.record.resumePoint != nil else { return }
+  ///
+  /// - Returns: `false` if the record cannot be written. Then the file must keep its bytes.
+  private func forgetPoint(of task: Int) -> Bool {
+    guard let attempt = attempts[task], attempt.record.resumePoint != nil || !attempt.isWritten else { return true }
     attempt.record.resumePoint = nil
     write(attempt)
+    return attempt.isWritten
   }
 
   /// Writes down how much of a download is safe on the disk.
   func checkpoint(_ attempt: TransferAttempt) {
     guard let place = attempt.place, var point = place.point,
       let file = try? OpenFile(updatingRegular: place.path), let count = try? file.byteCount(), count > 0,
-      (try? file.sync()) != nil, point.total.map({ count <= $0 }) ?? true
+      (try? journal.syncContent(of: attempt.record.task)) != nil, point.total.map({ count <= $0 }) ?? true
     else { return }
     // The file may have been replaced meanwhile, by one with other bytes. Then the point has changed as well.
     guard place.point == point else { return }

@@ -124,7 +124,7 @@ extension TransferAnswer.Credential {
       self = .trust
     case .identity(let identity, _):
       guard let identity = SessionSettings.TrustSettings.Identity(identity) else { return nil }
-      self = .identity(certificates: identity.certificates.map { Array($0) }, key: Array(identity.key))
+      self = .identity(certificates: identity.certificates, key: identity.key)
     }
   }
 }
@@ -140,7 +140,7 @@ extension URLCredential {
       guard let trust = challenge?.protectionSpace.serverTrust else { return nil }
       self.init(trust: trust)
     case .identity(let certificates, let key):
-      let identity = SessionSettings.TrustSettings.Identity(certificates: certificates.map { Data($0) }, key: Data(key))
+      let identity = SessionSettings.TrustSettings.Identity(certificates: certificates, key: key)
       guard let identity = try? identity.identity() else { return nil }
       self.init(identity: identity, certificates: nil, persistence: .none)
     }

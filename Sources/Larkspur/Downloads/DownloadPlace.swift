@@ -12,7 +12,7 @@ final class DownloadPlace: Sendable {
   /// The point from which the download continues when it starts.
   let start: ResumePoint?
   private let admit: @Sendable (HTTPURLResponse) throws(URLError) -> Void
-  private let willReplace: @Sendable () async -> Void
+  private let willReplace: @Sendable () async -> Bool
 
   private struct State {
     var point: ResumePoint?
@@ -24,10 +24,11 @@ final class DownloadPlace: Sendable {
   /// - Parameters:
   ///   - start: The version that the file has bytes of, and the number of these bytes. The file may have more.
   ///   - admit: Throws if the content of a response must not come into the file. Called on the loop.
-  ///   - willReplace: Returns when no record names a version that the file has bytes of.
+  ///   - willReplace: Returns when no record names a version that the file has bytes of, or `false` if one may do so.
+  ///     Then the file stays.
   init(
     path: String, start: ResumePoint?, admit: @escaping @Sendable (HTTPURLResponse) throws(URLError) -> Void,
-    willReplace: @escaping @Sendable () async -> Void
+    willReplace: @escaping @Sendable () async -> Bool
   ) {
     self.path = path
     self.start = start
@@ -58,10 +59,12 @@ final class DownloadPlace: Sendable {
 
   /// Creates an empty file in place of the one that there is.
   ///
-  /// - Throws: `cancelled` if the place has been closed.
+  /// - Throws: `cancelled` if the place has been closed; `cannotWriteToFile` if a record may name the file's version.
   func replace() async throws(URLError) -> DownloadFile {
     point = nil
-    await willReplace()
+    guard await willReplace() else {
+      throw URLError.make(.cannotWriteToFile, "the record of the file's version cannot be replaced")
+    }
     return try state.withLock { state throws(URLError) in
       guard !state.isClosed else { throw URLError.make(.cancelled) }
       return try DownloadFile(replacing: URL(fileURLWithPath: path))

@@ -61,8 +61,7 @@ extension URLSessionConfiguration {
   init(from decoder: any Decoder) throws {
     let raw = try Value.RawValue(from: decoder)
     guard let value = Value(rawValue: raw) else {
-      let name = decoder.codingPath.last?.stringValue ?? "a setting"
-      throw SessionSettings.Failure.damaged("\(name) has the value \(raw), which is not known")
+      throw SessionSettings.Failure.damaged("a setting has the value \(raw), which is not known")
     }
     wrappedValue = value
   }

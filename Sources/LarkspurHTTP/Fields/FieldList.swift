@@ -1,7 +1,7 @@
 import LarkspurBytes
 
 /// A header field: a line of a head, or of a trailer section.
-public struct Field: Hashable, Sendable {
+public struct Field: Codable, Hashable, Sendable {
   public var name: String
   public var value: String
 

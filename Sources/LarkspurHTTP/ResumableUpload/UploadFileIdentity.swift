@@ -2,7 +2,7 @@
 ///
 /// A file that differs in any of them is another one, even if its bytes are equal: an upload never mixes the bytes of
 /// two files.
-public struct UploadFileIdentity: Hashable, Sendable {
+public struct UploadFileIdentity: Codable, Hashable, Sendable {
   /// Size in bytes.
   public var size: Int
   /// Time of the last modification: whole seconds since 1970.

@@ -6,6 +6,8 @@ public protocol TransferFiles: Sendable {
   func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8]
   /// Creates a file that only its owner can read. Fails if there is a file with this name.
   func create(_ name: String) throws(Errno) -> any TransferFile
+  /// Returns once the bytes of a file have reached the disk.
+  func sync(_ name: String) throws(Errno)
   /// Renames a file, and replaces a file of the other name in one step.
   func rename(_ name: String, to other: String) throws(Errno)
   func remove(_ name: String) throws(Errno)
@@ -75,6 +77,8 @@ public struct DirectoryTransferFiles: TransferFiles {
   }
 
   public func create(_ name: String) throws(Errno) -> any TransferFile { File(file: try directory.create(name)) }
+
+  public func sync(_ name: String) throws(Errno) { try OpenFile(updatingRegular: "\(path)/\(name)").sync() }
 
   public func rename(_ name: String, to other: String) throws(Errno) { try directory.rename(name, to: other) }
 

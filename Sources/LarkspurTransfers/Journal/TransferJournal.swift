@@ -264,6 +264,13 @@ public final class TransferJournal: Sendable {
     }
   }
 
+  /// Returns once the bytes that a task has received are on the disk, and the name of their file. A record that counts the
+  /// bytes is written after that.
+  public func syncContent(of task: Int) throws(Errno) {
+    try files.sync(TransferFileName.content(of: task))
+    try files.sync()
+  }
+
   /// Removes a task: its record, and then the file with the bytes that it received. Does nothing if there is no task.
   ///
   /// - Throws: `unreadableRecord` and `unwritten`, after which the task stays; `unsynced`, after which it is gone.
@@ -294,7 +301,9 @@ public final class TransferJournal: Sendable {
       for name in names where name.kind == .new { remove(name, "its write was interrupted") }
       // The bytes of a damaged record stay beside it: a user may still want them.
       let tasks = Set(names.filter { $0.kind == .record || $0.kind == .damaged }.map(\.task))
-      for name in names where name.kind == .content && !tasks.contains(name.task) { remove(name, "it has no record") }
+      let lone = names.filter { $0.kind == .content && !tasks.contains($0.task) }
+      // Unless the removal of a record is on the disk, the record can come back, and must find its bytes.
+      if !lone.isEmpty, (try? files.sync()) != nil { for name in lone { remove(name, "it has no record") } }
       let damaged = names.filter { $0.kind == .damaged }.sorted { $0.task < $1.task }
       for name in damaged.dropLast(Self.damagedMax) {
         remove(name, "more than \(Self.damagedMax) damaged records are kept")

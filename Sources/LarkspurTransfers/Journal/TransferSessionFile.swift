@@ -1,4 +1,3 @@
-import LarkspurBytes
 import LarkspurIO
 
 /// The file `session` in a journal's directory: all that a service needs to go on with the session without its program.
@@ -7,7 +6,7 @@ import LarkspurIO
 /// the file's mode is 0600.
 public enum TransferSessionFile {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
-  public static let formatVersion: UInt32 = 2
+  public static let formatVersion: UInt32 = 3
   static let name = "session"
   static let new = "session.new"
   /// Maximum size of the file in bytes.
@@ -62,16 +61,30 @@ public enum TransferSessionFile {
     }
   }
 
+  /// All of a session but its directory, in which the file is.
+  private struct Content: TransferValue {
+    var identifier: String
+    var settings: [UInt8]
+    var launchCommand: [String]
+
+    init(_ session: TransferSession) {
+      (identifier, settings, launchCommand) = (session.identifier, session.settings, session.launchCommand)
+    }
+
+    var invalidPart: String? { session(in: "/").invalidPart }
+
+    func session(in directory: String) -> TransferSession {
+      TransferSession(
+        identifier: identifier, directory: directory, settings: settings, launchCommand: launchCommand)
+    }
+  }
+
   /// Returns the bytes of the file.
   ///
   /// - Throws: `invalid`.
   package static func encoded(_ session: TransferSession) throws(TransferRecordError) -> [UInt8] {
-    if let part = session.invalidPart { throw .invalid(part) }
-    var writer = RecordWriter()
-    writer.text(session.identifier)
-    writer.data(session.settings)
-    writer.list(session.launchCommand) { $1.text($0) }
-    return TransferEnvelope.wrapped(writer.bytes, version: formatVersion, name: TransferEnvelope.sessionName)
+    TransferEnvelope.wrapped(
+      try Content(session).bytes(), version: formatVersion, name: TransferEnvelope.sessionName)
   }
 
   /// Reads the bytes of the file, which are untrusted.
@@ -81,13 +94,6 @@ public enum TransferSessionFile {
     guard file.count <= bytesMax else { throw .tooLarge(file.count) }
     let content = try TransferEnvelope.content(
       of: file, version: formatVersion, name: TransferEnvelope.sessionName)
-    var input = RecordInput(reader: RecordReader(bytes: content))
-    var session = TransferSession(identifier: try input.text(), directory: directory, settings: try input.data())
-    for _ in 0..<(try input.count(max: TransferMessage.launchWordsMax)) {
-      session.launchCommand.append(try input.text())
-    }
-    guard input.reader.isAtEnd else { throw .damaged("bytes follow the last part") }
-    if let part = session.invalidPart { throw .damaged("\(part) is not valid") }
-    return session
+    return try Content(bytes: content).session(in: directory)
   }
 }

@@ -105,7 +105,7 @@ extension SessionLinkMachine {
 
   /// Makes the executor remove a task that is over.
   ///
-  /// - Parameter isEnded: Whether the executor knows the end.
+  /// - Parameter isEnded: Whether the executor has the end of the task.
   private func dismiss(_ task: Int, isEnded: Bool = false, into actions: inout Actions) {
     if !isEnded { actions.append(.send(.cancel(task: task, isKeepingContent: false))) }
     actions.append(.send(.acknowledge(task: task, count: TransferRecord.eventsMax)))

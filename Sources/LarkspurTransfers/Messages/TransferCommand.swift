@@ -2,7 +2,7 @@
 ///
 /// Commands are carried out in their order, and none waits for an answer. A command for a task that does not exist or
 /// has ended has no effect: the event of its end is on its way.
-public enum TransferCommand: Hashable, Sendable {
+public enum TransferCommand: Codable, Hashable, Sendable {
   /// Creates a task that has been resumed. The record has the task's identifier, which no earlier task has had.
   case create(TransferRecord)
   case resume(task: Int)
@@ -22,7 +22,7 @@ public enum TransferCommand: Hashable, Sendable {
 }
 
 /// The properties of a task that the program can change at any time.
-public struct TransferProperties: Hashable, Sendable {
+public struct TransferProperties: Codable, Hashable, Sendable {
   public var description: String?
   /// The priority, from 0 to 1.
   public var priority: Double

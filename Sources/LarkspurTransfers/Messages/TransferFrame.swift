@@ -3,14 +3,12 @@ import LarkspurBytes
 /// One message of a program or of the transfer service, as bytes:
 ///
 ///     4 bytes    the size of the content in bytes, little-endian
-///     1          the kind of the message
 ///     ...        the content
 package struct TransferFrame: Hashable, Sendable {
   /// Maximum size of the content in bytes. A peer that claims more would fill the memory.
   static let bytesMax = 2 << 20
-  static let headCount = 5
+  static let headCount = 4
 
-  var kind: UInt8
   var content: [UInt8]
 
   /// Returns the bytes of the frame.
@@ -21,7 +19,6 @@ package struct TransferFrame: Hashable, Sendable {
     var writer = RecordWriter()
     writer.bytes.reserveCapacity(Self.headCount + content.count)
     writer.number(UInt32(content.count))
-    writer.number(kind)
     writer.bytes += content
     return writer.bytes
   }
@@ -56,8 +53,8 @@ package struct TransferFrameParser: Sendable {
     let count = Int(size)
     guard count <= TransferFrame.bytesMax else { throw .tooLarge(count) }
     let first = start + TransferFrame.headCount
-    guard let kind = reader.number(UInt8.self), bytes.count - first >= count else { return nil }
+    guard bytes.count - first >= count else { return nil }
     start = first + count
-    return TransferFrame(kind: kind, content: Array(bytes[first..<start]))
+    return TransferFrame(content: Array(bytes[first..<start]))
   }
 }

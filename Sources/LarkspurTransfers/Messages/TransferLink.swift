@@ -22,7 +22,7 @@ public protocol TransferLink: AnyObject, Sendable {
 }
 
 /// A background session, as its executor is asked for it.
-public struct TransferSession: Hashable, Sendable {
+public struct TransferSession: Codable, Hashable, Sendable {
   /// The identifier, at most `TransferRecord.sessionBytesMax` bytes of UTF-8.
   public var identifier: String
   /// The directory of the journal: see `TransferLocation`.
@@ -42,7 +42,7 @@ public struct TransferSession: Hashable, Sendable {
 }
 
 /// The reason for which a background session has no executor.
-public enum TransferLinkError: Error, Hashable, Sendable {
+public enum TransferLinkError: Error, Codable, Hashable, Sendable {
   /// Another process, or another session of this process, has the session's tasks.
   case inUse
   /// The journal or the service cannot be used. `reason` is a sentence for people.

@@ -5,14 +5,12 @@ import LarkspurBytes
 /// A program's first message is `open` or `administer`. The service answers with `refused`, which ends the connection,
 /// or with any number of `records` and then `opened`. After that, commands go one way and notices the other.
 ///
-/// In all versions of the protocol, `open` and `administer` begin with four bytes of a name and four of the version,
-/// and `refused` begins with four bytes of the version.
-package enum TransferMessage: Hashable, Sendable {
+/// In all versions of the protocol, a message begins with four bytes of a name and four of the version. The rest has the
+/// form of `TransferEncoder`.
+package enum TransferMessage: Codable, Hashable, Sendable {
   /// The version of the protocol. Every change of a message or of its meaning gets a new one.
-  static let version: UInt32 = 5
+  static let version: UInt32 = 6
   static let name: [UInt8] = Array("LKTS".utf8)
-  /// Maximum number of words of a launch command.
-  static let launchWordsMax = 256
 
   /// Asks for a session.
   case open(TransferSession)
@@ -37,27 +35,89 @@ package enum TransferMessage: Hashable, Sendable {
   case done(count: Int)
 }
 
+extension TransferMessage {
+  private static let head: [UInt8] = {
+    var writer = RecordWriter()
+    writer.bytes = name
+    writer.number(version)
+    return writer.bytes
+  }()
+
+  /// Returns the message as the bytes of a frame.
+  ///
+  /// - Throws: `invalid`, `tooLarge`. `notice(.lost)` is not valid: the program's side makes that notice.
+  package func encoded() throws(TransferMessageError) -> [UInt8] {
+    do throws(TransferMessageError) {
+      return try frame()
+    } catch {
+      // A record that cannot be sent as it is keeps neither itself nor others from its program.
+      guard case .notice(.changed(var record)) = self else { throw error }
+      record.leaveOutParts()
+      return try TransferMessage.notice(.changed(record)).frame()
+    }
+  }
+
+  private func frame() throws(TransferMessageError) -> [UInt8] {
+    let content: [UInt8]
+    do throws(TransferRecordError) {
+      content = try bytes(after: Self.head)
+    } catch {
+      throw TransferMessageError(error)
+    }
+    return try TransferFrame(content: content).encoded()
+  }
+
+  /// Reads a frame. The bytes are untrusted.
+  ///
+  /// - Throws: `otherVersion`, `damaged`.
+  package init(_ frame: TransferFrame) throws(TransferMessageError) {
+    guard frame.content.starts(with: Self.name) else { throw .damaged("the name is missing") }
+    var reader = RecordReader(bytes: frame.content.dropFirst(Self.name.count))
+    guard let found = reader.number(UInt32.self) else { throw .damaged("the version is missing") }
+    guard found == Self.version else { throw .otherVersion(found) }
+    do throws(TransferRecordError) {
+      try self.init(bytes: frame.content.dropFirst(Self.head.count))
+    } catch {
+      throw TransferMessageError(error)
+    }
+  }
+
+  /// Returns the frames that tell a session's tasks: few frames with many small records each, so that a session with
+  /// 1,000 tasks opens at once.
+  ///
+  /// - Throws: `invalid`.
+  package static func frames(of records: [TransferRecord]) throws(TransferMessageError) -> [[UInt8]] {
+    if let frame = try? TransferMessage.records(records).frame() { return records.isEmpty ? [] : [frame] }
+    if records.count == 1, var record = records.first {
+      record.leaveOutParts()
+      return [try TransferMessage.records([record]).frame()]
+    }
+    let middle = records.count / 2
+    return try frames(of: Array(records[..<middle])) + frames(of: Array(records[middle...]))
+  }
+}
+
 /// A request of the user, not of a session's program.
-public enum TransferAdministration: Hashable, Sendable {
+public enum TransferAdministration: Codable, Hashable, Sendable {
   /// Asks for the sessions that the service carries out, with their tasks.
   case list
   /// Changes tasks of the session with the journal in `directory`.
   case change(Change, directory: String, tasks: Tasks)
 
-  public enum Change: UInt8, Hashable, Sendable {
+  public enum Change: UInt8, Codable, Hashable, Sendable {
     case pause = 0
     case resume = 1
     case cancel = 2
   }
 
-  public enum Tasks: Hashable, Sendable {
+  public enum Tasks: Codable, Hashable, Sendable {
     case all
     case some([Int])
   }
 }
 
 /// A session that the service carries out.
-public struct TransferServedSession: Hashable, Sendable {
+public struct TransferServedSession: Codable, Hashable, Sendable {
   public var identifier: String
   /// The directory of the session's journal.
   public var directory: String

@@ -1,5 +1,5 @@
 /// A message of the executor of a background session to the program that is attached.
-public enum TransferNotice: Hashable, Sendable {
+public enum TransferNotice: Codable, Hashable, Sendable {
   /// The record of a task as it is now: after its creation, after a response, and when the task has ended. Events in the
   /// record are delivered by the program, which acknowledges each one once.
   case changed(TransferRecord)
@@ -14,7 +14,7 @@ public enum TransferNotice: Hashable, Sendable {
 }
 
 /// A question for the delegate of a background session. All but `beginDelayed` are challenges (`didReceive challenge`).
-public enum TransferQuestion: Hashable, Sendable {
+public enum TransferQuestion: Codable, Hashable, Sendable {
   /// The task's earliest time has come (`willBeginDelayedRequest`).
   case beginDelayed
   /// The response of a server or proxy asks for credentials.
@@ -30,7 +30,7 @@ public enum TransferQuestion: Hashable, Sendable {
 }
 
 /// An answer of the delegate.
-public enum TransferAnswer: Hashable, Sendable {
+public enum TransferAnswer: Codable, Hashable, Sendable {
   case continueLoading
   case useNewRequest(TransferRequest)
   /// Cancels the task, or the challenge.
@@ -38,14 +38,14 @@ public enum TransferAnswer: Hashable, Sendable {
   case challenge(disposition: Disposition, credential: Credential?)
 
   /// The raw values are those of `URLSession.AuthChallengeDisposition`.
-  public enum Disposition: UInt8, Hashable, Sendable {
+  public enum Disposition: UInt8, Codable, Hashable, Sendable {
     case useCredential = 0
     case performDefaultHandling = 1
     case cancelAuthenticationChallenge = 2
     case rejectProtectionSpace = 3
   }
 
-  public enum Credential: Hashable, Sendable {
+  public enum Credential: Codable, Hashable, Sendable {
     /// A user and a password. `persistence` is the raw value of `URLCredential.Persistence`.
     case password(user: String, password: String, persistence: UInt8)
     /// The certificates of the question are to be trusted.
@@ -56,7 +56,7 @@ public enum TransferAnswer: Hashable, Sendable {
 }
 
 /// The challenge of a response, as far as it can travel to another process.
-public struct TransferChallenge: Hashable, Sendable {
+public struct TransferChallenge: Codable, Hashable, Sendable {
   public var host: String
   public var port: Int
   /// The protocol, for example `https`.
@@ -86,7 +86,7 @@ public struct TransferChallenge: Hashable, Sendable {
 }
 
 /// The certificates of a server, and the result of their verification by the session's settings.
-public struct TransferTrust: Hashable, Sendable {
+public struct TransferTrust: Codable, Hashable, Sendable {
   public var host: String
   public var port: Int
   /// The certificates in DER as the server sent them, its own first.
@@ -114,7 +114,7 @@ public struct TransferTrust: Hashable, Sendable {
 }
 
 /// A server's request for a client certificate.
-public struct TransferCertificateRequest: Hashable, Sendable {
+public struct TransferCertificateRequest: Codable, Hashable, Sendable {
   public var host: String
   public var port: Int
   /// The distinguished names in DER of the issuers that the server accepts. Empty if it accepts any.

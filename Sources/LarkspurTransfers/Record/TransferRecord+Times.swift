@@ -5,7 +5,7 @@
 /// clock connects a record with the current time, and `adjust` moves impossible times to it.
 extension TransferRecord {
   /// The relation of both clocks by which the times of a record were written.
-  public struct Clock: Hashable, Sendable {
+  public struct Clock: Codable, Hashable, Sendable {
     public var boot: UInt64
     /// The time of the wall clock at the machine's start, in seconds since 1970.
     public var startSeconds: Double

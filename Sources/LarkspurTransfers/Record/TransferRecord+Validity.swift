@@ -1,8 +1,8 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// The rules that every record keeps. A record that breaks one is not written, and is damaged if it is read.
-extension TransferRecord {
+/// The rules that every record keeps.
+extension TransferRecord: TransferValue {
   /// Maximum task identifier.
   public static let taskMax = Int(UInt32.max)
   /// Maximum size of a session's identifier in bytes.
@@ -12,8 +12,7 @@ extension TransferRecord {
   /// Maximum number of undelivered events. A task has at most one of each kind in an attempt.
   public static let eventsMax = 64
 
-  /// The part that breaks a rule, or `nil` if the record is valid.
-  var invalidPart: String? {
+  package var invalidPart: String? {
     if !(1...Self.taskMax ~= task) { return "the task identifier" }
     if !Self.isSession(session) { return Self.sessionPart }
     if let part = originalRequest.invalidPart { return "the original request's \(part)" }
@@ -36,7 +35,7 @@ extension TransferRecord {
       if point.offset > 0, !hasContentFile { return "the resume point without a file" }
     }
     if uploadPoint != nil, kind != .upload { return "the point of the upload" }
-    if counts.all.contains(where: { $0 < -1 }) { return "the counts" }
+    if !counts.areValid { return "the counts" }
     if let response, !response.isValid { return "the response" }
     if failure == nil, underlyingFailure != nil { return "the underlying error" }
     let times = [
@@ -72,8 +71,9 @@ extension TransferRecord {
 }
 
 extension TransferRecord.Counts {
-  var all: [Int64] {
+  var areValid: Bool {
     [sent, received, expectedToSend, expectedToReceive, clientExpectsToSend, clientExpectsToReceive]
+      .allSatisfy { $0 >= -1 }
   }
 }
 

@@ -5,14 +5,14 @@ import LarkspurHTTP
 /// The owner of the journal writes the record when the task is created and at each later change that must not be
 /// lost. A task is carried out again from its record, so the record never claims more than is on the disk: the first
 /// `resumePoint.offset` bytes of the task's file are synced before the record that counts them is written.
-public struct TransferRecord: Hashable, Sendable {
-  public enum Kind: UInt8, Hashable, Sendable {
+public struct TransferRecord: Codable, Hashable, Sendable {
+  public enum Kind: UInt8, Codable, Hashable, Sendable {
     case download = 0
     /// An upload from a file.
     case upload = 1
   }
 
-  public enum State: UInt8, Hashable, Sendable {
+  public enum State: UInt8, Codable, Hashable, Sendable {
     /// The task was resumed, and is to be carried out.
     case running = 0
     case suspended = 1
@@ -23,7 +23,7 @@ public struct TransferRecord: Hashable, Sendable {
   }
 
   /// A file of the program that is uploaded. A later upload of another file or other content is an error.
-  public struct UploadFile: Hashable, Sendable {
+  public struct UploadFile: Codable, Hashable, Sendable {
     /// The absolute path.
     public var path: String
     /// The file as it was when the task was created.
@@ -36,7 +36,7 @@ public struct TransferRecord: Hashable, Sendable {
   }
 
   /// The counts of a task, in bytes. -1 stands for an unknown number, as in `URLSessionTask`.
-  public struct Counts: Hashable, Sendable {
+  public struct Counts: Codable, Hashable, Sendable {
     public var sent: Int64 = 0
     public var received: Int64 = 0
     public var expectedToSend: Int64 = -1
@@ -48,7 +48,7 @@ public struct TransferRecord: Hashable, Sendable {
   }
 
   /// An error, as its domain, code and text.
-  public struct Failure: Hashable, Sendable {
+  public struct Failure: Codable, Hashable, Sendable {
     public var domain: String
     public var code: Int64
     public var message: String
@@ -61,7 +61,7 @@ public struct TransferRecord: Hashable, Sendable {
   }
 
   /// An event that no process of the program has taken yet. Events are delivered in the order of the record.
-  public enum Event: Hashable, Sendable {
+  public enum Event: Codable, Hashable, Sendable {
     /// The download was resumed at an offset. `expected` is the size of the whole in bytes, or -1.
     case resumed(offset: Int64, expected: Int64)
     /// The task's file is the complete download, or the content of the response to an upload.

@@ -4,7 +4,7 @@ import LarkspurHTTP
 ///
 /// The fields are those that the program has set, `Authorization` and `Cookie` among them: without them the task could
 /// not be carried out again. Cookies, credentials and fields that the session adds are not kept.
-public struct TransferRequest: Hashable, Sendable {
+public struct TransferRequest: Codable, Hashable, Sendable {
   public var url: String
   public var method: String
   public var fields: FieldList = []
@@ -28,7 +28,7 @@ public struct TransferRequest: Hashable, Sendable {
 }
 
 /// The head of a task's response.
-public struct TransferResponse: Hashable, Sendable {
+public struct TransferResponse: Codable, Hashable, Sendable {
   public var url: String
   /// The status code, from 0 to 999.
   public var status: UInt32

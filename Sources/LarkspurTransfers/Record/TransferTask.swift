@@ -31,7 +31,7 @@ package struct TransferTask: Hashable, Sendable {
     /// The program has cancelled the task.
     case cancelled(isKeepingContent: Bool)
     case updated(TransferProperties)
-    /// An executor that does not know the task is sent its record.
+    /// An executor that does not have the task is sent its record.
     case sent
     case changed(TransferRecord)
     case progressed(TransferRecord.Counts)
@@ -57,7 +57,7 @@ package struct TransferTask: Hashable, Sendable {
   package private(set) var hasReportedResumption = false
   /// Whether a call for the progress is due.
   package private(set) var isReportDue = false
-  /// Whether the task has ended, and its executor does not know that.
+  /// Whether the task has ended, and its executor has lost the end.
   package private(set) var isEndLost = false
   /// The count of the latest call for the progress, in bytes.
   private var reportedBytes: Int64

@@ -26,46 +26,49 @@ public struct HostOverrides: Hashable, Sendable, Codable {
     case socket(path: String)
   }
 
-  private struct Entry: Hashable, Codable {
-    /// `host:port`, or `host:*` for each port.
-    var key: String
-    var place: Place
-  }
-
-  /// The overrides in the order of their keys, so that equal overrides are written as equal bytes.
-  private var entries: [Entry] = []
+  /// The places by `host:port`, or `host:*` for each port.
+  private var places: [String: Place] = [:]
 
   /// Creates overrides that change nothing.
   public init() {}
 
+  private struct Entry: Codable {
+    var key: String
+    var place: Place
+  }
+
+  public init(from decoder: any Decoder) throws {
+    places = Dictionary(try [Entry](from: decoder).map { ($0.key, $0.place) }) { $1 }
+  }
+
+  /// Encodes the overrides as a list in the order of their hosts, so that equal overrides have an equal form.
+  public func encode(to encoder: any Encoder) throws {
+    try places.sorted { $0.key < $1.key }.map { Entry(key: $0.key, place: $0.value) }.encode(to: encoder)
+  }
+
   /// Whether there is no override.
-  public var isEmpty: Bool { entries.isEmpty }
+  public var isEmpty: Bool { places.isEmpty }
 
   /// Sets the place of `host`: a name, an IP address, or `*` for all hosts. An override for the port takes precedence
   /// over one for all ports, and both over those for all hosts.
   ///
   /// A place that makes no sense, such as an empty list, fails the requests to the host, and no others.
   public mutating func set(_ host: String, port: UInt16? = nil, to place: Place) {
-    let key = Self.key(host, port)
-    entries.removeAll { $0.key == key }
-    entries.insert(Entry(key: key, place: place), at: entries.firstIndex { $0.key > key } ?? entries.endIndex)
+    places[Self.key(host, port)] = place
   }
 
   /// Replaces the paths of sockets, so that a process with another current directory finds them.
   public mutating func makeSocketPathsAbsolute(_ absolute: (String) -> String) {
-    for index in entries.indices {
-      guard case .socket(let path) = entries[index].place, path.utf8.first ?? 0 != 0 else { continue }
-      entries[index].place = .socket(path: absolute(path))
+    for case (let key, .socket(let path)) in places where path.utf8.first ?? 0 != 0 {
+      places[key] = .socket(path: absolute(path))
     }
   }
 
   /// Returns the place of a host, or `nil` if there is no override.
   fileprivate func place(of host: String, port: UInt16) -> Place? {
-    guard !isEmpty else { return nil }
-    for key in [Self.key(host, port), Self.key(host, nil), Self.key("*", port), Self.key("*", nil)] {
-      if let entry = entries.first(where: { $0.key == key }) { return entry.place }
-    }
-    return nil
+    guard !places.isEmpty else { return nil }
+    return places[Self.key(host, port)] ?? places[Self.key(host, nil)] ?? places[Self.key("*", port)]
+      ?? places[Self.key("*", nil)]
   }
 
   private static func key(_ host: String, _ port: UInt16?) -> String {

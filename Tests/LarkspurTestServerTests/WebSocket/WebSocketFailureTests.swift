@@ -145,7 +145,7 @@ import Testing
         == (fails
           ? [
             "connection 1, script step 1.1 (expectBinary): a compressed message cannot be inflated: "
-              + "peerSentMessageTooLong"
+              + "the message is too long"
           ] : []))
   }
 

@@ -67,26 +67,6 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  /// A try that starts over brings bytes that the delegate has been told.
-  @Test func noByteIsToldTwice() async throws {
-    let (first, second) = (TestServer.Signal(), TestServer.Signal())
-    let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
-    server.enqueue([.expectRequest, .send(head), .sendContent(0..<400), .wait(first), .close])
-    server.enqueue([
-      .expectRequest, .send(head), .sendContent(0..<300), .wait(second), .sendContent(300..<1000), .hang,
-    ])
-    let recorder = DownloadRecorder(whenWritten: { _, total in
-      if total == 400 { first.fire() }
-      if total == 300 { second.fire() }
-    })
-    let session = fixture.session(recorder)
-    session.downloadTask(with: try fixture.url("/file")).resume()
-    await recorder.waitForEnd()
-    let steps = recorder.events.compactMap { if case .wrote(let step, _, _) = $0 { step } else { nil } }
-    #expect(steps.filter { $0 > 0 } == [400, 600] && recorder.error == nil)
-    session.invalidateAndCancel()
-  }
-
   @Test func theMetricsHaveTheIntervalAndTheRedirections() async throws {
     server.route("GET", "/first") { _ in TestServer.Response(status: 302, fields: ["Location": "/second"]) }
     server.route("GET", "/second") { _ in .text("here") }

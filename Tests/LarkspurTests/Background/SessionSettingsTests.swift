@@ -4,6 +4,7 @@ import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransfers
+import LarkspurTransport
 import Testing
 
 @testable import Larkspur
@@ -74,9 +75,13 @@ import Testing
 
   @Test func everySettingTravels() throws {
     let configuration = Self.full()
+    for host in ["a", "b", "c", "d"] { configuration.storage.settings.hostOverrides.set(host, to: .socket(path: "/s")) }
+    configuration.storage.settings.timeouts.lowestRate = Timeouts.LowestRate(bytes: 7, over: .seconds(3))
     let bytes = try Self.bytes(configuration)
     let read = try Self.read(bytes)
     #expect(try Self.bytes(read) == bytes)
+    #expect(read.storage.settings.hostOverrides == configuration.storage.settings.hostOverrides)
+    #expect(read.storage.settings.timeouts == configuration.storage.settings.timeouts)
     #expect(read.sharedContainerIdentifier == "group.a" && read.requestCachePolicy == .reloadIgnoringLocalCacheData)
     #expect(read.timeoutIntervalForRequest == 12.5 && read.timeoutIntervalForResource == .infinity)
     #expect(read.timeoutIntervalForConnection == 3 && read.networkServiceType == .background)
@@ -110,9 +115,19 @@ import Testing
     #expect(plain.compactMap(\.label).sorted() == (others + ["settings"]).sorted())
     // The names of fields with a wrapper begin with a line.
     let names = Mirror(reflecting: storage.settings).children.compactMap { $0.label?.drop { $0 == "_" } }
-    let form = try JSONSerialization.jsonObject(with: Data(Self.bytes(Self.full())))
+    let form = try JSONSerialization.jsonObject(with: JSONEncoder().encode(Everything(storage.settings)))
     let written = try #require((form as? [String: Any])?["settings"] as? [String: Any])
     #expect(written.keys.sorted() == names.map(String.init).sorted())
+  }
+
+  /// Settings as JSON, whose numbers must be finite.
+  private struct Everything: Encodable {
+    var settings: URLSessionConfiguration.Settings
+
+    init(_ settings: URLSessionConfiguration.Settings) {
+      self.settings = settings
+      self.settings.timeoutIntervalForResource = 1
+    }
   }
 
   /// The environment that counts is the program's, and not the service's.
@@ -211,12 +226,13 @@ import Testing
   }
 
   @Test func oddNumbersAreNoTrap() throws {
-    let text = String(decoding: try Self.bytes(Self.full()), as: UTF8.self)
-    let times = try Regex("(?<name>\"timeout[A-Za-z]+\"):[^,]+", as: (Substring, name: Substring).self)
+    var settings = try SessionSettings(encoded: Self.bytes(Self.full()))
     for (time, limit) in [(-1e300, Int.min), (1e300, .max), (.nan, 0), (.infinity, -1), (-.infinity, 1)] {
-      let changed = text.replacing(times) { "\($0.output.name):" + (time.isFinite ? "\(time)" : "\"\(time)\"") }
-        .replacing("\"maximumConnectionsPerHost\":3", with: "\"maximumConnectionsPerHost\":\(limit)")
-      let configuration = try Self.read(Array(changed.utf8))
+      settings.settings.timeoutIntervalForRequest = time
+      settings.settings.timeoutIntervalForResource = time
+      settings.settings.timeoutForConnection = time
+      settings.settings.maximumConnectionsPerHost = limit
+      let configuration = try Self.read(settings.encoded())
       #expect(configuration.httpMaximumConnectionsPerHost == limit)
       for read in [configuration.timeoutIntervalForResource, configuration.timeoutIntervalForConnection] {
         #expect(read?.description == time.description)
@@ -238,36 +254,73 @@ import Testing
     #expect(try Self.read(Self.bytes(configuration)).hostOverrides == expected)
   }
 
+  /// Returns the error of reading bytes as settings, or `nil` if there is none.
+  private static func error(_ bytes: [UInt8]) -> SessionSettings.Failure? {
+    do throws(SessionSettings.Failure) {
+      _ = try SessionSettings.configuration(from: bytes, identifier: "a")
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private struct Raw<Value: Codable>: TransferValue {
+    var value: Value
+    var invalidPart: String? { nil }
+  }
+
+  private static func refuses<Value: RawRepresentable>(_ type: Value.Type, _ raw: Value.RawValue) throws
+  where Value.RawValue: Codable {
+    let bytes = try Raw(value: raw).bytes()
+    #expect(throws: TransferRecordError.damaged("a setting has the value 9, which is not known"), "\(type)") {
+      try Raw<RawSetting<Value>>(bytes: bytes[...])
+    }
+  }
+
+  @Test func valuesThatAreNotKnown() throws {
+    try Self.refuses(URLRequest.CachePolicy.self, 9)
+    try Self.refuses(URLRequest.NetworkServiceType.self, 9)
+    try Self.refuses(tls_protocol_version_t.self, 9)
+    try Self.refuses(HTTPCookie.AcceptPolicy.self, 9)
+    try Self.refuses(URLSessionConfiguration.MultipathServiceType.self, 9)
+    #expect(throws: TransferRecordError.self) { try Raw<ResumableUploadVersion>(bytes: Raw(value: 4).bytes()[...]) }
+  }
+
   @Test func bytesThatAreNoSettings() throws {
     let bytes = try Self.bytes(Self.full())
-    func error(_ bytes: [UInt8]) -> SessionSettings.Failure? {
-      do throws(SessionSettings.Failure) {
-        _ = try SessionSettings.configuration(from: bytes, identifier: "a")
-        return nil
-      } catch {
-        return error
-      }
+    for count in stride(from: 0, to: bytes.count, by: 7) { #expect(Self.error(Array(bytes.prefix(count))) != nil) }
+    #expect(Self.error(bytes + [0]) != nil)
+    #expect(Self.error([3] + bytes.dropFirst()) == .otherVersion(3))
+    // The earlier form, which began with a brace.
+    guard case .otherVersion = Self.error(Array(#"{"version":3}"#.utf8)) else {
+      throw SessionSettings.Failure.damaged("")
     }
-    for count in stride(from: 0, to: bytes.count, by: 7) { #expect(error(Array(bytes.prefix(count))) != nil) }
-    let text = String(decoding: bytes, as: UTF8.self)
-    func changed(_ old: String, _ new: String) -> [UInt8] {
-      #expect(text.contains(old), "\(old)")
-      return Array(text.replacing(old, with: new).utf8)
-    }
-    let version = SessionSettings.version
-    #expect(error(changed("\"version\":\(version)", "\"version\":\(version + 1)")) == .otherVersion(version + 1))
-    for name in [
-      "requestCachePolicy", "networkServiceType", "tlsMinimum", "tlsMaximum", "cookieAcceptPolicy",
-      "multipathServiceType",
-    ] {
-      let unknown = text.replacing(try Regex("\"\(name)\":[0-9]+"), with: "\"\(name)\":9")
-      #expect(error(Array(unknown.utf8)) == .damaged("\(name) has the value 9, which is not known"))
-    }
-    #expect(error(changed("\"resumableUploadVersion\":3", "\"resumableUploadVersion\":4")) != nil)
-    #expect(error(changed("\"isDiscretionary\":true,", "")) != nil)
-    #expect(error([UInt8](repeating: 32, count: TransferSession.settingsBytesMax + 1)) == .tooLarge((1 << 20) + 1))
+    #expect(Self.error([UInt8](repeating: 32, count: TransferSession.settingsBytesMax + 1)) == .tooLarge((1 << 20) + 1))
     let configuration = Self.full()
     configuration.httpAdditionalHeaders = ["X": String(repeating: "x", count: 1 << 20)]
     #expect(throws: SessionSettings.Failure.self) { try SessionSettings.encoded(configuration) }
+  }
+
+  @Test func rulesOfTheParts() throws {
+    let settings = try SessionSettings(encoded: Self.bytes(Self.full()))
+    var odd = settings
+    let space = URLProtectionSpace(host: "a", port: 1 << 16, protocol: nil, realm: nil, authenticationMethod: nil)
+    let credential = URLCredential(user: "a", password: "b", persistence: .forSession)
+    let record = try #require(CredentialRecord(credential, space, isDefault: false))
+    odd.credentials = SessionSettings.Credentials(path: nil, values: [record])
+    #expect(throws: SessionSettings.Failure.self) { try odd.encoded() }
+    odd = settings
+    odd.trust.pins = [
+      SessionSettings.TrustSettings.Host(
+        name: "a", includesSubdomains: false, certificates: [], keys: [[1]], looksAtLeafOnly: false, reportsOnly: false)
+    ]
+    #expect(throws: SessionSettings.Failure.self) { try odd.encoded() }
+    // Names that occur twice are no trap.
+    odd = settings
+    odd.proxyEnvironment = [Field("a", "b"), Field("a", "c")]
+    odd.proxies = [.init(name: "a", value: .flag(true)), .init(name: "a", value: .list(["b"]))]
+    let configuration = try Self.read(odd.encoded())
+    #expect(configuration.storage.proxyEnvironment == ["a": "c"])
+    #expect(configuration.connectionProxyDictionary?["a"] as? [String] == ["b"])
   }
 }

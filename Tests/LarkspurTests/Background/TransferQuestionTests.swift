@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurTLS
 import LarkspurTestServer
 import LarkspurTransfers

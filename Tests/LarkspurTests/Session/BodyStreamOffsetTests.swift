@@ -7,7 +7,8 @@ import Testing
 
 /// The delegate method for a body's stream from an offset, and which form is called.
 @Suite(.timeLimit(.minutes(1))) struct BodyStreamOffsetTests {
-  private class Base: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
+  /// No delegate itself: the methods of a subclass count only if the subclass declares the conformance.
+  private class Base: NSObject, @unchecked Sendable {
     let offsets = Event()
     let ended = Event()
 
@@ -17,7 +18,7 @@ import Testing
   }
 
   /// A class of its own, because what a class lacks is remembered.
-  private final class FromOffset: Base, @unchecked Sendable {
+  private final class FromOffset: Base, URLSessionTaskDelegate, @unchecked Sendable {
     func urlSession(
       _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
       completionHandler: @escaping @Sendable (InputStream?) -> Void
@@ -27,7 +28,7 @@ import Testing
     }
   }
 
-  private final class Both: Base, @unchecked Sendable {
+  private final class Both: Base, URLSessionTaskDelegate, @unchecked Sendable {
     func urlSession(
       _ session: URLSession, task: URLSessionTask,
       needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
@@ -42,10 +43,10 @@ import Testing
     }
   }
 
-  private final class Neither: Base, @unchecked Sendable {}
+  private final class Neither: Base, URLSessionTaskDelegate, @unchecked Sendable {}
 
   private func upload(
-    _ delegate: Base, own: FromOffset? = nil, to server: TestServer
+    _ delegate: any Base & URLSessionTaskDelegate, own: FromOffset? = nil, to server: TestServer
   ) async throws -> (body: String?, error: URLError?) {
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     defer { session.invalidateAndCancel() }

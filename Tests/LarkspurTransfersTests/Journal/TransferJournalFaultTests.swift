@@ -1,4 +1,5 @@
 import LarkspurIO
+import LarkspurSimulation
 import Testing
 
 @testable import LarkspurTransfers
@@ -133,6 +134,29 @@ import Testing
     try journal.write(new)
     try journal.remove(task: 1)
     #expect(disk.names == ["2.part", "2.task"], place)
+  }
+
+  /// A record whose removal did not reach the disk finds its bytes, also if another owner saw no record meanwhile.
+  @Test func aRecordThatComesBackHasItsBytes() throws {
+    var comebacks = 0
+    for step in 0..<4 {
+      let disk = try Self.disk(.remove)
+      let journal = try TransferJournal(disk)
+      _ = try journal.content()
+      disk.fail(after: step)
+      _ = Self.attempt(.remove, journal)
+      let killed = disk.afterKill()
+      for calls in 0..<6 {
+        let next = killed.afterKill()
+        next.fail(after: calls)
+        _ = try? TransferJournal(next)
+        for left in next.afterPowerLoss() where left.names.contains("1.task") {
+          comebacks += 1
+          #expect(left.names.contains("1.part"), "step \(step), call \(calls)")
+        }
+      }
+    }
+    #expect(comebacks > 10)
   }
 
   /// The order of the calls is what makes a write safe.

@@ -1,4 +1,5 @@
 import LarkspurIO
+import LarkspurSimulation
 import Testing
 
 @testable import LarkspurTransfers

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurIO
+import LarkspurSimulation
 import Testing
 
 @testable import LarkspurTransfers
@@ -63,8 +64,9 @@ import Testing
     // A task's record is no session, and a session no task.
     #expect(isDamaged(try Fixture.plain().encoded()))
     #expect(throws: TransferRecordError.damaged("the file is no record")) { try TransferRecord(file: bytes) }
-    let later = TransferEnvelope.wrapped([1, 2], version: 3, name: TransferEnvelope.sessionName)
-    #expect(throws: TransferRecordError.otherVersion(3)) {
+    let later = TransferEnvelope.wrapped(
+      [1, 2], version: TransferSessionFile.formatVersion + 1, name: TransferEnvelope.sessionName)
+    #expect(throws: TransferRecordError.otherVersion(TransferSessionFile.formatVersion + 1)) {
       try TransferSessionFile.decoded(later, directory: "/a")
     }
     let large = [UInt8](repeating: 0, count: TransferSessionFile.bytesMax + 1)

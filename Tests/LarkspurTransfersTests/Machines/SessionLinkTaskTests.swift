@@ -220,7 +220,7 @@ import Testing
     }
   }
 
-  /// The end that an executor reports after a loss is delivered once, whatever the next executor knows of the task.
+  /// The end that an executor reports after a loss is delivered once, whatever the next executor has of the task.
   @Test(arguments: [TransferRecord.State.completed, .running, nil]) func anEndOutlivesItsExecutor(
     state: TransferRecord.State?
   ) {

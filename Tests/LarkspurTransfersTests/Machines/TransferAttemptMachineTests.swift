@@ -189,7 +189,7 @@ import Testing
   // MARK: - Records
 
   @Test func newRequests() {
-    var machine = Self.machine(.asking) { $0.earliestBeginSeconds = 1 }
+    var machine = Self.machine(.asking) { ($0.earliestBeginSeconds, $0.hasContentFile) = (1, true) }
     let point = ResumePoint(validator: "\"a\"", offset: 5, total: nil, coding: nil)
     machine.record.resumePoint = point
     machine.record.uploadPoint = [1]

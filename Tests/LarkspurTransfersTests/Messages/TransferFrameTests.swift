@@ -4,8 +4,8 @@ import Testing
 
 @Suite struct TransferFrameTests {
   private static let frames = [
-    TransferFrame(kind: 1, content: []), TransferFrame(kind: 255, content: [7]),
-    TransferFrame(kind: 2, content: [UInt8](repeating: 9, count: 1000)),
+    TransferFrame(content: []), TransferFrame(content: [7]),
+    TransferFrame(content: [UInt8](repeating: 9, count: 1000)),
   ]
 
   /// Returns the frames of bytes that arrive in pieces of a size.
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func theLargestFrame() throws {
-    var frame = TransferFrame(kind: 3, content: [UInt8](repeating: 1, count: TransferFrame.bytesMax))
+    var frame = TransferFrame(content: [UInt8](repeating: 1, count: TransferFrame.bytesMax))
     #expect(try Self.parsed(frame.encoded(), by: 1 << 16) == [frame])
     frame.content.append(1)
     #expect(throws: TransferMessageError.tooLarge(TransferFrame.bytesMax + 1)) { try frame.encoded() }

@@ -1,4 +1,3 @@
-import LarkspurBytes
 import LarkspurHTTP
 import TestKit
 import Testing
@@ -107,22 +106,14 @@ import Testing
 
   /// A size that the content only claims allocates nothing, and ends the reading.
   @Test func sizesThatAreNotThere() throws {
-    var writer = RecordWriter()
-    writer.number(UInt32(1))
-    writer.number(UInt32.max)
-    let text = TransferEnvelope.wrapped(writer.bytes, version: TransferRecord.formatVersion)
-    #expect(Self.isDamage(Self.error(text)))
-    writer = RecordWriter()
-    writer.number(UInt32(1))
-    writer.text("s")
-    writer.number(UInt8(0))
-    writer.number(UInt8(0))
-    writer.optional(nil)
-    writer.text("https://example.com/")
-    writer.text("GET")
-    writer.number(UInt32.max)
-    let fields = TransferEnvelope.wrapped(writer.bytes, version: TransferRecord.formatVersion)
-    #expect(Self.isDamage(Self.error(fields)))
+    let content = Array(try Fixture.plain().bytes())
+    // The session's identifier, which follows the task's, and the fields, which follow the URL and the method.
+    let url = try #require(content.firstRange(of: Array("GET".utf8)))
+    for position in [8, url.upperBound] {
+      var changed = content
+      changed.replaceSubrange(position..<position + 4, with: [0xff, 0xff, 0xff, 0xff])
+      #expect(Self.isDamage(Self.error(TransferEnvelope.wrapped(changed, version: TransferRecord.formatVersion))))
+    }
   }
 
   private typealias Change = @Sendable (inout TransferRecord) -> Void

@@ -1,0 +1,290 @@
+import LarkspurIO
+import LarkspurTransfers
+import Synchronization
+
+/// A directory in memory that can fail at any call, and that knows what a loss of power may leave.
+///
+/// Written bytes and names are on the disk only after a `sync` of the file or of the directory. A loss of power leaves
+/// any of the changes of names since then, and any pages of the bytes.
+package final class ScriptedDisk: TransferFiles {
+  private struct Node {
+    var bytes: [UInt8] = []
+    var synced: [UInt8] = []
+  }
+
+  private enum Change {
+    case create(String, Int)
+    case rename(String, String, Int)
+    case remove(String, Int)
+  }
+
+  private struct Content {
+    var nodes: [Int: Node] = [:]
+    var lastNode = 0
+    var names: [String: Int] = [:]
+    /// The names on the disk, and the changes since.
+    var syncedNames: [String: Int] = [:]
+    var changes: [Change] = []
+    var stepsLeft = Int.max
+    /// Whether steps succeed again after the one that has failed.
+    var failsOnce = false
+    var error = Errno.noSpace
+    var unreadable: Set<String> = []
+    var isLocked = false
+    var calls: [String] = []
+    /// Whether `sync` has no effect, for tests of the checks.
+    var ignoresSync = false
+
+    /// Whether all calls fail from now on: the process has been killed.
+    var isDead: Bool { stepsLeft <= 0 && !failsOnce }
+  }
+
+  private let state: Mutex<Content>
+
+  package init(ignoresSync: Bool = false) {
+    state = Mutex(Content())
+    if ignoresSync { state.withLock { $0.ignoresSync = true } }
+  }
+
+  private init(_ content: Content) { state = Mutex(content) }
+
+  /// The names of all calls so far.
+  package var calls: [String] { state.withLock { $0.calls } }
+
+  package var names: [String] { state.withLock { $0.names.keys.sorted() } }
+
+  package func bytes(_ name: String) -> [UInt8]? {
+    state.withLock { state in state.names[name].flatMap { state.nodes[$0]?.bytes } }
+  }
+
+  /// Adds a file that is on the disk.
+  package func put(_ name: String, _ bytes: [UInt8]) {
+    state.withLock { state in
+      state.lastNode += 1
+      state.nodes[state.lastNode] = Node(bytes: bytes, synced: bytes)
+      state.names[name] = state.lastNode
+      state.syncedNames[name] = state.lastNode
+    }
+  }
+
+  /// Makes the call after `steps` more fail, and all calls after that one unless `once` is set.
+  package func fail(after steps: Int, with error: Errno = .noSpace, once: Bool = false) {
+    state.withLock { state in
+      state.stepsLeft = steps
+      state.error = error
+      state.failsOnce = once
+    }
+  }
+
+  /// Makes reading a file fail.
+  package func setUnreadable(_ names: Set<String>) { state.withLock { $0.unreadable = names } }
+
+  /// The disk as it is after the process has been killed.
+  package func afterKill() -> ScriptedDisk {
+    var content = state.withLock { $0 }
+    content.stepsLeft = .max
+    content.isLocked = false
+    return ScriptedDisk(content)
+  }
+
+  /// The disks that a loss of power may leave.
+  package func afterPowerLoss() -> [ScriptedDisk] {
+    let content = state.withLock { $0 }
+    var disks: [ScriptedDisk] = []
+    for subset in 0..<(1 << content.changes.count) {
+      for part in 0...2 {
+        var left = Content()
+        left.lastNode = content.lastNode
+        left.names = content.syncedNames
+        for (index, change) in content.changes.enumerated() where subset >> index & 1 == 1 {
+          Self.apply(change, to: &left.names)
+        }
+        left.nodes = content.nodes.mapValues { node in
+          let lost = node.bytes.count - node.synced.count
+          let left = Array(node.bytes.prefix(node.synced.count + lost * part / 2))
+          return Node(bytes: left, synced: left)
+        }
+        left.syncedNames = left.names
+        disks.append(ScriptedDisk(left))
+      }
+    }
+    return disks
+  }
+
+  /// A disk that a loss of power may leave: any changes of names, in their order, and of each file's bytes any pages.
+  package func afterPowerLoss(_ random: inout some RandomNumberGenerator) -> ScriptedDisk {
+    var left = state.withLock { $0 }
+    left.stepsLeft = .max
+    left.isLocked = false
+    left.names = left.syncedNames
+    for change in left.changes where Bool.random(using: &random) { Self.apply(change, to: &left.names) }
+    for (number, node) in left.nodes.sorted(by: { $0.key < $1.key }) where node.bytes != node.synced {
+      var bytes = node.synced
+      let sizes = [node.synced.count, node.bytes.count].sorted()
+      let count = Int.random(in: sizes[0]...sizes[1], using: &random)
+      bytes += repeatElement(0, count: max(0, count - bytes.count))
+      bytes.removeLast(bytes.count - count)
+      for start in stride(from: 0, to: min(count, node.bytes.count), by: Self.pageBytes)
+      where Bool.random(using: &random) {
+        let page = start..<min(start + Self.pageBytes, count, node.bytes.count)
+        bytes.replaceSubrange(page, with: node.bytes[page])
+      }
+      left.nodes[number] = Node(bytes: bytes, synced: bytes)
+    }
+    left.syncedNames = left.names
+    left.changes = []
+    return ScriptedDisk(left)
+  }
+
+  private static let pageBytes = 4
+
+  /// Whether the process has been killed: all calls fail.
+  package var isDead: Bool { state.withLock { $0.isDead } }
+
+  private static func apply(_ change: Change, to names: inout [String: Int]) {
+    switch change {
+    case .create(let name, let node): names[name] = node
+    case .rename(let name, let other, let node):
+      if names[name] == node { names[name] = nil }
+      names[other] = node
+    case .remove(let name, let node): if names[name] == node { names[name] = nil }
+    }
+  }
+
+  private func step<Value: Sendable>(
+    _ call: String, _ body: @Sendable (inout Content) -> Result<Value, Errno>
+  ) throws(Errno) -> Value {
+    let result: Result<Value, Errno> = state.withLock { state in
+      state.calls.append(call)
+      guard state.stepsLeft > 0 else {
+        if state.failsOnce { state.stepsLeft = .max }
+        return .failure(state.error)
+      }
+      state.stepsLeft -= 1
+      return body(&state)
+    }
+    return try result.get()
+  }
+
+  package func list() throws(Errno) -> [Directory.Facts] {
+    try step("list") { state in
+      .success(
+        state.names.map { name, node in
+          Directory.Facts(name: name, size: state.nodes[node]?.bytes.count ?? 0, usedTime: 0, changedTime: 0)
+        })
+    }
+  }
+
+  package func read(_ name: String, atMost count: Int) throws(Errno) -> [UInt8] {
+    try step("read \(name)") { state in
+      guard let node = state.names[name].flatMap({ state.nodes[$0] }) else { return .failure(.noSuchFile) }
+      return state.unreadable.contains(name) ? .failure(.inputOutput) : .success(Array(node.bytes.prefix(count)))
+    }
+  }
+
+  package func create(_ name: String) throws(Errno) -> any TransferFile {
+    let node = try step("create \(name)") { state -> Result<Int, Errno> in
+      guard state.names[name] == nil else { return .failure(.fileExists) }
+      state.lastNode += 1
+      state.nodes[state.lastNode] = Node()
+      state.names[name] = state.lastNode
+      state.changes.append(.create(name, state.lastNode))
+      return .success(state.lastNode)
+    }
+    return File(disk: self, node: node)
+  }
+
+  /// Opens a file that may exist, and cuts it to a size.
+  package func open(_ name: String, cutTo count: Int) throws(Errno) -> any TransferFile {
+    let node = try step("open \(name)") { state -> Result<Int, Errno> in
+      if let node = state.names[name] {
+        let kept = state.nodes[node]?.bytes.prefix(count) ?? []
+        state.nodes[node]?.bytes = Array(kept)
+        return .success(node)
+      }
+      state.lastNode += 1
+      state.nodes[state.lastNode] = Node()
+      state.names[name] = state.lastNode
+      state.changes.append(.create(name, state.lastNode))
+      return .success(state.lastNode)
+    }
+    return File(disk: self, node: node)
+  }
+
+  package func rename(_ name: String, to other: String) throws(Errno) {
+    try change("rename \(name) \(other)", name) { .rename(name, other, $0) }
+  }
+
+  package func remove(_ name: String) throws(Errno) { try change("remove \(name)", name) { .remove(name, $0) } }
+
+  private func change(
+    _ call: String, _ name: String, _ make: @Sendable (_ node: Int) -> Change
+  ) throws(Errno) {
+    try step(call) { state -> Result<Void, Errno> in
+      guard let node = state.names[name] else { return .failure(.noSuchFile) }
+      let change = make(node)
+      Self.apply(change, to: &state.names)
+      state.changes.append(change)
+      return .success(())
+    }
+  }
+
+  package func sync() throws(Errno) {
+    try step("sync") { state -> Result<Void, Errno> in
+      if state.ignoresSync { return .success(()) }
+      state.syncedNames = state.names
+      state.changes = []
+      return .success(())
+    }
+  }
+
+  package func sync(_ name: String) throws(Errno) {
+    try step("sync \(name)") { state -> Result<Void, Errno> in
+      guard let node = state.names[name] else { return .failure(.noSuchFile) }
+      if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
+      return .success(())
+    }
+  }
+
+  package func removeDirectory() throws(Errno) {
+    try step("remove directory") { state in state.names.isEmpty ? .success(()) : .failure(.notEmpty) }
+  }
+
+  package func lock(_ name: String) throws(Errno) -> (any Sendable)? {
+    try step("lock") { state -> Result<Lock?, Errno> in
+      guard !state.isLocked else { return .success(nil) }
+      state.isLocked = true
+      return .success(Lock(disk: self))
+    }
+  }
+
+  private final class Lock: Sendable {
+    private let disk: ScriptedDisk
+
+    init(disk: ScriptedDisk) { self.disk = disk }
+
+    deinit { disk.state.withLock { $0.isLocked = false } }
+  }
+
+  private struct File: TransferFile {
+    let disk: ScriptedDisk
+    let node: Int
+
+    /// Writes the bytes in two steps.
+    func append(_ bytes: [UInt8]) throws(Errno) {
+      for half in [bytes.prefix(bytes.count / 2), bytes.dropFirst(bytes.count / 2)] {
+        try disk.step("append") { state -> Result<Void, Errno> in
+          state.nodes[node]?.bytes += half
+          return .success(())
+        }
+      }
+    }
+
+    func sync() throws(Errno) {
+      try disk.step("sync file") { state -> Result<Void, Errno> in
+        if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
+        return .success(())
+      }
+    }
+  }
+}
