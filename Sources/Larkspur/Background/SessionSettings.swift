@@ -99,6 +99,7 @@ struct SessionSettings {
     for field in RequestComposer.programFields where !additionalHeaders.contains(named: field.name) {
       additionalHeaders.append(field)
     }
+    additionalHeaders.sort { $0.name < $1.name }
     cookies = storage.cookieStorage.map { Cookies($0, &leftBehind) }
     credentials = storage.credentialStorage.map { Credentials($0, &leftBehind) }
     trust = TrustSettings(storage.trust, &leftBehind)

@@ -195,7 +195,9 @@ extension SessionLinkMachine {
 
   /// Calls the delegate once more for the files that it has left.
   package mutating func deliverLeft(into actions: inout Actions) {
-    if tasks.values.contains(where: { $0.phase == .left }) { actions.append(.call(.left)) }
+    // The delegate may be about to leave the file of a task whose calls are being made.
+    let isDue = tasks.values.contains { $0.phase == .left || $0.phase == .ending }
+    if isDue { actions.append(.call(.left)) }
   }
 
   /// The delegate is being called once more for the files that it has left.

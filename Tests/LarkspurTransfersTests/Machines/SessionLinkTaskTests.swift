@@ -141,17 +141,24 @@ import Testing
       name: "sent, lost", isLost: true, phase: .sent, answers: [:]),
     Row(
       name: "ending", before: [.completed], phase: .ending,
-      answers: all(always, [.ended: [acknowledged], .leftCancelled: [.call(.left)], .rejected: dismissed]),
+      answers: all(
+        always,
+        [
+          .ended: [acknowledged], .leftCancelled: [.call(.left)], .deliverLeft: [.call(.left)], .rejected: dismissed,
+        ]),
       next: [.left: .left, .leftCancelled: .left], last: .ended),
     Row(
       name: "ending, cancelled", before: [.completed, .cancel], phase: .ending,
       answers: all(
         always,
-        [.ended: [acknowledged], .left: [.call(.left)], .leftCancelled: [.call(.left)], .rejected: dismissed]),
+        [
+          .ended: [acknowledged], .left: [.call(.left)], .leftCancelled: [.call(.left)], .deliverLeft: [.call(.left)],
+          .rejected: dismissed,
+        ]),
       next: [.left: .left, .leftCancelled: .left], last: .ended),
     Row(
       name: "ending, lost", isLost: true, before: [.completed], phase: .ending,
-      answers: [.leftCancelled: [.call(.left)]],
+      answers: [.leftCancelled: [.call(.left)], .deliverLeft: [.call(.left)]],
       next: [.left: .left, .leftCancelled: .left], last: .ended),
     Row(
       name: "left", before: [.completed, .left], phase: .left,

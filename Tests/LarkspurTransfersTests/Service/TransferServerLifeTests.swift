@@ -254,7 +254,7 @@ import Testing
     let listener = try BlockingListener(address: .unix(path: "\(service.directory)/\(TransferLocation.socket)"))
     try SystemThread(name: "other-service") {
       guard let socket = try? listener.accept() else { return }
-      _ = try? socket.send([8, 0, 0, 0, 64, 9, 0, 0, 0, 1, 2, 3, 4])
+      _ = try? socket.send([12, 0, 0, 0] + TransferMessage.name + [9, 0, 0, 0, 1, 2, 3, 4])
       _ = socket.waitForPeerEnd()
     }.detach()
     do throws(TransferLinkError) {
