@@ -119,8 +119,8 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   /// Mutes the console if the options ask for it.
   func mute() { if isSilent, !showsErrors { Console.mute() } }
 
-  /// Reads a field, without blanks and tabs around its value. A line break stays, because it could begin another field;
-  /// it is refused later.
+  /// Reads a field, without blanks and tabs around its value. A line break stays, because it could begin another
+  /// field, and is refused later.
   static func field(_ text: String, of option: String) throws(UsageError) -> Field {
     // By scalars, because a colon with a combining mark after it is another `Character`.
     guard let match = text.wholeMatch(of: /(?s)([^:]*):[ \t]*(.*?)[ \t]*/.matchingSemantics(.unicodeScalar)) else {
