@@ -39,7 +39,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case .readFailed: "A file of -d, --json, -F or -b, a program to check, or the input of socket could not be read."
     case .outOfResources: "No memory or no descriptors are left."
     case .timedOut:
-      "The time of --connect-timeout, --max-time or --lowest-rate was up. (socket: a ping or the Close was not answered.)"
+      "The time of --connect-timeout, --max-time or --lowest-rate was up (socket: that of a ping or a Close)."
     case .rangeRefused: "--resume: the server sends the whole only. The file stays as it was."
     case .tlsFailed: "The two sides could not agree on TLS, or the server broke its rules."
     case .resumeFailed:

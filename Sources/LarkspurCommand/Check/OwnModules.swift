@@ -2,9 +2,8 @@
 package enum OwnModules {
   package static let names: Set<String> = [
     "AFNetworking", "AFNetworkingXML", "CLarkspurLinux", "CLarkspurOpenSSL", "CLarkspurScan", "CLarkspurTestServer",
-    "CLarkspurZip", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurCoding",
-    "LarkspurCommand", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTestServer",
-    "LarkspurConsole", "LarkspurDemonstration",
-    "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "ZipArchive",
+    "CLarkspurZip", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurCoding",
+    "LarkspurCommand", "LarkspurConsole", "LarkspurDemonstration", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
+    "LarkspurTLS", "LarkspurTestServer", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "ZipArchive",
   ]
 }
