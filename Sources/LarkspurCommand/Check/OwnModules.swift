@@ -4,6 +4,7 @@ package enum OwnModules {
     "AFNetworking", "AFNetworkingXML", "CLarkspurLinux", "CLarkspurOpenSSL", "CLarkspurScan", "CLarkspurTestServer",
     "CLarkspurZip", "FoundationNetworking", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurCoding",
     "LarkspurCommand", "LarkspurConsole", "LarkspurDemonstration", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
-    "LarkspurTLS", "LarkspurTestServer", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "ZipArchive",
+    "LarkspurTLS", "LarkspurTestServer", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport",
+    "ZipArchive",
   ]
 }
