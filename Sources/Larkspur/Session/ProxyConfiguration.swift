@@ -39,13 +39,17 @@ public struct ProxyConfiguration: Sendable, CustomDebugStringConvertible {
 
   /// Creates a proxy that opens a tunnel for each connection by CONNECT (RFC 9110 9.3.6), also for `http` URLs.
   ///
-  /// - Parameter tlsOptions: Options to reach the proxy over TLS, or `nil` for plain TCP.
+  /// - Parameters:
+  ///   - httpCONNECTProxy: The host and the port of the proxy.
+  ///   - tlsOptions: Options to reach the proxy over TLS, or `nil` for plain TCP.
   public init(httpCONNECTProxy: NWEndpoint, tlsOptions: NWProtocolTLS.Options? = nil) {
     kind = tlsOptions == nil ? .http : .https
     endpoint = httpCONNECTProxy
   }
 
   /// Creates a SOCKS 5 proxy (RFC 1928), which resolves the names of hosts.
+  ///
+  /// - Parameter socksv5Proxy: The host and the port of the proxy.
   public init(socksv5Proxy: NWEndpoint) {
     kind = .socks5h
     endpoint = socksv5Proxy

@@ -12,7 +12,7 @@ import LarkspurTransport
 /// sent, and the error's text names the property.
 extension URLSessionConfiguration {
   /// Other places for hosts: addresses, another host, or a Unix socket. Empty by default. TLS, the `Host` field,
-  /// cookies and the cache keep the URL's host. See ``HostOverrides``; curl calls them `--resolve`, `--connect-to` and
+  /// cookies and the cache keep the URL's host. See `HostOverrides`; curl calls them `--resolve`, `--connect-to` and
   /// `--unix-socket`.
   ///
   /// The overrides apply to data, download, upload, WebSocket and stream tasks, and to those of background sessions, for
