@@ -4,7 +4,7 @@ import Testing
 @testable import LarkspurTransfers
 
 /// The machine of a served session under random facts, compared with simple bookkeeping.
-@Suite struct ServedSessionWalkTests {
+@Suite(.ownThread) struct ServedSessionWalkTests {
   typealias Machine = ServedSessionMachine
 
   /// All that surrounds the machine: visits, programs and executors that answer at any time, or never.

@@ -1,9 +1,10 @@
+import TestKit
 import Testing
 
 @testable import LarkspurTransfers
 
 /// Tests sequences of facts that no table has.
-@Suite(.timeLimit(.minutes(1))) struct SessionLinkWalkTests {
+@Suite(.ownThread) struct SessionLinkWalkTests {
   /// Whatever happens to the executor: each task ends once, each flush is confirmed once, the executor has all commands,
   /// and a session that is over does nothing more.
   @Test(arguments: 0..<8) func noTaskIsForgotten(part: UInt64) {
