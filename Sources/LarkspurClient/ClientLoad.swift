@@ -30,19 +30,19 @@ final class ClientLoad: @unchecked Sendable {
   /// The client, which keeps its connections as long as a load runs.
   private let client: HTTPClient
   let engine: ClientEngine
-  /// The present request: after a redirection, the next one.
+  /// The current request: after a redirection, the next one.
   private(set) var request: HTTPClient.Request
   var stage = LoadStage.created
   private let slot: RequestSlot
   private var machine: LoadMachine
   private var deadline = Deadline.never
 
-  // The present request's parts, in the order of their preparation.
+  // The current request's parts, in the order of their preparation.
   private var target: LoadTarget?
   private var route: ClientRoute?
   private var poolRequest: PoolRequest?
   private var running: RunningExchange?
-  /// `nil` if there has been no challenge of the present request's origin, and nothing is known about it.
+  /// `nil` if the current request's origin has sent no challenge, and nothing is known about it.
   private var authentication: ClientAuthentication?
   private var isDrained = false
   private var step = LoadMachine.Step.load

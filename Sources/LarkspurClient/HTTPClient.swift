@@ -9,7 +9,7 @@ import LarkspurHTTP
 /// }
 /// ```
 ///
-/// A request calls a closure with its response, when the response's head has come. The body belongs to that closure: it is
+/// A request calls a closure with its response, when the response's head has arrived. The body belongs to that closure: it is
 /// read while the closure runs, and memory is bounded however long it is. When the closure ends, the connection serves the
 /// next request if the body was read to its end, or if at most 64 KiB of it are left that come soon; otherwise it is closed.
 /// A connection cannot leak.

@@ -30,9 +30,9 @@ package protocol LoadStages: AnyObject {
 
   /// Begins the load.
   func start() throws(Failure) -> Stop?
-  /// Finds the target of the present request.
+  /// Finds the target of the current request.
   func findSource() throws(Failure) -> Stop?
-  /// Prepares the present request: its route, fields and body.
+  /// Prepares the current request: its route, fields and body.
   func prepare() throws(Failure) -> Stop?
   /// Sends the request, up to its response's head.
   func send() throws(Failure) -> Stop?

@@ -19,7 +19,7 @@ extension ServedSessionMachine {
   package enum Wait: Hashable, Sendable {
     /// The end of the connection of a program that has gone.
     case program
-    /// An earlier executor, which gives the session up.
+    /// An earlier executor, which releases the session.
     case executor
   }
 
@@ -54,7 +54,7 @@ extension ServedSessionMachine {
     case pass(TransferCommand)
     /// Report with `flushed` that the executor has carried out all commands so far.
     case flush(FlushID)
-    /// Make the executor give the session up, and report `closed`.
+    /// Make the executor release the session, and report `closed`.
     case close
 
     case complete(FlushID, isConfirmed: Bool)

@@ -81,8 +81,8 @@ package struct ServedSessionMachine: Sendable {
   /// Whether the service ends.
   private(set) var isEnded = false
   private var table = TransferTable()
-  /// Whether the program is to be launched: a task has ended that no program knows of, or waits for a program's answer. A
-  /// program that dies seems attached until the end of its connection is read.
+  /// Whether the program should be launched: the end of a task has reached no program, or a task waits for a program's
+  /// answer. A program that dies seems attached until the end of its connection is read.
   private var hasNews = false
 
   package init(_ session: TransferSession) { self.session = session }
@@ -445,7 +445,7 @@ package struct ServedSessionMachine: Sendable {
     line = []
     guests = []
     if isOpen { close(&actions) }
-    // An executor that is being made gives the session up when it is there.
+    // An executor that is being made releases the session when it is there.
     if executor != .closing { actions.append(.finish) }
   }
 }

@@ -35,7 +35,7 @@ package struct SessionLinkMachine: Sendable {
   package enum State: Hashable, Sendable {
     /// The first executor is searched for.
     case searching
-    /// An earlier session of the process has the identifier, and gives it up with its end.
+    /// An earlier session of the process has the identifier, and releases it at its end.
     case waiting(Attempt)
     case attached
     case lost(Attempt)
@@ -50,11 +50,11 @@ package struct SessionLinkMachine: Sendable {
   }
 
   package enum Closing: Hashable, Sendable, CaseIterable {
-    /// The executor gives the session up. The session's end waits for that.
+    /// The executor releases the session. The session's end waits for that.
     case link
     /// The session is over. An attempt to connect is in flight.
     case attempt
-    /// The session is over. The executor that the attempt has found gives the session up.
+    /// The session is over. The executor that the attempt has found releases the session.
     case late
   }
 
@@ -77,7 +77,7 @@ package struct SessionLinkMachine: Sendable {
     ///
     /// - Parameter link: The number of the executor, for `received`.
     case listen(link: Int)
-    /// Make the executor give the session up, and report `linkClosed`.
+    /// Make the executor release the session, and report `linkClosed`.
     case closeLink
     case send(TransferCommand)
     /// Send `create` with the record and the file that the task continues, if there is one.
@@ -175,7 +175,7 @@ package struct SessionLinkMachine: Sendable {
 
   /// There is no executor, or none that can be used.
   ///
-  /// - Parameter hasEarlierSession: Whether another session of the process was about to give the identifier up before the
+  /// - Parameter hasEarlierSession: Whether another session of the process was about to release the identifier before the
   ///   attempt.
   package mutating func failed(
     _ error: TransferLinkError, hasEarlierSession: Bool, into actions: inout Actions

@@ -173,7 +173,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
 
   /// The task has ended.
   ///
-  /// - Returns: Whether the file with the received bytes is to be removed.
+  /// - Returns: Whether the file with the received bytes should be removed.
   package mutating func ended(
     _ failure: TransferRecord.Failure?, underlying: TransferRecord.Failure? = nil
   ) -> Bool {
@@ -225,7 +225,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
 
   /// The program has taken events.
   ///
-  /// - Returns: Whether the task is to be removed.
+  /// - Returns: Whether the task should be removed.
   package mutating func acknowledged(_ count: Int) -> Bool {
     record.events.removeFirst(min(max(count, 0), record.events.count))
     return phase == .over && record.events.isEmpty
