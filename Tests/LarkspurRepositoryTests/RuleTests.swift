@@ -266,6 +266,16 @@ import Testing
     }
   }
 
+  /// Swift's threads block SIGTERM, and a process that a test starts inherits that. A server that outlives the tests keeps
+  /// their output open, and the command that reads it waits for ever: tests end processes by SIGKILL.
+  @Test func noTestTerminatesProcesses() {
+    for file in Self.tests {
+      for (number, line) in file.code.enumerated() where line.contains(".terminate()") {
+        Issue.record("\(file.path):\(number + 1): \(line)")
+      }
+    }
+  }
+
   /// Whether the line is an empty loop whose condition only another thread can change: it reads a variable or a state,
   /// and calls nothing that makes progress.
   private static func isBusyWait(_ line: String) -> Bool {
