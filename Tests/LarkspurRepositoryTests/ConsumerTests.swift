@@ -52,21 +52,18 @@ extension Tag {
       print(data.count, count, own.count, try Data(contentsOf: file) == data, (response as? HTTPURLResponse)?.statusCode ?? 0)
       try FileManager.default.removeItem(at: file)
       """
-    // Programs are linked dynamically, as most are, and as a single file. Each way has a build directory of its own,
-    // because objects compiled for one way do not link the other way.
-    let directories: [(String, [String])] = [("shared", []), ("static", ["--static-swift-stdlib"])]
     try Data(manifest(["Larkspur", "LarkspurTestServer"], clone).utf8)
       .write(to: consumer.appending(path: "Package.swift"))
     try Data(session.utf8).write(to: consumer.appending(path: "Sources/consumer/main.swift"))
-    for (name, options) in directories {
-      let build =
-        ["--package-path", consumer.path, "--cache-path", directory.appending(path: "cache").path]
-        + ["--scratch-path", directory.appending(path: name).path] + options
-      try run(["swift", "build"] + build)
-      let binaries = try run(["swift", "build", "--show-bin-path"] + build)
-      let program = binaries.trimmingCharacters(in: .whitespacesAndNewlines) + "/consumer"
-      #expect(try run(program) == "1000 1000 1000 true 200\n", "\(name)")
-    }
+    // The programs that stay as they are (`Tests/FoundationNetworking`) are linked as a single file as well.
+    let build = [
+      "--package-path", consumer.path, "--cache-path", directory.appending(path: "cache").path, "--scratch-path",
+      directory.appending(path: "build").path,
+    ]
+    try run(["swift", "build"] + build)
+    let binaries = try run(["swift", "build", "--show-bin-path"] + build)
+    let program = binaries.trimmingCharacters(in: .whitespacesAndNewlines) + "/consumer"
+    #expect(try run(program) == "1000 1000 1000 true 200\n")
   }
 
   private func manifest(_ products: [String], _ clone: URL) -> String {
