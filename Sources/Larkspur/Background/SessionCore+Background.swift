@@ -25,6 +25,10 @@ extension SessionCore {
   /// the executor.
   func openBackground(_ session: URLSession) {
     do throws(URLError) {
+      guard interceptors.isEmpty else {
+        throw URLError.make(
+          .resourceUnavailable, "interceptors: tasks of background sessions are carried out elsewhere")
+      }
       let directory = try BackgroundLink.directory(configuration.storage)
       let isKnown = FileManager.default.fileExists(atPath: directory)
       let background = BackgroundSession(self, in: directory)

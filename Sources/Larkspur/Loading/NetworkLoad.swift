@@ -60,6 +60,8 @@ final class Arrival {
   var chores: [Chore] = []
   /// Whether the rest of the response has been read and thrown away.
   var isDrained = false
+  /// Whether the interceptors have decided that the response is delivered.
+  var isDecided = false
   /// Whether the cached content has been taken.
   var isTaken = false
   /// When a stored response was found, for the metrics.

@@ -30,6 +30,7 @@ final class SessionCore: @unchecked Sendable {
   /// Whether tasks wait while there is no route to the server. Those of background sessions always do.
   var waitsForNetwork: Bool { settings.waitsForConnectivity || isBackground }
   let uploadRetry: UploadRetry?
+  let interceptors: [any URLSessionInterceptor]
   /// The timeouts in nanoseconds.
   let timeoutForRequest: UInt64
   let timeoutForResource: UInt64
@@ -71,6 +72,7 @@ final class SessionCore: @unchecked Sendable {
     provideIdentity = storage.trust.provideIdentity
     isBackground = storage.identifier != nil
     uploadRetry = storage.uploadRetry
+    interceptors = storage.interceptors
     timeoutForRequest = LoadClock.nanoseconds(Duration(interval: settings.timeoutForRequest))
     timeoutForResource = LoadClock.nanoseconds(Duration(interval: settings.timeoutForResource))
     exchangeTimeouts = settings.timeouts.concernsExchanges ? settings.timeouts : nil

@@ -42,6 +42,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// The environment variables that name proxies, or `nil` for those of the process.
     var proxyEnvironment: [String: String]?
     var additionalHeaders: [AnyHashable: Any]?
+    var interceptors: [any URLSessionInterceptor] = []
     var cookieStorage: HTTPCookieStorage? = .shared
     var credentialStorage: URLCredentialStorage? = .shared
     var cache: URLCache? = .shared

@@ -50,6 +50,12 @@ extension URLSession: _URLSessionTypes {}
 extension _URLSessionTypes {
   /// The bytes of a body as they arrive.
   public typealias AsyncBytes = URLSessionAsyncBytes
+  /// A part of a program that sees each attempt of a session's loads.
+  public typealias Interceptor = URLSessionInterceptor
+  /// Repeats requests whose attempts have failed.
+  public typealias RetryPolicy = URLSessionRetryPolicy
+  /// Adds a token to requests, and gets another one when a server refuses it.
+  public typealias BearerTokenInterceptor = URLSessionBearerTokenInterceptor
 }
 
 /// Nested types of `URLSessionConfiguration`.

@@ -114,6 +114,19 @@ final class TaskDownload {
     }
   }
 
+  /// Prepares another attempt after one that has failed: it asks for the rest if the bytes that have come can be continued,
+  /// and else for the whole.
+  func repeats() throws(URLError) {
+    // The file that the download continues is untouched.
+    if partial?.resume != nil { return }
+    guard let file, var point = partial?.point else { return startOver() }
+    point.offset = try file.count()
+    guard point.offset > 0, point.total.map({ point.offset <= $0 }) ?? true else { return startOver() }
+    partial?.point = point
+    partial?.asked = point.firstAsked
+    partial?.end = nil
+  }
+
   /// Drops what the download has.
   private func startOver() {
     if let resume = partial?.resume { partialFiles.remove(resume) }

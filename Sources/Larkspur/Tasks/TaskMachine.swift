@@ -37,6 +37,9 @@ struct TaskMachine {
 
   init(_ request: URLRequest) { self.request = request }
 
+  /// Replaces the request by one that the program's interceptors have changed, or by the one before their changes.
+  mutating func replace(by request: URLRequest) { self.request = request }
+
   /// Replaces a WebSocket's URL by the one of its opening handshake, which is an HTTP request (RFC 6455 4.1), and which
   /// this machine cannot answer.
   mutating func replaceWebSocketURL() {

@@ -161,6 +161,9 @@ final class TaskUpload {
     request.httpBodyStream === usedStream ? nil : request.httpBodyStream
   }
 
+  /// Whether nothing has been read from the stream of a request.
+  func hasUnusedStream(of request: URLRequest) -> Bool { unusedStream(of: request) != nil }
+
   /// Returns the body of a request that comes from a stream.
   fileprivate func body(of request: URLRequest, from stream: InputStream?) throws(URLError) -> UploadBody {
     guard let stream else {

@@ -23,8 +23,9 @@ extension Transfer {
 
   /// Decides whether a protocol, this machine or a server has the content.
   func findSource() throws(URLError) -> Stop? {
-    if let live {
-      guard live.beginsWithRequest else { return stop(of: live) }
+    if let live, !live.beginsWithRequest { return stop(of: live) }
+    if mayBeAdapted { return .need(.adaptation) }
+    if live != nil {
       // A program's protocol and a file give one response to a request, so neither can serve a WebSocket or a stream.
       machine.replaceWebSocketURL()
       return try findTarget().map { .need($0) }
@@ -134,6 +135,9 @@ extension Transfer {
     var poolRequest = try core.poolRequest(
       for: request, to: load.target, by: route, load.additions, body.content, body.length, priority: priority)
     if isObserved(body) { observe(&poolRequest, url: request.url) }
+    if let limit = interception?.attemptTimeout {
+      poolRequest.deadline = engine.loop.now.advanced(by: limit)
+    }
     if let timeMax = resumable?.timeMax {
       // The time of this request has a limit of its own, and the failure before it is the load's.
       stopIdleTime()

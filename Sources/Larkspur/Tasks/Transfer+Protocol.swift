@@ -96,7 +96,7 @@ extension Transfer {
         try await complete(loadState)
         return false
       case .failed(let error):
-        protocolFailure = URLError.bridged(error)
+        ownFailure = URLError.bridged(error)
         throw URLError.make(.unknown)
       case .startReturned:
         loadState.hasStarted = true

@@ -28,6 +28,10 @@ extension Transfer: LoadStages {
 
   /// What a worker provides before a stage can run.
   enum Need {
+    /// The changes of the program's interceptors to the request.
+    case adaptation
+    /// The decision of the program's interceptors about a response.
+    case decision(HTTPURLResponse)
     /// Time to pass before a resumable upload continues.
     case delay(Duration)
     /// The delegate's agreement to an upload resource of another origin.
@@ -120,25 +124,27 @@ extension Transfer: LoadStages {
     }
     // Makes the task, if there is none: from here on the load may call its delegate.
     _ = task
-    do throws(URLError) {
-      if let loadFailure { throw loadFailure }
-      while let stop = try nextStop() {
-        switch stop {
-        case .need(let need): try await provide(need)
-        case .wait(.callback): await TaskContinuation.suspend { callbackWait = $0 }
-        case .wait(.event): return hasWorker = false
-        case .wait(.resumption): try await passGate()
+    repeat {
+      do throws(URLError) {
+        if let loadFailure { throw loadFailure }
+        while let stop = try nextStop() {
+          switch stop {
+          case .need(let need): try await provide(need)
+          case .wait(.callback): await TaskContinuation.suspend { callbackWait = $0 }
+          case .wait(.event): return hasWorker = false
+          case .wait(.resumption): try await passGate()
+          }
         }
+        try download?.nameFile(for: output)
+      } catch {
+        abandonExchange()
+        loadFailure = interruption ?? error
       }
-      try download?.nameFile(for: output)
-    } catch {
-      abandonExchange()
-      loadFailure = interruption ?? error
-    }
+    } while await isRepeated()
     stopClock()
     // A protocol's own error, unless the task has been ended before. From here on only a cancellation can change the
     // result: see `complete`.
-    let ownFailure = interruption == nil ? protocolFailure : nil
+    let ownFailure = interruption == nil ? ownFailure : nil
     let failure = loadFailure ?? cancellation
     if failure == nil { await giveFile() }
     var finalMetrics: URLSessionTaskMetrics?
@@ -149,6 +155,19 @@ extension Transfer: LoadStages {
     }
     if let callsIfAny, !core.isQueueStuck.load(ordering: .relaxed) { await callsIfAny.waitForPending() }
     complete(failure: ownFailure ?? failure?.failing(at: machine.request.url).from(slot.failedPeer), finalMetrics)
+  }
+
+  /// Whether the interceptors want another attempt after a failure.
+  private func isRepeated() async -> Bool {
+    guard interception != nil, let failure = loadFailure else { return false }
+    do throws(URLError) {
+      guard try await retries(after: failure) else { return false }
+      loadFailure = nil
+      return true
+    } catch {
+      loadFailure = interruption ?? error
+      return false
+    }
   }
 
   private func nextStop() throws(URLError) -> Stop? {
@@ -166,6 +185,8 @@ extension Transfer: LoadStages {
 
   func provide(_ need: Need) async throws(URLError) {
     switch need {
+    case .adaptation: try await adaptRequest()
+    case .decision(let response): try await askInterceptors(about: response)
     case .delay(let duration): try await waitToUpload(for: duration)
     case .uploadResource(let question): resumable?.answered(question, try await askDelegate(question))
     case .protocolLoad: try await loadByProtocol()
@@ -185,6 +206,17 @@ extension Transfer: LoadStages {
     case .storing(let storing): try await askAndStore(storing)
     case .live: try await runLive()
     }
+  }
+
+  /// Lets time pass, which counts for the load's time limits.
+  ///
+  /// - Parameter phase: The name of the wait for the error of a timeout.
+  func wait(for delay: Duration, _ phase: String) async throws(URLError) {
+    let loop = engine.loop
+    let over = OneShot<Void>()
+    let timer = loop.startTimer(loop.now.advanced(by: delay)) { over.set(()) }
+    defer { loop.stopTimer(timer) }
+    _ = try await waiting(givingUpBy: { over.giveUp() }, timed: phase) { await over.get() }
   }
 
   /// Runs work that may block on a queue, and waits for it. Performance: not inlined, because that would cost loads that

@@ -93,11 +93,13 @@ final class Transfer: @unchecked Sendable {
   var challenges: ChallengeRouter?
   /// The latest turn to start a program's protocol.
   var protocolTurn = 0
-  /// The error of a program's protocol, which becomes the task's error as it is.
-  var protocolFailure: (any Error)?
+  /// The error of a program's protocol or interceptor, which becomes the task's error as it is.
+  var ownFailure: (any Error)?
 
   /// `nil` if no delegate has been called.
   private(set) var callsIfAny: DelegateCalls?
+  /// `nil` if the session has no interceptors.
+  let interception: Interception?
   /// `nil` if the load has sent no body, and its request has no observer.
   private(set) var uploadIfAny: TaskUpload?
   var connectivity = ConnectivityWait()
@@ -180,6 +182,7 @@ final class Transfer: @unchecked Sendable {
       request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
     clock = LoadClock(idle: idle, total: core.timeoutForResource)
+    interception = core.interceptors.isEmpty ? nil : Interception(core.interceptors)
     if isWatched { metrics = TaskMetrics() }
   }
 

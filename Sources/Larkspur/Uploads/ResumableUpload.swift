@@ -438,15 +438,9 @@ extension Transfer {
   /// Waits before the next request of a resumable upload. The idle time does not count meanwhile, because no byte is
   /// expected.
   func waitToUpload(for delay: Duration) async throws(URLError) {
-    let loop = engine.loop
-    let over = OneShot<Void>()
     stopIdleTime()
-    let timer = loop.startTimer(loop.now.advanced(by: delay)) { over.set(()) }
-    defer {
-      loop.stopTimer(timer)
-      countIdleTime()
-    }
-    _ = try await waiting(givingUpBy: { over.giveUp() }, timed: "between two tries of the upload") { await over.get() }
+    defer { countIdleTime() }
+    try await wait(for: delay, "between two tries of the upload")
     try resumable?.waited()
   }
 
@@ -487,6 +481,13 @@ extension FileStatus {
     self.init(
       size: identity.size, modificationSeconds: identity.modificationSeconds,
       modificationNanoseconds: identity.modificationNanoseconds, inode: identity.inode)
+  }
+}
+
+extension URLError {
+  /// Whether the error is one of the connection or its server's absence, so that another try may succeed.
+  var isOfConnection: Bool {
+    transportError?.isOfConnection ?? [.networkConnectionLost, .timedOut, .notConnectedToInternet].contains(code)
   }
 }
 

@@ -1,0 +1,99 @@
+import Foundation
+import Larkspur
+import LarkspurTestServer
+import Testing
+
+/// Tests the policy with a server that fails. `RetryRulesTests` has its decisions.
+@Suite struct RetryPolicyTests {
+  let server: TestServer
+
+  init() throws { server = try TestServer() }
+
+  private func session(_ policy: URLSession.RetryPolicy = .standard) -> URLSession {
+    var policy = policy
+    policy.rules.firstDelay = .zero
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.interceptors = [policy]
+    return URLSession(configuration: configuration)
+  }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: server.url(path))) }
+
+  /// An answer of a server that has another one ready on each connection.
+  private func respond(_ status: Int, _ fields: String = "") -> TestServer.Script {
+    [.expectRequest, .send("HTTP/1.1 \(status) X\r\n\(fields)Content-Length: 0\r\nConnection: close\r\n\r\n"), .close]
+  }
+
+  @Test func aServerThatRecovers() async throws {
+    server.enqueue(respond(503), [.expectRequest, .reset])
+    let session = session()
+    defer { session.invalidateAndCancel() }
+    let (_, response) = try await session.data(from: url("/status/204"))
+    #expect((response as? HTTPURLResponse)?.statusCode == 204)
+    #expect(server.requestsReceived == 3)
+  }
+
+  @Test func aServerThatDoesNot() async throws {
+    let session = session()
+    defer { session.invalidateAndCancel() }
+    let (_, response) = try await session.data(from: url("/status/503"))
+    #expect((response as? HTTPURLResponse)?.statusCode == 503 && server.requestsReceived == 3)
+    let error = await #expect(throws: URLError.self) { try await session.data(from: url("/reset")) }
+    #expect(error?.code == .networkConnectionLost && server.requestsReceived == 6)
+  }
+
+  /// A request that may have had an effect is sent once, unless the server can tell that it comes again.
+  @Test func methods() async throws {
+    let session = session()
+    defer { session.invalidateAndCancel() }
+    var request = URLRequest(url: try url("/status/503"))
+    request.httpMethod = "POST"
+    request.httpBody = Data("body".utf8)
+    _ = try await session.data(for: request)
+    #expect(server.requestsReceived == 1)
+    request.setValue("5", forHTTPHeaderField: "Idempotency-Key")
+    _ = try await session.data(for: request)
+    #expect(server.requests.map { $0.fields["Idempotency-Key"] } == [nil, "5", "5", "5"])
+  }
+
+  /// A delay that is longer than the limit is not waited for.
+  @Test func aLongDelay() async throws {
+    server.enqueue(respond(429, "Retry-After: 3600\r\n"))
+    let session = session()
+    defer { session.invalidateAndCancel() }
+    let (_, response) = try await session.data(from: url("/"))
+    #expect((response as? HTTPURLResponse)?.statusCode == 429 && server.requestsReceived == 1)
+  }
+
+  /// The delay of the server is kept.
+  @Test func aDelayOfTheServer() async throws {
+    var policy = URLSession.RetryPolicy.standard
+    policy.rules.serverDelayMax = .seconds(3600)
+    server.enqueue(respond(429, "Retry-After: 3600\r\n"))
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.interceptors = [policy]
+    configuration.timeoutIntervalForResource = 0.05
+    let session = URLSession(configuration: configuration)
+    defer { session.invalidateAndCancel() }
+    let error = await #expect(throws: URLError.self) { try await session.data(from: url("/")) }
+    #expect(error?.code == .timedOut && server.requestsReceived == 1)
+  }
+
+  /// All loads of a policy share its budget.
+  @Test func theBudget() async throws {
+    let session = session(URLSession.RetryPolicy(budget: .init(share: 0, reserve: 3)))
+    defer { session.invalidateAndCancel() }
+    for _ in 0..<5 { _ = try await session.data(from: url("/status/503")) }
+    #expect(server.requestsReceived == 8)
+  }
+
+  /// A server that is not trusted is not asked again.
+  @Test func trust() async throws {
+    let secure = try TestServer(tls: TestServer.TLS(certificate: try TestCA().issue()))
+    let session = session()
+    defer { session.invalidateAndCancel() }
+    let url = try #require(URL(string: secure.url("/get")))
+    let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+    #expect(error?.code == .serverCertificateUntrusted && secure.connectionsAccepted == 1)
+  }
+}
