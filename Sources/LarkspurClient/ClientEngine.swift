@@ -41,6 +41,7 @@ final class ClientEngine: @unchecked Sendable {
     poolOptions.timeouts = options.timeouts
     // The whole time of a request is its own limit, and not one of opening a connection for it.
     poolOptions.timeouts.total = nil
+    poolOptions.rates = options.rateLimits
     do throws(TransportError) {
       try poolOptions.check()
     } catch {
@@ -81,6 +82,7 @@ final class ClientEngine: @unchecked Sendable {
 
   func route(to target: LoadTarget) async throws(TransportError) -> ClientRoute {
     var route = Route(host: target.host, port: target.port)
+    route.local = options.localEndpoint
     try route.apply(options.hostOverrides)
     if target.isSecure { route.security = try await security() }
     var isForwarded = false

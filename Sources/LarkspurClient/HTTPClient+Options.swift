@@ -1,4 +1,5 @@
 import LarkspurHTTP
+import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
@@ -29,6 +30,13 @@ extension HTTPClient {
     public var proxy = ProxyChoice.environment
     /// Other places for hosts than those of their names: addresses, another host, or a Unix socket. None by default.
     public var hostOverrides = HostOverrides()
+    /// The local address or the interface that connections begin at, and whether they may have several paths (MPTCP). `nil`
+    /// by default: the kernel chooses. An end that the machine lacks fails each request with
+    /// ``HTTPClientError/Code/unconnected``.
+    public var localEndpoint: LocalEndpoint?
+    /// Upper limits on the rates of the client's connections. None by default. A limit that cannot be used fails each request
+    /// with ``HTTPClientError/Code/invalidOption``.
+    public var rateLimits = RateLimits()
     /// Trust, pins, the client's identity and versions of TLS. The system's roots and TLS 1.2 or later by default.
     public var tls = TLSConfiguration() {
       didSet { isTLSStandard = false }

@@ -73,10 +73,47 @@ import Testing
     #expect(server.requests.first?.fields["Host"] == "localhost" && server.handshakes.first?.serverName == "localhost")
   }
 
-  @Test func anOptionThatCannotBeUsed() async {
-    let limits = HTTPClientTests.client { $0.timeouts.idle = .zero }
-    #expect(await code(limits) == .invalidOption)
-    let places = HTTPClientTests.client { $0.hostOverrides.set("*", to: .socket(path: "")) }
-    #expect(await code(places) == .invalidOption)
+  /// The rates and the local end belong to the client's connections.
+  @Test func ratesAndTheLocalEnd() async throws {
+    let client = try client {
+      $0.localEndpoint = LocalEndpoint(interface: "lo")
+      $0.rateLimits.requestsPerSecondPerHost = 1000
+      $0.timeouts.total = .seconds(60)
+    }
+    #expect(await code(client) == nil)
+    // The second request would leave after its time.
+    let slow = try self.client {
+      $0.rateLimits.requestsPerSecondPerHost = 0.001
+      $0.timeouts.total = .seconds(5)
+    }
+    #expect(await code(slow) == nil)
+    #expect(await code(slow) == .timedOut)
+    let limited = try self.client {
+      $0.rateLimits.bytesPerSecond = 1
+      $0.timeouts.total = .seconds(1)
+    }
+    #expect(await code(limited) == .timedOut)
+  }
+
+  /// The error names the option, and nothing is sent.
+  @Test func anOptionThatCannotBeUsed() async throws {
+    let long = "/" + String(repeating: "s", count: 199)
+    let changes: [(String, HTTPClientError.Code, @Sendable (inout HTTPClient.Options) -> Void)] = [
+      ("timeouts.idle", .invalidOption, { $0.timeouts.idle = .zero }),
+      ("timeouts.connect", .invalidOption, { $0.timeouts.connect = .seconds(-1) }),
+      ("hostOverrides", .invalidOption, { $0.hostOverrides.set("*", to: .socket(path: "")) }),
+      ("hostOverrides", .invalidOption, { $0.hostOverrides.set("*", to: .socket(path: long)) }),
+      ("hostOverrides", .invalidOption, { $0.hostOverrides.set("*", to: .addresses([])) }),
+      ("rateLimits.bytesPerSecond", .invalidOption, { $0.rateLimits.bytesPerSecond = 0 }),
+      ("rateLimits.requestsPerSecondPerHost", .invalidOption, { $0.rateLimits.requestsPerSecondPerHost = .nan }),
+      ("localEndpoint", .unconnected, { $0.localEndpoint = LocalEndpoint(interface: "nosuch0") }),
+    ]
+    for (name, code, change) in changes {
+      let error = await #expect(throws: HTTPClientError.self) {
+        try await client(change).get(server.url("/bytes/9")) { _ in }
+      }
+      #expect(error?.code == code && error?.reason.contains(name) == true, "\(name): \(String(describing: error))")
+    }
+    #expect(server.connectionsAccepted == 0)
   }
 }
