@@ -41,6 +41,12 @@ extension HTTPClient {
     public var tls = TLSConfiguration() {
       didSet { isTLSStandard = false }
     }
+    /// Called when a file of `tls`, of the identity or of roots, has changed and cannot be used, with its path and the reason.
+    /// The earlier content stays. On any thread. `nil` by default.
+    public var fileFailed: (@Sendable (_ path: String, _ reason: String) -> Void)?
+    /// Returns the identity for a server that asks for one, by its host and port, if `tls` has none; or `nil` to go without
+    /// one. Called for each connection, on another thread than the loop's. `nil` by default.
+    public var provideIdentity: (@Sendable (_ host: String, _ port: Int) async -> ClientIdentity?)?
     /// Whether `tls` has its default value, so that clients can share its context.
     private(set) var isTLSStandard = true
     /// Whether redirections are followed (RFC 9110 15.4), by the rules of browsers. If not, the redirecting response is

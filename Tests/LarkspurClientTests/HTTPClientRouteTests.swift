@@ -1,5 +1,8 @@
+import Foundation
 import LarkspurClient
 import LarkspurTestServer
+import Synchronization
+import TestKit
 import Testing
 
 /// A client's connections: TLS, pins and proxies.
@@ -93,6 +96,45 @@ import Testing
       $0.timeouts.total = .seconds(1)
     }
     #expect(await code(limited) == .timedOut)
+  }
+
+  /// A closure has an identity for each connection, and files are read again when they change.
+  @Test func identities() async throws {
+    var tls = TestServer.TLS(certificate: try authority.issue())
+    tls.clientCertificate = .verified(by: [authority.rootCertificateDER])
+    let server = try TestServer(tls: tls)
+    func certificate(_ name: String) throws -> TestCertificate {
+      var request = TestCertificate.Request(names: [], ipAddresses: [])
+      request.commonName = name
+      return try authority.issue(request)
+    }
+    let (first, port) = (try certificate("first"), server.port)
+    let providing = try client {
+      $0.provideIdentity = { host, asked in
+        #expect(host == "127.0.0.1" && asked == port)
+        return try? ClientIdentity(certificates: Array(first.chainPEM.utf8), key: Array(first.privateKeyPEM.utf8))
+      }
+    }
+    #expect(try await providing.get(server.url("/get")) { $0.status } == 200)
+    let folder = try TemporaryDirectory()
+    func write(_ made: TestCertificate) throws {
+      try Data((made.chainPEM + made.privateKeyPEM).utf8).write(to: folder.file("both.pem"), options: .atomic)
+    }
+    try write(certificate("second"))
+    let identity = try ClientIdentity(files: .init(certificates: folder.path("both.pem")))
+    let failures = Mutex<[String]>([])
+    let reading = try client {
+      $0.tls.identity = identity
+      $0.fileFailed = { path, _ in failures.withLock { $0.append(path) } }
+    }
+    let fields = [Field("Connection", "close")]
+    #expect(try await reading.get(server.url("/get"), fields: fields) { $0.status } == 200)
+    try write(certificate("third"))
+    #expect(try await reading.get(server.url("/get"), fields: fields) { $0.status } == 200)
+    try Data().write(to: folder.file("both.pem"), options: .atomic)
+    #expect(try await reading.get(server.url("/get"), fields: fields) { $0.status } == 200)
+    #expect(server.handshakes.map(\.clientCertificateSubject) == ["CN=first", "CN=second", "CN=third", "CN=third"])
+    #expect(failures.withLock { $0 } == [folder.path("both.pem")])
   }
 
   /// The error names the option, and nothing is sent.
