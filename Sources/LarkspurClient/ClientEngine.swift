@@ -41,6 +41,7 @@ final class ClientEngine: @unchecked Sendable {
     poolOptions.timeouts = options.timeouts
     // The whole time of a request is its own limit, and not one of opening a connection for it.
     poolOptions.timeouts.total = nil
+    poolOptions.rates = options.rateLimits
     do throws(TransportError) {
       try poolOptions.check()
     } catch {
@@ -50,9 +51,9 @@ final class ClientEngine: @unchecked Sendable {
     composer = RequestComposer(
       additional: options.fields,
       program: [Field("User-Agent", RequestComposer.userAgent(ofProgram: CommandLine.arguments.first ?? ""))])
-    let configuration = options.tls
+    let (configuration, fileFailed) = (options.tls, options.fileFailed)
     tls = TLSProvider(configuration, isShareable: options.isTLSStandard) { () throws(TLSError) in
-      try Security(configuration)
+      try Security(configuration, fileFailed: fileFailed)
     }
     switch options.proxy {
     case .none: proxies = nil
@@ -81,8 +82,9 @@ final class ClientEngine: @unchecked Sendable {
 
   func route(to target: LoadTarget) async throws(TransportError) -> ClientRoute {
     var route = Route(host: target.host, port: target.port)
+    route.local = options.localEndpoint
     try route.apply(options.hostOverrides)
-    if target.isSecure { route.security = try await security() }
+    if target.isSecure { route.security = try await security(host: target.host, port: target.port) }
     var isForwarded = false
     if let rule = route.proxyRule(of: proxies, isSecure: target.isSecure) {
       let proxy = rule.proxy
@@ -90,7 +92,7 @@ final class ClientEngine: @unchecked Sendable {
       var way = ProxyRoute(proxy)
       way.alwaysTunnels = !isForwarded
       way.allowsFailover = rule.allowsFailover
-      if proxy.kind == .https { way.security = try await security() }
+      if proxy.kind == .https { way.security = try await security(host: proxy.host, port: proxy.port) }
       way.userAgent = composer.tunnelUserAgent
       way.authorization = way.authorization ?? composer.proxyAuthorization
       route.proxy = way
@@ -103,8 +105,11 @@ final class ClientEngine: @unchecked Sendable {
     return made
   }
 
-  private func security() async throws(TransportError) -> Security {
-    do throws(TLSError) { return try await tls.security() } catch { throw .tls(error) }
+  private func security(host: String, port: UInt16) async throws(TransportError) -> Security {
+    var security: Security
+    do throws(TLSError) { security = try await tls.security() } catch { throw .tls(error) }
+    if let provide = options.provideIdentity { security.provideIdentity = { _ in await provide(host, Int(port)) } }
+    return security
   }
 
   // MARK: - Cookies

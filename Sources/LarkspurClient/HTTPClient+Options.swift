@@ -1,4 +1,5 @@
 import LarkspurHTTP
+import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
 
@@ -29,10 +30,23 @@ extension HTTPClient {
     public var proxy = ProxyChoice.environment
     /// Other places for hosts than those of their names: addresses, another host, or a Unix socket. None by default.
     public var hostOverrides = HostOverrides()
+    /// The local address or the interface that connections begin at, and whether they may have several paths (MPTCP). `nil`
+    /// by default: the kernel chooses. An end that the machine lacks fails each request with
+    /// ``HTTPClientError/Code/unconnected``.
+    public var localEndpoint: LocalEndpoint?
+    /// Upper limits on the rates of the client's connections. None by default. A limit that cannot be used fails each request
+    /// with ``HTTPClientError/Code/invalidOption``.
+    public var rateLimits = RateLimits()
     /// Trust, pins, the client's identity and versions of TLS. The system's roots and TLS 1.2 or later by default.
     public var tls = TLSConfiguration() {
       didSet { isTLSStandard = false }
     }
+    /// Called when a file of `tls`, of the identity or of roots, has changed and cannot be used, with its path and the reason.
+    /// The earlier content stays. On any thread. `nil` by default.
+    public var fileFailed: (@Sendable (_ path: String, _ reason: String) -> Void)?
+    /// Returns the identity for a server that asks for one, by its host and port, if `tls` has none; or `nil` to go without
+    /// one. Called for each connection, on another thread than the loop's. `nil` by default.
+    public var provideIdentity: (@Sendable (_ host: String, _ port: Int) async -> ClientIdentity?)?
     /// Whether `tls` has its default value, so that clients can share its context.
     private(set) var isTLSStandard = true
     /// Whether redirections are followed (RFC 9110 15.4), by the rules of browsers. If not, the redirecting response is

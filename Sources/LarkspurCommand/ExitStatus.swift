@@ -9,7 +9,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
   case success = 0, unsupportedProtocol, usage, malformedURL
   case proxyUnresolved = 5, resolutionFailed, connectFailed, weirdReply, partialBody = 18
   case httpError = 22, writeFailed, readFailed = 26, outOfResources, timedOut, rangeRefused = 33
-  case tlsFailed = 35, resumeFailed, defect = 43, tooManyRedirects = 47, emptyReply = 52
+  case tlsFailed = 35, resumeFailed, defect = 43, localEndUnusable = 45, tooManyRedirects = 47, emptyReply = 52
   case sendFailed = 55, receiveFailed, clientCertificateProblem = 58, certificateUntrusted = 60, codingBroken
   case rootsUnreadable = 77, pinMismatch = 90, revocationStatus
   case proxyHandshakeFailed = 97, clientCertificateRequired
@@ -45,6 +45,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case .resumeFailed:
       "--resume: the server has another number of bytes than the file, or sends others than were wanted."
     case .defect: "A defect of larkspur's."
+    case .localEndUnusable: "No connection can begin at the interface or the address of --interface."
     case .tooManyRedirects: "-L: more redirections than --max-redirs allows."
     case .emptyReply: "The server closed the connection before the status line of the response was complete."
     case .sendFailed: "The connection broke while the request was sent."
@@ -74,7 +75,8 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     self =
       switch error {
       case .resolutionFailed: .resolutionFailed
-      case .connectFailed, .localEndpointUnusable: .connectFailed
+      case .connectFailed: .connectFailed
+      case .localEndpointUnusable: .localEndUnusable
       case .optionInvalid: .usage
       case .timedOut: .timedOut
       // Only a signal cancels, and `MainLoop` then exits with that signal's status.

@@ -1,5 +1,8 @@
+import Foundation
 import LarkspurClient
 import LarkspurTestServer
+import Synchronization
+import TestKit
 import Testing
 
 /// A client's connections: TLS, pins and proxies.
@@ -73,10 +76,86 @@ import Testing
     #expect(server.requests.first?.fields["Host"] == "localhost" && server.handshakes.first?.serverName == "localhost")
   }
 
-  @Test func anOptionThatCannotBeUsed() async {
-    let limits = HTTPClientTests.client { $0.timeouts.idle = .zero }
-    #expect(await code(limits) == .invalidOption)
-    let places = HTTPClientTests.client { $0.hostOverrides.set("*", to: .socket(path: "")) }
-    #expect(await code(places) == .invalidOption)
+  /// The rates and the local end belong to the client's connections.
+  @Test func ratesAndTheLocalEnd() async throws {
+    let client = try client {
+      $0.localEndpoint = LocalEndpoint(interface: "lo")
+      $0.rateLimits.requestsPerSecondPerHost = 1000
+      $0.timeouts.total = .seconds(60)
+    }
+    #expect(await code(client) == nil)
+    // The second request would leave after its time.
+    let slow = try self.client {
+      $0.rateLimits.requestsPerSecondPerHost = 0.001
+      $0.timeouts.total = .seconds(5)
+    }
+    #expect(await code(slow) == nil)
+    #expect(await code(slow) == .timedOut)
+    let limited = try self.client {
+      $0.rateLimits.bytesPerSecond = 1
+      $0.timeouts.total = .seconds(1)
+    }
+    #expect(await code(limited) == .timedOut)
+  }
+
+  /// A closure has an identity for each connection, and files are read again when they change.
+  @Test func identities() async throws {
+    var tls = TestServer.TLS(certificate: try authority.issue())
+    tls.clientCertificate = .verified(by: [authority.rootCertificateDER])
+    let server = try TestServer(tls: tls)
+    func certificate(_ name: String) throws -> TestCertificate {
+      var request = TestCertificate.Request(names: [], ipAddresses: [])
+      request.commonName = name
+      return try authority.issue(request)
+    }
+    let (first, port) = (try certificate("first"), server.port)
+    let providing = try client {
+      $0.provideIdentity = { host, asked in
+        #expect(host == "127.0.0.1" && asked == port)
+        return try? ClientIdentity(certificates: Array(first.chainPEM.utf8), key: Array(first.privateKeyPEM.utf8))
+      }
+    }
+    #expect(try await providing.get(server.url("/get")) { $0.status } == 200)
+    let folder = try TemporaryDirectory()
+    func write(_ made: TestCertificate) throws {
+      try Data((made.chainPEM + made.privateKeyPEM).utf8).write(to: folder.file("both.pem"), options: .atomic)
+    }
+    try write(certificate("second"))
+    let identity = try ClientIdentity(files: .init(certificates: folder.path("both.pem")))
+    let failures = Mutex<[String]>([])
+    let reading = try client {
+      $0.tls.identity = identity
+      $0.fileFailed = { path, _ in failures.withLock { $0.append(path) } }
+    }
+    let fields = [Field("Connection", "close")]
+    #expect(try await reading.get(server.url("/get"), fields: fields) { $0.status } == 200)
+    try write(certificate("third"))
+    #expect(try await reading.get(server.url("/get"), fields: fields) { $0.status } == 200)
+    try Data().write(to: folder.file("both.pem"), options: .atomic)
+    #expect(try await reading.get(server.url("/get"), fields: fields) { $0.status } == 200)
+    #expect(server.handshakes.map(\.clientCertificateSubject) == ["CN=first", "CN=second", "CN=third", "CN=third"])
+    #expect(failures.withLock { $0 } == [folder.path("both.pem")])
+  }
+
+  /// The error names the option, and nothing is sent.
+  @Test func anOptionThatCannotBeUsed() async throws {
+    let long = "/" + String(repeating: "s", count: 199)
+    let changes: [(String, HTTPClientError.Code, @Sendable (inout HTTPClient.Options) -> Void)] = [
+      ("timeouts.idle", .invalidOption, { $0.timeouts.idle = .zero }),
+      ("timeouts.connect", .invalidOption, { $0.timeouts.connect = .seconds(-1) }),
+      ("hostOverrides", .invalidOption, { $0.hostOverrides.set("*", to: .socket(path: "")) }),
+      ("hostOverrides", .invalidOption, { $0.hostOverrides.set("*", to: .socket(path: long)) }),
+      ("hostOverrides", .invalidOption, { $0.hostOverrides.set("*", to: .addresses([])) }),
+      ("rateLimits.bytesPerSecond", .invalidOption, { $0.rateLimits.bytesPerSecond = 0 }),
+      ("rateLimits.requestsPerSecondPerHost", .invalidOption, { $0.rateLimits.requestsPerSecondPerHost = .nan }),
+      ("localEndpoint", .unconnected, { $0.localEndpoint = LocalEndpoint(interface: "nosuch0") }),
+    ]
+    for (name, code, change) in changes {
+      let error = await #expect(throws: HTTPClientError.self) {
+        try await client(change).get(server.url("/bytes/9")) { _ in }
+      }
+      #expect(error?.code == code && error?.reason.contains(name) == true, "\(name): \(String(describing: error))")
+    }
+    #expect(server.connectionsAccepted == 0)
   }
 }

@@ -122,6 +122,7 @@ extension HTTPCookie.Content {
     comment = legacy.comment
     commentURL = legacy.commentURL.flatMap { URL(string: $0) }
     ports = legacy.ports
+    isSetByJavaScript = legacy.isSetByScript
   }
 
   /// Returns the cookie in the jar's form, set at `now`.
@@ -129,13 +130,14 @@ extension HTTPCookie.Content {
     let isDotted = domain.hasPrefix(".")
     var legacy: Cookie.Legacy?
     let isDiscarded = isSessionOnly && expires != nil
-    if version != 0 || comment != nil || commentURL != nil || !ports.isEmpty || isDiscarded {
+    if version != 0 || comment != nil || commentURL != nil || !ports.isEmpty || isDiscarded || isSetByJavaScript {
       var more = Cookie.Legacy()
       more.version = version
       more.comment = comment
       more.commentURL = commentURL?.absoluteString
       more.ports = ports
       more.isDiscarded = isDiscarded
+      more.isSetByScript = isSetByJavaScript
       legacy = more
     }
     return Cookie(

@@ -16,6 +16,7 @@ struct ImplementedAsyncMethods: OptionSet, Sendable {
   static let bodyStream = Self(rawValue: 1 << 4)
   static let response = Self(rawValue: 1 << 5)
   static let caching = Self(rawValue: 1 << 6)
+  static let bodyStreamFromOffset = Self(rawValue: 1 << 7)
 
   /// The forms that a class does not implement. Classes live as long as the process.
   private static let missing = Mutex<[ObjectIdentifier: ImplementedAsyncMethods]>([:])

@@ -33,8 +33,8 @@ public struct ProxyConfiguration: Sendable, CustomDebugStringConvertible {
   /// The domains whose hosts are reached without this proxy, in the form of ``matchDomains``. Empty by default.
   public var excludedDomains: [String] = []
 
-  /// Whether a host is reached without a proxy if the proxy cannot be reached or breaks the connection. `false` by
-  /// default. A proxy that refuses the host is no reason.
+  /// Whether a host is reached without a proxy if the proxy cannot be reached, does not answer in half of the connection's
+  /// time, or breaks the connection. `false` by default. A proxy that refuses the host is no reason.
   public var allowFailover = false
 
   /// Creates a proxy that opens a tunnel for each connection by CONNECT (RFC 9110 9.3.6), also for `http` URLs.

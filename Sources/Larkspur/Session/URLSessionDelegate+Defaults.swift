@@ -117,8 +117,19 @@ extension URLSessionTaskDelegate {
     _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
     completionHandler: @escaping @Sendable (InputStream?) -> Void
   ) {
+    guard ImplementedAsyncMethods.mayBe(.bodyStreamFromOffset, in: self) else {
+      task.methodProbe.isMissing(in: self)
+      return completionHandler(nil)
+    }
+    Task.immediate { completionHandler(await urlSession(session, needNewBodyStreamForTask: task, from: offset)) }
+  }
+
+  public func urlSession(
+    _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
+  ) async -> InputStream? {
+    ImplementedAsyncMethods.isMissing(.bodyStreamFromOffset, in: self)
     task.methodProbe.isMissing(in: self)
-    completionHandler(nil)
+    return nil
   }
 
   public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {

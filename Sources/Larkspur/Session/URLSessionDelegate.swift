@@ -103,6 +103,12 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
     completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
+  /// The async form of the method with an offset. Implement one of the two: the method with a completion handler has
+  /// precedence.
+  func urlSession(
+    _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
+  ) async -> InputStream?
+
   /// A part of the request's body has been sent. All three numbers are bytes. The expected total of a stream is the
   /// request's `Content-Length`, or `NSURLSessionTransferSizeUnknown` if the request has none.
   func urlSession(

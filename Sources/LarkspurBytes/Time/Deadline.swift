@@ -42,6 +42,11 @@ public struct Deadline: Comparable, Hashable, Sendable {
     return overflow ? .never : Deadline(nanoseconds: result)
   }
 
+  /// Returns the moment in the middle between this one and a later one.
+  public func halfway(to end: Deadline) -> Deadline {
+    advanced(byNanoseconds: (max(self, end).nanoseconds - nanoseconds) / 2)
+  }
+
   /// Returns the time from `earlier` to this moment, or zero if `earlier` is later.
   public func duration(since earlier: Deadline) -> Duration {
     .nanoseconds(Int64(clamping: nanoseconds > earlier.nanoseconds ? nanoseconds - earlier.nanoseconds : 0))

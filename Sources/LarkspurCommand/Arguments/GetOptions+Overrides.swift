@@ -20,8 +20,8 @@ extension GetOptions {
       throw UsageError("--connect-to wants HOST:PORT:HOST2:PORT2, not \(text.debugDescription)")
     }
     let host = Self.withoutBrackets(parts[2][...])
-    let origin = parts[0].isEmpty ? "*" : parts[0]
-    hostOverrides.set(origin, port: ports[0], to: .host(host, port: ports[1]))
+    hostOverrides.set(
+      parts[0].isEmpty ? "*" : parts[0], port: ports[0], to: .host(host.isEmpty ? "*" : host, port: ports[1]))
   }
 
   mutating func connect(toSocket path: String) { hostOverrides.set("*", to: .socket(path: path)) }

@@ -50,8 +50,8 @@ struct Peer: CustomStringConvertible {
       return "\(name): could not connect to the proxy \(problem.proxy) (\(Self.text(attempts, to: problem.proxy)))"
     // The connection is new, so only the server can have ended it.
     case .connectionClosed: return "\(self): the server closed the connection before the request was sent"
-    case .localEndpointUnusable, .optionInvalid, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting,
-      .unavailable,
+    case .localEndpointUnusable: return "\(self): \(error) (--interface)"
+    case .optionInvalid, .connectionLost, .badResponse, .tls, .bodyFailed, .tooManyWaiting, .unavailable,
       .internalInconsistency, .localMisuse:
       return "\(self): \(error)"
     }

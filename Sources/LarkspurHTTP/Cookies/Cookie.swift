@@ -11,7 +11,8 @@ public struct Cookie: Hashable, Sendable {
     case strict
   }
 
-  /// The attributes of RFC 2965 cookies that other cookies lack. Only `ports` and `isDiscarded` affect decisions.
+  /// The attributes of RFC 2965 cookies, and of programs, that other cookies lack. Only `ports` and `isDiscarded` affect
+  /// decisions.
   public struct Legacy: Hashable, Sendable {
     public var version = 0
     public var comment: String?
@@ -19,6 +20,8 @@ public struct Cookie: Hashable, Sendable {
     public var ports: [Int] = []
     /// Whether the cookie ends with the session, or at its expiry if that comes first.
     public var isDiscarded = false
+    /// Whether a program says that a script of a page has set the cookie.
+    public var isSetByScript = false
 
     public init() {}
   }

@@ -11,8 +11,8 @@
 /// ```
 ///
 /// Fields are separated by tabs; controls, spaces and `%` in them are percent-encoded. Flags are letters: `h` host
-/// only, `s` Secure, `o` HttpOnly, and `n`, `l`, `t` for SameSite None, Lax and Strict. Times are seconds since the
-/// beginning of 2001 in UTC. A field that is absent is `-`; text that may be absent has `=` before it.
+/// only, `s` Secure, `o` HttpOnly, `j` set by a script, and `n`, `l`, `t` for SameSite None, Lax and Strict. Times are
+/// seconds since the beginning of 2001 in UTC. A field that is absent is `-`; text that may be absent has `=` before it.
 public enum CookieFile {
   public enum Content: Hashable, Sendable {
     case cookies([Cookie])
@@ -64,7 +64,8 @@ public enum CookieFile {
       case .strict: "t"
       }
     let flags =
-      (cookie.isHostOnly ? "h" : "") + (cookie.isSecure ? "s" : "") + (cookie.isHTTPOnly ? "o" : "") + sameSite
+      (cookie.isHostOnly ? "h" : "") + (cookie.isSecure ? "s" : "") + (cookie.isHTTPOnly ? "o" : "")
+      + (cookie.legacy?.isSetByScript == true ? "j" : "") + sameSite
     return flags.isEmpty ? "-" : flags
   }
 
@@ -105,11 +106,13 @@ public enum CookieFile {
       expiry: CookieTime(seconds: times[0]), creation: CookieTime(seconds: times[1]))
     cookie.update = CookieTime(seconds: times[2])
     cookie.lastAccess = CookieTime(seconds: times[3])
+    var isSetByScript = false
     for letter in fields[4] where letter != UInt8(ascii: "-") {
       switch letter {
       case UInt8(ascii: "h"): cookie.isHostOnly = true
       case UInt8(ascii: "s"): cookie.isSecure = true
       case UInt8(ascii: "o"): cookie.isHTTPOnly = true
+      case UInt8(ascii: "j"): isSetByScript = true
       case UInt8(ascii: "n"): cookie.sameSite = .none
       case UInt8(ascii: "l"): cookie.sameSite = .lax
       case UInt8(ascii: "t"): cookie.sameSite = .strict
@@ -122,6 +125,7 @@ public enum CookieFile {
       legacy.comment = optional(fields[10])
       legacy.commentURL = optional(fields[11])
       legacy.ports = String(decoding: fields[12], as: UTF8.self).split(separator: ",").compactMap { Int($0) }
+      legacy.isSetByScript = isSetByScript
       cookie.legacy = legacy
     }
     return cookie

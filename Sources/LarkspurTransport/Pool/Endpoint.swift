@@ -1,4 +1,3 @@
-import LarkspurBytes
 import LarkspurHTTP
 
 /// A route of a pool. It belongs to the pool's loop. Keep an endpoint for further requests over the route: that saves
@@ -14,38 +13,10 @@ public final class Endpoint: @unchecked Sendable {
   /// loop.
   public private(set) var answersByHTTP10 = false
 
-  /// The buckets of the endpoint's rate limits, once a connection or a request needs them.
-  private var rates: Rates?
-
-  private final class Rates {
-    let bytes: ByteRates?
-    var requests: TokenBucket?
-
-    init(_ limits: RateLimits, _ now: Deadline) {
-      bytes = limits.ofHost(now)
-      requests = limits.requestsOfHost(now)
-    }
-  }
+  /// The buckets of the host's rate limits, once a connection or a request needs them.
+  var rates: HostRates?
 
   init(_ route: Route) { self.route = route }
-
-  private func rates(_ limits: RateLimits, _ now: Deadline) -> Rates? {
-    guard limits.bytesPerSecondPerHost != nil || limits.requestsPerSecondPerHost != nil else { return nil }
-    if rates == nil { rates = Rates(limits, now) }
-    return rates
-  }
-
-  /// Returns the buckets of the endpoint's connections, or `nil` for no limit.
-  func byteRates(_ limits: RateLimits, at now: Deadline) -> ByteRates? { rates(limits, now)?.bytes }
-
-  /// Takes the next place for a request.
-  ///
-  /// - Returns: The moment at which the request may leave, or `nil` for no limit.
-  func takeRequest(_ limits: RateLimits, at now: Deadline) -> Deadline? {
-    guard let rates = rates(limits, now), let moment = rates.requests?.paidUntil else { return nil }
-    rates.requests?.take(RateLimits.tokensPerRequest, at: now)
-    return moment
-  }
 
   /// Notes the version of a response. Call it on the loop.
   public func answered(by exchange: Exchange) {

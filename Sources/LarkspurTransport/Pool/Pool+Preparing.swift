@@ -18,7 +18,9 @@ extension Pool {
 
   /// Waits until the rate limit lets a request to the endpoint leave.
   func waitForRate(of endpoint: Endpoint, in slot: RequestSlot, until deadline: Deadline) async throws(TransportError) {
-    guard let moment = endpoint.takeRequest(options.rates, at: loop.now), moment > loop.now else { return }
+    guard let moment = rates.host(of: endpoint, at: loop.now)?.takeRequest(at: loop.now), moment > loop.now else {
+      return
+    }
     let timer = loop.startTimer(min(moment, deadline)) { slot.endPause() }
     await slot.whilePaced()
     loop.stopTimer(timer)

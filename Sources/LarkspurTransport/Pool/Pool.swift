@@ -105,13 +105,12 @@ public final class Pool: @unchecked Sendable {
   public let loop: ClientLoop
   let options: Options
   private let loopBound: LoopBound<State>
-  /// The buckets of all connections together, or `nil` for no limit.
-  private let rates: ByteRates?
+  let rates: PoolRates
 
   public init(on loop: ClientLoop, options: Options = Options()) {
     self.loop = loop
     self.options = options
-    rates = options.rates.ofPool(loop.kernel.now())
+    rates = PoolRates(options.rates, at: loop.kernel.now())
     loopBound = LoopBound(State(limits: options.limits))
   }
 
@@ -428,7 +427,7 @@ public final class Pool: @unchecked Sendable {
   private func byteRates(of id: PoolMachine.ConnectionID) -> [ByteRates] {
     let endpoint = loopBound.state.decide { machine, _ in machine.endpoint(of: id) }
       .flatMap { loopBound.state.endpointsByID[$0.index] }
-    return [endpoint?.byteRates(options.rates, at: loop.now), rates].compactMap(\.self)
+    return rates.bytes(of: endpoint, at: loop.now)
   }
 
   /// Notes if a connection is idle before its first request.

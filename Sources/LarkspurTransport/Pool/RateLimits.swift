@@ -28,20 +28,68 @@ public struct RateLimits: Hashable, Sendable, Codable {
 
   var limitsBytes: Bool { bytesPerSecond != nil || bytesPerSecondPerHost != nil }
 
-  func ofPool(_ now: Deadline) -> ByteRates? { bytesPerSecond.map { ByteRates($0, $0, now) } }
+  var limitsHosts: Bool { bytesPerSecondPerHost != nil || requestsPerSecondPerHost != nil }
+}
 
-  func ofHost(_ now: Deadline) -> ByteRates? { bytesPerSecondPerHost.map { ByteRates($0, $0, now) } }
+/// The buckets of a pool's rate limits. They belong to the pool's loop.
+final class PoolRates {
+  private let limits: RateLimits
+  /// The buckets of all connections together, or `nil` for no limit.
+  private let all: ByteRates?
+  private var hosts: [Route.Place: HostRates] = [:]
 
-  /// Returns the bucket of one host's requests, which has no burst.
-  func requestsOfHost(_ now: Deadline) -> TokenBucket? {
-    requestsPerSecondPerHost.map { rate in
+  /// Maximum number of hosts in `hosts`. At the limit all are dropped; those in use keep theirs through their endpoints.
+  private static let hostsMax = 1_000
+
+  init(_ limits: RateLimits, at now: Deadline) {
+    self.limits = limits
+    all = limits.bytesPerSecond.map { ByteRates($0, $0, now) }
+  }
+
+  /// Returns the buckets of an endpoint's host, or `nil` for no limit.
+  func host(of endpoint: Endpoint, at now: Deadline) -> HostRates? {
+    guard limits.limitsHosts else { return nil }
+    if let known = endpoint.rates { return known }
+    let place = endpoint.route.ratedPlace
+    if hosts.count >= Self.hostsMax { hosts = [:] }
+    let rates = hosts[place] ?? HostRates(limits, at: now)
+    hosts[place] = rates
+    endpoint.rates = rates
+    return rates
+  }
+
+  /// Returns the buckets of a connection: those of its host, and those of all connections.
+  func bytes(of endpoint: Endpoint?, at now: Deadline) -> [ByteRates] {
+    [endpoint.flatMap { host(of: $0, at: now) }?.bytes, all].compactMap(\.self)
+  }
+}
+
+/// The buckets of one host and port. All routes to it share them: those of other traffic classes, and those with trust of
+/// their own. They belong to the connections' loop.
+final class HostRates {
+  let bytes: ByteRates?
+  /// The bucket of the requests, which has no burst.
+  private var requests: TokenBucket?
+
+  /// The tokens of a request in its bucket, so that a rate may be a fraction.
+  private static let tokensPerRequest = 1_000_000
+
+  init(_ limits: RateLimits, at now: Deadline) {
+    bytes = limits.bytesPerSecondPerHost.map { ByteRates($0, $0, now) }
+    requests = limits.requestsPerSecondPerHost.map { rate in
       let tokens = Int(min(max(rate * Double(Self.tokensPerRequest), 1), 1e15))
       return TokenBucket(bytesPerSecond: tokens, burstBytes: 1, now: now)
     }
   }
 
-  /// The tokens of a request in its bucket, so that a rate may be a fraction.
-  static let tokensPerRequest = 1_000_000
+  /// Takes the next place for a request.
+  ///
+  /// - Returns: The moment at which the request may leave, or `nil` for no limit.
+  func takeRequest(at now: Deadline) -> Deadline? {
+    let moment = requests?.paidUntil
+    requests?.take(Self.tokensPerRequest, at: now)
+    return moment
+  }
 }
 
 /// The buckets of connections that share a rate limit. They belong to the connections' loop.

@@ -47,6 +47,12 @@ public struct Route: Sendable {
     socketPath == nil && place == nil && proxy?.forwards(toSecure: security != nil) == true
   }
 
+  /// The host whose rates the requests count for: the proxy, if it makes the requests itself.
+  var ratedPlace: Place {
+    if isForwarded, let proxy = proxy?.proxy { return Place(host: proxy.host, port: proxy.port) }
+    return Place(host: host, port: port)
+  }
+
   /// Opens a connection over this route.
   func connect(
     by resolver: Resolver, on loop: ClientLoop, deadline: Deadline, timeouts: Timeouts, limits: Limits,

@@ -25,16 +25,19 @@ extension Connection {
         deadline: deadline, timeouts: timeouts, limits: limits, observer: observer)
     }
     guard loop.isCurrent else { throw .localMisuse(.notOnLoop) }
-    let dial = ProxyDial(
+    let end = timeouts.end(from: loop.now, within: deadline)
+    let mayFail = route.allowsFailover && !route.forwards(toSecure: security != nil)
+    var dial = ProxyDial(
       route: route, host: place?.host ?? host, port: place?.port ?? port, resolver: resolver, local: local, loop: loop,
-      deadline: timeouts.end(from: loop.now, within: deadline), timeouts: timeouts, limits: limits, observer: observer)
+      deadline: mayFail ? loop.now.halfway(to: end) : end, end: end, timeouts: timeouts, limits: limits,
+      observer: observer)
     do throws(TransportError) {
       return try await dial.open(by: security, as: host, port: port)
     } catch {
-      guard dial.mayGoDirectly(after: error, isSecure: security != nil) else { throw error }
+      guard mayFail, dial.isOfProxy(error) else { throw error }
       return try await open(
         host: host, port: port, at: place, security: security, via: nil, resolver: resolver, from: local, on: loop,
-        deadline: deadline, timeouts: timeouts, limits: limits, observer: observer)
+        deadline: end, timeouts: timeouts, limits: limits, observer: observer)
     }
   }
 }
@@ -48,17 +51,22 @@ struct ProxyDial {
   /// The local endpoint of the connection to the proxy, if one was chosen.
   let local: LocalEndpoint?
   let loop: ClientLoop
-  let deadline: Deadline
+  /// The deadline for opening the tunnel. If the host may be reached without the proxy, that has the other half of the
+  /// time, until the proxy asks for authorization: it answers, and the program may need time.
+  private(set) var deadline: Deadline
+  /// The deadline for all of it.
+  let end: Deadline
   let timeouts: Timeouts
   let limits: Limits
   let observer: Connection.Observer?
 
   var proxy: Proxy { route.proxy }
 
-  func open(by security: Security?, as host: String, port: UInt16) async throws(TransportError) -> Connection {
+  mutating func open(by security: Security?, as host: String, port: UInt16) async throws(TransportError) -> Connection {
     let server = try security.map { _ throws(TransportError) in try Connection.serverName(host) }
     guard !route.forwards(toSecure: security != nil) else { return try await connect(observer: observer) }
     let tunnel = try await proxy.kind.isSOCKS ? openBySOCKS() : openByCONNECT()
+    deadline = end
     notify(.tunnelled)
     let connection = Connection(through: tunnel, limits: limits, observer: observer)
     if var security, let server {
@@ -68,13 +76,14 @@ struct ProxyDial {
     return connection
   }
 
-  /// Returns whether the host is reached without the proxy after an error. A refusal by the proxy is its decision.
-  func mayGoDirectly(after error: TransportError, isSecure: Bool) -> Bool {
-    guard route.allowsFailover, !route.forwards(toSecure: isSecure), case .proxy(let problem) = error else {
-      return false
+  /// Whether an error shows that the proxy cannot be reached, does not answer in its time, or breaks the connection. A
+  /// refusal by the proxy is its decision.
+  func isOfProxy(_ error: TransportError) -> Bool {
+    switch error {
+    case .timedOut: deadline < end && loop.now < end
+    case .proxy(let problem): if case .transport = problem.failure { true } else { false }
+    default: false
     }
-    if case .transport = problem.failure { return true }
-    return false
   }
 
   func notify(_ event: ConnectionEvent) { observer?(event, loop.kernel.now()) }
@@ -108,7 +117,7 @@ struct ProxyDial {
 
   // MARK: - CONNECT
 
-  private func openByCONNECT() async throws(TransportError) -> Tunnel {
+  private mutating func openByCONNECT() async throws(TransportError) -> Tunnel {
     // CONNECT requests and their responses are internal: until the tunnel is open, the observer sees only the events of
     // connecting.
     let observer: Connection.Observer? = observer.map { observer in
@@ -154,6 +163,7 @@ struct ProxyDial {
           continue
         }
         usesAuthorizer = true
+        deadline = end
         let challenge = ProxyChallenge(request: asked, values: challenges)
         machine.authorized(try await answer { await authorizer.next(after: challenge) }, into: &actions)
       case .establish:

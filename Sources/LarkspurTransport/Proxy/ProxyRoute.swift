@@ -13,8 +13,8 @@ public struct ProxyRoute: Sendable {
   /// Whether connections without TLS, too, go through a tunnel. By default an HTTP proxy makes their requests itself,
   /// which it cannot do for another protocol than HTTP.
   public var alwaysTunnels = false
-  /// Whether the host is reached without the proxy if the proxy cannot be reached, or breaks the connection before there
-  /// is a tunnel. Without effect if the proxy makes the requests itself.
+  /// Whether the host is reached without the proxy if the proxy cannot be reached, does not answer in half of the time, or
+  /// breaks the connection before there is a tunnel. Without effect if the proxy makes the requests itself.
   public var allowsFailover = false
   /// The value of `User-Agent` in CONNECT.
   public var userAgent: String?

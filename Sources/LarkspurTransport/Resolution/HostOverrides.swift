@@ -18,8 +18,8 @@ public struct HostOverrides: Hashable, Sendable, Codable {
     /// IP addresses, which are tried like those of a name. An IPv6 address may have a zone, `fe80::1%eth0`. The
     /// addresses of a proxy can be set, too. A proxy that looks up names ignores those of other hosts.
     case addresses([String])
-    /// Another host, a name or an IP address without brackets, and its port; `nil` keeps the URL's port. A proxy opens
-    /// a tunnel to this host, also for `http`.
+    /// Another host, a name or an IP address without brackets, or `*` for the URL's; and its port, where `nil` keeps the
+    /// URL's. A proxy opens a tunnel to this host, also for `http`.
     case host(String, port: UInt16? = nil)
     /// The path of a Unix-domain socket, at most 107 bytes, or a name in Linux's abstract namespace after a NUL. No
     /// proxy is used.
@@ -107,7 +107,9 @@ extension Route {
       guard !other.isEmpty, otherPort != 0 else {
         throw HostOverrides.invalid("\(host) is overridden by a host without a name, or by port 0")
       }
-      place = Place(host: other, port: otherPort ?? port)
+      let own = Place(host: host, port: port)
+      let place = Place(host: other == "*" ? host : other, port: otherPort ?? port)
+      self.place = place == own ? nil : place
     case .socket(let path)?:
       let bytes = path.utf8
       guard 1...SocketAddress.unixPathBytesMax + (bytes.first == 0 ? 1 : 0) ~= bytes.count,

@@ -139,6 +139,7 @@ import Testing
   @Test(
     arguments: [
       (TransportError.resolutionFailed(host: "x", reason: "y"), 6), (.connectFailed([]), 7),
+      (.localEndpointUnusable(LocalEndpoint(interface: "x"), nil), 45), (.optionInvalid("x", "y"), 2),
       (.timedOut(.resolving), 28), (.timedOut(.connecting), 28), (.timedOut(.sending), 28),
       (.timedOut(.awaitingHead), 28),
       (.timedOut(.receivingBody), 28), (.connectionLost(.sending, .brokenPipe), 55),

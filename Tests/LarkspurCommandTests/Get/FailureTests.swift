@@ -139,6 +139,13 @@ import Testing
     #expect(result.text == "hello")
   }
 
+  @Test func tooFewBytesInTime() async throws {
+    let result = try await get(
+      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .hang], "--lowest-rate", "6:1")
+    check(result, 28, "timed out while receiving the body: the time of the lowest rate was up (--lowest-rate)")
+    #expect(result.text == "hello")
+  }
+
   /// `--connect-timeout` does not limit the time after the connection is established.
   @Test func slowResponseOnAFastConnection() async throws {
     let result = try await Command.run("get", server.url("/delay/3500"), "--connect-timeout", "3")

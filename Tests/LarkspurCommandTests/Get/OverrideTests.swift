@@ -28,6 +28,9 @@ import Testing
     #expect(try await host("http://a.invalid/get", "--connect-to", "a.invalid:80:127.0.0.1:\(port)") == "a.invalid")
     #expect(
       try await host("http://a.invalid:\(port)/get", "--connect-to", "::127.0.0.1:") == "a.invalid:\(port)")
+    // An empty second host is the URL's.
+    #expect(try await host("http://127.0.0.1/get", "--connect-to", ":80::\(port)") == "127.0.0.1")
+    #expect(try await host("http://127.0.0.1/get", "--connect-to", "127.0.0.1:::\(port)") == "127.0.0.1")
   }
 
   /// An API like Docker's.
@@ -51,6 +54,28 @@ import Testing
     #expect(missing.status == 7 && missing.errors.contains("/none"), "\(missing.errors)")
     let useless = try await Command(["get", "http://localhost/", "--unix-socket", ""]).end()
     #expect(useless.status == 2 && useless.errors.contains("hostOverrides"), "\(useless.errors)")
+  }
+
+  @Test func theLocalEnd() async throws {
+    #expect(try await host(server.url("/get"), "--interface", "lo") == server.authority)
+    #expect(try await host(server.url("/get"), "--interface", "127.0.0.5") == server.authority)
+    let count = server.connectionsAccepted
+    for end in ["nosuch0", "203.0.113.1", "::1", ""] {
+      let result = try await Command(["get", server.url("/get"), "--interface", end]).end()
+      #expect(result.status == 45 && result.errors.contains("--interface"), "\(end): \(result.errors)")
+    }
+    #expect(server.connectionsAccepted == count)
+  }
+
+  /// A value that makes no sense names its option, and nothing is sent.
+  @Test(
+    arguments: [
+      ["--unix-socket", "/" + String(repeating: "s", count: 199)], ["--resolve", "*:80:a.example"],
+      ["--resolve", "*:80:192.0.2.1,,::1"], ["--connect-to", "::b.example:0"],
+    ])
+  func useless(arguments: [String]) async throws {
+    let result = try await Command(["get", "http://a.invalid/"] + arguments).end()
+    #expect(result.status == 2 && result.errors.contains("hostOverrides"), "\(result.errors)")
   }
 
   @Test(

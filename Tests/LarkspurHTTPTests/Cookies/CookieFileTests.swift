@@ -10,6 +10,7 @@ import Testing
     legacy.comment = "tab\tand % and é"
     legacy.commentURL = ""
     legacy.ports = [80, 8080]
+    legacy.isSetByScript = true
     let time = CookieTime(seconds: 0.1)
     return Cookie.SameSite.allCases.map { sameSite in
       var cookie = Cookie(

@@ -60,9 +60,9 @@ final class Namespace: Sendable {
     try run { for line in lines { try ServerProcess.run(Self.ip, line.split(separator: " ").map(String.init)) } }
   }
 
-  /// Connects two namespaces by a virtual cable, whose ends are called `cable`.
-  func connect(to other: Namespace) throws {
-    try ip("link add cable type veth peer name cable netns /proc/\(getpid())/fd/\(other.network)")
+  /// Connects two namespaces by a virtual cable, whose ends have its name.
+  func connect(to other: Namespace, by cable: String = "cable") throws {
+    try ip("link add \(cable) type veth peer name \(cable) netns /proc/\(getpid())/fd/\(other.network)")
   }
 
   /// Sets the names in the namespace, in the format of `/etc/hosts`.
@@ -89,6 +89,16 @@ final class Namespace: Sendable {
         throw Failure("/etc/hosts", errno)
       }
     }
+  }
+
+  /// Returns a number that the kernel counts for multipath TCP in the namespace, or `nil` if it has no such number.
+  func multipathCount(_ name: String) throws -> Int? {
+    let text = try run { try String(contentsOfFile: "/proc/thread-self/net/netstat", encoding: .utf8) }
+    let lines = text.split(separator: "\n").filter { $0.hasPrefix("MPTcpExt:") }.map { $0.split(separator: " ") }
+    guard lines.count == 2, let index = lines[0].firstIndex(where: { $0 == name }), index < lines[1].count else {
+      return nil
+    }
+    return Int(lines[1][index])
   }
 
   /// Mounts a disk in memory of so many pages over a directory, or changes the size of the one there. One page has room

@@ -54,6 +54,7 @@ import Testing
         "a", "1", [.version: "1", .comment: "c", .commentURL: "http://a.com/", .port: "80", .secure: "1"]),
       try Self.cookie("b", "1", [.expires: Date(timeIntervalSinceNow: 1e9 + 0.3), .sameSitePolicy: "lax"]),
       try Self.cookie("c", "1", [.path: "/a b", HTTPCookiePropertyKey("HttpOnly"): "1"]),
+      try Self.cookie("d", "1", [.setByJavaScript: true]),
     ]
     cookies.forEach(storage.setCookie)
     #expect(storage.cookies == cookies)

@@ -28,6 +28,15 @@ import Testing
     }
   }
 
+  private final class AsyncFromOffset: Base, URLSessionTaskDelegate, @unchecked Sendable {
+    func urlSession(
+      _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
+    ) async -> InputStream? {
+      if offset == 0 { offsets.fire() }
+      return InputStream(data: Data("from an offset".utf8))
+    }
+  }
+
   private final class Both: Base, URLSessionTaskDelegate, @unchecked Sendable {
     func urlSession(
       _ session: URLSession, task: URLSessionTask,
@@ -64,8 +73,9 @@ import Testing
     let server = try TestServer()
     // The second delegate's class is known.
     for _ in 0..<2 {
-      let delegate = FromOffset()
-      #expect(try await upload(delegate, to: server).body == "from an offset" && delegate.offsets.count == 1)
+      for delegate in [FromOffset(), AsyncFromOffset()] as [any Base & URLSessionTaskDelegate] {
+        #expect(try await upload(delegate, to: server).body == "from an offset" && delegate.offsets.count == 1)
+      }
     }
     let both = Both()
     #expect(try await upload(both, to: server).body == "from the start" && both.offsets.count == 0)

@@ -79,6 +79,23 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
+  /// Routes of other traffic classes lead to the host, too.
+  @Test func allRoutesToAHost() {
+    let marked = Route(host: PoolTests.route.host, port: PoolTests.route.port, marked: 8)
+    let bytes = pool { $0.bytesPerSecondPerHost = 1000 }
+    #expect(9...11 ~= seconds(ofUploadsThrough: bytes, to: [PoolTests.route, marked]))
+    let requests = pool { $0.requestsPerSecondPerHost = 0.5 }
+    let running = [PoolTests.route, marked].map { tests.fetch(through: requests, route: $0) }
+    world.settle()
+    #expect(kernel.socketCount == 3)
+    world.advance(by: .seconds(2))
+    #expect(kernel.socketCount == 4)
+    for index in 2...3 { kernel.peer(index).send(PoolTests.response) }
+    world.settle()
+    #expect(running.allSatisfy { $0.value?.status == 200 })
+    #expect(tests.leftovers(of: bytes) == [] && tests.leftovers(of: requests) == [])
+  }
+
   @Test func aRequestThatWaitsForItsTurn() {
     let pool = pool { $0.requestsPerSecondPerHost = 0.01 }
     let first = tests.fetch(through: pool)
@@ -119,5 +136,12 @@ import Testing
       #expect(running.value?.status == 200)
       #expect(tests.leftovers(of: pool) == [])
     }
+  }
+}
+
+extension Route {
+  fileprivate init(host: String, port: UInt16, marked trafficClass: UInt8) {
+    self.init(host: host, port: port)
+    local = LocalEndpoint(trafficClass: trafficClass)
   }
 }

@@ -137,6 +137,11 @@ import Testing
     var other = Route(host: "a.example", port: 81)
     try other.apply(overrides)
     #expect(other.place == Route.Place(host: "c.example", port: 81))
+    overrides.set("port.example", to: .host("*", port: 8443))
+    #expect(try overridden("port.example", overrides).place == Route.Place(host: "port.example", port: 8443))
+    // The host's own place changes nothing, and a proxy makes the requests as without an override.
+    overrides.set("own.example", to: .host("*", port: 80))
+    #expect(try overridden("own.example", overrides) == Route(host: "own.example", port: 80))
     #expect(try overridden("addresses.example", overrides) == Route(host: "addresses.example", port: 80))
     #expect(try overridden("a.example", overrides) != Route(host: "a.example", port: 80))
   }

@@ -4,6 +4,7 @@ import LarkspurIO
 import LarkspurTLS
 import LarkspurTestSupport
 import LarkspurTransport
+import TestKit
 import Testing
 
 /// HTTP proxies that refuse, lie or break, over a scripted kernel.
@@ -33,6 +34,67 @@ import Testing
         deadline: deadline.map { world.loop.now.advanced(by: $0) } ?? .never)
       connection.close()
     }
+  }
+
+  /// Opens a connection that may do without its proxy, within ten seconds.
+  private func openWithFailover(
+    authorize: (@Sendable (ProxyChallenge) async -> String?)? = nil,
+    timeouts change: @escaping @Sendable (inout Timeouts) -> Void = { _ in }
+  ) -> Running<Void> {
+    world.start { [world] in
+      var route = ProxyRoute(try Proxy("http://127.0.0.1:80"))
+      route.alwaysTunnels = true
+      route.allowsFailover = true
+      if let authorize { route.makeAuthorizer = { AskingAuthorizer(authorize) } }
+      let connection = try await Connection.open(
+        host: "192.0.2.1", port: 80, via: route, on: world.loop, deadline: world.loop.now.advanced(by: .seconds(10)),
+        timeouts: TimeoutTests.timeouts(change))
+      connection.close()
+    }
+  }
+
+  /// A proxy that does not answer leaves half of the time to the host itself.
+  @Test(arguments: [true, false]) func aSilentProxyAndFailover(isReached: Bool) {
+    if !isReached { kernel.willConnect(.never) }
+    let running = openWithFailover()
+    world.settle()
+    world.advance(by: .milliseconds(4999))
+    #expect(kernel.socketCount == 1 && !running.isOver)
+    world.advance(by: .milliseconds(1))
+    #expect(kernel.socketCount == 2 && running.error == nil && running.isOver)
+    #expect(world.leftovers == [])
+  }
+
+  /// A limit of connecting holds for the proxy, and then for the host.
+  @Test func aLimitAndFailover() {
+    kernel.willConnect(.never)
+    kernel.willConnect(.never)
+    let running = openWithFailover(timeouts: { $0.connect = .seconds(1) })
+    world.settle()
+    world.advance(by: .seconds(1))
+    #expect(kernel.socketCount == 2 && !running.isOver)
+    world.advance(by: .seconds(1))
+    #expect(running.transportError == .timedOut(.connecting, limit: .connect))
+    #expect(world.leftovers == [])
+  }
+
+  /// A proxy that asks for authorization has answered: a program that takes its time does not lead around the proxy.
+  @Test func aSlowAnswerAndFailover() {
+    let answers = Event()
+    let running = openWithFailover(authorize: { _ in
+      try? await answers.wait()
+      return nil
+    })
+    world.settle()
+    peer.send("HTTP/1.1 407 X\r\nProxy-Authenticate: Basic realm=a\r\nContent-Length: 0\r\n\r\n")
+    world.settle()
+    world.advance(by: .milliseconds(9999))
+    #expect(kernel.socketCount == 1 && !running.isOver)
+    world.advance(by: .milliseconds(1))
+    #expect(running.transportError == .timedOut(.tunnelling) && kernel.socketCount == 1)
+    answers.fire()
+    world.settle()
+    #expect(world.leftovers == [])
   }
 
   static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
