@@ -132,7 +132,7 @@ import Testing
     "Sources/LarkspurBytes/Storage", "Sources/LarkspurBytes/Scan", "Sources/LarkspurIO/Unsafe",
     "Sources/LarkspurCoding/Zlib", "Sources/LarkspurTransport/Loop", "Sources/LarkspurTLS/OpenSSL",
     "Sources/LarkspurTestServer/OpenSSL", "Sources/Larkspur/Unsafe", "Sources/AFNetworking/Unsafe",
-    "Sources/LarkspurCommand/Unsafe", "Sources/ZipArchive/Unsafe",
+    "Sources/ZipArchive/Unsafe",
   ]
 
   @Test func unsafeHasItsRooms() {
