@@ -23,9 +23,6 @@ let testSettings: [SwiftSetting] =
 // Functions of C are declared in Swift (`@_extern(c)`): clients of our modules need no module map for them, so that a
 // package that does not declare a dependency on this one can import FoundationNetworking.
 let settings = testSettings + [.strictMemorySafety(), .enableExperimentalFeature("Extern")]
-// The compiler inlines the functions of CLarkspurScan, for which it has to import them. It warns of that.
-let scanSettings =
-  settings + (warningsAreErrors ? [.treatWarning("ImplementationOnlyDeprecated", as: .warning)] : [])
 
 /// The libraries of C that a target links. Xcode compiles all targets, also those of another platform.
 func libraries(_ names: String...) -> [LinkerSetting] {
@@ -49,11 +46,11 @@ let package = Package(
     .target(name: "CLarkspurLinux"),
     .target(
       name: "CLarkspurOpenSSL", linkerSettings: libraries("ssl", "crypto")),
-    .target(name: "CLarkspurScan"),
     .target(
       name: "CLarkspurTestServer", linkerSettings: libraries("ssl", "crypto")),
     .target(name: "CLarkspurZip", linkerSettings: libraries("zip")),
-    .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: scanSettings),
+    // Vectors of bytes, which are compared by the compiler's own functions (`import Builtin`).
+    .target(name: "LarkspurBytes", swiftSettings: settings + [.enableExperimentalFeature("BuiltinModule")]),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurTLS", dependencies: ["CLarkspurOpenSSL", "LarkspurBytes"], swiftSettings: settings),

@@ -46,7 +46,7 @@ package enum SOCKSOracle {
     ]
     var machine = SOCKSMachine(
       isFour ? .socks4a : .socks5,
-      credentials: mode & 2 != 0 ? Proxy.Credentials(user: [117], password: [112, 119]) : nil,
+      credentials: mode & 2 != 0 ? UserInfo(user: [117], password: [112, 119]) : nil,
       target: targets[Int(mode >> 2 & 3)], port: 443)
     var outcome = Outcome()
     var actions: SOCKSMachine.Actions = []

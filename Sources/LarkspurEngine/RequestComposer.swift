@@ -31,6 +31,8 @@ package final class RequestComposer: Sendable {
   private let additional: FieldList
   /// Whether any of the configuration's fields concerns a cache.
   package let concernsCache: Bool
+  /// Whether the configuration's fields name a content coding, which the program's bodies then have already.
+  package let namesCoding: Bool
   /// The defaults for requests that ask for a part of a resource.
   private let defaultsOfParts: FieldList
 
@@ -44,6 +46,7 @@ package final class RequestComposer: Sendable {
     let standard = Self.standard + program
     self.additional = defaults + privateDefaults
     concernsCache = self.additional.concernCache
+    namesCoding = self.additional.contains(named: "Content-Encoding")
     defaults = defaults.map {
       Field($0.name, $0.name.equalsIgnoringCase("Accept-Encoding") ? Self.decodable($0.value) : $0.value)
     }

@@ -32,7 +32,7 @@ public final class TransferServer: Sendable {
     public var idleTime = Duration.seconds(60)
     /// The time in which a connection has to say what it is for, and in which a list has to be taken.
     public var timeout = Duration.seconds(10)
-    public var clock: any TransferClock = MachineClock()
+    public var clock: any TransferClock = LinuxKernel.shared
     /// Decides whether a process of a user may connect. By default only the server's own user may.
     public var isAllowed: @Sendable (_ user: UInt32) -> Bool = { $0 == ProcessUser.effective }
     /// Starts a session's program for its events. Called on any thread.
@@ -118,7 +118,7 @@ public final class TransferServer: Sendable {
     self.stateHome = stateHome
     self.options = options
     self.factory = factory
-    state = Mutex(State(idleSince: options.clock.now))
+    state = Mutex(State(idleSince: options.clock.now()))
   }
 
   private static func watch(_ path: String, _ log: (String) -> Void) -> RemovalWatch? {
@@ -185,7 +185,7 @@ public final class TransferServer: Sendable {
   ///
   /// - Returns: The time at which to look again, or `nil` if the server ends now.
   private func sweep() -> Deadline? {
-    let now = options.clock.now
+    let now = options.clock.now()
     return state.withLock { state in
       for (directory, entry) in state.entries where entry.users == 0 && entry.session.read(\.isAtRest) {
         state.entries[directory] = nil
@@ -230,7 +230,7 @@ public final class TransferServer: Sendable {
     }
     state.withLock { state in
       state.isRestoring = false
-      if state.entries.isEmpty { state.idleSince = options.clock.now }
+      if state.entries.isEmpty { state.idleSince = options.clock.now() }
     }
     wakeUp.signal()
   }

@@ -104,7 +104,7 @@ import Testing
     let challenges = Mutex<[String]>([])
     let outcome = try await get(secure, through: "127.0.0.1:\(proxy.port)") { challenge in
       challenges.withLock { $0 += challenge.values }
-      return Proxy.Credentials(user: Array("me".utf8), password: Array("secret".utf8)).basicAuthorization
+      return UserInfo(user: Array("me".utf8), password: Array("secret".utf8)).basicAuthorization
     }
     #expect(try outcome.get() == [200])
     #expect(challenges.withLock { $0.count } == 1)

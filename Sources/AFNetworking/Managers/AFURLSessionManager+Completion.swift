@@ -48,7 +48,19 @@ extension AFURLSessionManager {
       NotificationOutbox.main.post(.AFNetworkingTaskDidComplete, task, keeping: content.data.count) { self.userInfo }
     }
 
+    /// The parts of the user info of a serialized response, which most tasks have. Performance: `mapValues` keeps the
+    /// positions of the keys, so they are hashed once for all tasks.
+    private static let usualParts = UncheckedSendable<[AnyHashable: (TaskResult) -> Any?]>([
+      AFNetworkingTaskDidCompleteResponseSerializerKey: { $0.serializer },
+      AFNetworkingTaskDidCompleteSessionTaskMetrics: { $0.content.metrics },
+      AFNetworkingTaskDidCompleteResponseDataKey: { $0.content.data },
+      AFNetworkingTaskDidCompleteSerializedResponseKey: { $0.object },
+    ])
+
     private var userInfo: [AnyHashable: Any] {
+      if error == nil, content.metrics != nil, object != nil, !(task is URLSessionDownloadTask) {
+        return Self.usualParts.value.mapValues { $0(self) ?? NSNull() }
+      }
       var info: [AnyHashable: Any] = [AFNetworkingTaskDidCompleteResponseSerializerKey: serializer]
       info[AFNetworkingTaskDidCompleteSessionTaskMetrics] = content.metrics
       if let file = content.file {

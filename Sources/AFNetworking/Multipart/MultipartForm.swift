@@ -4,15 +4,10 @@ import Larkspur
 /// A form under construction.
 final class MultipartForm: AFMultipartFormData {
   private let boundary: String
-  private var parts: [Part] = []
+  private var parts: [(head: [UInt8], content: BodySegment)] = []
   private var packetBytesMax = Int.max
   private var delay: TimeInterval = 0
   private let types: MIMETypes
-
-  private struct Part {
-    var head: [UInt8]
-    var content: MultipartSegment
-  }
 
   init(types: MIMETypes = .system) {
     // 128 random bits from the system: the boundary cannot be guessed, so no part can contain it on purpose.
@@ -83,26 +78,22 @@ final class MultipartForm: AFMultipartFormData {
     self.delay = delay.isFinite ? max(delay, 0) : 0
   }
 
-  private func append(_ head: [UInt8], _ content: MultipartSegment) {
-    parts.append(Part(head: head, content: content))
-  }
+  private func append(_ head: [UInt8], _ content: BodySegment) { parts.append((head, content)) }
 
-  /// Returns the body with its delimiters (RFC 2046 5.1.1), or `nil` if the form has no parts.
-  func body() -> MultipartBody? {
+  /// Returns the body, or `nil` if the form has no parts.
+  func body() -> SegmentedBody? {
     guard !parts.isEmpty else { return nil }
-    var segments: [MultipartSegment] = []
-    for (index, part) in parts.enumerated() {
-      segments.append(.bytes(Array("\(index == 0 ? "" : "\r\n")--\(boundary)\r\n".utf8) + part.head))
-      segments.append(part.content)
-    }
-    segments.append(.bytes(Array("\r\n--\(boundary)--\r\n".utf8)))
-    return MultipartBody(segments: segments, packetBytesMax: packetBytesMax, delay: delay)
+    var body = SegmentedBody(boundary: boundary, parts: parts)
+    body.packetBytesMax = packetBytesMax
+    body.delay = delay
+    body.error = { RequestProblem.make(.requestBodyStreamExhausted, $0, underlying: $1) }
+    return body
   }
 
   /// Makes the form the request's body. A form without parts changes nothing.
   func finish(_ request: NSMutableURLRequest) {
     guard let body = body() else { return }
-    request.httpBodyStream = MultipartBodyStream(body)
+    request.httpBodyStream = SegmentedBodyStream(body)
     request.setValue("multipart/form-data; boundary=\(boundary)", forHTTPHeaderField: "Content-Type")
     request.setValue("\(body.count)", forHTTPHeaderField: "Content-Length")
   }
@@ -111,14 +102,14 @@ final class MultipartForm: AFMultipartFormData {
 /// Writes the header fields of parts, with the empty line that ends them.
 enum FormHead {
   static func field(name: String) -> [UInt8] {
-    lines([("Content-Disposition", "form-data; name=\"\(escaped(newlines(name)))\"")])
+    lines([("Content-Disposition", "form-data; name=\"\(SegmentedBody.escaped(newlines(name)))\"")])
   }
 
   static func file(name: String, fileName: String, type: String) -> [UInt8] {
     lines([
       (
         "Content-Disposition",
-        "form-data; name=\"\(escaped(newlines(name)))\"; filename=\"\(escaped(fileName))\""
+        "form-data; name=\"\(SegmentedBody.escaped(newlines(name)))\"; filename=\"\(SegmentedBody.escaped(fileName))\""
       ), ("Content-Type", type),
     ])
   }
@@ -144,21 +135,6 @@ enum FormHead {
   /// Replaces line ends and NUL, which could start another field or the body (RFC 9110 5.5), by spaces.
   private static func oneLine(_ value: String) -> String {
     String(String.UnicodeScalarView(value.unicodeScalars.map { ["\r", "\n", "\0"].contains($0) ? " " : $0 }))
-  }
-
-  /// Escapes the characters that would end the name or the line (WHATWG HTML, multipart form data). All others are sent
-  /// as UTF-8.
-  private static func escaped(_ name: String) -> String {
-    var result = ""
-    for scalar in name.unicodeScalars {
-      switch scalar {
-      case "\n": result += "%0A"
-      case "\r": result += "%0D"
-      case "\"": result += "%22"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
   }
 
   /// Converts all line ends to CR LF, in names, but not in file names (WHATWG HTML, multipart form data).

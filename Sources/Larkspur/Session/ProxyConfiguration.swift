@@ -114,7 +114,7 @@ public struct ProxyConfiguration: Sendable, CustomDebugStringConvertible {
   func rule(_ index: Int) throws(Invalid) -> ProxyRule {
     let content = content
     let credentials = content.user.map {
-      Proxy.Credentials(user: Array($0.utf8), password: Array((content.password ?? "").utf8))
+      UserInfo(user: Array($0.utf8), password: Array((content.password ?? "").utf8))
     }
     func hosts(_ domains: [String]) throws(Invalid) -> ProxyExceptions {
       guard let hosts = ProxyExceptions(domains: domains) else {

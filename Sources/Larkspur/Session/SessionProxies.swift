@@ -43,7 +43,7 @@ enum SessionProxies {
     let port = try dictionary[prefix + "Port"].map(port)
     let user = (dictionary[prefix + "User"] ?? dictionary["kCFProxyUsernameKey"]) as? String
     let password = (dictionary[prefix + "Password"] ?? dictionary["kCFProxyPasswordKey"]) as? String
-    let credentials = user.map { Proxy.Credentials(user: Array($0.utf8), password: Array((password ?? "").utf8)) }
+    let credentials = user.map { UserInfo(user: Array($0.utf8), password: Array((password ?? "").utf8)) }
     return try Proxy(
       named ?? kind, host: String(decoding: host, as: UTF8.self), port: port, credentials: credentials)
   }

@@ -10,9 +10,9 @@ enum BodySource: @unchecked Sendable {
   case delegateStream
 
   /// Whether the body is sent in a content coding that the request asks for. Files are sent as they are.
-  func isCompressed(in request: URLRequest) -> Bool {
+  func isCompressed(in request: URLRequest, _ core: SessionCore) -> Bool {
     if case .file = self { return false }
-    return request.compressesBody
+    return request.compressesBody(in: core)
   }
 
   /// Returns the length of the body in bytes, or -1 if it is not known.

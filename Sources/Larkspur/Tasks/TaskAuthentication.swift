@@ -95,7 +95,7 @@ final class TaskAuthentication {
 
   private func bodyHash(of request: URLRequest, _ upload: ResumableUpload?) -> AuthenticatedRequest.BodyHash? {
     // A part of a file, or nothing, is sent in place of the body.
-    if upload?.sendsWhole == false || source.isCompressed(in: request) { return BodyHashing.impossible }
+    if upload?.sendsWhole == false || source.isCompressed(in: request, core) { return BodyHashing.impossible }
     return switch source {
     case .request:
       switch request.own.body {
@@ -110,7 +110,7 @@ final class TaskAuthentication {
   }
 
   private func canHashBody(of request: URLRequest, _ upload: ResumableUpload?) -> Bool {
-    if upload?.sendsWhole == false || source.isCompressed(in: request) { return false }
+    if upload?.sendsWhole == false || source.isCompressed(in: request, core) { return false }
     return switch source {
     case .request: if case .stream = request.own.body { false } else { true }
     case .data, .file: true

@@ -59,6 +59,7 @@ final class TaskUpload {
   /// skip all but the latest of further ones.
   fileprivate static let interimResponsesMax = 32
 
+  private let core: SessionCore
   private let source: BodySource
   /// The request's stream, once a body has been read from it: a stream can be read once.
   private var usedStream: InputStream?
@@ -73,7 +74,10 @@ final class TaskUpload {
   /// no body.
   fileprivate var sentAtEnd: Int64?
 
-  init(_ source: BodySource) { self.source = source }
+  init(_ core: SessionCore, _ source: BodySource) {
+    self.core = core
+    self.source = source
+  }
 
   // MARK: - The body
 
@@ -107,7 +111,7 @@ final class TaskUpload {
   }
 
   private func body(_ data: Data, of request: URLRequest) throws(URLError) -> UploadBody {
-    request.compressesBody && !data.isEmpty ? try UploadBody(compressing: data) : UploadBody(data)
+    request.compressesBody(in: core) && !data.isEmpty ? try UploadBody(compressing: data) : UploadBody(data)
   }
 
   /// The latest request has not been sent, and nothing has been read from its stream.
@@ -172,7 +176,7 @@ final class TaskUpload {
     // A stream of the delegate's is not in the next request.
     if stream === request.httpBodyStream { usedStream = stream }
     let length = request.declaredLength
-    let isCompressed = request.compressesBody
+    let isCompressed = request.compressesBody(in: core)
     var body = UploadBody(
       content: produced(by: stream, length: length, isCompressed: isCompressed, request.own.trailers),
       length: isCompressed ? .chunked : length.map { .length(UInt($0)) } ?? .chunked)

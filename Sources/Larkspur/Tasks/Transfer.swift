@@ -113,7 +113,7 @@ final class Transfer: @unchecked Sendable {
 
   var upload: TaskUpload {
     if let uploadIfAny { return uploadIfAny }
-    let upload = TaskUpload(source)
+    let upload = TaskUpload(core, source)
     uploadIfAny = upload
     return upload
   }

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurBytes
 import LarkspurCoding
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 
@@ -19,7 +20,7 @@ extension URLRequest {
   ///   sent as it is. Longer data and streams are compressed as they are sent, in chunks, with constant memory: a server that
   ///   speaks HTTP/1.0 only cannot receive them.
   /// - Files (`uploadTask(with:fromFile:)`) are sent by the kernel, and never compressed.
-  /// - A request with a `Content-Encoding` of its own is not compressed again.
+  /// - A request with a `Content-Encoding` of its own, or of the session's `httpAdditionalHeaders`, is not compressed again.
   /// - Counts of sent bytes are those of the compressed body. Digest authentication with `auth-int` is not possible.
   /// - In background sessions, only the data of a request is compressed.
   public var bodyCompression: BodyCompression? {
@@ -27,8 +28,10 @@ extension URLRequest {
     set { change { $0.flags.set(.gzip, newValue == .gzip) } }
   }
 
-  /// Whether a body that is not a file is compressed.
-  var compressesBody: Bool { own.flags.contains(.gzip) && own.fields?.firstValue(named: "Content-Encoding") == nil }
+  /// Whether a body that is not a file is compressed, beside the fields of the session.
+  func compressesBody(in core: SessionCore) -> Bool {
+    own.flags.contains(.gzip) && own.fields?.firstValue(named: "Content-Encoding") == nil && !core.composer.namesCoding
+  }
 }
 
 extension UploadBody {

@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurScan
-
 /// Fast parsing of whole lines of a response head that are plain: complete, not folded, and without errors.
 ///
 /// For any other line, also for every error, these functions find nothing. The caller's state machine then parses the
@@ -96,7 +94,7 @@ extension Scan {
   ) -> UnsafeRawPointer? {
     var at = unsafe line
     while unsafe at + 16 <= limit {
-      let stops = unsafe larkspur_name_stops16(at)
+      let stops = unsafe Bytes16(at).nameStops
       unsafe at += stops == 0 ? 16 : stops.trailingZeroBitCount
       guard stops != 0 else { continue }
       if unsafe at[0] == 0x3a { return unsafe at > line ? at : nil }
@@ -113,10 +111,10 @@ extension Scan {
   private static func endOfShortLine(_ line: UnsafeRawPointer, _ limit: UnsafeRawPointer) -> UnsafeRawPointer? {
     guard unsafe line + 64 <= limit else { return nil }
     var at = unsafe line
-    var stops = unsafe larkspur_value_stops32(at)
+    var stops = unsafe valueStops32(at)
     if stops == 0 {
       unsafe at += 32
-      stops = unsafe larkspur_value_stops32(at)
+      stops = unsafe valueStops32(at)
     }
     unsafe at += stops.trailingZeroBitCount
     return unsafe stops != 0 && isLineEnd(at, limit) ? at : nil
@@ -130,7 +128,7 @@ extension Scan {
   ) -> UnsafeRawPointer? {
     var at = unsafe start
     while unsafe at + 32 <= limit {
-      let stops = unsafe larkspur_value_stops32(at)
+      let stops = unsafe valueStops32(at)
       unsafe at += stops == 0 ? 32 : stops.trailingZeroBitCount
       guard stops != 0 else { continue }
       guard unsafe at[0] == 0x09 else { return unsafe isLineEnd(at, limit) ? at : nil }
@@ -139,10 +137,16 @@ extension Scan {
     // Near the end, load the last 32 bytes and shift out those before `at`.
     guard unsafe at < limit, unsafe limit - first >= 32 else { return nil }
     let last = unsafe limit - 32
-    let stops = unsafe larkspur_value_stops32(last) >> UInt32(truncatingIfNeeded: at - last)
+    let stops = unsafe valueStops32(last) >> UInt32(truncatingIfNeeded: at - last)
     guard stops != 0 else { return nil }
     unsafe at += stops.trailingZeroBitCount
     return unsafe isLineEnd(at, limit) ? at : nil
+  }
+
+  /// The bits of the value stops in 32 bytes.
+  @unsafe @inline(__always)
+  private static func valueStops32(_ start: UnsafeRawPointer) -> UInt32 {
+    unsafe Bytes16(start).valueStops | Bytes16(start + 16).valueStops << 16
   }
 
   @unsafe @inline(__always)

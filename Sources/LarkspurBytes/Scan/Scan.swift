@@ -1,5 +1,3 @@
-@_implementationOnly import CLarkspurScan
-
 /// Searches for the end of tokens, field values and lines, 16 bytes at a time. A test compares the results with those
 /// of a plain loop over `isToken`, `isFieldValueByte` and `isLineEnd`.
 public enum Scan {
@@ -16,7 +14,7 @@ public enum Scan {
           index += 1
           continue
         }
-        let stops = unsafe larkspur_name_stops16(base + index)
+        let stops = unsafe Bytes16(base + index).nameStops
         guard stops != 0 else {
           index += 16
           continue
@@ -39,7 +37,7 @@ public enum Scan {
     unsafe bytes.withUnsafeBytes { raw in
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
-        let stops = unsafe larkspur_value_stops16(base + index)
+        let stops = unsafe Bytes16(base + index).valueStops
         guard stops != 0 else {
           index += 16
           continue
@@ -61,7 +59,7 @@ public enum Scan {
     unsafe bytes.withUnsafeBytes { raw in
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
-        let stops = unsafe larkspur_high_bits16(base + index)
+        let stops = unsafe Bytes16(base + index).highBits
         index += stops == 0 ? 16 : stops.trailingZeroBitCount
         if stops != 0 { return }
       }
@@ -78,7 +76,7 @@ public enum Scan {
     unsafe bytes.withUnsafeBytes { raw in
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
-        let stops = unsafe larkspur_line_stops16(base + index)
+        let stops = unsafe Bytes16(base + index).lineStops
         if stops != 0 {
           index += stops.trailingZeroBitCount
           return

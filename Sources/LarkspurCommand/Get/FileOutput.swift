@@ -8,18 +8,13 @@ import LarkspurIO
 /// visible half-written, and a failed transfer leaves the earlier content. Anything else (`/dev/null`, a named pipe) is
 /// written directly.
 final class FileOutput {
-  private struct Replacement {
-    var temporaryPath: String
-    var path: String
-  }
-
   /// The name in messages.
   let name: String
   private var file: OpenFile?
   private let isStandard: Bool
   /// Whether the bytes go to a terminal, which null bytes may disturb.
   private var isGuarded = false
-  private var replacement: Replacement?
+  private var replacement: (temporaryPath: String, path: String)?
   /// Whether to show the progress, because the bytes do not appear on the terminal.
   let isFile: Bool
 
@@ -86,20 +81,12 @@ final class FileOutput {
   }
 
   private func create(for path: String, permissions: UInt32?) throws(Errno) {
-    // A name that is taken may belong to another process, so the next attempt uses another name.
-    for attempt in 1... {
-      let suffix = String(UInt64.random(in: 0...(.max)), radix: 36)
-      let temporaryPath = "\(Self.stem(of: path)).\(suffix).part"
-      do throws(Errno) {
-        let file = try OpenFile(creating: temporaryPath)
-        self.file = file
-        replacement = Replacement(temporaryPath: temporaryPath, path: path)
-        if let permissions { try? file.setPermissions(permissions) }
-        return
-      } catch {
-        guard error == .fileExists, attempt < 100 else { throw error }
-      }
-    }
+    let suffix = String(UInt64.random(in: 0...(.max)), radix: 36)
+    let temporaryPath = "\(Self.stem(of: path)).\(suffix).part"
+    let file = try OpenFile(creating: temporaryPath)
+    self.file = file
+    replacement = (temporaryPath, path)
+    if let permissions { try? file.setPermissions(permissions) }
   }
 
   /// Returns the path without the temporary suffix. A name of more than 200 bytes is cut to 50 characters, because a

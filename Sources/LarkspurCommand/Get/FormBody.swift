@@ -1,4 +1,5 @@
 import Foundation
+import Larkspur
 import LarkspurHTTP
 import LarkspurIO
 
@@ -7,8 +8,9 @@ import LarkspurIO
 struct FormBody: Sendable {
   /// The value of `Content-Type`, or `nil` if the request has its own.
   let contentType: String?
-  let byteCount: Int
-  private let segments: [FormStream.Segment]
+  private let body: SegmentedBody
+
+  var byteCount: Int { Int(clamping: body.count) }
 
   /// - Parameter type: The value of `Content-Type` from `-H`. If it has a boundary (RFC 2046, section 5.1.1), the form
   ///   uses that one; otherwise a new boundary is appended, as by curl.
@@ -20,15 +22,11 @@ struct FormBody: Sendable {
       own.map(String.init)
       ?? "larkspur-" + (0..<2).map { _ in String(UInt64.random(in: 0...(.max)), radix: 36) }.joined()
     contentType = own == nil ? "\(type); boundary=\(boundary)" : type
-    var segments: [FormStream.Segment] = []
-    for part in parts {
-      let content = try Self.content(of: part)
-      let head = try Self.head(of: part)
-      segments += [.bytes(Array("--\(boundary)\r\n\(head)\r\n".utf8)), content, .bytes(Array("\r\n".utf8))]
-    }
-    segments.append(.bytes(Array("--\(boundary)--\r\n".utf8)))
-    self.segments = segments
-    byteCount = segments.reduce(0) { $0 + $1.count }
+    body = SegmentedBody(
+      boundary: boundary,
+      parts: try parts.map { part throws(CommandFailure) in
+        (Array("\(try Self.head(of: part))\r\n".utf8), try Self.content(of: part))
+      })
   }
 
   /// Data whose files together have no more bytes is read into memory, where it can be sent again and hashed.
@@ -36,7 +34,7 @@ struct FormBody: Sendable {
 
   /// Creates the content of `-d`, or returns `nil` if it has no large regular file: then the caller reads it into memory.
   init?(_ data: [GetOptions.Data], separator: String) throws(CommandFailure) {
-    var files: [Int: FormStream.Segment] = [:]
+    var files: [Int: BodySegment] = [:]
     for (index, part) in data.enumerated() {
       guard case .file(let path) = part, path != "-", case .regularFile? = try? FilePaths.kind(of: path) else {
         continue
@@ -44,7 +42,7 @@ struct FormBody: Sendable {
       files[index] = try Self.content(of: path)
     }
     guard files.values.reduce(0, { $0 + $1.count }) > Self.heldBytesMax else { return nil }
-    var segments: [FormStream.Segment] = []
+    var segments: [BodySegment] = []
     for (index, part) in data.enumerated() {
       if index > 0 { segments.append(.bytes(Array(separator.utf8))) }
       if let file = files[index] {
@@ -54,23 +52,22 @@ struct FormBody: Sendable {
       }
     }
     contentType = nil
-    self.segments = segments
-    byteCount = segments.reduce(0) { $0 + $1.count }
+    body = SegmentedBody(segments: segments)
   }
 
   /// Returns a new stream of the body from its beginning. A redirection or a challenge may need another one.
-  func stream() -> InputStream { FormStream(segments) }
+  func stream() -> InputStream { SegmentedBodyStream(body) }
 
   /// Returns the fields of a part. As in curl, `;type=` overrides `;headers=`, and that overrides the default fields.
   private static func head(of part: SessionOptions.Part) throws(CommandFailure) -> String {
-    var disposition = "form-data; name=\"\(quoted(part.name))\""
+    var disposition = "form-data; name=\"\(SegmentedBody.escaped(part.name))\""
     var fileName = part.fileName
     var type = part.type
     if case .file(let path) = part.content {
       fileName = fileName ?? FilePaths.name(of: path)
       type = type ?? "application/octet-stream"
     }
-    if let fileName { disposition += "; filename=\"\(quoted(fileName))\"" }
+    if let fileName { disposition += "; filename=\"\(SegmentedBody.escaped(fileName))\"" }
     var fields: FieldList = [.init("Content-Disposition", disposition)]
     if let type {
       guard type.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) else {
@@ -84,33 +81,16 @@ struct FormBody: Sendable {
     return (fields + own).map { "\($0.name): \($0.value)\r\n" }.joined()
   }
 
-  /// Escapes the characters that would end the name or the field, as browsers do (the HTML standard,
-  /// multipart/form-data).
-  private static func quoted(_ name: String) -> String {
-    // By scalars, because a quote with a combining mark behind it is another `Character`.
-    name.unicodeScalars.map { scalar in
-      switch scalar {
-      case "\r": "%0D"
-      case "\n": "%0A"
-      case "\"": "%22"
-      default: String(scalar)
-      }
-    }.joined()
-  }
-
-  private static func content(of part: SessionOptions.Part) throws(CommandFailure) -> FormStream.Segment {
+  private static func content(of part: SessionOptions.Part) throws(CommandFailure) -> BodySegment {
     switch part.content {
     case .text, .file("-"): return .bytes(try part.content.bytes())
     case .file(let path): return try content(of: path)
     }
   }
 
-  private static func content(of path: String) throws(CommandFailure) -> FormStream.Segment {
+  private static func content(of path: String) throws(CommandFailure) -> BodySegment {
     do throws(Errno) {
-      guard case .regularFile = try FilePaths.kind(of: path) else {
-        throw try FilePaths.kind(of: path) == nil ? .noSuchFile : .invalidArgument
-      }
-      return .file(path, count: try OpenFile(reading: path).byteCount())
+      return .file(URL(filePath: path), count: Int64(try OpenFile(readingRegular: path).byteCount()))
     } catch {
       throw CommandFailure(.readFailed, "could not read \(path): \(error)")
     }

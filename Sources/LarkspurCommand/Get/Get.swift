@@ -216,9 +216,7 @@ struct Get {
         throw CommandFailure(
           .rangeRefused, "\(failure)the server sends the whole only (without --resume it begins again)")
       case .other where status < 400:
-        throw CommandFailure(
-          .rangeRefused,
-          "\(failure)the server answered with \(status) \(HTTPURLResponse.localizedString(forStatusCode: status))")
+        throw CommandFailure(.rangeRefused, "\(failure)the server answered with \(progress.status)")
       case .other: break
       }
     }

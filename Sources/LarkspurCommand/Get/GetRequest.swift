@@ -59,7 +59,7 @@ package struct GetRequest: Sendable {
     } else if !options.session.usesDigest,
       let credentials = options.session.credentials ?? url.credentials
     {
-      defaults.append(.init("Authorization", authorization(credentials.bytes)))
+      defaults.append(.init("Authorization", credentials.basicAuthorization))
     }
     if !options.data.isEmpty {
       let type = options.session.isJSON ? "application/json" : "application/x-www-form-urlencoded"
@@ -77,6 +77,6 @@ package struct GetRequest: Sendable {
     return fields
   }
 
-  /// Returns the value of Basic authorization (RFC 7617, section 2) for `user:password`.
-  static func authorization(_ credentials: [UInt8]) -> String { "Basic " + Base64.encode(credentials) }
+  /// Returns the value of Basic authorization. The command's session part does not see the members of `UserInfo`.
+  static func authorization(_ credentials: UserInfo) -> String { credentials.basicAuthorization }
 }

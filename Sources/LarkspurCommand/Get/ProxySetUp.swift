@@ -16,7 +16,7 @@ enum ProxySetUp {
 
   /// - Returns: The proxy, or `nil` if the server is reached directly.
   static func proxy(_ options: GetOptions, to url: RequestURL) throws(CommandFailure) -> Proxy? {
-    try settings(options).proxy(toHost: url.host, port: url.port, isSecure: url.isSecure)
+    try settings(options).rule(toHost: url.host, port: url.port, isSecure: url.isSecure)?.proxy
   }
 
   /// Returns the proxies for a session, under CFNetwork's keys.

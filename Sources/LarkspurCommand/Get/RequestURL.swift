@@ -49,16 +49,7 @@ package struct RequestURL: Hashable, Sendable {
   /// The user and the password of the URL, percent-decoded.
   package private(set) var credentials: Credentials?
 
-  /// A user and a password.
-  package struct Credentials: Hashable, Sendable {
-    package var user: [UInt8]
-    package var password: [UInt8]
-
-    package init(user: [UInt8], password: [UInt8]) { (self.user, self.password) = (user, password) }
-
-    /// The bytes of `user:password`.
-    package var bytes: [UInt8] { user + [UInt8(ascii: ":")] + password }
-  }
+  package typealias Credentials = UserInfo
 
   /// The URL without the parts that are not sent (user, password and fragment), percent-encoded as Foundation's `URL`
   /// requires.
@@ -146,13 +137,7 @@ package struct RequestURL: Hashable, Sendable {
     var bytes = bytes
     // Browsers read a backslash as a slash, so the host of one reading would be the user name of the other.
     guard !bytes.contains(UInt8(ascii: "\\")) else { throw .malformed("a backslash in the authority") }
-    // RFC 3986, section 3.2.1 allows no `@` in a password. If a user writes one anyway, the last `@` is the separator.
-    if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
-      let colon = bytes[..<at].firstIndex(of: UInt8(ascii: ":")) ?? at
-      credentials = Credentials(
-        user: PercentCoding.decoded(bytes[..<colon]), password: PercentCoding.decoded(bytes[colon..<at].dropFirst()))
-      bytes = bytes[(at + 1)...]
-    }
+    credentials = UserInfo.take(from: &bytes)
     if bytes.first == UInt8(ascii: "[") {
       guard let bracket = bytes.firstIndex(of: UInt8(ascii: "]")) else {
         throw .malformed("the ] of the address is missing")
@@ -227,11 +212,9 @@ package struct RequestURL: Hashable, Sendable {
   /// RFC 3986 excludes. `%` stays, so that nothing is encoded twice; `[`, `]`, `^` and `|` stay, because servers and
   /// browsers have always used them in queries.
   private static func percentEncoded(_ bytes: ArraySlice<UInt8>) -> String {
-    string(bytes.flatMap { !(0x21...0x7e).contains($0) || "\"<>\\`{}".utf8.contains($0) ? escape($0) : [$0] }[...])
-  }
-
-  private static func escape(_ byte: UInt8) -> [UInt8] {
-    Array(("%" + Format.padded(String(byte, radix: 16, uppercase: true), to: 2, with: "0", atEnd: false)).utf8)
+    string(
+      bytes.flatMap { !(0x21...0x7e).contains($0) || "\"<>\\`{}".utf8.contains($0) ? PercentCoding.escaped($0) : [$0] }[
+        ...])
   }
 
   /// Returns the URL with data after its query, or as its query.
@@ -249,9 +232,17 @@ package struct RequestURL: Hashable, Sendable {
   static func formEncoded(_ bytes: [UInt8]) -> [UInt8] {
     bytes.flatMap { byte -> [UInt8] in
       if byte == UInt8(ascii: " ") { return [UInt8(ascii: "+")] }
-      return ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte) ? [byte] : escape(byte)
+      return ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte) ? [byte] : PercentCoding.escaped(byte)
     }
   }
 
   private static func string(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+}
+
+extension URLCredential {
+  convenience init(_ own: RequestURL.Credentials) {
+    self.init(
+      user: String(decoding: own.user, as: UTF8.self), password: String(decoding: own.password, as: UTF8.self),
+      persistence: .none)
+  }
 }

@@ -116,11 +116,3 @@ struct SessionSetUp: Sendable {
     }
   }
 }
-
-extension URLCredential {
-  convenience init(_ own: RequestURL.Credentials) {
-    self.init(
-      user: String(decoding: own.user, as: UTF8.self), password: String(decoding: own.password, as: UTF8.self),
-      persistence: .none)
-  }
-}

@@ -136,7 +136,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
       let credential = URLCredential(own)
       state.withLock { $0.credential = credential }
     } else {
-      request.setValue(GetRequest.authorization(own.bytes), forHTTPHeaderField: "Authorization")
+      request.setValue(GetRequest.authorization(own), forHTTPHeaderField: "Authorization")
     }
     return request
   }

@@ -25,12 +25,15 @@ public enum PercentCoding {
     var rest = bytes[...]
     while let byte = rest.popFirst() {
       if byte == percent ? value(rest.prefix(2)) == nil : mustEncode(byte) {
-        result += [percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        result += escaped(byte)
       } else {
         result.append(byte)
       }
     }
   }
+
+  /// Returns the byte as `%` and two hexadecimal digits.
+  public static func escaped(_ byte: UInt8) -> [UInt8] { [percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
 
   private static let digits = Array("0123456789ABCDEF".utf8)
 

@@ -22,25 +22,12 @@ public struct Proxy: Hashable, Sendable {
     var ownPort: UInt16 { self == .https ? 443 : 1080 }
   }
 
-  /// User and password, percent-decoded. Both are bytes without an encoding: the proxy interprets them.
-  public struct Credentials: Hashable, Sendable {
-    public var user: [UInt8]
-    public var password: [UInt8]
-
-    public init(user: [UInt8], password: [UInt8]) {
-      self.user = user
-      self.password = password
-    }
-
-    /// The value of `Proxy-Authorization` (RFC 7617 2).
-    public var basicAuthorization: String { "Basic " + Base64.encode(user + [UInt8(ascii: ":")] + password) }
-  }
-
   public let kind: Kind
   /// The proxy's name or IP address, without brackets. An IPv6 address may have a zone: `fe80::1%eth0`.
   public let host: String
   public let port: UInt16
-  public let credentials: Credentials?
+  /// User and password, percent-decoded.
+  public let credentials: UserInfo?
 
   /// Returns whether the proxy is sent the requests to a server and forwards them. Otherwise it makes a tunnel.
   ///
@@ -57,7 +44,7 @@ public struct Proxy: Hashable, Sendable {
   /// - Parameters:
   ///   - host: A name, or an IP address in a form that ``HostAddress`` reads. An IPv6 address may have brackets.
   ///   - port: From 1 to 65535, or `nil` for the default port of the kind.
-  public init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: Credentials? = nil) throws(Invalid) {
+  public init(_ kind: Kind, host: String, port: UInt16? = nil, credentials: UserInfo? = nil) throws(Invalid) {
     let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
     let address = HostAddress(isBracketed ? String(host.dropFirst().dropLast()) : host)
     guard isBracketed ? address?.isIPv6 == true : address != nil || Self.isName(host) else { throw .hostInvalid }
@@ -73,15 +60,7 @@ public struct Proxy: Hashable, Sendable {
   public init(_ text: String) throws(Invalid) {
     let (kind, afterScheme) = try Self.splitKind(Array(text.utf8)[...])
     var rest = afterScheme
-    var credentials: Credentials?
-    // RFC 3986 3.2.1 does not allow `@` in a password. If a password has one all the same, the last `@` ends it.
-    if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
-      let colon = rest[..<at].firstIndex(of: ASCII.colon) ?? at
-      credentials = Credentials(
-        user: PercentCoding.decoded(rest[..<colon]),
-        password: PercentCoding.decoded(rest[..<at].dropFirst(colon + 1 - rest.startIndex)))
-      rest = rest[(at + 1)...]
-    }
+    let credentials = UserInfo.take(from: &rest)
     if let slash = rest.firstIndex(of: UInt8(ascii: "/")) { rest = rest[..<slash] }
     guard let (host, port) = splitPort(rest) else { throw .hostInvalid }
     guard port.isEmpty || port.allSatisfy(ASCII.isDigit) else { throw .portInvalid }

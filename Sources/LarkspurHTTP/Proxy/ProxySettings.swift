@@ -13,16 +13,11 @@ public struct ProxySettings: Hashable, Sendable {
 
   public init() {}
 
-  /// Returns the proxy for a server, or `nil` if the server is reached directly.
-  public func proxy(toHost host: String, port: UInt16, isSecure: Bool) -> Proxy? {
-    guard let proxy = (isSecure ? https : http) ?? all, !exceptions.contains(host: host, port: port) else { return nil }
-    return proxy
-  }
-
   /// Returns the rule for a server, or `nil` if the server is reached directly.
   public func rule(toHost host: String, port: UInt16, isSecure: Bool) -> ProxyRule? {
     guard rules.isEmpty else { return rules.first { $0.covers(host: host, port: port) } }
-    return proxy(toHost: host, port: port, isSecure: isSecure).map { ProxyRule($0) }
+    guard let proxy = (isSecure ? https : http) ?? all, !exceptions.contains(host: host, port: port) else { return nil }
+    return ProxyRule(proxy)
   }
 
   // MARK: - Environment

@@ -52,7 +52,7 @@ public struct SOCKSMachine: Sendable {
 
   public private(set) var state = State.ready
   private let version: UInt8
-  private let credentials: Proxy.Credentials?
+  private let credentials: UserInfo?
   private let target: Target
   private let port: UInt16
   /// The received bytes of the current answer.
@@ -61,7 +61,7 @@ public struct SOCKSMachine: Sendable {
   /// - Parameters:
   ///   - kind: One of the SOCKS kinds. Any other kind counts as SOCKS5.
   ///   - credentials: User and password; SOCKS4 sends only the user.
-  public init(_ kind: Proxy.Kind, credentials: Proxy.Credentials?, target: Target, port: UInt16) {
+  public init(_ kind: Proxy.Kind, credentials: UserInfo?, target: Target, port: UInt16) {
     version = kind == .socks4 || kind == .socks4a ? 4 : 5
     self.credentials = credentials
     self.target = target

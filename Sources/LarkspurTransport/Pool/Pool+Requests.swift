@@ -87,7 +87,7 @@ extension Pool {
     _ request: PoolRequest, over id: PoolMachine.ConnectionID, _ demand: PoolMachine.Demand, _ sequenceNumber: UInt64,
     in slot: RequestSlot
   ) {
-    slot.state = .sent(
+    slot.hasSent(
       send(
         request, over: id, demand, sequenceNumber: sequenceNumber, deadline: deadline(of: request, in: slot), in: slot))
   }

@@ -7,7 +7,7 @@ import LarkspurIO
 ///
 /// `cancel` may be called from any thread. Everything else belongs to the loop.
 public final class RequestSlot: @unchecked Sendable {
-  /// The progress of the slot's request.
+  /// The progress of the slot's request. The states hold no references, so that reading one copies none.
   enum State {
     /// There is no request.
     case idle
@@ -18,9 +18,9 @@ public final class RequestSlot: @unchecked Sendable {
     /// A callback waits in the queue, or has not used the result of its wait.
     case subscribed(Int)
     /// The request has been sent for a callback, or could not be sent, and its response's head has not been taken.
-    case sent(InFlightRequest)
-    /// The exchange with this number of the connection belongs to a task, or to a `RunningExchange`.
-    case running(Connection, UInt64)
+    case sent
+    /// The exchange belongs to a task, or to a `RunningExchange`.
+    case running
   }
 
   let pool: Pool
@@ -29,6 +29,8 @@ public final class RequestSlot: @unchecked Sendable {
   private(set) var isSuspended = false
   /// Only ever replaced, never mutated in place: that avoids exclusivity checks.
   var state = State.idle
+  /// The request of the states `sent` and `running`. Only ever replaced, as `state` is.
+  private var inFlight: InFlightRequest?
   /// When the present request was made.
   private(set) var requested = Deadline.never
   /// When a request last got a connection from the pool's queue, or its turn on one.
@@ -101,7 +103,10 @@ public final class RequestSlot: @unchecked Sendable {
     return true
   }
 
-  func end() { state = .idle }
+  func end() {
+    state = .idle
+    if inFlight != nil { inFlight = nil }
+  }
 
   /// The index of the pool's `PendingRequest` while the request is in the queue.
   private var pendingIndex: Int? {
@@ -114,8 +119,7 @@ public final class RequestSlot: @unchecked Sendable {
   /// The exchange of the request that has been sent.
   private var exchange: (connection: Connection, number: UInt64)? {
     switch state {
-    case .running(let connection, let number): (connection, number)
-    case .sent(let request): request.exchange
+    case .sent, .running: inFlight?.exchange
     case .idle, .started, .queued, .subscribed: nil
     }
   }
@@ -144,15 +148,23 @@ public final class RequestSlot: @unchecked Sendable {
     return connection.isBehind(number) ? .queueing : connection.phase
   }
 
+  /// Notes that the request has been sent for a callback.
+  func hasSent(_ request: InFlightRequest) {
+    state = .sent
+    inFlight = request
+  }
+
   /// Notes that a task continues the request, which has been sent.
   func runs(_ request: InFlightRequest) {
-    if let (connection, number) = request.exchange { state = .running(connection, number) } else { state = .started }
+    state = request.exchange == nil ? .started : .running
+    inFlight = request
   }
 
   func runsNowhere() {
+    state = .started
     // The connection is released after the access to this property has ended, because its release may run other code.
-    var last = State.started
-    swap(&last, &state)
+    var last: InFlightRequest?
+    swap(&last, &inFlight)
   }
 
   func endPause() { pause.take()?.resume() }
@@ -186,18 +198,21 @@ extension RequestSlot {
   ///
   /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
-    guard case .sent(var request) = state else { throw .connectionClosed }
-    if let failure = request.failure { throw failure }
-    guard let (connection, number) = request.exchange else { throw .connectionClosed }
+    guard isSent else { throw .connectionClosed }
+    if let failure = inFlight?.failure { throw failure }
+    guard let connection = inFlight?.connection, let number = inFlight?.number, let id = inFlight?.id else {
+      throw .connectionClosed
+    }
     do throws(TransportError) {
       guard let exchange = try connection.head(of: number, for: work) else { return nil }
-      if connection.hasRefusedAsLate, request.mayBeRepeated(after: .refusedAsLate) { throw .connectionClosed }
-      state = .running(connection, number)
+      if connection.hasRefusedAsLate, inFlight?.mayBeRepeated(after: .refusedAsLate) == true { throw .connectionClosed }
+      state = .running
       if failedPeer != nil { failedPeer = nil }
-      return RunningExchange(exchange, on: request.id, in: self)
+      return RunningExchange(exchange, on: id, in: self)
     } catch {
-      request.failure = error
-      state = .sent(request)
+      var failed = inFlight
+      failed?.failure = error
+      inFlight = failed
       throw error
     }
   }
@@ -206,8 +221,10 @@ extension RequestSlot {
   public func giveUp() {
     switch state {
     case .subscribed(let index): pool.withdrawSubscription(index, in: self)
-    case .sent(let request):
-      if let connection = request.connection { pool.ended(connection, request.id, request.number, in: self) }
+    case .sent:
+      if let request = inFlight, let connection = request.connection {
+        pool.ended(connection, request.id, request.number, in: self)
+      }
     case .idle, .started, .queued, .running: return
     }
     end()
@@ -215,7 +232,7 @@ extension RequestSlot {
 
   /// Returns the request that has been sent for a callback, for a task to continue it.
   func takeSent() -> InFlightRequest? {
-    guard case .sent(let request) = state else { return nil }
+    guard isSent, let request = inFlight else { return nil }
     runs(request)
     return request
   }

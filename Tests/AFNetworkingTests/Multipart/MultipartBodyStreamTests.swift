@@ -45,8 +45,8 @@ import Testing
     let request = try serializer.form {
       $0.appendPart(with: InputStream(data: Data([1])), name: "s", fileName: "s", length: 1, mimeType: "a/b")
     }
-    let stream = try #require(request.httpBodyStream as? MultipartBodyStream)
-    let copy = try #require(stream.copy() as? MultipartBodyStream)
+    let stream = try #require(request.httpBodyStream as? SegmentedBodyStream)
+    let copy = try #require(stream.copy() as? SegmentedBodyStream)
     _ = try readAll(stream)
     let error = #expect(throws: NSError.self) { try readAll(copy) }
     #expect(error?.domain == AFURLRequestSerializationErrorDomain)
@@ -59,9 +59,9 @@ import Testing
     let request = try serializer.form {
       $0.appendPart(with: SlowStream(content), name: "s", fileName: "s", length: 100, mimeType: "a/b")
     }
-    let stream = try #require(request.httpBodyStream as? MultipartBodyStream)
+    let stream = try #require(request.httpBodyStream as? SegmentedBodyStream)
     for copy in [stream, stream.copy(), stream.copy()] {
-      let stream = try #require(copy as? MultipartBodyStream)
+      let stream = try #require(copy as? SegmentedBodyStream)
       stream.open()
       var result: [UInt8] = []
       var buffer = [UInt8](repeating: 0, count: 64)
@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test func statusesFollowTheReading() throws {
-    let stream = MultipartBodyStream(MultipartBody(segments: [.bytes([1, 2, 3])]))
+    let stream = SegmentedBodyStream(SegmentedBody(segments: [.bytes([1, 2, 3])]))
     var buffer = [UInt8](repeating: 0, count: 2)
     #expect(stream.streamStatus == .notOpen && !stream.hasBytesAvailable)
     #expect(stream.read(&buffer, maxLength: 2) == 0)
@@ -181,7 +181,7 @@ import Testing
     form.appendPart(withForm: Data(bytes(count)), name: "a")
     form.throttleBandwidth(withPacketSize: packet, delay: delay)
     let pauses = Pauses()
-    return (MultipartBodyStream(try #require(form.body())) { pauses.add($0) }, pauses)
+    return (SegmentedBodyStream(try #require(form.body())) { pauses.add($0) }, pauses)
   }
 
   private final class Pauses: Sendable {

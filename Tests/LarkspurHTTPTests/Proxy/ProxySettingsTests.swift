@@ -75,8 +75,8 @@ import Testing
 
   @Test(arguments: table) func environment(row: (environment: [String: String], http: UInt16, https: UInt16)) throws {
     let settings = try ProxySettings(environment: row.environment)
-    #expect(settings.proxy(toHost: "a.example", port: 80, isSecure: false)?.port ?? 0 == row.http)
-    #expect(settings.proxy(toHost: "a.example", port: 443, isSecure: true)?.port ?? 0 == row.https)
+    #expect(settings.rule(toHost: "a.example", port: 80, isSecure: false)?.proxy.port ?? 0 == row.http)
+    #expect(settings.rule(toHost: "a.example", port: 443, isSecure: true)?.proxy.port ?? 0 == row.https)
     #expect(row.environment.keys.allSatisfy { ProxySettings.variables.contains($0) || $0 == "HTTP_PROXY" })
   }
 

@@ -75,7 +75,7 @@ import Testing
   @Test(arguments: logins) func credentials(row: (text: String, user: String, password: String, basic: String)) throws {
     let proxy = try Proxy(row.text)
     let credentials = try #require(proxy.credentials)
-    #expect(credentials == Proxy.Credentials(user: Array(row.user.utf8), password: Array(row.password.utf8)))
+    #expect(credentials == UserInfo(user: Array(row.user.utf8), password: Array(row.password.utf8)))
     #expect(credentials.basicAuthorization == row.basic)
     // The description, which may be logged, does not contain the credentials.
     #expect(proxy.description == "http://p:1080")

@@ -5,7 +5,7 @@ import Testing
 @Suite struct SOCKSMachineTests {
   typealias Action = SOCKSMachine.Action
 
-  static let login = Proxy.Credentials(user: Array("me".utf8), password: Array("pw".utf8))
+  static let login = UserInfo(user: Array("me".utf8), password: Array("pw".utf8))
   static let greeting: [UInt8] = [5, 1, 0]
   static let greetingWithLogin: [UInt8] = [5, 2, 0, 2]
   static let loginBytes: [UInt8] = [1, 2] + Array("me".utf8) + [2] + Array("pw".utf8)
@@ -161,7 +161,7 @@ import Testing
   static func obstacle(
     _ kind: Proxy.Kind, user: Int = 0, password: Int = 0, _ target: SOCKSMachine.Target = .name("a")
   ) -> SOCKSError? {
-    let login = Proxy.Credentials(
+    let login = UserInfo(
       user: .init(repeating: 1, count: user), password: .init(repeating: 1, count: password))
     let machine = SOCKSMachine(kind, credentials: login, target: target, port: 80)
     guard case .fail(let error)? = run(machine, []).actions.first else { return nil }

@@ -138,8 +138,8 @@ import Testing
     let read = try Self.read(Self.bytes(configuration)).storage
     #expect(read.proxyEnvironment == configuration.storage.proxyEnvironment)
     let proxies = try SessionProxies.settings(read)
-    #expect(proxies.proxy(toHost: "b.example", port: 443, isSecure: true)?.host == "proxy")
-    #expect(proxies.proxy(toHost: "a.example", port: 443, isSecure: true) == nil)
+    #expect(proxies.rule(toHost: "b.example", port: 443, isSecure: true)?.proxy.host == "proxy")
+    #expect(proxies.rule(toHost: "a.example", port: 443, isSecure: true) == nil)
     #expect(read.trust.rootPlaces?.file == "/roots.pem")
     #expect(
       read.trust.rootPlaces?.directories == "/one:\(FileManager.default.currentDirectoryPath)/two")

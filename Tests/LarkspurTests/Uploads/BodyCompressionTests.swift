@@ -84,6 +84,19 @@ import Testing
     #expect(server.requests.last?.bodyCount == 0 && server.requests.last?.fields["Content-Encoding"] == nil)
   }
 
+  /// Fields of the session count like those of the request.
+  @Test(arguments: [1000, 100_000]) func aCodingOfTheSession(count: Int) async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpAdditionalHeaders = ["content-encoding": "identity"]
+    let session = URLSession(configuration: configuration)
+    for stream in [nil, InputStream(data: content(count))] {
+      _ = try await session.data(for: request(stream == nil ? content(count) : nil, stream: stream))
+      #expect(server.requests.last?.bodyCount == count)
+      #expect(server.requests.last?.fields.values("Content-Encoding") == ["identity"])
+    }
+    session.invalidateAndCancel()
+  }
+
   /// The kernel sends files.
   @Test func filesAreSentAsTheyAre() async throws {
     let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

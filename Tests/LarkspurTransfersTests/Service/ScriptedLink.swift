@@ -106,7 +106,7 @@ final class ManualClock: TransferClock {
   /// The deadlines of all waits so far.
   let waits = Happenings<Deadline>()
 
-  var now: Deadline { state.withLock { $0.now } }
+  func now() -> Deadline { state.withLock { $0.now } }
 
   func wait(for wakeUp: WakeUp, until deadline: Deadline) {
     let isDue = state.withLock { state in

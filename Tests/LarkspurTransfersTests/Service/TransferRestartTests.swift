@@ -40,7 +40,7 @@ import Testing
     isRead.open()
     // The session has no work: its executor is made, and goes.
     #expect(try service.ended.wait(for: 2).last == later.directory)
-    let end = service.clock.now.advanced(by: .seconds(60))
+    let end = service.clock.now().advanced(by: .seconds(60))
     try service.clock.waits.wait { $0.last == end }
     service.clock.advance(by: .seconds(60))
     #expect(try service.ends.wait(for: 1) == [.idle])

@@ -12,7 +12,7 @@ import Testing
   @Test func aServerWithoutWorkEnds() throws {
     let service = try TestService()
     try service.start()
-    let start = service.clock.now
+    let start = service.clock.now()
     #expect(try service.clock.waits.wait(for: 1) == [start.advanced(by: .seconds(60))])
     service.clock.advance(by: .seconds(59))
     try service.clock.waits.wait(for: 2)
@@ -34,7 +34,7 @@ import Testing
     client = nil
     try service.ended.wait(for: 1)
     // The idle time counts from the end of the last session.
-    let end = service.clock.now.advanced(by: .seconds(60))
+    let end = service.clock.now().advanced(by: .seconds(60))
     try service.clock.waits.wait { $0.last == end }
     service.clock.advance(by: .seconds(60))
     try service.stopped.wait(for: 1)

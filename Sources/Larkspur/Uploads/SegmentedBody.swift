@@ -1,17 +1,47 @@
 import Foundation
-import Larkspur
 import Synchronization
 
-/// The body of a form: its segments in order. A value type; it can be read as often as its streams can be read.
-struct MultipartBody {
-  var segments: [MultipartSegment]
+/// A body of segments, as that of a form: bytes, files and streams in order. A value type; it can be read as often as its
+/// streams can be read.
+package struct SegmentedBody: Sendable {
+  package var segments: [BodySegment]
   /// Maximum number of bytes in one read.
-  var packetBytesMax = Int.max
+  package var packetBytesMax = Int.max
   /// Time to wait after each read, in seconds.
-  var delay: TimeInterval = 0
+  package var delay: TimeInterval = 0
+  /// Makes the error of a stream that cannot deliver the body, of a reason and the error beneath.
+  package var error: @Sendable (_ reason: String, _ underlying: (any Error)?) -> any Error = {
+    URLError.make(.requestBodyStreamExhausted, $0, underlying: $1)
+  }
+
+  package init(segments: [BodySegment]) { self.segments = segments }
+
+  /// Creates a multipart body (RFC 2046 5.1.1).
+  ///
+  /// - Parameter parts: Each head ends with its empty line.
+  package init(boundary: String, parts: [(head: [UInt8], content: BodySegment)]) {
+    segments = parts.flatMap { head, content -> [BodySegment] in
+      [.bytes(Array("--\(boundary)\r\n".utf8) + head), content, .bytes(Array("\r\n".utf8))]
+    }
+    segments.append(.bytes(Array("--\(boundary)--\r\n".utf8)))
+  }
+
+  /// Escapes the characters that would end a name in a part's head, or its line (WHATWG HTML, multipart form data). All
+  /// others are sent as UTF-8.
+  package static func escaped(_ name: String) -> String {
+    // By scalars, because a quote with a combining mark behind it is another `Character`.
+    name.unicodeScalars.map { scalar in
+      switch scalar {
+      case "\r": "%0D"
+      case "\n": "%0A"
+      case "\"": "%22"
+      default: String(scalar)
+      }
+    }.joined()
+  }
 
   /// Number of bytes. Callers may state any length for their streams, so the sum saturates at `Int64.max`.
-  var count: Int64 {
+  package var count: Int64 {
     segments.reduce(0) { sum, segment in
       let (sum, overflows) = sum.addingReportingOverflow(segment.count)
       return overflows ? .max : sum
@@ -20,13 +50,14 @@ struct MultipartBody {
 }
 
 /// A segment of a body, and its source.
-enum MultipartSegment {
+package enum BodySegment: Sendable {
   case bytes([UInt8])
   case data(Data)
+  /// The first `count` bytes of a regular file, even if its length changes meanwhile.
   case file(URL, count: Int64)
   case stream(SharedStream, count: Int64)
 
-  var count: Int64 {
+  package var count: Int64 {
     switch self {
     case .bytes(let bytes): Int64(bytes.count)
     case .data(let data): Int64(data.count)
@@ -35,7 +66,7 @@ enum MultipartSegment {
   }
 
   /// A stream that reads the segment, or `nil` if the segment needs none, or its stream has been taken already.
-  var stream: InputStream? {
+  fileprivate var stream: InputStream? {
     switch self {
     case .file(let url, _): InputStream(url: url)
     case .stream(let shared, _): shared.take()
@@ -45,16 +76,16 @@ enum MultipartSegment {
 }
 
 /// A caller's stream, which all copies of a body share. If it cannot be copied, only one of them can read it.
-final class SharedStream: Sendable {
+package final class SharedStream: Sendable {
   private let stream: Mutex<UncheckedSendable<InputStream>?>
 
-  init(_ stream: InputStream) {
+  package init(_ stream: InputStream) {
     let carried = UncheckedSendable(stream)
     self.stream = Mutex(carried)
   }
 
   /// - Returns: A copy of the caller's stream, or else the stream itself, or `nil` if it has been taken already.
-  func take() -> InputStream? {
+  fileprivate func take() -> InputStream? {
     let taken = stream.withLock { held in
       let taken = held
       if !(taken?.value is any NSCopying) { held = nil }
@@ -66,14 +97,16 @@ final class SharedStream: Sendable {
 
 extension InputStream {
   /// A copy that reads from the beginning, or, if the stream cannot be copied, the stream itself.
-  var copyOrSelf: InputStream { (self as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? self }
+  package var copyOrSelf: InputStream {
+    (self as? any NSCopying).flatMap { $0.copy(with: nil) as? InputStream } ?? self
+  }
 }
 
-/// Reads a form's body. Has at most one file open, and buffers none of its bytes.
+/// Reads a body of segments. Has at most one file open, and buffers none of its bytes.
 ///
 /// A copy reads from the beginning, regardless of the position of the original.
-final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingInputStream {
-  private let body: MultipartBody
+package final class SegmentedBodyStream: TargetStream, NSCopying, URLSessionNonblockingInputStream {
+  private let body: SegmentedBody
   private let pause: @Sendable (TimeInterval) -> Void
   private var status = Stream.Status.notOpen
   private var problem: (any Error)?
@@ -84,8 +117,9 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
   private var source: InputStream?
 
   /// - Parameter pause: Waits for a number of seconds. Tests replace it.
-  init(_ body: MultipartBody, pause: @escaping @Sendable (TimeInterval) -> Void = { Thread.sleep(forTimeInterval: $0) })
-  {
+  package init(
+    _ body: SegmentedBody, pause: @escaping @Sendable (TimeInterval) -> Void = { Thread.sleep(forTimeInterval: $0) }
+  ) {
     self.body = body
     self.pause = pause
     super.init(data: Data())
@@ -93,30 +127,30 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
 
   deinit { closeSource() }
 
-  func copy(with zone: NSZone? = nil) -> Any { MultipartBodyStream(body, pause: pause) }
+  package func copy(with zone: NSZone? = nil) -> Any { SegmentedBodyStream(body, pause: pause) }
 
-  override func copy() -> Any { copy(with: nil) }
+  package override func copy() -> Any { copy(with: nil) }
 
-  override func open() {
+  package override func open() {
     if status == .notOpen { status = .open }
   }
 
-  override func close() {
+  package override func close() {
     closeSource()
     status = .closed
   }
 
   /// Whether reads return without waiting: not if a part is a caller's stream, or if there is a delay.
-  var readsWithoutBlocking: Bool {
+  package var readsWithoutBlocking: Bool {
     body.delay == 0 && !body.segments.contains { if case .stream = $0 { true } else { false } }
   }
 
-  override var streamStatus: Stream.Status { status }
-  override var streamError: (any Error)? { problem }
+  package override var streamStatus: Stream.Status { status }
+  package override var streamError: (any Error)? { problem }
   /// A part that is a stream may have no bytes yet.
-  override var hasBytesAvailable: Bool { status == .open && source?.hasBytesAvailable != false }
+  package override var hasBytesAvailable: Bool { status == .open && source?.hasBytesAvailable != false }
 
-  override func fill(_ target: inout StreamTarget) -> Bool {
+  package override func fill(_ target: inout StreamTarget) -> Bool {
     guard status == .open else { return status != .error }
     let wanted = min(target.room, body.packetBytesMax)
     do {
@@ -136,7 +170,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
   }
 
   /// - Returns: `false` if the segment has no bytes yet.
-  private func read(_ segment: MultipartSegment, into target: inout StreamTarget, max wanted: Int) throws -> Bool {
+  private func read(_ segment: BodySegment, into target: inout StreamTarget, max wanted: Int) throws -> Bool {
     let rest = segment.count - offset
     guard rest > 0 else {
       try checkEmptiness(of: segment)
@@ -158,7 +192,7 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
   }
 
   /// Throws if a file of size 0 has content after all, as those in `/proc` do: sending it as empty would be wrong.
-  private func checkEmptiness(of segment: MultipartSegment) throws {
+  private func checkEmptiness(of segment: BodySegment) throws {
     guard case .file(let url, count: 0) = segment else { return }
     let source = self.source ?? segment.stream
     self.source = source
@@ -166,33 +200,31 @@ final class MultipartBodyStream: TargetStream, NSCopying, URLSessionNonblockingI
     if source.streamStatus == .notOpen { source.open() }
     var byte: [UInt8] = [0]
     guard StreamBytes.read(source, into: &byte) <= 0 else {
-      throw RequestProblem.make(.requestBodyStreamExhausted, "\(url.path) is larger than it said.")
+      throw body.error("\(url.path) is larger than it said.", nil)
     }
   }
 
   /// - Returns: Number of bytes read, or 0 if there are none yet.
   private func readStream(
-    of segment: MultipartSegment, into target: inout StreamTarget, max wanted: Int, of rest: Int64
+    of segment: BodySegment, into target: inout StreamTarget, max wanted: Int, of rest: Int64
   ) throws -> Int64 {
     guard let stream = source ?? segment.stream else {
-      throw RequestProblem.make(
-        .requestBodyStreamExhausted, "A part of the form is a stream, and has been read already.")
+      throw body.error("A part of the form is a stream, and has been read already.", nil)
     }
     if source == nil, case .file(let url, _) = segment, !StreamBytes.isRegularFile(url) {
-      throw Self.shortage(rest, nil)
+      throw shortage(rest, nil)
     }
     source = stream
     if stream.streamStatus == .notOpen { stream.open() }
     let taken = target.append(from: stream, max: wanted)
     if taken == 0, [.opening, .open, .reading].contains(stream.streamStatus), !stream.hasBytesAvailable { return 0 }
-    guard taken > 0 else { throw Self.shortage(rest, StreamBytes.error(of: stream)) }
+    guard taken > 0 else { throw shortage(rest, StreamBytes.error(of: stream)) }
     return Int64(taken)
   }
 
   /// The error for a stream or a file that is shorter than its stated length, which has been sent already.
-  private static func shortage(_ rest: Int64, _ error: (any Error)?) -> NSError {
-    RequestProblem.make(
-      .requestBodyStreamExhausted, "A part of the form ended \(rest) bytes before its length.", underlying: error)
+  private func shortage(_ rest: Int64, _ error: (any Error)?) -> any Error {
+    body.error("A part of the form ended \(rest) bytes before its length.", error)
   }
 
   private func advance() {

@@ -2,7 +2,7 @@ import Foundation
 
 /// The memory that one read of a stream fills.
 @safe
-struct StreamTarget {
+package struct StreamTarget {
   private let base: UnsafeMutablePointer<UInt8>
   private let capacity: Int
   private(set) var count = 0
@@ -57,20 +57,20 @@ struct StreamTarget {
 }
 
 /// An input stream whose subclasses produce bytes without pointers.
-class TargetStream: InputStream {
+package class TargetStream: InputStream {
   /// Puts bytes into `target`, in place of `read(_:maxLength:)`.
   ///
   /// - Returns: `false` if the stream has failed.
   func fill(_ target: inout StreamTarget) -> Bool { true }
 
-  override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+  package override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
     // Safe: the caller lends `len` bytes for the duration of the call.
     var target = unsafe StreamTarget(buffer, capacity: len)
     return fill(&target) ? target.count : -1
   }
 
   /// Returns `false`: the stream has no buffer to expose.
-  override func getBuffer(
+  package override func getBuffer(
     _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
   ) -> Bool { false }
 }
