@@ -454,10 +454,14 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     let underlying = (failure as? URLError).flatMap { error in
       (error.userInfo[NSUnderlyingErrorKey] as? any Error).map { TransferRecord.Failure($0) }
     }
-    if attempt.machine.ended(failure.map { TransferRecord.Failure($0) }, underlying: underlying) {
-      try? FilePaths.remove(contentPath(of: attempt.record.task))
-    }
+    let isFileUnused = attempt.machine.ended(failure.map { TransferRecord.Failure($0) }, underlying: underlying)
     write(attempt)
+    if isFileUnused {
+      // Until this record is on the disk, an earlier one may count the bytes.
+      try? FilePaths.remove(contentPath(of: attempt.record.task))
+      // A full disk has room now.
+      if !attempt.isWritten { write(attempt) }
+    }
     tell(.changed(attempt.record))
     beginNextDiscretionary()
   }
