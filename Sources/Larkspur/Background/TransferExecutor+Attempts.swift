@@ -178,16 +178,10 @@ extension TransferExecutor {
   }
 
   /// Stores the content of an upload's response.
-  private func store(_ content: Data, of attempt: TransferAttempt) throws {
+  private func store(_ content: Data, of attempt: TransferAttempt) throws(Errno) {
     attempt.content = Data()
     attempt.record.hasContentFile = !content.isEmpty
-    guard !content.isEmpty else { return }
-    let path = contentPath(of: attempt.record.task)
-    try? FilePaths.remove(path)
-    let file = try OpenFile(creating: path)
-    try file.setPermissions(0o600)
-    try file.write(content.span)
-    try file.sync()
+    if !content.isEmpty { try journal.storeContent(Array(content), of: attempt.record.task) }
   }
 
   private func retry(_ attempt: TransferAttempt, in delay: Double?) {
