@@ -15,7 +15,7 @@ final class ClientEngine: @unchecked Sendable {
   private let lease: LoopGroup.Lease
   private let tls: TLSProvider
   private let proxies: ProxySettings?
-  private var routes: [LoadTarget.Origin: ClientRoute] = [:]
+  private var routes: [RouteKey: ClientRoute] = [:]
   private var jar = CookieJar()
   /// The credentials that servers have accepted.
   var ledger = AuthenticationLedger(hash: messageHash)
@@ -77,16 +77,24 @@ final class ClientEngine: @unchecked Sendable {
 
   // MARK: - Routes
 
-  func knownRoute(to target: LoadTarget) -> ClientRoute? { routes[target.origin] }
+  private struct RouteKey: Hashable {
+    var origin: LoadTarget.Origin
+    var tunnels: Bool
+  }
 
-  func route(to target: LoadTarget) async throws(TransportError) -> ClientRoute {
+  /// - Parameter tunnels: Whether a proxy has to open a tunnel, because another protocol than HTTP uses the connection.
+  func knownRoute(to target: LoadTarget, tunnels: Bool) -> ClientRoute? {
+    routes[RouteKey(origin: target.origin, tunnels: tunnels)]
+  }
+
+  func route(to target: LoadTarget, tunnels: Bool) async throws(TransportError) -> ClientRoute {
     var route = Route(host: target.host, port: target.port)
     try route.apply(options.hostOverrides)
     if target.isSecure { route.security = try await security() }
     var isForwarded = false
     if let rule = route.proxyRule(of: proxies, isSecure: target.isSecure) {
       let proxy = rule.proxy
-      isForwarded = route.isForwarded(by: rule, isSecure: target.isSecure)
+      isForwarded = !tunnels && route.isForwarded(by: rule, isSecure: target.isSecure)
       var way = ProxyRoute(proxy)
       way.alwaysTunnels = !isForwarded
       way.allowsFailover = rule.allowsFailover
@@ -96,10 +104,10 @@ final class ClientEngine: @unchecked Sendable {
       route.proxy = way
     }
     // Another load may have made the route meanwhile.
-    if let first = routes[target.origin] { return first }
+    if let first = knownRoute(to: target, tunnels: tunnels) { return first }
     if routes.count >= Self.routesMax { routes = [:] }
     let made = ClientRoute(pool.endpoint(for: route), isForwarded: isForwarded)
-    routes[target.origin] = made
+    routes[RouteKey(origin: target.origin, tunnels: tunnels)] = made
     return made
   }
 

@@ -33,6 +33,8 @@ final class ClientLoad: @unchecked Sendable {
   /// The current request: after a redirection, the next one.
   private(set) var request: HTTPClient.Request
   var stage = LoadStage.created
+  /// The WebSocket that the load opens, or `nil` for a request.
+  private let opening: ClientWebSocket?
   private let slot: RequestSlot
   private var machine: LoadMachine
   private var deadline = Deadline.never
@@ -64,8 +66,11 @@ final class ClientLoad: @unchecked Sendable {
   /// The number of buffered bytes from which no more are taken.
   private static let bufferBytesMax = 64 * 1024
 
-  init(_ request: HTTPClient.Request, of client: HTTPClient, _ engine: ClientEngine) {
+  init(
+    _ request: HTTPClient.Request, of client: HTTPClient, _ engine: ClientEngine, opening: ClientWebSocket? = nil
+  ) {
     self.request = request
+    self.opening = opening
     self.client = client
     self.engine = engine
     machine = LoadMachine(redirectsMax: engine.options.redirectsMax)
@@ -181,6 +186,7 @@ extension ClientLoad: LoadStages {
   }
 
   func findSource() throws(HTTPClientError) -> Stop? {
+    if opening != nil, let url = WebSocketHandshake.httpURL(of: request.url) { request.url = url }
     do throws(LoadTarget.Invalid) {
       target = try LoadTarget.of(request.url, after: engine.latestTarget) { nil }
     } catch {
@@ -194,7 +200,7 @@ extension ClientLoad: LoadStages {
 
   func prepare() throws(HTTPClientError) -> Stop? {
     guard let target else { throw .inconsistency }
-    guard let route = route ?? engine.knownRoute(to: target) else { return .route }
+    guard let route = route ?? engine.knownRoute(to: target, tunnels: opening != nil) else { return .route }
     self.route = route
     // A server on the way may take the body of a GET for the next request.
     if request.method == "GET", !request.body.isNone {
@@ -209,6 +215,7 @@ extension ClientLoad: LoadStages {
     }
     var additions = RequestComposer.AdditionalFields()
     additions.hasLeftOrigin = machine.hasLeftOrigin
+    if let opening { additions.replacements = try opening.openingFields(of: request) }
     if engine.options.keepsCookies, machine.redirectCount > 0 || !request.fields.contains(named: "Cookie") {
       additions.cookie = engine.cookieField(for: target)
     }
@@ -266,6 +273,12 @@ extension ClientLoad: LoadStages {
   func settle() throws(HTTPClientError) -> Stop? {
     switch step {
     case .deliver:
+      if let opening, let connection = running?.exchange.connection {
+        try opening.open(over: connection, status: head.status, fields, url: request.url)
+        endExchange()
+        enter(.delivering)
+        return nil
+      }
       if engine.options.decodesContent, !request.fields.contains(named: "Accept-Encoding") {
         do throws(CodingError) {
           decoder = try ContentDecoding.decoder(for: head) { fields.values(named: "Content-Encoding") }
@@ -308,6 +321,7 @@ extension ClientLoad: LoadStages {
   }
 
   func deliver() throws(HTTPClientError) -> Stop? {
+    if opening != nil { return .owner }
     guard let exchange = running?.exchange else { throw .inconsistency }
     while buffer.count < Self.bufferBytesMax {
       if let decoder, decoder.hasMore {
@@ -346,7 +360,7 @@ extension ClientLoad: LoadStages {
   private func makeRoute() async throws(HTTPClientError) {
     guard let target else { throw .inconsistency }
     do throws(TransportError) {
-      route = try await engine.route(to: target)
+      route = try await engine.route(to: target, tunnels: opening != nil)
     } catch {
       throw failure(error)
     }
