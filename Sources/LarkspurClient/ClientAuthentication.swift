@@ -1,116 +1,78 @@
 import LarkspurEngine
 import LarkspurHTTP
+import Synchronization
 
-/// A load's challenges by 401, and the credentials that its requests carry: the owner of an `AuthenticationMachine` for one
-/// origin. It belongs to the loop.
-struct ClientAuthentication {
-  enum Step {
-    /// Ask the program for a credential.
-    case ask(HTTPClient.Challenge)
-    /// Send the request again.
-    case send
-    /// The response with the challenge is the result.
-    case deliver
+/// The credentials that servers and proxies have accepted from one client. For any thread.
+final class ClientCredentials: CredentialSource, Sendable {
+  /// A challenge, and whether a credential of the request has been refused.
+  struct Question: Sendable {
+    let challenge: HTTPClient.Challenge
+    let isRepeated: Bool
   }
 
-  private var machine = AuthenticationMachine()
-  private let origin: AuthenticationTarget
-  private let request: AuthenticatedRequest
-  private let canHashBody: Bool
-  /// The value of `Authorization` that the request carries.
-  private(set) var value: String?
+  typealias Reply = PasswordCredential?
 
-  init(_ request: HTTPClient.Request, to target: LoadTarget) {
-    let scheme = target.isSecure ? "https" : "http"
-    origin = AuthenticationTarget(.origin, scheme: scheme, host: target.host, port: Int(target.port))
-    let hash: AuthenticatedRequest.BodyHash?
-    (hash, canHashBody) =
-      switch request.body.content {
-      case .none: (nil, true)
-      case .bytes(let bytes): (BodyHashing.of(bytes), true)
-      case .file(let path): (BodyHashing.ofFile(at: path), true)
-      case .produced: (BodyHashing.impossible, false)
-      }
-    self.request = AuthenticatedRequest(method: request.method, target: target.path, to: .origin, bodyHash: hash)
+  private let ledger = Mutex(AuthenticationLedger(hash: messageHash))
+
+  /// Whether no target has accepted a credential.
+  var isBlank: Bool { ledger.withLock { $0.isEmpty } }
+
+  func preemptive(
+    to target: AuthenticationTarget, for request: AuthenticatedRequest
+  ) -> AuthenticationLedger.Preemptive? {
+    ledger.withLock { $0.preemptive(for: request, to: target, clientNonce: clientNonce()) }
   }
 
-  /// Finds the answer that the first send carries before any challenge.
-  mutating func prepare(_ ledger: inout AuthenticationLedger) {
-    guard let known = ledger.preemptive(for: request, to: origin, clientNonce: clientNonce()) else { return }
-    machine.sentPreemptively(known.answer)
-    value = known.value
+  func authorization(
+    _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget
+  ) -> String? {
+    ledger.withLock { $0.authorization(answer, for: request, to: target, clientNonce: clientNonce()) }
   }
 
-  /// Handles a 401.
-  ///
-  /// - Parameter fields: The values of `WWW-Authenticate`.
-  mutating func challenged(_ fields: [String], _ ledger: inout AuthenticationLedger) -> Step {
-    var actions: AuthenticationMachine.Actions = []
-    machine.challenged(fields, canHashBody: canHashBody, into: &actions)
-    return perform(actions, &ledger)
+  func question(_ asked: AuthenticationMachine.Question, of target: AuthenticationTarget) -> Question {
+    let space = asked.offer.space
+    let challenge = HTTPClient.Challenge(
+      host: target.host, port: target.port, isProxy: target.role == .proxy, isSecure: target.scheme == "https",
+      realm: space.realm, isDigest: space.method == .digest)
+    return Question(challenge: challenge, isRepeated: asked.failures > 0)
   }
 
-  /// Takes the program's answer to a question. A credential that was refused is not sent again, so there is one question for
-  /// each request.
-  mutating func replied(_ credential: PasswordCredential?, _ ledger: inout AuthenticationLedger) -> Step {
-    var actions: AuthenticationMachine.Actions = []
-    if let credential {
-      machine.credentialGiven(credential, into: &actions)
-    } else {
-      machine.credentialDeclined(into: &actions)
-    }
-    return perform(actions, &ledger)
+  func decision(on reply: PasswordCredential?, to question: Question) -> CredentialDecision { .credential(reply) }
+
+  func refused(_ answer: AuthenticationAnswer, by target: AuthenticationTarget) {
+    ledger.withLock { $0.forget(answer, of: target) }
   }
 
-  /// Handles any other response: the server accepts the credential.
-  ///
-  /// - Parameter info: The values of `Authentication-Info`.
-  mutating func accepted(info: [String], _ ledger: inout AuthenticationLedger) {
-    var actions: AuthenticationMachine.Actions = []
-    machine.accepted(into: &actions)
-    for case .remember(let answer) in actions { ledger.remember(answer, for: request, to: origin, info: info) }
+  func accepted(
+    _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget, info: [String]
+  ) -> (@Sendable () -> Void)? {
+    ledger.withLock { $0.remember(answer, for: request, to: target, info: info) }
+    return nil
   }
+}
 
-  private mutating func perform(_ actions: AuthenticationMachine.Actions, _ ledger: inout AuthenticationLedger) -> Step
-  {
-    var step = Step.deliver
-    for action in actions {
-      switch action {
-      case .ask(let question):
-        guard question.failures == 0 else { return replied(nil, &ledger) }
-        let space = question.offer.space
-        step = .ask(
-          HTTPClient.Challenge(
-            host: origin.host, port: origin.port, isSecure: origin.scheme == "https", realm: space.realm,
-            isDigest: space.method == .digest))
-      case .send(let answer):
-        value = ledger.authorization(answer, for: request, to: origin, clientNonce: clientNonce())
-        guard value != nil else {
-          var ends: AuthenticationMachine.Actions = []
-          machine.answerFailed(into: &ends)
-          return .deliver
-        }
-        step = .send
-      case .forget(let answer): ledger.forget(answer, of: origin)
-      case .remember, .deliver, .cancel: break
-      }
-    }
-    return step
+extension HTTPClient.Options {
+  /// Asks the program. A credential that was refused is not sent again, so there is one question for each request.
+  func reply(to question: ClientCredentials.Question) async -> PasswordCredential? {
+    guard !question.isRepeated else { return nil }
+    return await credential?(question.challenge)
   }
 }
 
 extension HTTPClient {
-  /// A server's demand for a user and a password, by Basic (RFC 7617) or Digest (RFC 7616).
+  /// A demand of a server or a proxy for a user and a password, by Basic (RFC 7617) or Digest (RFC 7616).
   public struct Challenge: Hashable, Sendable {
     /// The host that demands them, in lower case.
     public let host: String
     /// The host's port.
     public let port: Int
-    /// Whether the request is sent over TLS. Without TLS, Basic shows the password to all on the way.
+    /// Whether the host is a proxy (a response with status 407), and not the server of the request.
+    public let isProxy: Bool
+    /// Whether the host gets the request over TLS. Without TLS, Basic shows the password to all on the way.
     public let isSecure: Bool
-    /// The name that the server gives to the part of it that needs the password.
+    /// The name that the host gives to the part of it that needs the password.
     public let realm: String?
-    /// Whether the server gets a digest in place of the password.
+    /// Whether the host gets a digest in place of the password.
     public let isDigest: Bool
   }
 }

@@ -17,8 +17,7 @@ final class ClientEngine: @unchecked Sendable {
   private let proxies: ProxySettings?
   private var routes: [RouteKey: ClientRoute] = [:]
   private var jar = CookieJar()
-  /// The credentials that servers have accepted.
-  var ledger = AuthenticationLedger(hash: messageHash)
+  let credentials = ClientCredentials()
   /// The target of the latest request.
   var latestTarget: LoadTarget?
 
@@ -101,6 +100,10 @@ final class ClientEngine: @unchecked Sendable {
       if proxy.kind == .https { way.security = try await security() }
       way.userAgent = composer.tunnelUserAgent
       way.authorization = way.authorization ?? composer.proxyAuthorization
+      if options.credential != nil, !isForwarded, !proxy.kind.isSOCKS {
+        let (options, credentials) = (options, credentials)
+        way.makeAuthorizer = { FlowTunnelAuthorizer(from: { credentials }) { await options.reply(to: $0) } }
+      }
       route.proxy = way
     }
     // Another load may have made the route meanwhile.
@@ -148,5 +151,15 @@ final class ClientRoute {
   init(_ endpoint: Endpoint, isForwarded: Bool) {
     self.endpoint = endpoint
     self.isForwarded = isForwarded
+  }
+
+  /// The origin of a request, or the proxy that forwards the request.
+  func peer(_ role: AuthenticationTarget.Role, of target: LoadTarget) -> AuthenticationTarget? {
+    switch role {
+    case .proxy: (isForwarded ? endpoint.route.proxy : nil).map { AuthenticationTarget(proxy: $0.proxy) }
+    case .origin:
+      AuthenticationTarget(
+        .origin, scheme: target.isSecure ? "https" : "http", host: target.host, port: Int(target.port))
+    }
   }
 }

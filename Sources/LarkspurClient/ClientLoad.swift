@@ -16,7 +16,7 @@ final class ClientLoad: @unchecked Sendable {
     /// A connection, and the head of the response.
     case response
     /// The program's answer to a challenge.
-    case credential(HTTPClient.Challenge)
+    case credential(ClientCredentials.Question)
     /// The rest of a response that is dropped.
     case drain
     /// The next bytes of the body.
@@ -44,8 +44,8 @@ final class ClientLoad: @unchecked Sendable {
   private var route: ClientRoute?
   private var poolRequest: PoolRequest?
   private var running: RunningExchange?
-  /// `nil` if the current request's origin has sent no challenge, and nothing is known about it.
-  private var authentication: ClientAuthentication?
+  /// The challenges of the current request's origin and proxy.
+  private var authentication = LoadAuthentication<ClientCredentials>()
   private var isDrained = false
   private var step = LoadMachine.Step.load
   /// The request that a redirection leads to.
@@ -158,7 +158,7 @@ final class ClientLoad: @unchecked Sendable {
     switch stop {
     case .route: try await makeRoute()
     case .response: try await awaitResponse()
-    case .credential(let challenge): await askCredential(challenge)
+    case .credential(let question): await askCredential(question)
     case .drain:
       isDrained = true
       // If the connection breaks, the next request gets another one.
@@ -219,16 +219,15 @@ extension ClientLoad: LoadStages {
     if engine.options.keepsCookies, machine.redirectCount > 0 || !request.fields.contains(named: "Cookie") {
       additions.cookie = engine.cookieField(for: target)
     }
-    if engine.options.credential != nil {
-      if authentication == nil, !engine.ledger.isEmpty, !request.fields.contains(named: "Authorization") {
-        authentication = ClientAuthentication(request, to: target)
-        authentication?.prepare(&engine.ledger)
-      }
-      additions.authorization = authentication?.value
-    }
     if route.isForwarded {
       additions.isForwarded = true
       additions.proxyAuthorization = route.endpoint.route.proxy?.authorization
+    }
+    if engine.options.credential != nil {
+      authentication.prepare(
+        &additions, isBlank: engine.credentials.isBlank, hasOwn: request.fields.contains(named: "Authorization"),
+        isForwarded: route.isForwarded
+      ) { authenticationFlow(for: $0) }
     }
     let form = RequestComposer.Form(
       method: request.method, path: target.path, fields: request.fields.isEmpty ? nil : request.fields)
@@ -257,9 +256,7 @@ extension ClientLoad: LoadStages {
     if engine.options.keepsCookies {
       engine.keepCookies(fields.values(named: "Set-Cookie"), from: target)
     }
-    if head.status != 401, authentication != nil {
-      authentication?.accepted(info: fields.values(named: "Authentication-Info"), &engine.ledger)
-    }
+    if !authentication.isOpen { _ = authentication.accepted(status: head.status) { fields.values(named: $0) } }
     if LoadMachine.isDelivered(status: head.status) {
       step = machine.deliver()
     } else {
@@ -298,20 +295,20 @@ extension ClientLoad: LoadStages {
         request = redirection.request
         self.redirection = nil
         // The credentials were for the request before.
-        authentication = nil
+        authentication = LoadAuthentication()
       }
       enter(.requested)
       return nil
     case .askCredential:
-      // A proxy's user and password are in its URL, and have been sent.
-      guard engine.options.credential != nil, head.status == 401, request.body.isRestartable, let target else {
+      guard engine.options.credential != nil, request.body.isRestartable else {
         step = machine.credentialRefused()
         return nil
       }
-      var authentication = authentication ?? ClientAuthentication(request, to: target)
-      let answer = authentication.challenged(fields.values(named: "WWW-Authenticate"), &engine.ledger)
-      self.authentication = authentication
-      return take(answer)
+      return take(
+        authentication.challenged(
+          status: head.status, values: { fields.values(named: $0) }, isForwarded: route?.isForwarded == true,
+          canHashBody: request.body.canBeHashed
+        ) { authenticationFlow(for: $0) })
     case .fail(.tooManyRedirections):
       throw HTTPClientError(
         .tooManyRedirections, "more than \(engine.options.redirectsMax) redirections", url: request.url)
@@ -386,24 +383,32 @@ extension ClientLoad: LoadStages {
     }
   }
 
+  private func authenticationFlow(for role: AuthenticationTarget.Role) -> CredentialFlow<ClientCredentials>? {
+    guard let target, let peer = route?.peer(role, of: target) else { return nil }
+    let authenticated = AuthenticatedRequest(
+      method: request.method, target: role == .proxy ? "http://" + target.authority + target.path : target.path,
+      to: role, bodyHash: request.body.hash)
+    return CredentialFlow(with: peer, about: authenticated, from: engine.credentials)
+  }
+
   /// - Returns: The question that has to be answered first, if there is one.
-  private func take(_ answer: ClientAuthentication.Step) -> Stop? {
+  private func take(_ answer: CredentialFlow<ClientCredentials>.Step?) -> Stop? {
     switch answer {
-    case .ask(let challenge): return .credential(challenge)
+    case .ask(let question): return .credential(question)
     case .send: step = machine.credentialGiven()
-    case .deliver: step = machine.credentialRefused()
+    case .deliver, .cancel, .nothing, nil: step = machine.credentialRefused()
     }
     return nil
   }
 
-  private func askCredential(_ challenge: HTTPClient.Challenge) async {
-    guard let ask = engine.options.credential else { return }
-    // The program's code may block: it does not run on the loop's thread.
-    let credential = await withTaskExecutorPreference(globalConcurrentExecutor) { await ask(challenge) }
-    guard var authentication else { return }
-    let answer = authentication.replied(credential, &engine.ledger)
-    self.authentication = authentication
-    // A second question is declined by `replied`.
+  private func askCredential(_ question: ClientCredentials.Question) async {
+    let options = engine.options
+    var answer = CredentialFlow<ClientCredentials>.Step.ask(question)
+    while case .ask(let question) = answer {
+      // The program's code may block: it does not run on the loop's thread.
+      let credential = await withTaskExecutorPreference(globalConcurrentExecutor) { await options.reply(to: question) }
+      answer = authentication.replied(credential, status: head.status) ?? .nothing
+    }
     _ = take(answer)
   }
 

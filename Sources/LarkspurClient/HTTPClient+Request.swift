@@ -1,3 +1,4 @@
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -105,6 +106,19 @@ extension HTTPClient {
 }
 
 extension HTTPClient.RequestBody {
+  /// Whether the body can be read before it is sent.
+  var canBeHashed: Bool { if case .produced = content { false } else { true } }
+
+  /// The function that hashes the body for Digest's `auth-int`, or `nil` if there is no body.
+  var hash: AuthenticatedRequest.BodyHash? {
+    switch content {
+    case .none: nil
+    case .bytes(let bytes): BodyHashing.of(bytes)
+    case .file(let path): BodyHashing.ofFile(at: path)
+    case .produced: BodyHashing.impossible
+    }
+  }
+
   /// Returns the body for the transport, and how its length is announced.
   func transportBody(url: String) throws(HTTPClientError) -> (
     LarkspurTransport.RequestBody, LarkspurHTTP.RequestWriter.Body
