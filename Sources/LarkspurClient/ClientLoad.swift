@@ -37,6 +37,7 @@ final class ClientLoad: @unchecked Sendable {
   private let opening: ClientWebSocket?
   private let slot: RequestSlot
   private var machine: LoadMachine
+  private var startedAt = Deadline.never
   private var deadline = Deadline.never
 
   // The current request's parts, in the order of their preparation.
@@ -53,6 +54,10 @@ final class ClientLoad: @unchecked Sendable {
 
   // The response.
   private(set) var head = ResponseHead()
+  /// Whether `head` is the response to the current request.
+  private var hasHead = false
+  /// The number of bytes of the response's body, decoded.
+  private var contentBytes = 0
   private(set) var fields: FieldList = []
   private(set) var trailers: FieldList = []
   private var decoder: ContentDecoding?
@@ -74,7 +79,7 @@ final class ClientLoad: @unchecked Sendable {
     self.client = client
     self.engine = engine
     machine = LoadMachine(redirectsMax: engine.options.redirectsMax)
-    slot = RequestSlot(of: engine.pool)
+    slot = RequestSlot(of: engine.pool, collectsMetrics: request.recorder != nil)
   }
 
   func cancel() { slot.cancel() }
@@ -147,7 +152,8 @@ final class ClientLoad: @unchecked Sendable {
   /// bytes before it first.
   private func fail(_ error: HTTPClientError) throws(HTTPClientError) {
     let isOfBody = stage == .delivering || stage == .delivered
-    if running != nil { endExchange() } else { slot.giveUp() }
+    if running == nil { slot.giveUp() }
+    endExchange()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
     guard isOfBody else { throw error }
@@ -173,6 +179,21 @@ final class ClientLoad: @unchecked Sendable {
   private func endExchange() {
     decoder = nil
     running.take()?.end()
+    record()
+  }
+
+  /// Records the attempts of the current request, which are over.
+  private func record() {
+    guard let recorder = request.recorder else { return }
+    let tries = slot.takeMetrics()
+    let isProxied = route?.endpoint.route.proxy != nil
+    recorder.add(
+      tries.indices.map { index in
+        let isLast = hasHead && index == tries.count - 1
+        return HTTPClient.Attempt(
+          tries[index], of: request, status: isLast ? head.status : nil, isProxied: isProxied,
+          contentBytes: isLast ? contentBytes : 0, since: startedAt)
+      })
   }
 }
 
@@ -180,7 +201,8 @@ extension ClientLoad: LoadStages {
   func start() throws(HTTPClientError) -> Stop? {
     // A cancellation reaches the slot by the loop's inbox, which this call may have overtaken.
     guard !Task.isCancelled else { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
-    if let total = engine.options.timeouts.total { deadline = engine.loop.now.advanced(by: total) }
+    startedAt = engine.loop.now
+    if let total = engine.options.timeouts.total { deadline = startedAt.advanced(by: total) }
     enter(.requested)
     return nil
   }
@@ -193,7 +215,7 @@ extension ClientLoad: LoadStages {
       throw HTTPClientError(error, url: request.url)
     }
     if engine.latestTarget !== target { engine.latestTarget = target }
-    (route, poolRequest, isDrained) = (nil, nil, false)
+    (route, poolRequest, isDrained, hasHead, contentBytes) = (nil, nil, false, false, 0)
     enter(.preparing)
     return nil
   }
@@ -252,6 +274,7 @@ extension ClientLoad: LoadStages {
   func classify() throws(HTTPClientError) -> Stop? {
     guard let exchange = running?.exchange, let target else { throw .inconsistency }
     head = exchange.head
+    hasHead = true
     fields = FieldList(head.fields, in: exchange.headBytes)
     if engine.options.keepsCookies {
       engine.keepCookies(fields.values(named: "Set-Cookie"), from: target)
@@ -413,12 +436,17 @@ extension ClientLoad: LoadStages {
   }
 
   private func take(_ piece: Span<UInt8>) {
-    if let decoder { decoder.append(piece) } else { buffer.append(copying: piece) }
+    if let decoder { decoder.append(piece) } else { keep(piece) }
+  }
+
+  private func keep(_ content: Span<UInt8>) {
+    contentBytes += content.count
+    buffer.append(copying: content)
   }
 
   private func decodeStep(_ decoder: ContentDecoding) throws(HTTPClientError) {
     do throws(CodingError) {
-      try decoder.step { buffer.append(copying: $0) }
+      try decoder.step { keep($0) }
     } catch {
       throw HTTPClientError(error, url: request.url)
     }

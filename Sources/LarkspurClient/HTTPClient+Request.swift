@@ -15,6 +15,8 @@ extension HTTPClient {
     public var fields: FieldList
     /// The body. A GET has none.
     public var body: RequestBody
+    /// Gets the times and the numbers of bytes of each attempt to send the request. `nil`, the default, for none.
+    public var recorder: Recorder?
 
     /// Creates a request. Nothing of it is checked before it is sent.
     public init(_ url: String, method: String = "GET", fields: FieldList = [], body: RequestBody = .none) {
