@@ -15,10 +15,9 @@ final class ClientEngine: @unchecked Sendable {
   private let lease: LoopGroup.Lease
   private let tls: TLSProvider
   private let proxies: ProxySettings?
-  private var routes: [LoadTarget.Origin: ClientRoute] = [:]
+  private var routes: [RouteKey: ClientRoute] = [:]
   private var jar = CookieJar()
-  /// The credentials that servers have accepted.
-  var ledger = AuthenticationLedger(hash: messageHash)
+  let credentials = ClientCredentials()
   /// The target of the latest request.
   var latestTarget: LoadTarget?
 
@@ -78,9 +77,17 @@ final class ClientEngine: @unchecked Sendable {
 
   // MARK: - Routes
 
-  func knownRoute(to target: LoadTarget) -> ClientRoute? { routes[target.origin] }
+  private struct RouteKey: Hashable {
+    var origin: LoadTarget.Origin
+    var tunnels: Bool
+  }
 
-  func route(to target: LoadTarget) async throws(TransportError) -> ClientRoute {
+  /// - Parameter tunnels: Whether a proxy has to open a tunnel, because another protocol than HTTP uses the connection.
+  func knownRoute(to target: LoadTarget, tunnels: Bool) -> ClientRoute? {
+    routes[RouteKey(origin: target.origin, tunnels: tunnels)]
+  }
+
+  func route(to target: LoadTarget, tunnels: Bool) async throws(TransportError) -> ClientRoute {
     var route = Route(host: target.host, port: target.port)
     route.local = options.localEndpoint
     try route.apply(options.hostOverrides)
@@ -88,20 +95,24 @@ final class ClientEngine: @unchecked Sendable {
     var isForwarded = false
     if let rule = route.proxyRule(of: proxies, isSecure: target.isSecure) {
       let proxy = rule.proxy
-      isForwarded = route.isForwarded(by: rule, isSecure: target.isSecure)
+      isForwarded = !tunnels && route.isForwarded(by: rule, isSecure: target.isSecure)
       var way = ProxyRoute(proxy)
       way.alwaysTunnels = !isForwarded
       way.allowsFailover = rule.allowsFailover
       if proxy.kind == .https { way.security = try await security(host: proxy.host, port: proxy.port) }
       way.userAgent = composer.tunnelUserAgent
       way.authorization = way.authorization ?? composer.proxyAuthorization
+      if options.credential != nil, !isForwarded, !proxy.kind.isSOCKS {
+        let (options, credentials) = (options, credentials)
+        way.makeAuthorizer = { FlowTunnelAuthorizer(from: { credentials }) { await options.reply(to: $0) } }
+      }
       route.proxy = way
     }
     // Another load may have made the route meanwhile.
-    if let first = routes[target.origin] { return first }
+    if let first = knownRoute(to: target, tunnels: tunnels) { return first }
     if routes.count >= Self.routesMax { routes = [:] }
     let made = ClientRoute(pool.endpoint(for: route), isForwarded: isForwarded)
-    routes[target.origin] = made
+    routes[RouteKey(origin: target.origin, tunnels: tunnels)] = made
     return made
   }
 
@@ -145,5 +156,15 @@ final class ClientRoute {
   init(_ endpoint: Endpoint, isForwarded: Bool) {
     self.endpoint = endpoint
     self.isForwarded = isForwarded
+  }
+
+  /// The origin of a request, or the proxy that forwards the request.
+  func peer(_ role: AuthenticationTarget.Role, of target: LoadTarget) -> AuthenticationTarget? {
+    switch role {
+    case .proxy: (isForwarded ? endpoint.route.proxy : nil).map { AuthenticationTarget(proxy: $0.proxy) }
+    case .origin:
+      AuthenticationTarget(
+        .origin, scheme: target.isSecure ? "https" : "http", host: target.host, port: Int(target.port))
+    }
   }
 }

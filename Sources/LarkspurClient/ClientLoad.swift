@@ -16,7 +16,7 @@ final class ClientLoad: @unchecked Sendable {
     /// A connection, and the head of the response.
     case response
     /// The program's answer to a challenge.
-    case credential(HTTPClient.Challenge)
+    case credential(ClientCredentials.Question)
     /// The rest of a response that is dropped.
     case drain
     /// The next bytes of the body.
@@ -33,8 +33,11 @@ final class ClientLoad: @unchecked Sendable {
   /// The current request: after a redirection, the next one.
   private(set) var request: HTTPClient.Request
   var stage = LoadStage.created
+  /// The WebSocket that the load opens, or `nil` for a request.
+  private let opening: ClientWebSocket?
   private let slot: RequestSlot
   private var machine: LoadMachine
+  private var startedAt = Deadline.never
   private var deadline = Deadline.never
 
   // The current request's parts, in the order of their preparation.
@@ -42,8 +45,8 @@ final class ClientLoad: @unchecked Sendable {
   private var route: ClientRoute?
   private var poolRequest: PoolRequest?
   private var running: RunningExchange?
-  /// `nil` if the current request's origin has sent no challenge, and nothing is known about it.
-  private var authentication: ClientAuthentication?
+  /// The challenges of the current request's origin and proxy.
+  private var authentication = LoadAuthentication<ClientCredentials>()
   private var isDrained = false
   private var step = LoadMachine.Step.load
   /// The request that a redirection leads to.
@@ -51,6 +54,10 @@ final class ClientLoad: @unchecked Sendable {
 
   // The response.
   private(set) var head = ResponseHead()
+  /// Whether `head` is the response to the current request.
+  private var hasHead = false
+  /// The number of bytes of the response's body, decoded.
+  private var contentBytes = 0
   private(set) var fields: FieldList = []
   private(set) var trailers: FieldList = []
   private var decoder: ContentDecoding?
@@ -64,12 +71,15 @@ final class ClientLoad: @unchecked Sendable {
   /// The number of buffered bytes from which no more are taken.
   private static let bufferBytesMax = 64 * 1024
 
-  init(_ request: HTTPClient.Request, of client: HTTPClient, _ engine: ClientEngine) {
+  init(
+    _ request: HTTPClient.Request, of client: HTTPClient, _ engine: ClientEngine, opening: ClientWebSocket? = nil
+  ) {
     self.request = request
+    self.opening = opening
     self.client = client
     self.engine = engine
     machine = LoadMachine(redirectsMax: engine.options.redirectsMax)
-    slot = RequestSlot(of: engine.pool)
+    slot = RequestSlot(of: engine.pool, collectsMetrics: request.recorder != nil)
   }
 
   func cancel() { slot.cancel() }
@@ -142,7 +152,8 @@ final class ClientLoad: @unchecked Sendable {
   /// bytes before it first.
   private func fail(_ error: HTTPClientError) throws(HTTPClientError) {
     let isOfBody = stage == .delivering || stage == .delivered
-    if running != nil { endExchange() } else { slot.giveUp() }
+    if running == nil { slot.giveUp() }
+    endExchange()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
     guard isOfBody else { throw error }
@@ -153,7 +164,7 @@ final class ClientLoad: @unchecked Sendable {
     switch stop {
     case .route: try await makeRoute()
     case .response: try await awaitResponse()
-    case .credential(let challenge): await askCredential(challenge)
+    case .credential(let question): await askCredential(question)
     case .drain:
       isDrained = true
       // If the connection breaks, the next request gets another one.
@@ -168,6 +179,21 @@ final class ClientLoad: @unchecked Sendable {
   private func endExchange() {
     decoder = nil
     running.take()?.end()
+    record()
+  }
+
+  /// Records the attempts of the current request, which are over.
+  private func record() {
+    guard let recorder = request.recorder else { return }
+    let tries = slot.takeMetrics()
+    let isProxied = route?.endpoint.route.proxy != nil
+    recorder.add(
+      tries.indices.map { index in
+        let isLast = hasHead && index == tries.count - 1
+        return HTTPClient.Attempt(
+          tries[index], of: request, status: isLast ? head.status : nil, isProxied: isProxied,
+          contentBytes: isLast ? contentBytes : 0, since: startedAt)
+      })
   }
 }
 
@@ -175,26 +201,28 @@ extension ClientLoad: LoadStages {
   func start() throws(HTTPClientError) -> Stop? {
     // A cancellation reaches the slot by the loop's inbox, which this call may have overtaken.
     guard !Task.isCancelled else { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
-    if let total = engine.options.timeouts.total { deadline = engine.loop.now.advanced(by: total) }
+    startedAt = engine.loop.now
+    if let total = engine.options.timeouts.total { deadline = startedAt.advanced(by: total) }
     enter(.requested)
     return nil
   }
 
   func findSource() throws(HTTPClientError) -> Stop? {
+    if opening != nil, let url = WebSocketHandshake.httpURL(of: request.url) { request.url = url }
     do throws(LoadTarget.Invalid) {
       target = try LoadTarget.of(request.url, after: engine.latestTarget) { nil }
     } catch {
       throw HTTPClientError(error, url: request.url)
     }
     if engine.latestTarget !== target { engine.latestTarget = target }
-    (route, poolRequest, isDrained) = (nil, nil, false)
+    (route, poolRequest, isDrained, hasHead, contentBytes) = (nil, nil, false, false, 0)
     enter(.preparing)
     return nil
   }
 
   func prepare() throws(HTTPClientError) -> Stop? {
     guard let target else { throw .inconsistency }
-    guard let route = route ?? engine.knownRoute(to: target) else { return .route }
+    guard let route = route ?? engine.knownRoute(to: target, tunnels: opening != nil) else { return .route }
     self.route = route
     // A server on the way may take the body of a GET for the next request.
     if request.method == "GET", !request.body.isNone {
@@ -209,19 +237,19 @@ extension ClientLoad: LoadStages {
     }
     var additions = RequestComposer.AdditionalFields()
     additions.hasLeftOrigin = machine.hasLeftOrigin
+    if let opening { additions.replacements = try opening.openingFields(of: request) }
     if engine.options.keepsCookies, machine.redirectCount > 0 || !request.fields.contains(named: "Cookie") {
       additions.cookie = engine.cookieField(for: target)
-    }
-    if engine.options.credential != nil {
-      if authentication == nil, !engine.ledger.isEmpty, !request.fields.contains(named: "Authorization") {
-        authentication = ClientAuthentication(request, to: target)
-        authentication?.prepare(&engine.ledger)
-      }
-      additions.authorization = authentication?.value
     }
     if route.isForwarded {
       additions.isForwarded = true
       additions.proxyAuthorization = route.endpoint.route.proxy?.authorization
+    }
+    if engine.options.credential != nil {
+      authentication.prepare(
+        &additions, isBlank: engine.credentials.isBlank, hasOwn: request.fields.contains(named: "Authorization"),
+        isForwarded: route.isForwarded
+      ) { authenticationFlow(for: $0) }
     }
     let form = RequestComposer.Form(
       method: request.method, path: target.path, fields: request.fields.isEmpty ? nil : request.fields)
@@ -246,13 +274,12 @@ extension ClientLoad: LoadStages {
   func classify() throws(HTTPClientError) -> Stop? {
     guard let exchange = running?.exchange, let target else { throw .inconsistency }
     head = exchange.head
+    hasHead = true
     fields = FieldList(head.fields, in: exchange.headBytes)
     if engine.options.keepsCookies {
       engine.keepCookies(fields.values(named: "Set-Cookie"), from: target)
     }
-    if head.status != 401, authentication != nil {
-      authentication?.accepted(info: fields.values(named: "Authentication-Info"), &engine.ledger)
-    }
+    if !authentication.isOpen { _ = authentication.accepted(status: head.status) { fields.values(named: $0) } }
     if LoadMachine.isDelivered(status: head.status) {
       step = machine.deliver()
     } else {
@@ -266,6 +293,12 @@ extension ClientLoad: LoadStages {
   func settle() throws(HTTPClientError) -> Stop? {
     switch step {
     case .deliver:
+      if let opening, let connection = running?.exchange.connection {
+        try opening.open(over: connection, status: head.status, fields, url: request.url)
+        endExchange()
+        enter(.delivering)
+        return nil
+      }
       if engine.options.decodesContent, !request.fields.contains(named: "Accept-Encoding") {
         do throws(CodingError) {
           decoder = try ContentDecoding.decoder(for: head) { fields.values(named: "Content-Encoding") }
@@ -285,20 +318,20 @@ extension ClientLoad: LoadStages {
         request = redirection.request
         self.redirection = nil
         // The credentials were for the request before.
-        authentication = nil
+        authentication = LoadAuthentication()
       }
       enter(.requested)
       return nil
     case .askCredential:
-      // A proxy's user and password are in its URL, and have been sent.
-      guard engine.options.credential != nil, head.status == 401, request.body.isRestartable, let target else {
+      guard engine.options.credential != nil, request.body.isRestartable else {
         step = machine.credentialRefused()
         return nil
       }
-      var authentication = authentication ?? ClientAuthentication(request, to: target)
-      let answer = authentication.challenged(fields.values(named: "WWW-Authenticate"), &engine.ledger)
-      self.authentication = authentication
-      return take(answer)
+      return take(
+        authentication.challenged(
+          status: head.status, values: { fields.values(named: $0) }, isForwarded: route?.isForwarded == true,
+          canHashBody: request.body.canBeHashed
+        ) { authenticationFlow(for: $0) })
     case .fail(.tooManyRedirections):
       throw HTTPClientError(
         .tooManyRedirections, "more than \(engine.options.redirectsMax) redirections", url: request.url)
@@ -308,6 +341,7 @@ extension ClientLoad: LoadStages {
   }
 
   func deliver() throws(HTTPClientError) -> Stop? {
+    if opening != nil { return .owner }
     guard let exchange = running?.exchange else { throw .inconsistency }
     while buffer.count < Self.bufferBytesMax {
       if let decoder, decoder.hasMore {
@@ -346,7 +380,7 @@ extension ClientLoad: LoadStages {
   private func makeRoute() async throws(HTTPClientError) {
     guard let target else { throw .inconsistency }
     do throws(TransportError) {
-      route = try await engine.route(to: target)
+      route = try await engine.route(to: target, tunnels: opening != nil)
     } catch {
       throw failure(error)
     }
@@ -372,34 +406,47 @@ extension ClientLoad: LoadStages {
     }
   }
 
+  private func authenticationFlow(for role: AuthenticationTarget.Role) -> CredentialFlow<ClientCredentials>? {
+    guard let target, let peer = route?.peer(role, of: target) else { return nil }
+    let authenticated = AuthenticatedRequest(
+      method: request.method, target: role == .proxy ? "http://" + target.authority + target.path : target.path,
+      to: role, bodyHash: request.body.hash)
+    return CredentialFlow(with: peer, about: authenticated, from: engine.credentials)
+  }
+
   /// - Returns: The question that has to be answered first, if there is one.
-  private func take(_ answer: ClientAuthentication.Step) -> Stop? {
+  private func take(_ answer: CredentialFlow<ClientCredentials>.Step?) -> Stop? {
     switch answer {
-    case .ask(let challenge): return .credential(challenge)
+    case .ask(let question): return .credential(question)
     case .send: step = machine.credentialGiven()
-    case .deliver: step = machine.credentialRefused()
+    case .deliver, .cancel, .nothing, nil: step = machine.credentialRefused()
     }
     return nil
   }
 
-  private func askCredential(_ challenge: HTTPClient.Challenge) async {
-    guard let ask = engine.options.credential else { return }
-    // The program's code may block: it does not run on the loop's thread.
-    let credential = await withTaskExecutorPreference(globalConcurrentExecutor) { await ask(challenge) }
-    guard var authentication else { return }
-    let answer = authentication.replied(credential, &engine.ledger)
-    self.authentication = authentication
-    // A second question is declined by `replied`.
+  private func askCredential(_ question: ClientCredentials.Question) async {
+    let options = engine.options
+    var answer = CredentialFlow<ClientCredentials>.Step.ask(question)
+    while case .ask(let question) = answer {
+      // The program's code may block: it does not run on the loop's thread.
+      let credential = await withTaskExecutorPreference(globalConcurrentExecutor) { await options.reply(to: question) }
+      answer = authentication.replied(credential, status: head.status) ?? .nothing
+    }
     _ = take(answer)
   }
 
   private func take(_ piece: Span<UInt8>) {
-    if let decoder { decoder.append(piece) } else { buffer.append(copying: piece) }
+    if let decoder { decoder.append(piece) } else { keep(piece) }
+  }
+
+  private func keep(_ content: Span<UInt8>) {
+    contentBytes += content.count
+    buffer.append(copying: content)
   }
 
   private func decodeStep(_ decoder: ContentDecoding) throws(HTTPClientError) {
     do throws(CodingError) {
-      try decoder.step { buffer.append(copying: $0) }
+      try decoder.step { keep($0) }
     } catch {
       throw HTTPClientError(error, url: request.url)
     }

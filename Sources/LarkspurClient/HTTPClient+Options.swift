@@ -57,8 +57,9 @@ extension HTTPClient {
     public var redirectsMax = RedirectPolicy.countMax
     /// Whether cookies are kept in memory, and sent by later requests of this client (RFC 6265). `false` by default.
     public var keepsCookies = false
-    /// Returns the user and the password that a server demands, or `nil` for none: the 401 is then the result. Asked once for
-    /// each request that a server refuses without them, on another thread than the loop's; what a server has accepted is
+    /// Returns the user and the password that a server or a proxy demands, or `nil` for none: the response with the demand
+    /// (401, 407) is then the result, or ``HTTPClientError/Code/proxyFailed`` for a tunnel. Asked once for each request that is
+    /// refused without them, on another thread than the loop's; what has been accepted is
     /// sent without a question from then on. A request with an `Authorization` of its own is not asked about until the server
     /// refuses that. `nil` by default: no question, and no answer.
     public var credential: (@Sendable (Challenge) async -> PasswordCredential?)?

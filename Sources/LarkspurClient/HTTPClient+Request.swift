@@ -1,4 +1,5 @@
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -15,6 +16,8 @@ extension HTTPClient {
     public var fields: FieldList
     /// The body. A GET has none.
     public var body: RequestBody
+    /// Gets the times and the numbers of bytes of each attempt to send the request. `nil`, the default, for none.
+    public var recorder: Recorder?
 
     /// Creates a request. Nothing of it is checked before it is sent.
     public init(_ url: String, method: String = "GET", fields: FieldList = [], body: RequestBody = .none) {
@@ -106,6 +109,19 @@ extension HTTPClient {
 }
 
 extension HTTPClient.RequestBody {
+  /// Whether the body can be read before it is sent.
+  var canBeHashed: Bool { if case .produced = content { false } else { true } }
+
+  /// The function that hashes the body for Digest's `auth-int`, or `nil` if there is no body.
+  var hash: AuthenticatedRequest.BodyHash? {
+    switch content {
+    case .none: nil
+    case .bytes(let bytes): BodyHashing.of(bytes)
+    case .file(let path): BodyHashing.ofFile(at: path)
+    case .produced: BodyHashing.impossible
+    }
+  }
+
   /// Returns the body for the transport, and how its length is announced.
   func transportBody(url: String) throws(HTTPClientError) -> (
     LarkspurTransport.RequestBody, LarkspurHTTP.RequestWriter.Body

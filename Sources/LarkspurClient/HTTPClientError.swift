@@ -33,10 +33,12 @@ public struct HTTPClientError: Error, Sendable {
     case tooManyRedirections
     /// The request's body could not be read or produced, or cannot be sent a second time.
     case bodyFailed
-    /// The response's body, or a line or an event of it, is larger than the caller allows.
+    /// The response's body, a line or an event of it, or a WebSocket's message is larger than the caller allows.
     case tooLarge
     /// The body was read after the end of the closure that it belongs to.
     case bodyOver
+    /// A call on a WebSocket after the Close of either side.
+    case closed
     /// More requests would wait for a connection than the client allows, or the system's resources are exhausted.
     case unavailable
     /// Larkspur's own state is inconsistent: a defect in Larkspur.
@@ -93,6 +95,19 @@ extension HTTPClientError {
       case .portZero: "no server has port 0"
       }
     self.init(.invalidURL, text, url: url)
+  }
+
+  init(_ error: WebSocketError, url: String) {
+    let code: Code =
+      switch error {
+      case .messageTooBig: .tooLarge
+      case .frameInvalid, .closeTooShort, .closeCodeInvalid, .invalidUTF8, .compressionInvalid, .dataUnsupported:
+        .invalidResponse
+      case .pongTimedOut, .closeTimedOut: .timedOut
+      case .endedWithoutClose: .connectionLost
+      case .internalInconsistency: .internalInconsistency
+      }
+    self.init(code, "\(error)", url: url)
   }
 
   init(_ error: CodingError, url: String) { self.init(.invalidResponse, "\(error)", url: url) }

@@ -27,17 +27,10 @@ extension HTTPClient.ResponseBody {
 
     /// The reader of the lines.
     public struct AsyncIterator: AsyncIteratorProtocol {
-      let body: HTTPClient.ResponseBody
-      let bytesMax: Int
-      private var piece: [UInt8] = []
-      private var position = 0
-      private var line: [UInt8] = []
-      /// Whether the latest line ended with CR, so that an LF belongs to its ending.
-      private var skipsLineFeed = false
+      private var reader: PieceReader<LineCutter>
 
       init(body: HTTPClient.ResponseBody, bytesMax: Int) {
-        self.body = body
-        self.bytesMax = bytesMax
+        reader = PieceReader(body: body, parser: LineCutter(lineBytesMax: bytesMax))
       }
 
       /// Returns the next line, or `nil` at the end of the body.
@@ -45,30 +38,7 @@ extension HTTPClient.ResponseBody {
 
       /// Returns the next line, or `nil` at the end of the body.
       public mutating func next(isolation actor: isolated (any Actor)?) async throws(HTTPClientError) -> String? {
-        while true {
-          if position == piece.count {
-            guard let next = try await body.load.next() else { return line.isEmpty ? nil : takeLine() }
-            piece = next
-            position = 0
-          }
-          if skipsLineFeed, piece[position] == UInt8(ascii: "\n") { position += 1 }
-          skipsLineFeed = false
-          let end = Scan.endOfLine(in: piece.span, from: position, to: piece.count)
-          guard end - position <= bytesMax - line.count else {
-            throw body.tooLarge("a line of the body is longer than \(bytesMax) bytes")
-          }
-          line += piece[position..<end]
-          position = end
-          guard end < piece.count else { continue }
-          skipsLineFeed = piece[end] == UInt8(ascii: "\r")
-          position += 1
-          return takeLine()
-        }
-      }
-
-      private mutating func takeLine() -> String {
-        defer { line.removeAll(keepingCapacity: true) }
-        return String(decoding: line, as: UTF8.self)
+        try await reader.next()
       }
     }
   }
@@ -102,14 +72,10 @@ extension HTTPClient.ResponseBody {
 
     /// The reader of the events.
     public struct AsyncIterator: AsyncIteratorProtocol {
-      let body: HTTPClient.ResponseBody
-      private var parser: EventStreamParser
-      private var piece: [UInt8] = []
-      private var position = 0
+      private var reader: PieceReader<EventStreamParser>
 
       init(body: HTTPClient.ResponseBody, lastEventID: String) {
-        self.body = body
-        parser = EventStreamParser(lastEventID: lastEventID)
+        reader = PieceReader(body: body, parser: EventStreamParser(lastEventID: lastEventID))
       }
 
       /// Returns the next event, or `nil` at the end of the body.
@@ -117,26 +83,87 @@ extension HTTPClient.ResponseBody {
 
       /// Returns the next event, or `nil` at the end of the body.
       public mutating func next(isolation actor: isolated (any Actor)?) async throws(HTTPClientError) -> Event? {
-        while true {
-          do throws(EventStreamError) {
-            if let event = try parse() {
-              return Event(type: event.type, data: event.data, lastEventID: event.lastEventID)
-            }
-          } catch {
-            throw body.tooLarge("\(error)")
-          }
-          guard let next = try await body.load.next() else { return nil }
-          piece = next
-          position = 0
-        }
-      }
-
-      private mutating func parse() throws(EventStreamError) -> EventStreamEvent? {
-        let piece = piece
-        var position = position
-        defer { self.position = position }
-        return try parser.next(in: piece.span, from: &position)
+        try await reader.next()
       }
     }
   }
+}
+
+/// A parser of pieces of any size.
+private protocol PieceParser {
+  associatedtype Element
+  associatedtype Failure: Error
+
+  /// Returns the next element, or `nil` if the whole piece has been read.
+  mutating func element(in bytes: Span<UInt8>, from position: inout Int) throws(Failure) -> Element?
+  /// Returns the element that the end of the body completes, or `nil` if there is none.
+  mutating func last() -> Element?
+  /// The text of an error.
+  func description(of failure: Failure) -> String
+}
+
+/// Reads the pieces of a body with a parser.
+private struct PieceReader<Parser: PieceParser> {
+  let body: HTTPClient.ResponseBody
+  var parser: Parser
+  private var piece: [UInt8] = []
+  private var position = 0
+
+  init(body: HTTPClient.ResponseBody, parser: Parser) {
+    self.body = body
+    self.parser = parser
+  }
+
+  /// Returns the next element, or `nil` at the end of the body.
+  mutating func next() async throws(HTTPClientError) -> Parser.Element? {
+    while true {
+      if let element = try parse() { return element }
+      guard let next = try await body.load.next() else { return parser.last() }
+      piece = next
+      position = 0
+    }
+  }
+
+  private mutating func parse() throws(HTTPClientError) -> Parser.Element? {
+    let piece = piece
+    var position = position
+    defer { self.position = position }
+    do throws(Parser.Failure) {
+      return try parser.element(in: piece.span, from: &position)
+    } catch {
+      throw body.tooLarge(parser.description(of: error))
+    }
+  }
+}
+
+extension LineCutter: PieceParser {
+  fileprivate mutating func element(in bytes: Span<UInt8>, from position: inout Int) throws(TooLong) -> String? {
+    guard let part = try next(in: bytes, from: &position) else { return nil }
+    let line = take(endingWith: bytes.extracting(part))
+    let text = String(decoding: line, as: UTF8.self)
+    reuse(consume line)
+    return text
+  }
+
+  fileprivate mutating func last() -> String? {
+    beginning.isEmpty ? nil : String(decoding: take(endingWith: Span()), as: UTF8.self)
+  }
+
+  fileprivate func description(of failure: TooLong) -> String {
+    "a line of the body is longer than \(lineBytesMax) bytes"
+  }
+}
+
+extension EventStreamParser: PieceParser {
+  fileprivate mutating func element(
+    in bytes: Span<UInt8>, from position: inout Int
+  ) throws(EventStreamError) -> HTTPClient.ResponseBody.Event? {
+    try next(in: bytes, from: &position).map {
+      HTTPClient.ResponseBody.Event(type: $0.type, data: $0.data, lastEventID: $0.lastEventID)
+    }
+  }
+
+  fileprivate func last() -> HTTPClient.ResponseBody.Event? { nil }
+
+  fileprivate func description(of failure: EventStreamError) -> String { "\(failure)" }
 }

@@ -3,7 +3,7 @@ import LarkspurTestServer
 import Synchronization
 import Testing
 
-/// A client's answers to challenges of servers.
+/// A client's answers to challenges of servers and proxies.
 @Suite struct HTTPClientChallengeTests {
   let server: TestServer
 
@@ -23,8 +23,13 @@ import Testing
     }
   }
 
-  private func client(_ password: String?, _ questions: Questions = Questions()) -> HTTPClient {
-    HTTPClientTests.client {
+  private func client(
+    _ password: String?, _ questions: Questions = Questions(), proxy: TestServer? = nil
+  ) throws -> HTTPClient {
+    var settings = ProxySettings()
+    settings.all = try proxy.map { try Proxy("http://\($0.authority)") }
+    return HTTPClientTests.client { [settings] in
+      if proxy != nil { $0.proxy = .settings(settings) }
       $0.credential = { challenge in
         questions.list.withLock { $0.append(challenge) }
         return password.map { PasswordCredential(user: "user", password: $0) }
@@ -39,7 +44,7 @@ import Testing
   /// What a server has accepted is sent without a question from then on.
   @Test func basic() async throws {
     let questions = Questions()
-    let client = client("secret", questions)
+    let client = try client("secret", questions)
     for name in ["a", "b"] {
       let body = try await client.post(server.url("/basic/\(name)"), .text(name), contentType: "text/plain") {
         try await $0.body.collect(upTo: 100)
@@ -76,9 +81,62 @@ import Testing
   @Test func anotherOriginGetsNothing() async throws {
     let other = try TestServer()
     server.route("GET", "/basic/away/x") { _ in .redirect(to: other.url("/anything")) }
-    let client = client("secret")
+    let client = try client("secret")
     #expect(try await client.get(server.url("/basic/a")) { $0.status } == 200)
     #expect(try await client.get(server.url("/basic/away/x")) { $0.status } == 200)
     #expect(server.requests.last?.fields["Authorization"] != nil && other.requests.last?.fields["Authorization"] == nil)
+  }
+
+  // MARK: - Proxies
+
+  /// A proxy that forwards requests: its password is not the server's, and is sent without a question from then on.
+  @Test func aProxyThatForwards() async throws {
+    let basic = "Basic dXNlcjpzZWNyZXQ="
+    let proxy = try TestServer()
+    proxy.defaultScript = [
+      .expectRequest,
+      .send(
+        "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"p\"\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"
+      ),
+      .repeat([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]),
+    ]
+    let questions = Questions()
+    let client = try client("secret", questions, proxy: proxy)
+    for path in ["x", "y"] {
+      #expect(try await client.get("http://a.example/\(path)") { $0.status } == 200)
+    }
+    let asked = questions.list.withLock { $0 }
+    #expect(asked.count == 1 && asked.first?.isProxy == true && asked.first?.realm == "p")
+    #expect(asked.first?.host == "127.0.0.1" && asked.first?.isSecure == false)
+    #expect(proxy.requests.map { $0.fields["Proxy-Authorization"] } == [nil, basic, basic])
+    #expect(proxy.requests.allSatisfy { $0.fields["Authorization"] == nil })
+  }
+
+  /// A proxy that opens a tunnel, with a password or without.
+  @Test(arguments: ["secret", nil] as [String?]) func aProxyThatTunnels(password: String?) async throws {
+    let proxy = try TestServer()
+    proxy.defaultScript = [
+      .expectRequest("CONNECT", "a.example:443"),
+      .send("HTTP/1.1 407 No\r\nProxy-Authenticate: Digest realm=\"p\", nonce=\"n\"\r\nContent-Length: 0\r\n\r\n"),
+      .expectRequest("CONNECT", "a.example:443"), .send("HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"), .close,
+    ]
+    let questions = Questions()
+    let client = try client(password, questions, proxy: proxy)
+    #expect(
+      await HTTPClientTests.failure { _ = try await client.get("https://a.example/") { $0.status } } == .proxyFailed)
+    let asked = questions.list.withLock { $0 }
+    #expect(asked.count == 1 && asked.first?.isProxy == true && asked.first?.isDigest == true)
+    let sent = proxy.requests.map { $0.fields["Proxy-Authorization"]?.contains("uri=\"a.example:443\"") }
+    #expect(sent == (password == nil ? [nil] : [nil, true]))
+  }
+
+  /// A server behind a tunnel, or without a proxy, cannot ask for a proxy's password.
+  @Test func aServerIsNoProxy() async throws {
+    server.route("GET", "/407") { _ in
+      TestServer.Response(status: 407, fields: ["Proxy-Authenticate": "Basic realm=\"p\""], body: .text(""))
+    }
+    let questions = Questions()
+    #expect(try await client("secret", questions).get(server.url("/407")) { $0.status } == 407)
+    #expect(questions.list.withLock { $0.isEmpty } && server.requestsReceived == 1)
   }
 }

@@ -2,27 +2,12 @@ import Foundation
 import LarkspurEngine
 import LarkspurHTTP
 
-/// The authentication of one request to one target. Combines the machine, the session's memory and the program's
-/// credentials. A redirect to another origin starts with a new value.
-///
-/// The owner calls ``preemptiveValue()`` before the first send, ``challenged(_:canHashBody:)`` for each 401 (of an
-/// origin) or 407 (of a proxy), ``replied(_:)`` with the delegate's reply, and ``accepted(info:)`` for any other
-/// response. It then does what the returned ``Step`` says.
-struct AuthenticationFlow {
-  enum Step {
-    /// Ask the delegate. If there is none, reply ``Reply/performDefaultHandling``.
-    case ask(Question)
-    /// Send the request again with this value of `Authorization` or `Proxy-Authorization`, replacing any other value.
-    case send(value: String)
-    /// Deliver the response.
-    case deliver(AuthenticationMachine.Reason)
-    /// Fail the task with `URLError.cancelled`.
-    case cancel
-    /// Do nothing: no question was pending.
-    case nothing
-  }
+/// The authentication of one request of a session to one target.
+typealias AuthenticationFlow = CredentialFlow<SessionCredentials>
 
-  struct Question {
+/// The session's memory and the program's credentials: in the URL, in the storage, and from the delegate.
+struct SessionCredentials: CredentialSource {
+  struct Question: Sendable {
     let space: URLProtectionSpace
     let proposed: URLCredential?
     let failures: Int
@@ -38,7 +23,7 @@ struct AuthenticationFlow {
     }
   }
 
-  /// The delegate's reply to a challenge.
+  /// The delegate's reply to a challenge. Without a delegate it is `performDefaultHandling`.
   enum Reply: Sendable {
     /// Use the credential, or continue without one if it is `nil`.
     case useCredential(URLCredential?)
@@ -47,143 +32,75 @@ struct AuthenticationFlow {
     case cancel
   }
 
-  private var machine = AuthenticationMachine()
-  private let target: AuthenticationTarget
-  private let request: AuthenticatedRequest
   private let memory: AuthenticationMemory
   private let storage: URLCredentialStorage?
   private let task: URLSessionTask?
   private let urlCredential: URLCredential?
-  private var question: Question?
   /// The credential of the last answer, or `nil` if that answer was sent preemptively; `memory` then has its
   /// credential.
   private var used: URLCredential?
-  /// A stable stand-in for the last value if that is a Digest value, which differs with each request; otherwise `nil`.
-  private(set) var authorizationIdentity: String?
   /// The answer that the target refused last.
   private var refused: AuthenticationAnswer?
 
-  /// Creates the authentication of a request.
+  /// Creates the source for a request.
   ///
   /// - Parameters:
-  ///   - request: The request as `target` sees it.
-  ///   - url: The request's URL. For an origin, its user and password are proposed first.
+  ///   - url: The request's URL, whose user and password are proposed first. `nil` for a request to a proxy.
   ///   - storage: The session's storage, or `nil` if it has none.
   ///   - task: The task that the storage is asked for, or `nil` if there is none.
-  init(
-    with target: AuthenticationTarget, about request: AuthenticatedRequest, url: URL, memory: AuthenticationMemory,
-    storage: URLCredentialStorage?, task: URLSessionTask? = nil
-  ) {
-    self.task = task
-    self.target = target
-    self.request = request
+  init(url: URL?, memory: AuthenticationMemory, storage: URLCredentialStorage?, task: URLSessionTask?) {
     self.memory = memory
     self.storage = storage
-    urlCredential = target.role == .origin ? URLCredential(of: url) : nil
+    self.task = task
+    urlCredential = url.flatMap { URLCredential(of: $0) }
   }
 
-  /// Returns the value that the first send carries before any challenge, or `nil` if there is none.
-  mutating func preemptiveValue() -> String? {
-    guard let preemptive = memory.preemptive(to: target, for: request) else { return nil }
-    machine.sentPreemptively(preemptive.answer)
-    authorizationIdentity = preemptive.answer.authorizationIdentity
-    return preemptive.value
+  func preemptive(
+    to target: AuthenticationTarget, for request: AuthenticatedRequest
+  ) -> AuthenticationLedger.Preemptive? {
+    memory.preemptive(to: target, for: request)
   }
 
-  /// Handles a challenge.
-  ///
-  /// - Parameters:
-  ///   - fields: The values of `WWW-Authenticate` or `Proxy-Authenticate`.
-  ///   - canHashBody: Whether the body can be read before it is sent.
-  mutating func challenged(_ fields: [String], canHashBody: Bool) -> Step {
-    var actions: AuthenticationMachine.Actions = []
-    machine.challenged(fields, canHashBody: canHashBody, into: &actions)
-    return perform(actions)
+  func authorization(
+    _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget
+  ) -> String? {
+    memory.authorization(answer, for: request, to: target)
   }
 
-  mutating func replied(_ reply: Reply) -> Step {
-    guard let question else { return .nothing }
-    var actions: AuthenticationMachine.Actions = []
+  func question(_ asked: AuthenticationMachine.Question, of target: AuthenticationTarget) -> Question {
+    let space = asked.offer.space
+    let proposed = proposed(space, of: target, failures: asked.failures)
+    let isRefused = refused?.offer.space == space && refused?.credential == proposed?.passwordCredential
+    return Question(
+      space: URLProtectionSpace(target, space), proposed: proposed, failures: asked.failures,
+      mayBeUsed: asked.failures == 0 && !isRefused)
+  }
+
+  mutating func decision(on reply: Reply, to question: Question) -> CredentialDecision {
     switch reply {
-    case .useCredential(let credential): use(credential, &actions)
+    case .useCredential(let credential): use(credential)
     // A refused credential is not sent again by default handling.
-    case .performDefaultHandling: use(question.mayBeUsed ? question.proposed : nil, &actions)
-    case .rejectProtectionSpace: machine.spaceRejected(into: &actions)
-    case .cancel: machine.cancelled(into: &actions)
-    }
-    return perform(actions)
-  }
-
-  /// Handles a response that is not a challenge.
-  ///
-  /// - Parameter info: The values of `Authentication-Info` or `Proxy-Authentication-Info`.
-  /// - Returns: A closure that stores the credential and notifies observers, or `nil` if nothing has to be stored. It
-  ///   may block; call it where that does no harm.
-  mutating func accepted(info: [String]) -> (@Sendable () -> Void)? {
-    var actions: AuthenticationMachine.Actions = []
-    machine.accepted(into: &actions)
-    var keeping: (@Sendable () -> Void)?
-    for case .remember(let answer) in actions { keeping = remember(answer, info) }
-    return keeping
-  }
-
-  // MARK: -
-
-  private mutating func use(_ credential: URLCredential?, _ actions: inout AuthenticationMachine.Actions) {
-    if let credential, let password = credential.passwordCredential {
-      used = credential
-      machine.credentialGiven(password, into: &actions)
-    } else {
-      machine.credentialDeclined(into: &actions)
+    case .performDefaultHandling: use(question.mayBeUsed ? question.proposed : nil)
+    case .rejectProtectionSpace: .rejectSpace
+    case .cancel: .cancel
     }
   }
 
-  private mutating func perform(_ actions: AuthenticationMachine.Actions) -> Step {
-    question = nil
-    var step = Step.nothing
-    for action in actions {
-      switch action {
-      case .ask(let asked):
-        let space = asked.offer.space
-        let proposed = proposed(space, failures: asked.failures)
-        let isRefused = refused?.offer.space == space && refused?.credential == proposed?.passwordCredential
-        let question = Question(
-          space: URLProtectionSpace(target, space), proposed: proposed, failures: asked.failures,
-          mayBeUsed: asked.failures == 0 && !isRefused)
-        self.question = question
-        step = .ask(question)
-      case .send(let answer): step = send(answer)
-      case .forget(let answer):
-        refused = answer
-        memory.failed(answer, to: target)
-      case .remember: break
-      case .deliver(let reason): step = .deliver(reason)
-      case .cancel: step = .cancel
-      }
-    }
-    return step
+  private mutating func use(_ credential: URLCredential?) -> CredentialDecision {
+    guard let credential, let password = credential.passwordCredential else { return .credential(nil) }
+    used = credential
+    return .credential(password)
   }
 
-  private mutating func send(_ answer: AuthenticationAnswer) -> Step {
-    if let value = memory.authorization(answer, for: request, to: target) {
-      authorizationIdentity = answer.authorizationIdentity
-      return .send(value: value)
-    }
-    var actions: AuthenticationMachine.Actions = []
-    machine.answerFailed(into: &actions)
-    for case .deliver(let reason) in actions { return .deliver(reason) }
-    return .nothing
+  mutating func refused(_ answer: AuthenticationAnswer, by target: AuthenticationTarget) {
+    refused = answer
+    memory.failed(answer, to: target)
   }
 
-  private func proposed(_ space: AuthenticationOffer.Space, failures: Int) -> URLCredential? {
-    // Propose the refused credential again, so that a delegate can show it to the user for correction.
-    if failures > 0, let used { return used }
-    let protectionSpace = URLProtectionSpace(target, space)
-    return urlCredential ?? memory.credential(for: space, of: target)
-      ?? storage?.proposedCredential(for: protectionSpace, task: task)
-  }
-
-  private func remember(_ answer: AuthenticationAnswer, _ info: [String]) -> (@Sendable () -> Void)? {
+  /// Stores the credential in the memory. The returned closure stores it in the storage and notifies observers.
+  func accepted(
+    _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget, info: [String]
+  ) -> (@Sendable () -> Void)? {
     let known = used ?? memory.credential(for: answer.offer.space, of: target)
     guard let credential = known, credential.passwordCredential == answer.credential else { return nil }
     memory.succeeded(answer, credential: credential, for: request, to: target, info: info)
@@ -192,19 +109,16 @@ struct AuthenticationFlow {
     let (space, task) = (URLProtectionSpace(target, answer.offer.space), task)
     return { storage.keep(credential, for: space, task: task) }
   }
-}
 
-extension AuthenticationAnswer {
-  /// A stable text for the identity of a Digest answer, whose values change with each request; `nil` for Basic. The
-  /// hash contains a secret of this process, because caches write the fields that selected a response to disk, and
-  /// without the secret a password could be guessed from the text.
-  fileprivate var authorizationIdentity: String? {
-    guard case .digest(let challenge) = offer else { return nil }
-    let joined = [challenge.realm, credential.user, credential.password].map(\.debugDescription).joined(separator: ",")
-    return messageHash(.sha256, Self.secret + Array(joined.utf8)).map { Data($0).base64EncodedString() }
+  private func proposed(
+    _ space: AuthenticationOffer.Space, of target: AuthenticationTarget, failures: Int
+  ) -> URLCredential? {
+    // Propose the refused credential again, so that a delegate can show it to the user for correction.
+    if failures > 0, let used { return used }
+    let protectionSpace = URLProtectionSpace(target, space)
+    return urlCredential ?? memory.credential(for: space, of: target)
+      ?? storage?.proposedCredential(for: protectionSpace, task: task)
   }
-
-  private static let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
 }
 
 extension URLCredential {

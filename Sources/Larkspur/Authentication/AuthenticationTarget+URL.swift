@@ -9,10 +9,6 @@ extension AuthenticationTarget {
     else { return nil }
     self.init(.origin, scheme: scheme, host: host, port: url.port ?? (scheme == "https" ? 443 : 80))
   }
-
-  init(proxy: Proxy) {
-    self.init(.proxy, scheme: proxy.kind.rawValue, host: proxy.host, port: Int(proxy.port))
-  }
 }
 
 extension URLProtectionSpace {

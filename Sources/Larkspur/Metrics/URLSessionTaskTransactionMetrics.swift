@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurIO
 import LarkspurTLS
 import LarkspurTransport
@@ -173,30 +174,15 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
       return Dates(
         fetchStart: start, requestStart: start, requestEnd: start, responseStart: start, responseEnd: end)
     case .network(let metrics, let clock, _, _):
-      // A reused connection is older than the request: its dates do not belong to this transaction.
-      let connection = metrics.isReused ? nil : metrics.connection
-      var latest = start
-      // The dates must not decrease. A connection may have been opened before this request was made, for a request that
-      // no longer waited; and the loop reads its clock once per tick.
-      func following(_ moment: Deadline?) -> Date? {
-        guard let date = clock.date(of: moment) else { return nil }
-        latest = max(latest, date)
-        return latest
-      }
-      var dates = Dates()
-      dates.fetchStart = following(metrics.requested)
-      dates.lookUpStart = following(connection?.lookUp?.start)
-      dates.lookUpEnd = following(connection?.lookUp?.end)
-      dates.connectStart = following(connection?.connect?.start)
-      dates.handshakeStart = following(connection?.handshake?.start)
-      dates.handshakeEnd = following(connection?.handshake?.end)
-      dates.connectEnd = following(connection?.handshake?.end ?? connection?.tunnel?.end ?? connection?.connect?.end)
-      dates.requestStart = following(metrics.started)
-      // The server may answer before it has the whole request, so `sent` does not move later dates.
-      dates.requestEnd = clock.date(of: metrics.sent).map { max($0, latest) }
-      dates.responseStart = following(metrics.firstByte)
-      dates.responseEnd = following(metrics.ended)
-      return dates
+      let moments = ExchangeMoments(metrics)
+      func date(_ moment: Deadline?) -> Date? { clock.date(of: moment).map { max($0, start) } }
+      return Dates(
+        fetchStart: date(moments.fetchStart), lookUpStart: date(moments.lookUpStart),
+        lookUpEnd: date(moments.lookUpEnd), connectStart: date(moments.connectStart),
+        handshakeStart: date(moments.handshakeStart), handshakeEnd: date(moments.handshakeEnd),
+        connectEnd: date(moments.connectEnd), requestStart: date(moments.requestStart),
+        requestEnd: date(moments.requestEnd), responseStart: date(moments.responseStart),
+        responseEnd: date(moments.responseEnd))
     }
   }
 

@@ -28,7 +28,7 @@ final class ChallengeRouter: Sendable {
     /// The challenges that wait for a task.
     var waiting: [OneShot<Void>] = []
     /// The questions that delegates have not answered, with the tasks that they are about.
-    var questions: [(task: ObjectIdentifier, question: OneShot<AuthenticationFlow.Reply>)] = []
+    var questions: [(task: ObjectIdentifier, question: OneShot<SessionCredentials.Reply>)] = []
 
     /// The latest-made task that is not over. A task that became a download stays in `tasks` although it is over.
     var latest: URLSessionTask? {
@@ -73,7 +73,7 @@ final class ChallengeRouter: Sendable {
     withExtendedLifetime(over) {}
   }
 
-  // MARK: - Requests of the transport. All but `authenticationFlow(about:)` come on threads other than the loop's.
+  // MARK: - Requests of the transport. All but `tunnelCredentials` come on threads other than the loop's.
 
   /// Asks whether to trust a server: the origin, or a proxy.
   func decide(_ trust: LarkspurTLS.Trust, port: Int) async -> TrustDecision {
@@ -95,16 +95,13 @@ final class ChallengeRouter: Sendable {
     return TrustChallenge.identity(await ask(challenge), to: challenge)
   }
 
-  /// Creates the challenge loop of a tunnel.
-  func authenticationFlow(about request: ProxyChallenge.Request) -> AuthenticationFlow {
-    AuthenticationFlow(
-      with: AuthenticationTarget(proxy: request.proxy),
-      about: AuthenticatedRequest(method: request.method, target: request.target, to: .proxy),
-      url: URL(fileURLWithPath: "/"), memory: core.memory, storage: core.credentialStorage,
-      task: state.withLock { $0.latest })
+  /// The source of credentials for a tunnel.
+  var tunnelCredentials: SessionCredentials {
+    SessionCredentials(
+      url: nil, memory: core.memory, storage: core.credentialStorage, task: state.withLock { $0.latest })
   }
 
-  func ask(_ challenge: URLAuthenticationChallenge) async -> AuthenticationFlow.Reply {
+  func ask(_ challenge: URLAuthenticationChallenge) async -> SessionCredentials.Reply {
     guard asksDelegate else { return .performDefaultHandling }
     while true {
       let (task, decider) = state.withLock { ($0.latest, $0.decider) }
@@ -132,8 +129,8 @@ final class ChallengeRouter: Sendable {
   ///
   /// - Returns: `nil` if the connection is no longer wanted, or the task of the question is over.
   private func answer(
-    to question: OneShot<AuthenticationFlow.Reply>, about task: URLSessionTask?
-  ) async -> AuthenticationFlow.Reply? {
+    to question: OneShot<SessionCredentials.Reply>, about task: URLSessionTask?
+  ) async -> SessionCredentials.Reply? {
     let isLate = state.withLock { state in
       guard let task = task.map(ObjectIdentifier.init) else { return false }
       state.questions.append((task, question))
@@ -158,11 +155,11 @@ final class ChallengeRouter: Sendable {
   private func question(
     _ challenge: URLAuthenticationChallenge, _ session: URLSession, _ task: URLSessionTask?,
     _ decider: (any URLSessionTaskDelegate)?
-  ) async -> (OneShot<AuthenticationFlow.Reply>, isOfTask: Bool)? {
-    let asked = OneShot<(OneShot<AuthenticationFlow.Reply>, isOfTask: Bool)>()
+  ) async -> (OneShot<SessionCredentials.Reply>, isOfTask: Bool)? {
+    let asked = OneShot<(OneShot<SessionCredentials.Reply>, isOfTask: Bool)>()
     await core.delegateQueue.run { [core] in
       if let delegate = core.delegate, !challenge.protectionSpace.isHTTPAuthentication {
-        let question = OneShot<AuthenticationFlow.Reply>()
+        let question = OneShot<SessionCredentials.Reply>()
         let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
           delegate.urlSession(session, didReceive: challenge) { question.set(.init($0, $1)) }
           return true
@@ -171,7 +168,7 @@ final class ChallengeRouter: Sendable {
       }
       guard let task else { return }
       for case let delegate? in [decider, core.delegate as? any URLSessionTaskDelegate] {
-        let question = OneShot<AuthenticationFlow.Reply>()
+        let question = OneShot<SessionCredentials.Reply>()
         let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
           delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }
           return true

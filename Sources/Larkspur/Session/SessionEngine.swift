@@ -234,7 +234,13 @@ final class SessionEngine: @unchecked Sendable {
     }
     route.userAgent = core.composer.tunnelUserAgent
     route.authorization = route.authorization ?? core.composer.proxyAuthorization
-    if !isForwarded, !proxy.kind.isSOCKS { route.makeAuthorizer = { SessionTunnelAuthorizer(by: challenges) } }
+    if !isForwarded, !proxy.kind.isSOCKS {
+      route.makeAuthorizer = {
+        FlowTunnelAuthorizer(from: { challenges.tunnelCredentials }) {
+          await challenges.ask($0.challenge(response: nil))
+        }
+      }
+    }
     return route
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 
@@ -21,7 +22,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   let loop: ClientLoop
   /// Released with the task's end.
-  var transfer: Transfer?
+  var owner: AnyObject?
   private var stream: ByteStream?
   private var reads: [StreamOperation] = []
   private var writes: [StreamOperation] = []
@@ -107,7 +108,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   /// Ends the connection, and releases the load, because the task is complete. The program may keep the task.
   func release(_ error: URLError?) {
     end(error)
-    (whenEventful, notify, transfer) = (nil, nil, nil)
+    (whenEventful, notify, owner) = (nil, nil, nil)
   }
 
   private func report(_ event: Event) {

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTLS
 import LarkspurTransport
@@ -74,7 +75,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
       }
     }
     self.connection = connection
-    connection.transfer = transfer
+    connection.owner = transfer
     gate.open(for: connection)
     connection.use(tunnel)
   }

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurTransport
 
 /// One call on a stream task.
@@ -25,6 +26,7 @@ final class StreamOperation: LiveOperation, @unchecked Sendable {
   var written = 0
   var timer: ClientLoop.Timer?
 
+  private let queue: DelegateQueue?
   private let handle: (@Sendable (StreamOperation) -> Void)?
 
   init(
@@ -32,11 +34,12 @@ final class StreamOperation: LiveOperation, @unchecked Sendable {
     handle: (@Sendable (StreamOperation) -> Void)? = nil
   ) {
     self.kind = kind
+    self.queue = queue
     self.handle = handle
     // As on Darwin, 0 stands for no limit.
     self.timeout = timeout > 0 ? Duration(interval: timeout) : nil
-    super.init(through: gate, on: queue, isHandled: handle != nil)
+    super.init(through: gate, isHandled: handle != nil)
   }
 
-  override func handleResult() { handle?(self) }
+  override func handleResult(for owner: AnyObject?) { call({ [self] in handle?(self) }, on: queue, for: owner) }
 }

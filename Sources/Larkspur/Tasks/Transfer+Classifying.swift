@@ -128,7 +128,7 @@ extension Transfer {
     var step = authentication.challenged(by: response, to: load, resumable, of: task)
     while case .ask(let question) = step {
       let challenge = question.challenge(response: response)
-      let reply = try await askDelegate(otherwise: AuthenticationFlow.Reply.performDefaultHandling) {
+      let reply = try await askDelegate(otherwise: SessionCredentials.Reply.performDefaultHandling) {
         session, delegate, answer in
         challenge.methodProbe.isImplemented(by: delegate) {
           delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }

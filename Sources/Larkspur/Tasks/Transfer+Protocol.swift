@@ -225,10 +225,10 @@ extension Transfer {
   private func answer(_ challenge: URLAuthenticationChallenge, _ load: ProtocolLoad) async throws(URLError) {
     guard !load.client.isWithdrawn(challenge) else { return }
     let task = task
-    let asked = OneShot<OneShot<AuthenticationFlow.Reply>>()
+    let asked = OneShot<OneShot<SessionCredentials.Reply>>()
     pauseClock()
     await notifyDelegate { session, delegate in
-      let question = OneShot<AuthenticationFlow.Reply>()
+      let question = OneShot<SessionCredentials.Reply>()
       let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
         delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }
         return true
@@ -237,7 +237,7 @@ extension Transfer {
       return hasMethod
     }
     resumeClock()
-    var reply: AuthenticationFlow.Reply? = .performDefaultHandling
+    var reply: SessionCredentials.Reply? = .performDefaultHandling
     if let question = asked.value {
       guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
       reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })

@@ -20,7 +20,7 @@ enum TrustChallenge {
 
   /// Returns the decision about a server that a delegate's reply means.
   static func decision(
-    _ reply: AuthenticationFlow.Reply, to challenge: URLAuthenticationChallenge
+    _ reply: SessionCredentials.Reply, to challenge: URLAuthenticationChallenge
   ) -> TrustDecision {
     switch reply {
     case .useCredential(let credential):
@@ -37,7 +37,7 @@ enum TrustChallenge {
 
   /// Returns the client identity to show after a delegate's reply, or `nil` to show none.
   static func identity(
-    _ reply: AuthenticationFlow.Reply, to challenge: URLAuthenticationChallenge
+    _ reply: SessionCredentials.Reply, to challenge: URLAuthenticationChallenge
   ) -> LarkspurTLS.ClientIdentity? {
     switch reply {
     case .useCredential(let credential): credential?.identity?.inner

@@ -1,14 +1,9 @@
 import Foundation
+import LarkspurHTTP
 
 extension URL {
   /// The HTTP URL of the opening handshake for a `ws` or `wss` URL (RFC 6455 3), or `nil` for another scheme.
-  var ofHandshake: URL? {
-    switch scheme?.lowercased() {
-    case "ws": withScheme("http")
-    case "wss": withScheme("https")
-    default: nil
-    }
-  }
+  var ofHandshake: URL? { WebSocketHandshake.httpURL(of: absoluteString).flatMap { URL(string: $0) } }
 
   /// The `ws` or `wss` URL whose opening handshake has this URL. A URL of another scheme stays as it is.
   var ofWebSocket: URL {

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 
 /// A WebSocket (RFC 6455): a connection over which client and server send each other messages.
@@ -107,7 +108,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// task: the server gets a Close with ``CloseCode-swift.enum/messageTooBig``, and `receive` fails with `EMSGSIZE` of
   /// `NSPOSIXErrorDomain`. Nothing of the message is kept.
   open var maximumMessageSize: Int {
-    get { settings.machine.messageBytesMax }
+    get { settings.machineSettings.messageBytesMax }
     set { settings.read { $0.machine.messageBytesMax = max(newValue, 0) } }
   }
 
@@ -129,14 +130,14 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
   /// The time in seconds without a byte from the server after which the task sends a ping, so that a machine on the way
   /// does not drop the connection; 0, the default, for no pings. Set it before the first `resume()`. Not on Darwin.
   open var pingInterval: TimeInterval {
-    get { settings.machine.pingInterval?.interval ?? 0 }
+    get { settings.machineSettings.pingInterval?.interval ?? 0 }
     set { settings.read { $0.machine.pingInterval = newValue > 0 ? Duration(interval: newValue) : nil } }
   }
 
   /// The time in seconds without a byte from the server after a ping, at whose end the connection counts as lost;
   /// 0, the default, for no limit. Set it before the first `resume()`. Not on Darwin.
   open var pongTimeout: TimeInterval {
-    get { settings.machine.pongTimeout?.interval ?? 0 }
+    get { settings.machineSettings.pongTimeout?.interval ?? 0 }
     set { settings.read { $0.machine.pongTimeout = newValue > 0 ? Duration(interval: newValue) : nil } }
   }
 

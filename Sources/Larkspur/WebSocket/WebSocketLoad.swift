@@ -2,7 +2,6 @@ import Foundation
 import LarkspurBytes
 import LarkspurEngine
 import LarkspurHTTP
-import LarkspurTLS
 import LarkspurTransport
 
 /// The load of a WebSocket task: the opening handshake, which is an HTTP request like any other, and the conversation
@@ -24,12 +23,10 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
 
   /// Adds the fields of the handshake, with a new key.
   func addFields(to load: NetworkLoad) throws(URLError) {
-    let protocols = (load.request.value(forHTTPHeaderField: "Sec-WebSocket-Protocol") ?? "")
-      .split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     do throws(WebSocketHandshakeError) {
       let handshake = try WebSocketHandshake(
-        nonce: (0..<16).map { _ in UInt8.random(in: 0 ... .max) }, protocols: protocols,
-        offersCompression: settings.read { $0.offersCompression }, sha1: { MessageDigest.of($0, .sha1) })
+        offering: load.request.value(forHTTPHeaderField: "Sec-WebSocket-Protocol") ?? "",
+        offersCompression: settings.read { $0.offersCompression })
       self.handshake = handshake
       load.additions.replacements = handshake.fields
     } catch {
@@ -72,7 +69,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
       delegate.urlSession(session, webSocketTask: task, didOpenWithProtocol: agreement.subprotocol)
     }
     self.connection = connection
-    connection.transfer = transfer
+    connection.owner = transfer
     connection.start()
     gate.open(for: connection)
   }
@@ -87,7 +84,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
       }
     case .failed(let error, let cause):
       throw Self.urlError(for: error, cause)
-    case .interrupted(let error): throw error
+    case .interrupted: throw transfer.interruption ?? .make(.cancelled)
     }
   }
 
@@ -95,7 +92,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
 
   func ended(_ failure: (any Error)?) {
     gate.close(failure ?? Self.notConnected)
-    connection?.transfer = nil
+    connection?.owner = nil
   }
 
   // MARK: - Errors

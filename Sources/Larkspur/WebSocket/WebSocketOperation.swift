@@ -1,19 +1,28 @@
 import Foundation
+import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 
 /// One call on a WebSocket task.
-final class WebSocketOperation: LiveOperation, @unchecked Sendable {
+final class WebSocketOperation: WebSocketCall, @unchecked Sendable {
   enum Kind {
     case send(URLSessionWebSocketTask.Message)
     case receive
     case ping
     case close(UInt16?, reason: [UInt8])
+
+    fileprivate var action: Action {
+      switch self {
+      case .send: .send
+      case .receive: .receive
+      case .ping: .ping
+      case .close(let code, let reason): .close(code, reason: reason)
+      }
+    }
   }
 
-  let kind: Kind
-  /// The message that has been received. Belongs to the loop until the operation is finished.
-  var message: WebSocketMessage?
-
+  private let kind: Kind
+  private let queue: DelegateQueue?
   private let handle: (@Sendable (WebSocketOperation) -> Void)?
 
   init(
@@ -21,11 +30,20 @@ final class WebSocketOperation: LiveOperation, @unchecked Sendable {
     handle: (@Sendable (WebSocketOperation) -> Void)? = nil
   ) {
     self.kind = kind
+    self.queue = queue
     self.handle = handle
-    super.init(through: gate, on: queue, isHandled: handle != nil)
+    super.init(kind.action, through: gate, isHandled: handle != nil)
   }
 
-  override func handleResult() { handle?(self) }
+  override func lendMessage(to write: (Bool, Span<UInt8>) -> Void) {
+    guard case .send(let message) = kind else { return }
+    switch message {
+    case .data(let data): write(false, data.span)
+    case .string(let text): write(true, text.utf8Span.span)
+    }
+  }
+
+  override func handleResult(for owner: AnyObject?) { call({ [self] in handle?(self) }, on: queue, for: owner) }
 
   /// The result of a `receive` that has not failed.
   var received: URLSessionWebSocketTask.Message {

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import Synchronization
 
@@ -17,7 +18,7 @@ final class WebSocketTaskSettings: Sendable {
 
   private let values = Mutex(Values())
 
-  var machine: WebSocketSettings { values.withLock { $0.machine } }
+  var machineSettings: WebSocketSettings { values.withLock { $0.machine } }
 
   func read<T: Sendable>(_ body: (inout Values) -> T) -> T { values.withLock { body(&$0) } }
 
@@ -44,6 +45,25 @@ final class WebSocketTaskSettings: Sendable {
       guard !values.isOver else { return }
       values.isOver = true
       if let code, isServers || !values.isClosedHere { (values.closeCode, values.closeReason) = (code, reason) }
+    }
+  }
+}
+
+extension WebSocketTaskSettings: WebSocketUser {
+  func error(for failure: WebSocketConnection.Failure) -> any Error {
+    switch failure {
+    case .notConnected: WebSocketLoad.notConnected
+    case .failed(let error, let cause): WebSocketLoad.error(for: error, cause)
+    case .sendingFailed(let error): URLError(error, url: nil)
+    }
+  }
+
+  func noteEnd(_ end: WebSocketConnection.End) {
+    switch end {
+    case .closed(let close, let initiator):
+      self.end(with: .init(close.code), close.reasonData, isServers: initiator == .peer)
+    case .failed(let error, _): self.end(with: error.closeCode.map { .init($0) } ?? .abnormalClosure)
+    case .interrupted: self.end()
     }
   }
 }

@@ -3,11 +3,8 @@ import LarkspurBytes
 /// Parses an event stream (WHATWG HTML, section 9.2, "Server-sent events").
 ///
 /// Theory of operation. The owner passes the stream in pieces of any size, and takes one event after the other, so
-/// nothing is queued: `next` stops behind the blank line that completes an event. A line ends with LF, CR or CR LF. A
-/// CR ends its line at once, even as the last byte of a piece, and an LF behind it is skipped when it arrives.
-///
-/// A line that is complete within one piece is parsed in place. The beginning of a line that spans pieces is copied.
-/// Bytes become text only when an event is complete. Line ends are ASCII, so decoding each value by itself gives the
+/// nothing is queued: `next` stops behind the blank line that completes an event. A line that is complete within one piece is
+/// parsed in place. Bytes become text only when an event is complete. Line ends are ASCII, so decoding each value by itself gives the
 /// text that decoding the whole stream would give.
 ///
 /// The parser does not depend on connections or time. Invariants: the events do not depend on how the stream is cut;
@@ -20,10 +17,7 @@ package struct EventStreamParser: Sendable {
   private let limits: EventStreamLimits
   /// Number of bytes of a byte-order mark that have begun the stream, or `nil` behind the place for one.
   private var markCount: Int? = 0
-  /// Whether the latest line ended with CR, so that an LF belongs to its ending.
-  private var skipsLineFeed = false
-  /// The beginning of a line that spans pieces.
-  private var line: [UInt8] = []
+  private var lines: LineCutter
 
   // The buffers of the standard.
   private var data: [UInt8] = []
@@ -42,6 +36,7 @@ package struct EventStreamParser: Sendable {
   ///   until the stream sets another. The standard starts with an empty ID; browsers keep the ID, and so does this.
   package init(limits: EventStreamLimits = EventStreamLimits(), lastEventID: String = "") {
     self.limits = limits
+    lines = LineCutter(lineBytesMax: limits.lineBytesMax)
     self.lastEventID = lastEventID
     lastEventIDBuffer = lastEventID
   }
@@ -58,37 +53,28 @@ package struct EventStreamParser: Sendable {
     if let failure { throw failure }
     position = max(position, 0)
     if let markCount { skipByteOrderMark(bytes, &position, markCount) }
-    while position < bytes.count {
-      if skipsLineFeed {
-        skipsLineFeed = false
-        if bytes[position] == ASCII.lf {
-          position += 1
-          continue
-        }
-      }
-      let end = Scan.endOfLine(in: bytes, from: position, to: bytes.count)
-      guard end - position <= limits.lineBytesMax - line.count else {
-        throw fail(.lineTooLong(limit: limits.lineBytesMax))
-      }
-      let part = bytes.extracting(position..<end)
-      guard end < bytes.count else {
-        line.append(copying: part)
-        position = end
-        return nil
-      }
-      skipsLineFeed = bytes[end] == ASCII.cr
-      position = end + 1
-      if line.isEmpty {
-        if part.isEmpty {
-          if let event = dispatch() { return event }
-        } else {
-          try interpret(part)
-        }
-      } else {
-        try interpretSpanningLine(endingWith: part)
+    while let part = try nextLine(in: bytes, from: &position) {
+      if !lines.beginning.isEmpty {
+        let whole = lines.take(endingWith: bytes.extracting(part))
+        try interpret(whole.span)
+        lines.reuse(consume whole)
+      } else if !part.isEmpty {
+        try interpret(bytes.extracting(part))
+      } else if let event = dispatch() {
+        return event
       }
     }
     return nil
+  }
+
+  private mutating func nextLine(
+    in bytes: Span<UInt8>, from position: inout Int
+  ) throws(EventStreamError) -> Range<Int>? {
+    do throws(LineCutter.TooLong) {
+      return try lines.next(in: bytes, from: &position)
+    } catch {
+      throw fail(.lineTooLong(limit: limits.lineBytesMax))
+    }
   }
 
   /// Skips a byte-order mark, which is allowed at the start only ("UTF-8 decode" of the Encoding standard).
@@ -100,24 +86,13 @@ package struct EventStreamParser: Sendable {
         return
       }
       guard bytes[position] == Self.orderMark[count] else {
-        line.append(contentsOf: Self.orderMark[..<count])
+        lines.begin(with: Self.orderMark[..<count])
         break
       }
       position += 1
       count += 1
     }
     markCount = nil
-  }
-
-  private mutating func interpretSpanningLine(endingWith part: Span<UInt8>) throws(EventStreamError) {
-    var whole: [UInt8] = []
-    swap(&whole, &line)
-    whole.append(copying: part)
-    try interpret(whole.span)
-    if whole.capacity <= Self.keptBytesMax {
-      whole.removeAll(keepingCapacity: true)
-      swap(&whole, &line)
-    }
   }
 
   /// Interprets a line that is not empty. Comments, which begin with a colon, and unknown fields have no effect.
@@ -202,7 +177,7 @@ package struct EventStreamParser: Sendable {
 
   private mutating func fail(_ error: EventStreamError) -> EventStreamError {
     failure = error
-    line = []
+    lines.clear()
     data = []
     type = []
     return error

@@ -49,6 +49,14 @@ package struct WebSocketHandshake: Hashable, Sendable {
     self.offersCompression = offersCompression
   }
 
+  /// Returns the HTTP URL of the opening handshake for a `ws` or `wss` URL (RFC 6455 3), or `nil` for another scheme.
+  package static func httpURL(of url: String) -> String? {
+    guard let colon = url.firstIndex(of: ":") else { return nil }
+    let scheme = String(url[..<colon])
+    if scheme.equalsIgnoringCase("ws") { return "http" + url[colon...] }
+    return scheme.equalsIgnoringCase("wss") ? "https" + url[colon...] : nil
+  }
+
   /// The fields that make a GET request an opening handshake.
   package var fields: FieldList {
     var fields = [

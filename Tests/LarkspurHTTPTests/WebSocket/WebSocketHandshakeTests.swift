@@ -187,4 +187,14 @@ import Testing
     #expect(
       try WebSocketOffer(fields: Self.values(fields)).compressions == [WebSocketCompression(serverWindowBits: 10)])
   }
+
+  /// A WebSocket's URL names the HTTP server that opens it (RFC 6455 3).
+  @Test(
+    arguments: [
+      ("ws://a.example/x?y", "http://a.example/x?y"), ("WSS://[::1]:1/", "https://[::1]:1/"), ("wss:", "https:"),
+      ("http://a.example/", nil), ("wsx://a.example/", nil), ("ws", nil), ("", nil),
+    ] as [(String, String?)])
+  func theURLOfAHandshake(url: String, expected: String?) {
+    #expect(WebSocketHandshake.httpURL(of: url) == expected)
+  }
 }

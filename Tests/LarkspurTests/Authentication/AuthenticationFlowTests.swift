@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import Testing
 
@@ -24,7 +25,9 @@ import Testing
       let url = try #require(URL(string: text))
       let target = try #require(proxy.map(AuthenticationTarget.init(proxy:)) ?? AuthenticationTarget(origin: url))
       let request = AuthenticatedRequest(method: "GET", target: proxy == nil ? url.path : text, to: target.role)
-      return Conversation(with: target, about: request, url: url, memory: memory, storage: storage)
+      let source = SessionCredentials(
+        url: proxy == nil ? url : nil, memory: memory, storage: storage, task: nil)
+      return Conversation(with: target, about: request, from: source)
     }
 
     /// Runs one challenge that `credential` answers successfully, so that the session keeps it.
@@ -247,8 +250,10 @@ import Testing
     let storage = Choosy()
     var conversation = Conversation(
       with: try #require(AuthenticationTarget(origin: url)),
-      about: AuthenticatedRequest(method: "GET", target: "/", to: .origin), url: url,
-      memory: AuthenticationMemory(storage: storage), storage: storage, task: session.dataTask(with: urlRequest))
+      about: AuthenticatedRequest(method: "GET", target: "/", to: .origin),
+      from: SessionCredentials(
+        url: url, memory: AuthenticationMemory(storage: storage), storage: storage,
+        task: session.dataTask(with: urlRequest)))
     let question = try #require(Self.question(of: conversation.challenged(Self.basic, canHashBody: true)))
     #expect(question.proposed?.user == "me")
     #expect(Self.value(of: conversation.replied(.performDefaultHandling)) != nil)
@@ -262,7 +267,8 @@ import Testing
     let target = try #require(AuthenticationTarget(origin: url))
     let request = AuthenticatedRequest(method: "GET", target: "/", to: .origin)
     let memory = AuthenticationMemory(storage: nil)
-    var conversation = Conversation(with: target, about: request, url: url, memory: memory, storage: nil)
+    var conversation = Conversation(
+      with: target, about: request, from: SessionCredentials(url: url, memory: memory, storage: nil, task: nil))
     _ = conversation.challenged(Self.basic, canHashBody: true)
     _ = conversation.replied(.useCredential(Self.user))
     conversation.accepted(info: [])?()

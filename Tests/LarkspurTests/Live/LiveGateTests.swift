@@ -1,3 +1,4 @@
+import LarkspurEngine
 import LarkspurTestSupport
 import LarkspurTransport
 import TestKit
@@ -10,7 +11,7 @@ import Testing
   /// A connection that keeps its operations until a test finishes them.
   final class Connection: LiveConnection, @unchecked Sendable {
     let loop: ClientLoop
-    var transfer: Transfer? { nil }
+    var owner: AnyObject? { nil }
     var begun: [LiveOperation] = []
     var forgotten = 0
 
@@ -40,7 +41,7 @@ import Testing
   private func start() -> Running<Bool> {
     let gate = gate
     return world.run {
-      try await LiveOperation(through: gate, on: nil, isHandled: false).run()
+      try await LiveOperation(through: gate).run()
       return true
     }
   }
@@ -73,7 +74,7 @@ import Testing
     open()
     let (gate, loop, connection) = (gate, world.loop, connection)
     let running = world.run {
-      try await LiveOperation(through: gate, on: nil, isHandled: false).run()
+      try await LiveOperation(through: gate).run()
       return Int(loop.tickNumber)
     }
     let tick = Shared(0)
@@ -88,12 +89,15 @@ import Testing
   /// A completion handler is called before what the connection posts to the delegate queue later in the tick.
   @Test func aHandlerIsNotOvertaken() async {
     final class Handled: LiveOperation, @unchecked Sendable {
+      let queue: DelegateQueue
       let calls: Shared<[String]>
       init(through gate: LiveGate, on queue: DelegateQueue, _ calls: Shared<[String]>) {
-        self.calls = calls
-        super.init(through: gate, on: queue, isHandled: true)
+        (self.queue, self.calls) = (queue, calls)
+        super.init(through: gate, isHandled: true)
       }
-      override func handleResult() { calls.value.append("handler") }
+      override func handleResult(for owner: AnyObject?) {
+        call({ [calls] in calls.value.append("handler") }, on: queue, for: owner)
+      }
     }
     let (queue, calls, connection) = (DelegateQueue(nil), Shared<[String]>([]), connection)
     open()

@@ -194,10 +194,10 @@ import Testing
     #expect(challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
     #expect(challenge.protectionSpace.distinguishedNames == [])
     #expect(challenge.protectionSpace.serverTrust == nil)
-    for reply in [AuthenticationFlow.Reply.performDefaultHandling, .useCredential(credential)] {
+    for reply in [SessionCredentials.Reply.performDefaultHandling, .useCredential(credential)] {
       #expect(TrustChallenge.identity(reply, to: challenge)?.certificate == identity.certificate.inner)
     }
-    for reply in [AuthenticationFlow.Reply.cancel, .rejectProtectionSpace, .useCredential(nil)] {
+    for reply in [SessionCredentials.Reply.cancel, .rejectProtectionSpace, .useCredential(nil)] {
       #expect(TrustChallenge.identity(reply, to: challenge) == nil)
     }
     #expect(throws: ClientIdentity.Failure.passwordWrong) {

@@ -1,6 +1,7 @@
 import CAllocations
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport

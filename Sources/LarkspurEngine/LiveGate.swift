@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// Operations wait in their order until there is a connection, and fail if there will be none. A connection answers
 /// operations behind its end as well: it may still have something to deliver.
-final class LiveGate: Sendable {
+public final class LiveGate: Sendable {
   private enum State: Sendable {
     case waiting([LiveOperation])
     case open(any LiveConnection)
@@ -19,13 +19,15 @@ final class LiveGate: Sendable {
 
   private let state = Mutex(State.waiting([]))
 
+  package init() {}
+
   /// The connection, while there is one.
-  var connection: (any LiveConnection)? {
+  package var connection: (any LiveConnection)? {
     state.withLock { state in if case .open(let connection) = state { connection } else { nil } }
   }
 
   /// Passes an operation on.
-  func submit(_ operation: LiveOperation) {
+  package func submit(_ operation: LiveOperation) {
     let reached = state.withLock { state -> State in
       if case .waiting(var operations) = state {
         operations.append(operation)
@@ -43,7 +45,7 @@ final class LiveGate: Sendable {
   }
 
   /// Ends the wait for an operation.
-  func cancel(_ operation: LiveOperation) {
+  package func cancel(_ operation: LiveOperation) {
     let (isRemoved, connection) = state.withLock { state -> (Bool, (any LiveConnection)?) in
       switch state {
       case .waiting(var operations):
@@ -60,7 +62,7 @@ final class LiveGate: Sendable {
   }
 
   /// Starts the operations that wait. Called on the loop.
-  func open(for connection: any LiveConnection) {
+  package func open(for connection: any LiveConnection) {
     let operations = state.withLock { state -> [LiveOperation] in
       guard case .waiting(let operations) = state else { return [] }
       state = .open(connection)
@@ -70,7 +72,7 @@ final class LiveGate: Sendable {
   }
 
   /// Fails the operations that wait for a connection, and all later ones. No effect once there is a connection.
-  func close(_ error: any Error) {
+  package func close(_ error: any Error) {
     let operations = state.withLock { state -> [LiveOperation] in
       guard case .waiting(let operations) = state else { return [] }
       state = .closed(error)

@@ -1,19 +1,5 @@
 import Foundation
 import LarkspurEngine
-import LarkspurTransport
-
-/// A connection that a program uses in both directions for as long as it likes: a WebSocket or a stream. It belongs to
-/// its loop.
-protocol LiveConnection: AnyObject, Sendable {
-  var loop: ClientLoop { get }
-  /// The load that uses the connection, until its task is complete. Completion handlers of operations and the calls of
-  /// the load's delegate come in one order.
-  var transfer: Transfer? { get }
-  /// Starts an operation. The connection finishes it, at once or later.
-  func start(_ operation: LiveOperation)
-  /// Drops an operation whose caller no longer waits.
-  func forget(_ operation: LiveOperation)
-}
 
 /// The part of a load that uses the connection for another protocol than HTTP. It belongs to the load's loop.
 ///
@@ -50,5 +36,19 @@ extension Transfer {
     // The load may have been interrupted while it did not wait for the connection, as in a call of the delegate.
     if let interruption { return live.interrupt(interruption) }
     giveUpWait = { [self] in live.interrupt(interruption ?? .make(.cancelled)) }
+  }
+}
+
+extension LiveOperation {
+  /// Calls a completion handler on the delegate queue, after all calls for earlier events of the connection.
+  ///
+  /// - Parameter owner: The load of the connection, or `nil` if the operation has reached none or the load is complete.
+  func call(_ handler: @escaping @Sendable () -> Void, on queue: DelegateQueue?, for owner: AnyObject?) {
+    // In the tick, as the delegate's calls are: a call that the connection causes later does not overtake this one.
+    guard let transfer = owner as? Transfer else {
+      queue?.insist(handler)
+      return
+    }
+    transfer.calls.insist(handler)
   }
 }

@@ -1,35 +1,43 @@
-import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTransport
 
-/// The connection of a WebSocket task, from the end of the opening handshake to the end of the connection. It belongs
+/// The connection of a WebSocket, from the end of the opening handshake to the end of the connection. It belongs
 /// to its loop.
 ///
 /// Theory of operation. The connection performs the actions of a `WebSocketMachine`. Received bytes are parsed where
 /// they lie, and collected into one message. While a complete message waits for its `receive`, nothing is received:
 /// TCP's flow control slows the server down. Pings are not answered in that time either.
 ///
-/// The object outlives the task for a moment: when both sides have sent a Close, or the conversation has failed, the
+/// The object outlives the load for a moment: when both sides have sent a Close, or the conversation has failed, the
 /// object reports the end at once, and waits for the server to close the connection (RFC 6455 7.1.1).
-final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
+package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
   /// The end of a conversation.
-  enum End: Sendable {
+  package enum End: Sendable {
     /// Both sides have sent a Close.
     case closed(WebSocketClose, startedBy: WebSocketMachine.Initiator)
     case failed(WebSocketError, TransportError?)
-    case interrupted(URLError)
+    /// The load that uses the connection is over.
+    case interrupted
   }
 
-  let loop: ClientLoop
-  /// Released with the task's end.
-  var transfer: Transfer?
+  /// Why a call fails.
+  package enum Failure: Sendable {
+    /// Both sides have sent a Close, or this side has.
+    case notConnected
+    case failed(WebSocketError, TransportError?)
+    case sendingFailed(TransportError)
+  }
+
+  package let loop: ClientLoop
+  /// Released with the load's end.
+  package var owner: AnyObject?
   /// The end of the conversation, once it has come.
-  private(set) var end: End?
+  package private(set) var end: End?
   /// Released with the call: it keeps the load.
   private var whenEnded: (() -> Void)?
   private let stream: ByteStream
-  private let settings: WebSocketTaskSettings
+  private let user: any WebSocketUser
   private var parser: WebSocketFrameParser
   private var machine: WebSocketMachine
   private var assembler: WebSocketMessageAssembler
@@ -39,66 +47,69 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private var masks = WebSocketMasks()
 
   /// The calls of `receive` that wait, in their order.
-  private var receives: [WebSocketOperation] = []
+  private var receives: [WebSocketCall] = []
   /// The messages that wait for a `receive`: one at most before this side's Close.
   private var unread: [WebSocketMessage] = []
   /// The memory of the messages behind the first one, in bytes.
   private var unreadBytes = 0
   /// The calls of `send` whose bytes the kernel has not taken.
-  private var sends: [WebSocketOperation] = []
+  private var sends: [WebSocketCall] = []
   /// Whether the machine has been informed that the socket takes no more bytes.
   private var isBlocked = false
-  private var pings: [(number: UInt64, operation: WebSocketOperation)] = []
+  private var pings: [(number: UInt64, operation: WebSocketCall)] = []
   private var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
   private var transportFailure: TransportError?
   /// The error of calls that come too late, once the conversation has ended.
   private var failure: (any Error)?
 
   /// - Parameter whenEnded: Called once, when `end` has been set.
-  init(
-    over tunnel: Tunnel, _ agreement: WebSocketAgreement, _ settings: WebSocketTaskSettings,
+  package init(
+    over tunnel: Tunnel, _ agreement: WebSocketAgreement, _ user: any WebSocketUser,
     whenEnded: @escaping () -> Void
   ) {
     self.whenEnded = whenEnded
     stream = ByteStream(over: tunnel)
     loop = stream.loop
-    self.settings = settings
+    self.user = user
+    let settings = user.machineSettings
     parser = WebSocketFrameParser(allowsCompression: agreement.compression != nil)
-    machine = WebSocketMachine(settings: settings.machine, now: loop.now)
-    assembler = WebSocketMessageAssembler(messageBytesMax: settings.machine.messageBytesMax)
+    machine = WebSocketMachine(settings: settings, now: loop.now)
+    assembler = WebSocketMessageAssembler(messageBytesMax: settings.messageBytesMax)
     compression = agreement.compression.flatMap { WebSocketMessageCompression($0) }
   }
 
   /// Starts to receive.
-  func start() {
+  package func start() {
     stream.start(for: self)
     updateTimer()
   }
 
-  /// Ends the conversation because the load has been interrupted.
-  func interrupt(_ error: URLError) {
-    conversationEnded(.interrupted(error), error)
+  /// Ends the conversation because the load is over.
+  ///
+  /// - Parameter error: The error of the calls that wait, and of later ones.
+  package func interrupt(_ error: any Error) {
+    conversationEnded(.interrupted, error)
     close()
   }
 
   // MARK: - Calls
 
-  func start(_ operation: LiveOperation) {
-    guard let operation = operation as? WebSocketOperation else { return }
-    if case .receive = operation.kind, !unread.isEmpty {
+  package func start(_ operation: LiveOperation) {
+    guard let operation = operation as? WebSocketCall else { return }
+    if case .receive = operation.action, !unread.isEmpty {
       operation.message = unread.removeFirst()
       if let first = unread.first { unreadBytes -= Self.memory(of: first) }
       operation.finish()
       return stream.resumeReceiving()
     }
     guard failure == nil else { return operation.finish(failure) }
-    switch operation.kind {
+    switch operation.action {
     // Bytes are wanted already.
     case .receive: receives.append(operation)
-    case .send(let message):
-      guard machine.isOpen else { return operation.finish(WebSocketLoad.notConnected) }
-      send(message)
-      if let error = failure ?? transportFailure.map({ URLError($0, url: nil) }) {
+    case .send:
+      guard machine.isOpen else { return operation.finish(user.error(for: .notConnected)) }
+      operation.lendMessage { write($0 ? .text : .binary, $1) }
+      if let error = failure ?? transportFailure.map({ user.error(for: .sendingFailed($0)) }) {
         operation.finish(error)
       } else if stream.isDrained {
         operation.finish()
@@ -106,10 +117,10 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
         sends.append(operation)
       }
     case .ping:
-      if let transportFailure { return operation.finish(URLError(transportFailure, url: nil)) }
+      if let transportFailure { return operation.finish(user.error(for: .sendingFailed(transportFailure))) }
       step { machine, now, actions in
         guard let number = machine.ping(now: now, into: &actions) else {
-          return operation.finish(WebSocketLoad.notConnected)
+          return operation.finish(user.error(for: .notConnected))
         }
         pings.append((number, operation))
       }
@@ -123,17 +134,10 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     }
   }
 
-  func forget(_ operation: LiveOperation) {
+  package func forget(_ operation: LiveOperation) {
     receives.removeAll { $0 === operation }
     sends.removeAll { $0 === operation }
     pings.removeAll { $0.operation === operation }
-  }
-
-  private func send(_ message: URLSessionWebSocketTask.Message) {
-    switch message {
-    case .data(let data): write(.binary, data.span)
-    case .string(let text): write(.text, text.utf8Span.span)
-    }
   }
 
   private func write(_ opcode: WebSocketOpcode, _ payload: Span<UInt8>) {
@@ -203,10 +207,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
       case .acknowledgePings(let number):
         while let first = pings.first, first.number <= number { pings.removeFirst().operation.finish() }
       case .complete(let close, let initiator):
-        conversationEnded(.closed(close, startedBy: initiator), WebSocketLoad.notConnected)
+        conversationEnded(.closed(close, startedBy: initiator), user.error(for: .notConnected))
       case .fail(let error):
-        conversationEnded(
-          .failed(error, transportFailure), WebSocketLoad.error(for: error, transportFailure))
+        conversationEnded(.failed(error, transportFailure), user.error(for: .failed(error, transportFailure)))
       case .closeConnection: close()
       }
       return nil
@@ -230,27 +233,18 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   private func conversationEnded(_ end: End, _ error: any Error) {
     guard self.end == nil else { return }
     self.end = end
-    noteEnd(end)
+    // Before any call fails: the program may close the WebSocket then.
+    user.noteEnd(end)
     failure = error
     let left = receives + sends + pings.map(\.operation)
     receives = []
     sends = []
     pings = []
     for operation in left { operation.finish(error) }
-    // A program may keep the task, and with it this object.
+    // A program may keep its part of the load, and with it this object.
     compression = nil
     assembler = WebSocketMessageAssembler(messageBytesMax: 0)
     whenEnded.take()?()
-  }
-
-  /// Notes the code of the end, before any call fails: the program may close the WebSocket then.
-  private func noteEnd(_ end: End) {
-    switch end {
-    case .closed(let close, let initiator):
-      settings.end(with: .init(close.code), close.reasonData, isServers: initiator == .peer)
-    case .failed(let error, _): settings.end(with: error.closeCode.map { .init($0) } ?? .abnormalClosure)
-    case .interrupted: settings.end()
-    }
   }
 
   private func close() {
@@ -284,15 +278,15 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
   /// Bytes are wanted unless a message waits for its `receive`. Behind this side's Close, when a program may receive no
   /// more, messages are collected up to a limit, because the server's Close may be behind them. After the conversation,
   /// bytes are received up to the end of the stream, and discarded.
-  var wantsBytes: Bool {
+  package var wantsBytes: Bool {
     unread.isEmpty || !machine.readsFrames || !machine.isOpen && unreadBytes < machine.settings.messageBytesMax
   }
 
   private static func memory(of message: WebSocketMessage) -> Int { message.bytes.count + 64 }
 
-  func received(_ bytes: Span<UInt8>) -> Int {
+  package func received(_ bytes: Span<UInt8>) -> Int {
     var consumed = 0
-    machine.settings = settings.machine
+    machine.settings = user.machineSettings
     assembler.messageBytesMax = machine.settings.messageBytesMax
     while wantsBytes, machine.readsFrames {
       do throws(WebSocketFrameError) {
@@ -306,9 +300,9 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     return machine.readsFrames ? consumed : bytes.count
   }
 
-  func receivedEnd() { step { machine, _, actions in machine.peerClosed(into: &actions) } }
+  package func receivedEnd() { step { machine, _, actions in machine.peerClosed(into: &actions) } }
 
-  func outputDrained() {
+  package func outputDrained() {
     let sent = sends
     sends = []
     for operation in sent { operation.finish() }
@@ -317,15 +311,15 @@ final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Send
     step { machine, _, actions in machine.writesResumed(into: &actions) }
   }
 
-  func sendingFailed(_ error: TransportError) {
+  package func sendingFailed(_ error: TransportError) {
     transportFailure = error
     let failed = sends + pings.map(\.operation)
     sends = []
     pings = []
-    for operation in failed { operation.finish(URLError(error, url: nil)) }
+    for operation in failed { operation.finish(user.error(for: .sendingFailed(error))) }
   }
 
-  func failed(_ error: TransportError) {
+  package func failed(_ error: TransportError) {
     transportFailure = error
     receivedEnd()
   }
