@@ -102,7 +102,7 @@ extension TransferExecutor {
   func resumed(_ inner: URLSessionTask, at offset: Int64, expecting expected: Int64) {
     guard let attempt = attempt(of: inner), attempt.tellsResumption else { return }
     attempt.tellsResumption = false
-    attempt.record.events.append(.resumed(offset: offset, expected: max(expected, -1)))
+    attempt.apply(.continued(offset: offset, expected: expected))
     tell(.changed(attempt.record))
   }
 
@@ -118,10 +118,7 @@ extension TransferExecutor {
 
   func redirected(_ inner: URLSessionTask, to request: URLRequest) {
     guard let attempt = attempt(of: inner), let url = request.url?.absoluteString else { return }
-    let bytes = attempt.record.redirects.reduce(url.utf8.count) { $0 + $1.utf8.count }
-    if attempt.record.redirects.count < TransferRecord.redirectsMax, bytes <= TransferRecord.redirectsBytesMax {
-      attempt.record.redirects.append(url)
-    }
+    attempt.apply(.redirected(url: url))
   }
 
   func completed(_ inner: URLSessionTask, _ failure: (any Error)?) {
@@ -137,7 +134,7 @@ extension TransferExecutor {
     let error = failure as? URLError ?? URLError.make(.unknown)
     if let place = attempt.place, place.point == nil || error.isOfFullDisk {
       // The bytes in the file may be any of the resource, or the disk needs their room.
-      attempt.record.resumePoint = nil
+      attempt.apply(.resumePoint(nil))
     } else {
       checkpoint(attempt)
     }
@@ -148,13 +145,10 @@ extension TransferExecutor {
   }
 
   private func succeeded(_ attempt: TransferAttempt, _ inner: URLSessionTask) {
-    attempt.record.response = TransferResponse(inner.response)
-    attempt.record.failedAttempts = 0
-    attempt.record.resumePoint = nil
-    attempt.record.uploadPoint = nil
     switch attempt.record.kind {
     case .download:
-      attempt.record.hasContentFile = true
+      attempt.apply(.loaded(TransferResponse(inner.response)))
+      attempt.apply(.contentFile(isThere: true))
       // The record that calls the file complete must not come to the disk before the file.
       do throws(Errno) {
         try journal.syncContent(of: attempt.record.task)
@@ -165,9 +159,10 @@ extension TransferExecutor {
       if let response = inner.response as? HTTPURLResponse,
         let delay = TransferRetry.delay(for: response, now: Date().timeIntervalSince1970)
       {
-        attempt.record.response = nil
+        attempt.apply(.loaded(nil))
         return retry(attempt, in: delay)
       }
+      attempt.apply(.loaded(TransferResponse(inner.response)))
       do {
         try store(attempt.content, of: attempt)
       } catch {
@@ -180,7 +175,7 @@ extension TransferExecutor {
   /// Stores the content of an upload's response.
   private func store(_ content: Data, of attempt: TransferAttempt) throws {
     attempt.content = Data()
-    attempt.record.hasContentFile = !content.isEmpty
+    attempt.apply(.contentFile(isThere: !content.isEmpty))
     guard !content.isEmpty else { return }
     let path = contentPath(of: attempt.record.task)
     try? FilePaths.remove(path)

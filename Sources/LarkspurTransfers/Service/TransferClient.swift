@@ -273,11 +273,9 @@ public final class TransferClient: TransferLink {
 
     /// Reports a task that cannot be sent as failed.
     func refuse(_ record: TransferRecord, _ error: TransferMessageError) {
-      var record = record
-      record.state = .completed
-      record.failure = TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1, message: "\(error)")
-      record.events = [.completed]
-      deliver(.changed(record))
+      var task = TransferTask(record, isNew: false)
+      task.apply(.ended(TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1, message: "\(error)")))
+      deliver(.changed(task.record))
     }
 
     // MARK: Reading
