@@ -66,17 +66,14 @@ package final class TransferWriter: Sendable {
   private let socket: BlockingSocket
   private let wakeUp = WakeUp()
   private let end = Atomic(0)
-  /// Returns the next frame, or `nil` if there is none at the moment.
-  private let next: @Sendable () -> [UInt8]?
 
-  package init(_ socket: BlockingSocket, next: @escaping @Sendable () -> [UInt8]?) {
-    self.socket = socket
-    self.next = next
-  }
+  package init(_ socket: BlockingSocket) { self.socket = socket }
 
-  /// Starts the thread. `stop` ends it.
-  package func start(name: String) throws(Errno) {
-    try SystemThread(name: name) { [self] in run() }.detach()
+  /// Starts the thread. `stop` and `finish` end it, and release the function.
+  ///
+  /// - Parameter next: Returns the next frame, or `nil` if there is none at the moment.
+  package func start(_ next: @escaping @Sendable () -> [UInt8]?) throws(Errno) {
+    try SystemThread(name: "transfers-write") { [self] in run(next) }.detach()
   }
 
   /// Makes the thread send all frames that there are.
@@ -93,7 +90,7 @@ package final class TransferWriter: Sendable {
     wakeUp.signal()
   }
 
-  private func run() {
+  private func run(_ next: () -> [UInt8]?) {
     while true {
       wakeUp.wait()
       // Read before the frames: a frame that was added before `stop` is sent.

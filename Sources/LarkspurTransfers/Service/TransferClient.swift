@@ -156,34 +156,24 @@ public final class TransferClient: TransferLink {
     private let closingTimeMax: Duration
     private let state = Mutex(State())
     private let isOpened = Latch()
-    private let writer = Mutex<TransferWriter?>(nil)
+    private let writer: TransferWriter
 
     init(_ socket: BlockingSocket, _ identifier: String, _ closingTimeMax: Duration) {
       self.socket = socket
       self.identifier = identifier
       self.closingTimeMax = closingTimeMax
+      writer = TransferWriter(socket)
     }
 
-    /// Starts both threads.
+    /// Starts both threads, which keep this object alive until they end.
     func start() throws(Errno) {
-      // The writer keeps this object alive until it has stopped.
-      let writer = TransferWriter(socket) { self.nextFrame() }
-      try writer.start(name: "transfers-write")
-      self.writer.withLock { $0 = writer }
+      try writer.start { [self] in nextFrame() }
       do throws(Errno) {
         try SystemThread(name: "transfers-read") { [self] in read() }.detach()
       } catch {
-        stopWriting()
+        writer.stop()
         throw error
       }
-    }
-
-    private func stopWriting(_ stop: (TransferWriter) -> Void = { $0.stop() }) {
-      let writer = writer.withLock { writer in
-        defer { writer = nil }
-        return writer
-      }
-      if let writer { stop(writer) }
     }
 
     // MARK: Writing
@@ -209,7 +199,7 @@ public final class TransferClient: TransferLink {
         state.waitingBytes += rest.count
         return true
       }
-      if isWaiting { writer.withLock { $0 }?.signal() }
+      if isWaiting { writer.signal() }
     }
 
     /// Returns the next frame for the writer's thread.
@@ -254,7 +244,7 @@ public final class TransferClient: TransferLink {
         if !state.isAtEnd, let completion { state.closings.append(completion) }
         return state.isAtEnd
       }
-      stopWriting { $0.finish() }
+      writer.finish()
       guard let completion else { return }
       if isAtEnd { return completion() }
       let end = LinuxKernel.shared.now().advanced(by: closingTimeMax)
@@ -268,7 +258,7 @@ public final class TransferClient: TransferLink {
     func abandon() {
       state.withLock { $0.isClosed = true }
       socket.shutDown()
-      stopWriting()
+      writer.stop()
     }
 
     /// Reports a task that cannot be sent as failed.
@@ -335,7 +325,7 @@ public final class TransferClient: TransferLink {
         if !state.isStarted { state.lost = lost }
         return (state.isClosed ? nil : state.notify, lost, flushes, closings)
       }
-      stopWriting()
+      writer.stop()
       notify?(.lost(reason: lost))
       for completion in flushes { completion(false) }
       for completion in closings { completion() }
