@@ -60,7 +60,7 @@ final class TransferSubscriber: Sendable {
       if let frame { return frame }
       guard let message else { return nil }
       if case .notice(.question) = message { questionTaken() }
-      do throws(TransferMessageError) {
+      do throws(TransferValueError) {
         return try message.encoded()
       } catch {
         log("a notice was not sent: \(error)")
@@ -70,7 +70,7 @@ final class TransferSubscriber: Sendable {
 
   /// Sends the answer to `open`: the session's tasks. Called once, before the first notice.
   func send(_ records: [TransferRecord]) {
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       let frames = try TransferMessage.frames(of: records) + [try TransferMessage.opened.encoded()]
       state.withLock { $0.frames = frames }
       writer.signal()

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurTransfers
 
 extension SessionSettings.Cookies {
   init(_ storage: HTTPCookieStorage, _ leftBehind: inout [String]) {
@@ -39,7 +40,7 @@ extension SessionSettings.Credentials {
 
   private static let identities = "the client certificates of urlCredentialStorage"
 
-  func storage() throws(SessionSettings.Failure) -> URLCredentialStorage {
+  func storage() throws(TransferValueError) -> URLCredentialStorage {
     let storage = URLCredentialStorage(file: path.map(CredentialFile.init(path:)))
     for value in values {
       let persistence = try SessionSettings.known(

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurTLS
+import LarkspurTransfers
 
 extension SessionSettings {
   /// The trust settings of a session.
@@ -79,7 +80,7 @@ extension SessionSettings {
     }
 
     /// Returns the settings. A part that cannot be read is an error, never a weaker check.
-    func settings() throws(Failure) -> TLSTrustSettings {
+    func settings() throws(TransferValueError) -> TLSTrustSettings {
       var trust = TLSTrustSettings()
       let list = try Self.read(certificates)
       switch roots {
@@ -101,7 +102,7 @@ extension SessionSettings {
     /// The path in terms of any process: another one has another current directory.
     static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
 
-    fileprivate static func read(_ list: [[UInt8]]) throws(Failure) -> [TLSCertificate] {
+    fileprivate static func read(_ list: [[UInt8]]) throws(TransferValueError) -> [TLSCertificate] {
       var certificates: [TLSCertificate] = []
       for der in list {
         guard let certificate = Certificate(der: der) else { throw .damaged("a certificate cannot be read") }
@@ -132,7 +133,7 @@ extension SessionSettings.TrustSettings.Host {
     reportsOnly = host.reportsOnly
   }
 
-  fileprivate func host() throws(SessionSettings.Failure) -> PinnedHost {
+  fileprivate func host() throws(TransferValueError) -> PinnedHost {
     var pins = Set(try SessionSettings.TrustSettings.read(certificates).map { CertificatePin.certificate($0) })
     pins.formUnion(keys.map { CertificatePin.publicKeySHA256(Data($0)) })
     let host = PinnedHost(
@@ -157,7 +158,7 @@ extension SessionSettings.TrustSettings.Identity {
     if key.isEmpty { return nil }
   }
 
-  func identity() throws(SessionSettings.Failure) -> ClientIdentity {
+  func identity() throws(TransferValueError) -> ClientIdentity {
     if let files {
       do throws(ClientIdentity.Failure) {
         return try ClientIdentity(

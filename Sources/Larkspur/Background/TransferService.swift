@@ -9,7 +9,7 @@ package enum TransferService {
   package static func settings(
     of configuration: URLSessionConfiguration, log: (String) -> Void
   ) throws(TransferLinkError) -> [UInt8] {
-    do throws(SessionSettings.Failure) {
+    do throws(TransferValueError) {
       let encoded = try SessionSettings.encoded(configuration)
       let name = configuration.identifier ?? ""
       for part in encoded.leftBehind {
@@ -17,7 +17,7 @@ package enum TransferService {
       }
       return encoded.bytes
     } catch {
-      throw .unavailable(reason: "\(error)")
+      throw .unavailable(reason: "the settings of the session: \(error)")
     }
   }
 
@@ -29,10 +29,10 @@ package enum TransferService {
     of session: TransferSession, log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) -> any TransferLink {
     let configuration: URLSessionConfiguration
-    do throws(SessionSettings.Failure) {
+    do throws(TransferValueError) {
       configuration = try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
     } catch {
-      throw .unavailable(reason: "\(error)")
+      throw .unavailable(reason: "the settings of the session: \(error)")
     }
     return try TransferExecutor(session, configuration, log: log)
   }

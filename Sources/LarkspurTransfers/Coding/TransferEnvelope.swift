@@ -31,7 +31,7 @@ enum TransferEnvelope {
   /// - Throws: `otherVersion` if the file is complete and has another version than `version`; `damaged`.
   static func content(
     of file: [UInt8], version: UInt32, name: [UInt8] = taskName
-  ) throws(TransferRecordError) -> ArraySlice<UInt8> {
+  ) throws(TransferValueError) -> ArraySlice<UInt8> {
     guard file.count >= headCount else { throw .damaged("the head is incomplete") }
     guard file.starts(with: name) else { throw .damaged("the file is no record") }
     var reader = RecordReader(bytes: file[name.count..<headCount])
@@ -45,7 +45,7 @@ enum TransferEnvelope {
     guard sum == checksum(head: Array(file[..<coveredCount]), content: content) else {
       throw .damaged("the checksum does not match")
     }
-    guard found == version else { throw .otherVersion(found) }
+    guard found == version else { throw .otherVersion(found, known: version) }
     return content
   }
 

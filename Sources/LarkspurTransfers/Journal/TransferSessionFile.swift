@@ -27,7 +27,7 @@ public enum TransferSessionFile {
 
   static func write(_ session: TransferSession, to files: any TransferFiles) throws(TransferJournalError) {
     let bytes: [UInt8]
-    do throws(TransferRecordError) {
+    do throws(TransferValueError) {
       bytes = try encoded(session)
     } catch {
       throw .record(error)
@@ -54,7 +54,7 @@ public enum TransferSessionFile {
     } catch {
       throw .unavailable(error)
     }
-    do throws(TransferRecordError) {
+    do throws(TransferValueError) {
       return try decoded(bytes, directory: directory)
     } catch {
       throw .record(error)
@@ -82,7 +82,7 @@ public enum TransferSessionFile {
   /// Returns the bytes of the file.
   ///
   /// - Throws: `invalid`.
-  package static func encoded(_ session: TransferSession) throws(TransferRecordError) -> [UInt8] {
+  package static func encoded(_ session: TransferSession) throws(TransferValueError) -> [UInt8] {
     TransferEnvelope.wrapped(
       try Content(session).bytes(), version: formatVersion, name: TransferEnvelope.sessionName)
   }
@@ -90,8 +90,8 @@ public enum TransferSessionFile {
   /// Reads the bytes of the file, which are untrusted.
   ///
   /// - Throws: `otherVersion`, `damaged`, `tooLarge`.
-  package static func decoded(_ file: [UInt8], directory: String) throws(TransferRecordError) -> TransferSession {
-    guard file.count <= bytesMax else { throw .tooLarge(file.count) }
+  package static func decoded(_ file: [UInt8], directory: String) throws(TransferValueError) -> TransferSession {
+    guard file.count <= bytesMax else { throw .tooLarge(file.count, max: bytesMax) }
     let content = try TransferEnvelope.content(
       of: file, version: formatVersion, name: TransferEnvelope.sessionName)
     return try Content(bytes: content).session(in: directory)

@@ -14,8 +14,8 @@ package struct TransferFrame: Hashable, Sendable {
   /// Returns the bytes of the frame.
   ///
   /// - Throws: `tooLarge`.
-  package func encoded() throws(TransferMessageError) -> [UInt8] {
-    guard content.count <= Self.bytesMax else { throw .tooLarge(content.count) }
+  package func encoded() throws(TransferValueError) -> [UInt8] {
+    guard content.count <= Self.bytesMax else { throw .tooLarge(content.count, max: Self.bytesMax) }
     var writer = RecordWriter()
     writer.bytes.reserveCapacity(Self.headCount + content.count)
     writer.number(UInt32(content.count))
@@ -47,11 +47,11 @@ package struct TransferFrameParser: Sendable {
   /// Returns the next frame, or `nil` if more bytes are needed.
   ///
   /// - Throws: `tooLarge`, after which the bytes cannot be split any more.
-  package mutating func next() throws(TransferMessageError) -> TransferFrame? {
+  package mutating func next() throws(TransferValueError) -> TransferFrame? {
     var reader = RecordReader(bytes: bytes[start...])
     guard let size = reader.number(UInt32.self) else { return nil }
     let count = Int(size)
-    guard count <= TransferFrame.bytesMax else { throw .tooLarge(count) }
+    guard count <= TransferFrame.bytesMax else { throw .tooLarge(count, max: TransferFrame.bytesMax) }
     let first = start + TransferFrame.headCount
     guard bytes.count - first >= count else { return nil }
     start = first + count

@@ -1,5 +1,3 @@
-import LarkspurBytes
-
 /// All that a program and the transfer service say to each other.
 ///
 /// A program's first message is `open` or `administer`. The service answers with `refused`, which ends the connection,
@@ -36,18 +34,11 @@ package enum TransferMessage: Codable, Hashable, Sendable {
 }
 
 extension TransferMessage {
-  private static let head: [UInt8] = {
-    var writer = RecordWriter()
-    writer.bytes = name
-    writer.number(version)
-    return writer.bytes
-  }()
-
   /// Returns the message as the bytes of a frame.
   ///
   /// - Throws: `invalid`, `tooLarge`. `notice(.lost)` is not valid: the program's side makes that notice.
-  package func encoded() throws(TransferMessageError) -> [UInt8] {
-    do throws(TransferMessageError) {
+  package func encoded() throws(TransferValueError) -> [UInt8] {
+    do throws(TransferValueError) {
       return try frame()
     } catch {
       // A record that cannot be sent as it is keeps neither itself nor others from its program.
@@ -57,36 +48,22 @@ extension TransferMessage {
     }
   }
 
-  private func frame() throws(TransferMessageError) -> [UInt8] {
-    let content: [UInt8]
-    do throws(TransferRecordError) {
-      content = try bytes(after: Self.head)
-    } catch {
-      throw TransferMessageError(error)
-    }
-    return try TransferFrame(content: content).encoded()
+  private func frame() throws(TransferValueError) -> [UInt8] {
+    try TransferFrame(content: bytes(name: Self.name, version: Self.version)).encoded()
   }
 
   /// Reads a frame. The bytes are untrusted.
   ///
   /// - Throws: `otherVersion`, `damaged`.
-  package init(_ frame: TransferFrame) throws(TransferMessageError) {
-    guard frame.content.starts(with: Self.name) else { throw .damaged("the name is missing") }
-    var reader = RecordReader(bytes: frame.content.dropFirst(Self.name.count))
-    guard let found = reader.number(UInt32.self) else { throw .damaged("the version is missing") }
-    guard found == Self.version else { throw .otherVersion(found) }
-    do throws(TransferRecordError) {
-      try self.init(bytes: frame.content.dropFirst(Self.head.count))
-    } catch {
-      throw TransferMessageError(error)
-    }
+  package init(_ frame: TransferFrame) throws(TransferValueError) {
+    try self.init(bytes: frame.content, name: Self.name, version: Self.version)
   }
 
   /// Returns the frames that tell a session's tasks: few frames with many small records each, so that a session with
   /// 1,000 tasks opens at once.
   ///
   /// - Throws: `invalid`.
-  package static func frames(of records: [TransferRecord]) throws(TransferMessageError) -> [[UInt8]] {
+  package static func frames(of records: [TransferRecord]) throws(TransferValueError) -> [[UInt8]] {
     if let frame = try? TransferMessage.records(records).frame() { return records.isEmpty ? [] : [frame] }
     if records.count == 1, var record = records.first {
       record.leaveOutParts()

@@ -17,17 +17,17 @@ extension TransferRecord {
   /// Returns the bytes of the record's file.
   ///
   /// - Throws: `invalid`, `tooLarge`.
-  public func encoded() throws(TransferRecordError) -> [UInt8] {
+  public func encoded() throws(TransferValueError) -> [UInt8] {
     let bytes = TransferEnvelope.wrapped(try bytes(), version: Self.formatVersion)
-    guard bytes.count <= Self.bytesMax else { throw .tooLarge(bytes.count) }
+    guard bytes.count <= Self.bytesMax else { throw .tooLarge(bytes.count, max: Self.bytesMax) }
     return bytes
   }
 
   /// Reads a record's file. The bytes are untrusted.
   ///
   /// - Throws: `otherVersion`, `damaged`, `tooLarge`.
-  public init(file: [UInt8]) throws(TransferRecordError) {
-    guard file.count <= Self.bytesMax else { throw .tooLarge(file.count) }
+  public init(file: [UInt8]) throws(TransferValueError) {
+    guard file.count <= Self.bytesMax else { throw .tooLarge(file.count, max: Self.bytesMax) }
     try self.init(bytes: TransferEnvelope.content(of: file, version: Self.formatVersion))
   }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// The reason for which a connection between a program and the service ends.
 package enum TransferChannelError: Error, Hashable, Sendable {
   case broken(Errno)
-  case message(TransferMessageError)
+  case message(TransferValueError)
   /// The peer ended the connection within a message.
   case cutOff
 }
@@ -38,7 +38,7 @@ package struct TransferReader {
   /// until the deadline: `broken(.timedOut)`.
   package mutating func next() throws(TransferChannelError) -> TransferMessage? {
     while true {
-      do throws(TransferMessageError) {
+      do throws(TransferValueError) {
         if let frame = try parser.next() { return try TransferMessage(frame) }
       } catch {
         throw .message(error)

@@ -51,7 +51,7 @@ public final class TransferClient: TransferLink {
     _ session: TransferSession, in path: String, until deadline: Deadline, closingTimeMax: Duration = .seconds(5)
   ) throws(Failure) {
     let frame: [UInt8]
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       frame = try TransferMessage.open(session).encoded()
     } catch {
       throw .refused(.unavailable(reason: "\(error)"))
@@ -99,7 +99,7 @@ public final class TransferClient: TransferLink {
   }
 
   public func send(_ command: TransferCommand) {
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       core.send(try TransferMessage.command(command).encoded())
     } catch {
       switch command {
@@ -262,7 +262,7 @@ public final class TransferClient: TransferLink {
     }
 
     /// Reports a task that cannot be sent as failed.
-    func refuse(_ record: TransferRecord, _ error: TransferMessageError) {
+    func refuse(_ record: TransferRecord, _ error: TransferValueError) {
       var task = TransferTask(record, isNew: false)
       task.apply(.ended(TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1, message: "\(error)")))
       deliver(.changed(task.record))
@@ -337,9 +337,6 @@ public final class TransferClient: TransferLink {
         let message: TransferMessage?
         do throws(TransferChannelError) {
           message = try reader.next()
-        } catch .message(.otherVersion(let version)) {
-          let error = TransferMessageError.otherVersion(version)
-          throw .refused(.unavailable(reason: "the transfer service has another version: \(error)"))
         } catch {
           throw .refused(.unavailable(reason: "the transfer service: \(error)"))
         }
