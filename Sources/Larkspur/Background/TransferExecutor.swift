@@ -109,7 +109,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     session.invalidateAndCancel()
   }
 
-  package func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
+  func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
 
   package func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) {
     queue.async { [self] in

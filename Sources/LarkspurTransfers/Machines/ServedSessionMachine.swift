@@ -1,26 +1,7 @@
 /// Decides, for one background session in the service, what its executor, its program and other visits do next.
 ///
-/// Theory of operation. The session has at most one executor and at most one program. Visits that need an executor, or
-/// want to be the program, wait in line; the first one is served. The tasks are known from the executor's notices
-/// and the program's commands. Questions that no program has answered are kept.
-///
-/// ```
-///   executor:   none --make--> opening --made--> open --close--> closing --closed--> none
-///                ^---notMade------'               (nothing to do, other settings, lost, the end)
-///
-///   program:    none --attach--> attached --leave--> none
-///
-///   visit:      in line --> probing the attached program --> waiting for its end --.
-///                  |            '--> refused (inUse)   <-- waitedTooLong --'        |
-///                  |<-----------------------------------------------------leave----'
-///                  |--> waiting for an executor that closes --closed--> making --made--> admitted
-///                  |            '--> refused <-- waitedTooLong             |
-///                  |                                                       '--notMade--> refused
-///                  '--> admitted (the executor is open)
-/// ```
-///
-/// An executor with the settings of an earlier program is replaced: it is closed, and another one is made. If that fails,
-/// the visit makes one with the earlier settings, and is refused.
+/// The page TransferService has the graph of the executor, the program and the visits. The tasks are known from the executor's
+/// notices and the program's commands. Questions that no program has answered are kept.
 ///
 /// The machine does no input or output, and has no clock. Invariants: each executor that was made is closed once; there
 /// are never two; each flush completes once, with `isConfirmed` only if the executor has said so; a task that has ended

@@ -17,8 +17,6 @@ public protocol TransferLink: AnyObject, Sendable {
   /// Gives the session up after all commands so far, and calls a function when another link can have it. No other function
   /// may be called afterwards.
   func close(_ completion: @escaping @Sendable () -> Void)
-  /// The path of the file with a task's received bytes.
-  func contentPath(of task: Int) -> String
 }
 
 /// A background session, as its executor is asked for it.

@@ -5,16 +5,7 @@ import LarkspurHTTP
 /// The record is what the journal stores, what messages carry and what the program shows. The other parts are those that no
 /// process keeps: how far the task and its delegate calls are. `apply` is the only mutation. What only the program changes is
 /// taken from the program: suspension, cancellation, properties, and the events that it has acknowledged. A notice may have
-/// been made before the executor has seen the latest commands.
-///
-/// ```
-///         sent         changed, ended            (last call) .
-///   new --------> sent -------------------> ending ---------> removed
-///                                            |  ^
-///                                   fileLeft |  | fileOffered
-///                                            v  |
-///                                            left --kept--> kept: the next session delivers the file
-/// ```
+/// been made before the executor has seen the latest commands. The page BackgroundTransfers has the graph of the phases.
 package struct TransferTask: Hashable, Sendable {
   package enum Phase: Hashable, Sendable, CaseIterable {
     /// No executor has been sent the task.

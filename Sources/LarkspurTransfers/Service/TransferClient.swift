@@ -22,7 +22,6 @@ public final class TransferClient: TransferLink {
   static let waitingBytesMax = 2 * TransferJournal.bytesMax
 
   public let records: [TransferRecord]
-  private let directory: String
   private let core: Core
 
   /// Connects, and asks for the session. Blocks for a few milliseconds, and at most for `timeout`.
@@ -57,7 +56,6 @@ public final class TransferClient: TransferLink {
       throw .refused(.unavailable(reason: "\(error)"))
     }
     let socket = try Self.connect(in: path, until: deadline)
-    directory = session.directory
     core = Core(socket, session.identifier, closingTimeMax)
     do throws(Errno) { try core.start() } catch {
       throw .refused(.unavailable(reason: "the program has no thread left: \(error)"))
@@ -117,8 +115,6 @@ public final class TransferClient: TransferLink {
   public func flush(_ completion: @escaping @Sendable (Bool) -> Void) { core.flush(completion) }
 
   public func close(_ completion: @escaping @Sendable () -> Void) { core.close(completion) }
-
-  public func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
 
   // MARK: - The connection
 

@@ -84,8 +84,6 @@ final class ScriptedLink: TransferLink {
     if isPrompt { completion() } else { completions.add(completion) }
   }
 
-  func contentPath(of task: Int) -> String { "\(session.directory)/\(task).part" }
-
   func tell(_ notice: TransferNotice) {
     let notify = state.withLock { state in
       if state.notify == nil { state.before.append(notice) }

@@ -16,7 +16,6 @@ import Testing
     try service.start()
     let client = try service.client()
     #expect(client.records == records)
-    #expect(client.contentPath(of: 3) == service.session().directory + "/3.part")
     let link = try #require(service.link)
     #expect(link.session == service.session())
     for command in Fixture.commands { client.send(command) }
