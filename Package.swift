@@ -103,7 +103,7 @@ let package = Package(
     .target(name: "AFNetworkingXML", dependencies: ["AFNetworking", "Larkspur"], swiftSettings: settings),
     // What needs libzip.
     .target(
-      name: "ZipArchive", dependencies: ["CLarkspurZip", "LarkspurIO"], exclude: ["ZipArchive.docc"],
+      name: "ZipArchive", dependencies: ["CLarkspurZip", "LarkspurBytes", "LarkspurIO"], exclude: ["ZipArchive.docc"],
       swiftSettings: settings),
     .target(
       name: "LarkspurTestServer",

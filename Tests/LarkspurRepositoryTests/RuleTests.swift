@@ -36,7 +36,7 @@ import Testing
     "FoundationNetworking": ["Foundation", "Larkspur"],
     "AFNetworking": ["Dispatch", "Foundation", "Larkspur", "Synchronization"],
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
-    "ZipArchive": ["Foundation", "Glibc", "LarkspurIO", "Synchronization"],
+    "ZipArchive": ["Foundation", "Glibc", "LarkspurBytes", "LarkspurIO", "Synchronization"],
     "LarkspurCommand": [
       "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO",
       "LarkspurTLS", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",

@@ -26,11 +26,11 @@ extension BackgroundSession {
     return state.withLock { $0.machine.state }
   }
 
-  func pause(_ time: Duration) {
+  func report(after time: Duration, _ fact: @escaping @Sendable (inout State) -> Void) {
     let (seconds, attoseconds) = time.components
-    let pause = Double(seconds) + Double(attoseconds) * 1e-18
-    DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak self] in
-      self?.report { $0.machine.pauseOver(into: &$0.actions) }
+    let delay = Double(seconds) + Double(attoseconds) * 1e-18
+    DispatchQueue.global().asyncAfter(deadline: .now() + delay) { [weak self] in
+      self?.report(fact)
     }
   }
 

@@ -91,7 +91,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   private func carryOut(_ action: SessionLinkMachine.Action) {
     switch action {
-    case .pause(let time): pause(time)
+    case .pause(let time): report(after: time) { $0.machine.pauseOver(into: &$0.actions) }
+    case .watch(let time, let number): report(after: time) { $0.machine.held(number) }
     // Connecting may block for seconds.
     case .connect: DispatchQueue.global().async { [self] in connect() }
     case .attach: state.withLock { $0.link = $0.found.take() }

@@ -127,7 +127,7 @@ extension TransferRecord.UploadFile {
   /// The file at a path as it is now, or `nil` if there is no regular file that can be read.
   init?(atPath path: String) {
     guard let status = try? OpenFile(readingRegular: path).status() else { return nil }
-    self.init(path: path, identity: UploadFileIdentity(status))
+    self.init(path: path, identity: status)
   }
 }
 

@@ -182,7 +182,8 @@ extension TransferExecutor {
     let file = try OpenFile(creating: path)
     try file.setPermissions(0o600)
     try file.write(content.span)
-    try file.sync()
+    // The record that names the file must not come to the disk before the file and its name.
+    try journal.syncContent(of: attempt.record.task)
   }
 
   private func retry(_ attempt: TransferAttempt, in delay: Double?) {

@@ -133,7 +133,18 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   package func send(_ command: TransferCommand) { queue.async { [self] in carryOut(command) } }
 
-  package func flush(_ completion: @escaping @Sendable (Bool) -> Void) { queue.async { completion(true) } }
+  package func flush(_ completion: @escaping @Sendable (Bool) -> Void) {
+    queue.async { [self] in
+      syncJournal()
+      completion(true)
+    }
+  }
+
+  private func syncJournal() {
+    do throws(TransferJournalError) { try journal.sync() } catch {
+      log("the disk does not confirm new tasks: \(error)")
+    }
+  }
 
   package func close(_ completion: @escaping @Sendable () -> Void) {
     queue.async { [self] in
@@ -175,9 +186,9 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.tellsResumption = attempt.record.resumePoint != nil
     attempts[record.task] = attempt
     do throws(TransferJournalError) {
-      try journal.write(attempt.record)
-    } catch .unsynced(let error) {
-      log("task \(record.task): the disk does not confirm the record: \(error)")
+      try journal.add(attempt.record)
+      // The tasks that are waiting to be created share the sync.
+      queue.async { [self] in syncJournal() }
     } catch {
       // A task that is not on the disk would not outlive the process: it is not carried out at all.
       return end(attempt, URLError.make(.cannotWriteToFile, "the task cannot be written to the journal: \(error)"))
@@ -445,10 +456,14 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     let underlying = (failure as? URLError).flatMap { error in
       (error.userInfo[NSUnderlyingErrorKey] as? any Error).map { TransferRecord.Failure($0) }
     }
-    if attempt.machine.ended(failure.map { TransferRecord.Failure($0) }, underlying: underlying) {
-      try? FilePaths.remove(contentPath(of: attempt.record.task))
-    }
+    let isFileUnused = attempt.machine.ended(failure.map { TransferRecord.Failure($0) }, underlying: underlying)
     write(attempt)
+    if isFileUnused {
+      // Until this record is on the disk, an earlier one may count the bytes.
+      try? FilePaths.remove(contentPath(of: attempt.record.task))
+      // A full disk has room now.
+      if !attempt.isWritten { write(attempt) }
+    }
     tell(.changed(attempt.record))
     beginNextDiscretionary()
   }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport

@@ -44,7 +44,7 @@ final class ResumableUpload {
   /// `nil` until the file has been opened.
   private var machine: ResumableUploadMachine?
   private var file: OpenFile?
-  private var identity: UploadFileIdentity?
+  private var status: FileStatus?
   /// The path of the file.
   private let path: String
   /// The program's request, after the redirections so far.
@@ -90,7 +90,7 @@ final class ResumableUpload {
     own = request
     path = data.path
     settings = Self.settings(data.point.version, core)
-    identity = data.file
+    status = data.file
     machine = ResumableUploadMachine(settings: settings, url: data.url, point: data.point)
     notedOffset = data.point.acknowledged
     hasNotedPoint = true
@@ -189,7 +189,7 @@ final class ResumableUpload {
       return nil
     }
     self.file = file
-    identity = UploadFileIdentity(status)
+    self.status = status
     interruption = nil
     hasBeenInformed = false
     announcement = nil
@@ -210,10 +210,9 @@ final class ResumableUpload {
     case .creation, .append:
       let (content, count) = (request.content, request.content.count)
       var body = UploadBody(content: .none, length: .length(UInt(count)))
-      if let file, let identity, count > 0 {
+      if let file, let status, count > 0 {
         // A change since the upload's start, however long ago, makes the exchange fail before its last byte.
-        body.content = .file(
-          file, offset: content.lowerBound, length: count, unchangedSince: FileStatus(identity))
+        body.content = .file(file, offset: content.lowerBound, length: count, unchangedSince: status)
       }
       body.part = UploadBody.Part(offset: Int64(content.lowerBound), whole: Int64(machine?.length ?? count))
       return body
@@ -296,9 +295,8 @@ final class ResumableUpload {
   }
 
   private var hasFileChanged: Bool {
-    guard let file, let identity else { return false }
-    guard let status = try? file.status() else { return true }
-    return identity.change(to: UploadFileIdentity(status)) != nil
+    guard let file, let status else { return false }
+    return (try? file.status()) != status
   }
 
   // MARK: - Actions
@@ -404,13 +402,13 @@ final class ResumableUpload {
   }
 
   private var snapshot: UploadResumeData? {
-    guard let point = machine?.point, let identity, let request = task.originalRequest,
+    guard let point = machine?.point, let status, let request = task.originalRequest,
       let url = request.url?.absoluteString
     else { return nil }
     return UploadResumeData(
       point: point, url: url, method: request.own.method,
       fields: (request.own.fields ?? []).map { Field($0.name, $0.value) }, path: path,
-      file: identity, attributes: RequestSettings(request).encoded)
+      file: status, attributes: RequestSettings(request).encoded)
   }
 
   /// Calls the task's handler of upload points, if the point is new enough.
@@ -462,14 +460,6 @@ extension Transfer {
   }
 }
 
-extension UploadFileIdentity {
-  init(_ status: FileStatus) {
-    self.init(
-      size: status.size, modificationSeconds: status.modificationSeconds,
-      modificationNanoseconds: status.modificationNanoseconds, inode: status.inode)
-  }
-}
-
 extension URL {
   /// The URL with another one's user and password, if it has no user.
   fileprivate func withCredential(of other: URL?) -> URL {
@@ -479,14 +469,6 @@ extension URL {
     parts.percentEncodedUser = user
     parts.percentEncodedPassword = other?.password()
     return parts.url ?? self
-  }
-}
-
-extension FileStatus {
-  fileprivate init(_ identity: UploadFileIdentity) {
-    self.init(
-      size: identity.size, modificationSeconds: identity.modificationSeconds,
-      modificationNanoseconds: identity.modificationNanoseconds, inode: identity.inode)
   }
 }
 

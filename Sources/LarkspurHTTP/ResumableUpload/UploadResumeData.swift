@@ -16,13 +16,13 @@ package struct UploadResumeData: Hashable, Sendable {
   package var fields: FieldList
   /// The absolute path of the file.
   package var path: String
-  package var file: UploadFileIdentity
+  package var file: FileStatus
   /// Settings of the request that HTTP does not have, such as its timeout, in an encoding of the owner's.
   package var attributes: [UInt8]
 
   package init(
     point: UploadPoint, url: String, method: String, fields: FieldList, path: String,
-    file: UploadFileIdentity, attributes: [UInt8] = []
+    file: FileStatus, attributes: [UInt8] = []
   ) {
     self.point = point
     self.url = url
@@ -121,7 +121,7 @@ package struct UploadResumeData: Hashable, Sendable {
         version: version, resource: resource, length: length, acknowledged: acknowledged, sent: sent, limits: limits,
         expiry: expiry),
       url: url, method: method, fields: fields, path: path,
-      file: UploadFileIdentity(
+      file: FileStatus(
         size: size, modificationSeconds: seconds, modificationNanoseconds: nanoseconds, inode: inode),
       attributes: Array(attributes))
     guard data.isConsistent else { throw .inconsistent }

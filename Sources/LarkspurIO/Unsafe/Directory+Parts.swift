@@ -1,4 +1,5 @@
 import Glibc
+import LarkspurBytes
 
 /// Moving files into and out of a directory, and appending to files.
 extension Directory {

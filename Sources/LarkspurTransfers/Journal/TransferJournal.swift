@@ -49,6 +49,8 @@ public final class TransferJournal: Sendable {
     private(set) var byteCount = 0
     /// The tasks whose records this journal has read or written. Other records must not be replaced.
     var readable: Set<Int> = []
+    /// Whether a record has been written since the directory was synced.
+    var isUnsynced = false
 
     /// Sets the size of a task's record file, or removes it. A file that is too large for a record counts as one byte more:
     /// the file concerns its task only.
@@ -135,10 +137,11 @@ public final class TransferJournal: Sendable {
   }
 
   /// Gives the directory up, before the deinitialization does so, and removes it if there are no files of tasks in it: a
-  /// program may name each of its sessions anew. The journal must not be used afterwards.
+  /// program may name each of its sessions anew. Added records are synced. The journal must not be used afterwards.
   public func close() {
     lock.withLock { lock in
       guard lock != nil else { return }
+      try? sync()
       removeUnused()
       lock = nil
     }
@@ -234,6 +237,16 @@ public final class TransferJournal: Sendable {
   /// - Throws: `otherSession`, `record`, `unreadableRecord`, `full` and `unwritten`, after which the earlier state
   ///   stays; `unsynced`, after which the new state is in place.
   public func write(_ record: TransferRecord) throws(TransferJournalError) {
+    try add(record)
+    try sync()
+  }
+
+  /// Writes a task's record as `write` does, but for the last sync: new tasks share one. The record is on the disk after
+  /// `sync`, or after the next call of `write` or `remove`. A loss of power before that leaves the earlier state or the new
+  /// one.
+  ///
+  /// - Throws: The errors of `write` without `unsynced`.
+  public func add(_ record: TransferRecord) throws(TransferJournalError) {
     guard record.session == session else { throw .otherSession(record.session) }
     let bytes: [UInt8]
     do throws(TransferValueError) {
@@ -250,8 +263,15 @@ public final class TransferJournal: Sendable {
       try put(bytes, task: record.task)
       state.setSize(bytes.count, of: record.task)
       state.readable.insert(record.task)
-      try sync()
+      state.isUnsynced = true
     }
+  }
+
+  /// Returns once all records that were written are on the disk.
+  ///
+  /// - Throws: `unsynced`. The next call tries again.
+  public func sync() throws(TransferJournalError) {
+    try state.withLock { state throws(TransferJournalError) in if state.isUnsynced { try sync(&state) } }
   }
 
   private func put(_ bytes: [UInt8], task: Int) throws(TransferJournalError) {
@@ -284,13 +304,14 @@ public final class TransferJournal: Sendable {
       }
       state.setSize(nil, of: task)
       // The bytes go only when the record cannot come back. If the sync fails, the next owner removes them.
-      try sync()
+      try sync(&state)
       try? files.remove(TransferFileName.content(of: task))
     }
   }
 
-  private func sync() throws(TransferJournalError) {
+  private func sync(_ state: inout State) throws(TransferJournalError) {
     do throws(Errno) { try files.sync() } catch { throw .unsynced(error) }
+    state.isUnsynced = false
   }
 
   // MARK: - Recovery

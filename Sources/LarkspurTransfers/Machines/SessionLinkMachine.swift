@@ -55,6 +55,10 @@ package struct SessionLinkMachine: Sendable {
     ///
     /// - Parameter link: The number of the executor, for `received`.
     case listen(link: Int)
+    /// Report `held` after this time.
+    ///
+    /// - Parameter link: The number of the executor.
+    case watch(Duration, link: Int)
     /// Make the executor release the session, and report `linkClosed`.
     case closeLink
     case send(TransferCommand)
@@ -113,7 +117,7 @@ package struct SessionLinkMachine: Sendable {
   package internal(set) var tasks: [Int: TransferTask] = [:]
   /// The flushes that have not been confirmed.
   private var flushes: Set<Int> = []
-  /// How often an executor has been lost, or was not found.
+  /// How often an executor has been lost, or was not found, since one has held for `pauseMax`.
   private var losses = 0
 
   package init() {}
@@ -147,6 +151,7 @@ package struct SessionLinkMachine: Sendable {
     actions.append(.attach)
     continueTasks(records, adopting: isFirst, into: &actions)
     actions.append(.listen(link: link))
+    if losses > 0 { actions.append(.watch(Self.pauseMax, link: link)) }
     if isFirst { actions.append(.finishOpening) }
     actions += flushes.sorted().map(Action.flush)
   }
@@ -182,6 +187,9 @@ package struct SessionLinkMachine: Sendable {
     }
     actions.append(.connect)
   }
+
+  /// The time of `watch` is over. If the executor is still there, its loss is a first one.
+  package mutating func held(_ number: Int) { if number == link, state == .attached { losses = 0 } }
 
   /// The executor has ended.
   private mutating func lost(into actions: inout Actions) {

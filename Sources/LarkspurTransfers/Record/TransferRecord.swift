@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 
 /// All that outlives a process of one task of a background session.
@@ -27,9 +28,9 @@ public struct TransferRecord: Codable, Hashable, Sendable {
     /// The absolute path.
     public var path: String
     /// The file as it was when the task was created.
-    public var identity: UploadFileIdentity
+    public var identity: FileStatus
 
-    public init(path: String, identity: UploadFileIdentity) {
+    public init(path: String, identity: FileStatus) {
       self.path = path
       self.identity = identity
     }

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurIO
 
 /// The body of a request.

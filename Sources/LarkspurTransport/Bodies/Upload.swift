@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurIO
 
 /// The part of a request's body that is not in the output queue yet.

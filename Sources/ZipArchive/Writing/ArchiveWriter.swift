@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurIO
 
 /// An archive that is being written, entry by entry, under the rules of the extraction.

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import TestKit
 import Testing
@@ -10,7 +11,7 @@ import Testing
         limits: UploadLimits(maxSize: 1000, maxAppendSize: 50), expiry: 1234.5),
       url: "https://h/post?q=ü", method: "PUT",
       fields: [Field("X-One", "a b"), Field("Content-Type", "")], path: "/tmp/ä",
-      file: UploadFileIdentity(size: 100, modificationSeconds: -3, modificationNanoseconds: 999_999_999, inode: .max),
+      file: FileStatus(size: 100, modificationSeconds: -3, modificationNanoseconds: 999_999_999, inode: .max),
       attributes: [0, 1, 255])
   }
 

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTestServer
 import TestKit
@@ -79,12 +80,12 @@ struct UploadScenario {
   /// Continues in a new machine from resume data, as another process does.
   private mutating func restart() -> ResumableUploadMachine.Action? {
     guard let point = machine.pause() else { return nil }
-    let identity = UploadFileIdentity(
+    let identity = FileStatus(
       size: file.count, modificationSeconds: 5, modificationNanoseconds: 6, inode: 7)
     let data = UploadResumeData(
       point: point, url: Self.origin + "/files", method: "POST", fields: [], path: "/f", file: identity)
     guard let bytes = data.encoded(), let decoded = try? UploadResumeData.decoded(bytes),
-      decoded.file.change(to: identity) == nil
+      decoded.file == identity
     else { return nil }
     machine = ResumableUploadMachine(settings: machine.settings, url: decoded.url, point: decoded.point)
     return refusing { [now] in $0.start(now: now) }

@@ -1,5 +1,6 @@
 import LarkspurIO
 import LarkspurSimulation
+import TestKit
 import Testing
 
 @testable import LarkspurTransfers
@@ -85,6 +86,38 @@ import Testing
     }
     // Removing the earlier `.new`, creating, appending twice, syncing, renaming and syncing; or removing and syncing.
     #expect(failures == (operation == .remove ? 2 : 7))
+  }
+
+  /// The tasks of a batch share one sync, which is repeated until it succeeds. After it a loss of power takes none.
+  @Test func newTasksShareASync() throws {
+    let disk = ScriptedDisk()
+    let journal = try TransferJournal(disk)
+    let earlier = disk.calls.count { $0 == "sync" }
+    for task in 1...1_000 { try journal.add(Fixture.plain(task: task)) }
+    #expect(disk.calls.count { $0 == "sync" } == earlier)
+    disk.fail(after: 0, once: true)
+    #expect(throws: TransferJournalError.unsynced(.noSpace)) { try journal.sync() }
+    try journal.sync()
+    try journal.sync()
+    #expect(disk.calls.count { $0 == "sync" } == earlier + 2)
+    var generator = SeededGenerator(seed: 1)
+    #expect(try TransferJournal(disk.afterPowerLoss(&generator)).content().records.count == 1_000)
+  }
+
+  /// A loss of power before the sync leaves whole records only, and a journal that is closed has them all.
+  @Test func addedRecordsAreWholeOrAbsent() throws {
+    let disk = ScriptedDisk()
+    let journal = try TransferJournal(disk)
+    for task in 1...2 { try journal.add(Fixture.plain(task: task)) }
+    var counts: Set<Int> = []
+    for left in disk.afterPowerLoss() {
+      let content = try TransferJournal(left).content()
+      #expect(content.problems.isEmpty)
+      counts.insert(content.records.count)
+    }
+    #expect(counts == [0, 1, 2])
+    journal.close()
+    for left in disk.afterPowerLoss() { #expect(try TransferJournal(left).content().records.count == 2) }
   }
 
   /// A process that is killed at a call leaves the earlier state or the new one, and the next owner can go on.

@@ -12,7 +12,7 @@ import Testing
     /// An executor without tasks, and one that has task 1 and a task of an earlier process.
     case attached, attachedWithTasks
     case inUse, unavailable, earlierSession
-    case pauseOver, lost, lostEarlier
+    case pauseOver, held, lost, lostEarlier
     case willEnd, close, linkClosed
     case flush, confirmed, unconfirmed
     case begin, beginCancelled
@@ -26,6 +26,7 @@ import Testing
       case .unavailable: machine.failed(SessionLinkMachineTests.gone, hasEarlierSession: false, into: &actions)
       case .earlierSession: machine.failed(.inUse, hasEarlierSession: true, into: &actions)
       case .pauseOver: machine.pauseOver(into: &actions)
+      case .held: machine.held(machine.link)
       case .lost: machine.received(.lost(reason: "gone"), from: machine.link, into: &actions)
       case .lostEarlier: machine.received(.lost(reason: "gone"), from: machine.link - 1, into: &actions)
       case .willEnd: _ = machine.willEnd()
@@ -102,8 +103,11 @@ import Testing
     Row(
       name: "waiting, connecting", before: [.earlierSession, .pauseOver], state: .waiting(.connecting),
       answers: [
-        .attached: [.attach, .create(task1), .listen(link: 1), .finishOpening, .flush(1)],
-        .attachedWithTasks: [.attach] + adopted + found1 + [.listen(link: 1), .finishOpening, .flush(1)],
+        .attached: [
+          .attach, .create(task1), .listen(link: 1), .watch(.seconds(30), link: 1), .finishOpening, .flush(1),
+        ],
+        .attachedWithTasks: [.attach] + adopted + found1
+          + [.listen(link: 1), .watch(.seconds(30), link: 1), .finishOpening, .flush(1)],
         .inUse: [.refuse(1, .link(.inUse)), .confirmFlush(1)],
         .unavailable: [.pause(.milliseconds(40))], .earlierSession: [.pause(.milliseconds(40))],
         .close: [.confirmFlush(1), .finishClosing], .confirmed: [.confirmFlush(1)],
@@ -129,8 +133,9 @@ import Testing
     Row(
       name: "lost, connecting", before: [.attached, .lost, .pauseOver], state: .lost(.connecting),
       answers: [
-        .attached: [.attach, .create(task1), .listen(link: 2), .flush(1)],
-        .attachedWithTasks: [.attach] + dismissed7 + found1 + [.listen(link: 2), .flush(1)],
+        .attached: [.attach, .create(task1), .listen(link: 2), .watch(.seconds(30), link: 2), .flush(1)],
+        .attachedWithTasks: [.attach] + dismissed7 + found1
+          + [.listen(link: 2), .watch(.seconds(30), link: 2), .flush(1)],
         .inUse: [.pause(.milliseconds(40))], .unavailable: [.pause(.milliseconds(40))],
         .earlierSession: [.pause(.milliseconds(40))], .close: [.confirmFlush(1), .finishClosing],
         .confirmed: [.confirmFlush(1)],
@@ -221,6 +226,24 @@ import Testing
     note(actions)
     #expect(pauses.prefix(4) == [.zero, .milliseconds(40), .milliseconds(80), .milliseconds(160)])
     #expect(pauses.last == .seconds(30) && zip(pauses, pauses.dropFirst()).allSatisfy { $0 <= $1 })
+  }
+
+  /// The first loss of an executor that has held for a while needs no pause, however many there were before it.
+  @Test(arguments: [false, true]) func aLinkThatHasHeldIsNoLongerWatched(isHeld: Bool) {
+    var machine = Self.machine(after: [.attached])
+    for loss in 1...20 {
+      var actions: Actions = []
+      // The watch of an earlier executor, or of one that is gone, is none of this executor.
+      machine.held(machine.link - 1)
+      if isHeld { machine.held(machine.link) }
+      machine.received(.lost(reason: ""), from: machine.link, into: &actions)
+      machine.held(machine.link)
+      let isFirst = isHeld || loss == 1
+      #expect(actions.contains(.pause(.zero)) == isFirst)
+      machine.pauseOver(into: &actions)
+      machine.attached([], into: &actions)
+      #expect(actions.last == .watch(.seconds(30), link: machine.link))
+    }
   }
 
   /// Sessions with the same identifier wait for a session that has it, or may still get it.

@@ -22,7 +22,7 @@ struct SessionWorld {
     var isDead = false
   }
 
-  private enum Due { case pause, connect, linkClosed }
+  private enum Due { case pause, connect, linkClosed, held(Int) }
 
   private var machine = SessionLinkMachine()
   private var generator: SeededGenerator
@@ -156,6 +156,7 @@ struct SessionWorld {
     due.removeFirst()
     switch next {
     case .pause: machine.pauseOver(into: &actions)
+    case .held(let number): machine.held(number)
     case .linkClosed:
       executor = nil
       machine.linkClosed(into: &actions)
@@ -248,6 +249,7 @@ struct SessionWorld {
     }
     switch action {
     case .pause: due.append(.pause)
+    case .watch(_, let number): due.append(.held(number))
     case .connect: due.append(.connect)
     case .attach: (executor, found) = (found, nil)
     case .detach: executor = nil

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurTransfers
 
@@ -59,7 +60,7 @@ enum Fixture {
 
   static let uploadFile = TransferRecord.UploadFile(
     path: "/home/me/file",
-    identity: UploadFileIdentity(
+    identity: FileStatus(
       size: .max, modificationSeconds: -3, modificationNanoseconds: 999_999_999, inode: .max))
 
   static func upload(task: Int = 8) -> TransferRecord {

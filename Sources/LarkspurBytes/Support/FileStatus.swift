@@ -1,5 +1,8 @@
 /// The facts by which a file's content is recognized without reading it (`fstat`).
-public struct FileStatus: Hashable, Sendable {
+///
+/// A file that differs in any of them is another one, even if its bytes are equal: an upload never mixes the bytes of
+/// two files.
+public struct FileStatus: Codable, Hashable, Sendable {
   /// Size in bytes.
   public var size: Int
   /// Time of the last modification: whole seconds since 1970.

@@ -1,9 +1,10 @@
 import Foundation
+import LarkspurBytes
 import LarkspurIO
 import Testing
 
 /// The facts that recognize a file.
-@Suite struct FileStatusTests {
+@Suite struct OpenFileStatusTests {
   @Test func aChangeShows() throws {
     let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     defer { try? FileManager.default.removeItem(at: url) }
