@@ -17,8 +17,7 @@ extension BackgroundSession {
     do throws(Errno) {
       try SystemThread(name: "transfers-open") { [self] in connect() }.detach()
     } catch {
-      let reason = "the program has no thread left: \(error)"
-      opened(.failed(.unavailable(reason: reason), hasEarlierSession: false))
+      failed(.unavailable(reason: "the program has no thread left: \(error)"), hasEarlierSession: false)
     }
     let isOpen = DispatchSemaphore(value: 0)
     whenOpened { isOpen.signal() }
@@ -35,23 +34,26 @@ extension BackgroundSession {
   }
 
   func connect() {
-    let isEnding = state.withLock { $0.machine.isEnding }
-    opened(BackgroundLink.outcome(core.configuration, in: directory, ownMarks: isEnding ? 1 : 0))
-  }
-
-  private func opened(_ outcome: BackgroundLink.Outcome) {
-    switch outcome {
-    case .found(let link):
+    // An earlier session gives its identifier up first, and then its mark. So the marks are counted before the attempt.
+    let ownMarks = state.withLock { $0.machine.isEnding } ? 1 : 0
+    let hasEarlierSession = EndingSessions.count(directory) > ownMarks
+    do throws(TransferLinkError) {
+      let link = try BackgroundLink.open(core.configuration, in: directory)
       for record in link.records { core.reserve(record.task) }
       report { state in
         state.found = link
         state.machine.attached(link.records, into: &state.actions)
       }
-    case .failed(let error, let hasEarlierSession):
-      let identifier = core.configuration.identifier ?? ""
-      if !hasEarlierSession { BackgroundLink.log("background session \"\(identifier)\": \(error)") }
-      report { $0.machine.failed(error, hasEarlierSession: hasEarlierSession, into: &$0.actions) }
+    } catch {
+      failed(error, hasEarlierSession: hasEarlierSession)
     }
+  }
+
+  private func failed(_ error: TransferLinkError, hasEarlierSession: Bool) {
+    if !hasEarlierSession {
+      BackgroundLink.log("background session \"\(core.configuration.identifier ?? "")\": \(error)")
+    }
+    report { $0.machine.failed(error, hasEarlierSession: hasEarlierSession, into: &$0.actions) }
   }
 
   /// Makes the task of a record of an earlier process.
