@@ -97,3 +97,58 @@ public struct TransferProperties: Codable, Hashable, Sendable {
     self.clientExpectsToReceive = clientExpectsToReceive
   }
 }
+
+extension TransferSession {
+  /// Maximum size of the settings in bytes.
+  public static let settingsBytesMax = 1 << 20
+  /// Maximum number of tasks. A journal refuses more than `TransferJournal.tasksMax`, and tells the program so for each.
+  package static let tasksMax = 2 * TransferJournal.tasksMax
+  /// Maximum number of words of a launch command.
+  private static let launchWordsMax = 256
+  /// Maximum size of a launch command in bytes.
+  private static let launchBytesMax = 64 << 10
+  /// Maximum size of a journal's path in bytes (`PATH_MAX` of the kernel).
+  private static let directoryBytesMax = 4096
+
+  /// The part that breaks a rule, or `nil` if the session is valid.
+  var invalidPart: String? {
+    if !TransferRecord.isSession(identifier) { return TransferRecord.sessionPart }
+    if !Self.isDirectory(directory) { return "the directory" }
+    if settings.count > Self.settingsBytesMax { return "the size of the settings" }
+    if !Self.isLaunchCommand(launchCommand) { return "the launch command" }
+    return nil
+  }
+
+  /// Whether the words can start a program: absent, or an absolute path and arguments.
+  private static func isLaunchCommand(_ words: [String]) -> Bool {
+    words.count <= launchWordsMax && words.reduce(0) { $0 + $1.utf8.count } <= launchBytesMax
+      && words.first?.hasPrefix("/") != false && words.allSatisfy { !$0.utf8.contains(0) }
+  }
+
+  /// Whether the text is an absolute path without `..`.
+  static func isDirectory(_ path: String) -> Bool {
+    path.utf8.first == UInt8(ascii: "/") && path.utf8.count <= directoryBytesMax && !path.utf8.contains(0)
+      && !path.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
+  }
+}
+
+extension TransferCommand {
+  var invalidPart: String? {
+    switch self {
+    case .create(let record): record.invalidPart
+    case .resume(let task), .suspend(let task), .cancel(let task, _): TransferMessage.taskPart(task)
+    case .update(let task, let properties): TransferMessage.taskPart(task) ?? properties.invalidPart
+    case .acknowledge(let task, let count):
+      TransferMessage.taskPart(task) ?? (0...TransferRecord.eventsMax ~= count ? nil : "the number of events")
+    case .answer(_, let answer): answer.invalidPart
+    }
+  }
+}
+
+extension TransferProperties {
+  var invalidPart: String? {
+    if !(0...1 ~= priority) { return "the priority" }
+    if (description?.utf8.count ?? 0) > TransferRecord.descriptionBytesMax { return "the description" }
+    return clientExpectsToSend >= -1 && clientExpectsToReceive >= -1 ? nil : "the counts"
+  }
+}

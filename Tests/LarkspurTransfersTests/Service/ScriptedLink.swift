@@ -151,8 +151,6 @@ final class TestService: @unchecked Sendable {
     var errors: [TransferLinkError] = []
     /// Whether new executors call the functions of `flush` and `close` at once.
     var isPrompt = true
-    /// Called with each new executor, before the server gets it.
-    var isMade: @Sendable (ScriptedLink) -> Void = { _ in }
   }
 
   init(_ change: (inout TransferServer.Options) -> Void = { _ in }) throws {
@@ -196,7 +194,6 @@ final class TestService: @unchecked Sendable {
     if let error { throw error }
     let link = ScriptedLink(session, script.records, isPrompt: script.isPrompt, ended: ended)
     links.withLock { $0.append(Made(link: link)) }
-    script.isMade(link)
     return link
   }
 
