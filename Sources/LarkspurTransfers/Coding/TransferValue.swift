@@ -64,7 +64,7 @@ extension TransferValueError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .otherVersion(let found, let known):
-      "\(found < known ? "an earlier" : "a later") version of Larkspur uses format \(found), and this version format \(known)"
+      "\(found < known ? "an earlier" : "a later") Larkspur uses version \(found) of the form; this one reads version \(known)"
     case .damaged(let reason): "the bytes are damaged: \(reason)"
     case .invalid(let part): "the value cannot be written: \(part) is not valid"
     case .tooLarge(let count, let max): "the value has \(count) bytes, and may have \(max)"

@@ -107,7 +107,10 @@ package struct TransferAttemptMachine: Hashable, Sendable {
     }
     var next = task
     next.apply(.startAnswered(request))
-    guard next.record.fits(TransferRecord.newBytesMax) else { return .tooLarge }
+    guard next.record.fits(TransferRecord.newBytesMax) else {
+      task.apply(.startAnswered(nil))
+      return .tooLarge
+    }
     task = next
     return .begin
   }

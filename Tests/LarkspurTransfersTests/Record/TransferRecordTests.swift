@@ -65,8 +65,8 @@ import Testing
     let error = TransferValueError.otherVersion(version, known: TransferRecord.formatVersion)
     #expect(Self.error(file) == error)
     let words = "\(error)"
-    #expect(words.contains("format \(version)") && words.contains(age))
-    #expect(words.contains("this version format \(TransferRecord.formatVersion)"))
+    #expect(words.contains("version \(version)") && words.contains(age))
+    #expect(words.contains("reads version \(TransferRecord.formatVersion)"))
     // A damaged file is not taken for one of another version.
     for index in file.indices {
       var changed = file
