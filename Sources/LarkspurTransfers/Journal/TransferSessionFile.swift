@@ -16,22 +16,13 @@ public enum TransferSessionFile {
   ///
   /// - Throws: `record` if the session is not valid; `unavailable`, `unwritten`, `unsynced`.
   public static func write(_ session: TransferSession) throws(TransferJournalError) {
-    let files: DirectoryTransferFiles
-    do throws(Errno) {
-      files = try DirectoryTransferFiles(path: session.directory)
-    } catch {
-      throw .unavailable(error)
-    }
-    try write(session, to: files)
+    let files = Result { () throws(Errno) in try DirectoryTransferFiles(path: session.directory) }
+    try write(session, to: files.mapError(TransferJournalError.unavailable).get())
   }
 
   static func write(_ session: TransferSession, to files: any TransferFiles) throws(TransferJournalError) {
-    let bytes: [UInt8]
-    do throws(TransferValueError) {
-      bytes = try encoded(session)
-    } catch {
-      throw .record(error)
-    }
+    let bytes = try Result { () throws(TransferValueError) in try encoded(session) }
+      .mapError(TransferJournalError.record).get()
     if (try? files.read(name, atMost: bytesMax + 1)) == bytes { return }
     do throws(Errno) {
       try files.replace(name, by: bytes, new: new)
@@ -54,11 +45,8 @@ public enum TransferSessionFile {
     } catch {
       throw .unavailable(error)
     }
-    do throws(TransferValueError) {
-      return try decoded(bytes, directory: directory)
-    } catch {
-      throw .record(error)
-    }
+    return try Result { () throws(TransferValueError) in try decoded(bytes, directory: directory) }
+      .mapError(TransferJournalError.record).get()
   }
 
   /// All of a session but its directory, in which the file is.
