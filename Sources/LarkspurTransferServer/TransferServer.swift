@@ -375,7 +375,7 @@ public final class TransferServer: Sendable {
   // MARK: - Administration
 
   private func administer(_ request: TransferAdministration, _ socket: BlockingSocket) throws(TransferChannelError) {
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       switch request {
       case .list: try list(to: socket)
       case .change(let change, let directory, let tasks):
@@ -394,7 +394,7 @@ public final class TransferServer: Sendable {
     frames.allSatisfy { (try? socket.send($0.span, until: deadline)) != nil }
   }
 
-  private func list(to socket: BlockingSocket) throws(TransferMessageError) {
+  private func list(to socket: BlockingSocket) throws(TransferValueError) {
     let listed = state.withLock { state -> [ServedSession]? in
       guard state.listings < Self.listingsMax else { return nil }
       state.listings += 1
@@ -420,7 +420,7 @@ public final class TransferServer: Sendable {
 
   private func change(
     _ change: TransferAdministration.Change, _ directory: String, _ tasks: TransferAdministration.Tasks
-  ) throws(TransferMessageError) -> TransferMessage? {
+  ) throws(TransferValueError) -> TransferMessage? {
     if let error = refusal(of: directory) { return .refused(error) }
     let known = state.withLock { $0.entries[directory]?.session.read(\.session) }
     let session: TransferSession
@@ -444,4 +444,15 @@ public final class TransferServer: Sendable {
     case .over: return nil
     }
   }
+}
+
+/// The time by which a transfer server ends.
+public protocol TransferClock: Sendable {
+  func now() -> Deadline
+  /// Blocks until the wake-up is signalled or the deadline has passed.
+  func wait(for wakeUp: WakeUp, until deadline: Deadline)
+}
+
+extension LinuxKernel: TransferClock {
+  public func wait(for wakeUp: WakeUp, until deadline: Deadline) { wakeUp.wait(until: deadline) }
 }

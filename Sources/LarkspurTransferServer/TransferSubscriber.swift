@@ -36,53 +36,43 @@ final class TransferSubscriber: Sendable {
   }
 
   private let socket: BlockingSocket
-  private let state: Box
+  private let state = Mutex(State())
   private let writer: TransferWriter
-
-  private final class Box: Sendable {
-    let state = Mutex(State())
-    let log: @Sendable (String) -> Void
-    let questionTaken: @Sendable () -> Void
-
-    init(_ log: @escaping @Sendable (String) -> Void, _ questionTaken: @escaping @Sendable () -> Void) {
-      self.log = log
-      self.questionTaken = questionTaken
-    }
-
-    func next() -> [UInt8]? {
-      while true {
-        let (frame, message) = state.withLock { state -> ([UInt8]?, TransferMessage?) in
-          if !state.frames.isEmpty { return (state.frames.removeFirst(), nil) }
-          return (nil, state.next())
-        }
-        if let frame { return frame }
-        guard let message else { return nil }
-        if case .notice(.question) = message { questionTaken() }
-        do throws(TransferMessageError) {
-          return try message.encoded()
-        } catch {
-          log("a notice was not sent: \(error)")
-        }
-      }
-    }
-  }
+  private let log: @Sendable (String) -> Void
 
   /// - Parameter questionTaken: Called for each question that has left the outbox, on the writer's thread.
   init(
     _ socket: BlockingSocket, log: @escaping @Sendable (String) -> Void, questionTaken: @escaping @Sendable () -> Void
   ) throws(Errno) {
-    let box = Box(log, questionTaken)
     self.socket = socket
-    state = box
-    writer = TransferWriter(socket) { box.next() }
-    try writer.start(name: "transfers-write")
+    self.log = log
+    writer = TransferWriter(socket)
+    // The thread keeps this object until `close`.
+    try writer.start { [self] in nextFrame(questionTaken) }
+  }
+
+  private func nextFrame(_ questionTaken: () -> Void) -> [UInt8]? {
+    while true {
+      let (frame, message) = state.withLock { state -> ([UInt8]?, TransferMessage?) in
+        if !state.frames.isEmpty { return (state.frames.removeFirst(), nil) }
+        return (nil, state.next())
+      }
+      if let frame { return frame }
+      guard let message else { return nil }
+      if case .notice(.question) = message { questionTaken() }
+      do throws(TransferValueError) {
+        return try message.encoded()
+      } catch {
+        log("a notice was not sent: \(error)")
+      }
+    }
   }
 
   /// Sends the answer to `open`: the session's tasks. Called once, before the first notice.
   func send(_ records: [TransferRecord]) {
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       let frames = try TransferMessage.frames(of: records) + [try TransferMessage.opened.encoded()]
-      state.state.withLock { $0.frames = frames }
+      state.withLock { $0.frames = frames }
       writer.signal()
     } catch {
       refuse(.unavailable(reason: "\(error)"))
@@ -97,13 +87,13 @@ final class TransferSubscriber: Sendable {
 
   /// Sends a notice. Does not block.
   func send(_ notice: TransferNotice) {
-    state.state.withLock { _ = $0.outbox.add(notice) }
+    state.withLock { _ = $0.outbox.add(notice) }
     writer.signal()
   }
 
   /// Answers a `flush`, and all before it, behind the notices so far.
   func sendFlushed(_ number: UInt64) {
-    state.state.withLock { $0.add(flush: number) }
+    state.withLock { $0.add(flush: number) }
     writer.signal()
   }
 

@@ -1,34 +1,13 @@
 import Foundation
 import LarkspurIO
 import LarkspurTransfers
+import Synchronization
 
 /// The way from a configuration to the executor of its background session: the transfer service of the user, or an object
 /// of this process if there is no service.
 enum BackgroundLink {
-  enum Outcome: Sendable {
-    case found(any TransferLink)
-    /// - Parameter hasEarlierSession: Whether an earlier session of the process was about to give the identifier up.
-    case failed(TransferLinkError, hasEarlierSession: Bool)
-  }
-
-  /// Connects a session.
-  ///
-  /// - Parameters:
-  ///   - directory: The directory of the session's journal.
-  ///   - ownMarks: The number of marks of this session in `EndingSessions`.
-  static func outcome(
-    _ configuration: URLSessionConfiguration, in directory: String, ownMarks: Int = 0
-  ) -> Outcome {
-    // An earlier session gives its identifier up first, and then its mark. So the marks are counted before the attempt.
-    let hasEarlierSession = EndingSessions.count(directory) > ownMarks
-    do throws(TransferLinkError) {
-      return .found(try open(configuration, in: directory))
-    } catch {
-      return .failed(error, hasEarlierSession: hasEarlierSession)
-    }
-  }
-
-  private static func open(
+  /// Connects a session with the journal in `directory`.
+  static func open(
     _ configuration: URLSessionConfiguration, in directory: String
   ) throws(TransferLinkError) -> any TransferLink {
     let storage = configuration.storage
@@ -124,4 +103,61 @@ enum BackgroundLink {
 
   /// Writes a line to the standard error stream.
   static func log(_ line: String) { try? OpenFile.standardError.write("larkspur: \(line)\n") }
+}
+
+/// The transfer service's part that belongs to this module: the executors of sessions whose settings have travelled.
+package enum TransferService {
+  /// Returns the settings of a session's configuration as bytes, for `TransferSession`.
+  ///
+  /// - Parameter log: Gets a line for each part of the configuration that cannot travel.
+  /// - Throws: `unavailable` if the settings are too large.
+  package static func settings(
+    of configuration: URLSessionConfiguration, log: (String) -> Void
+  ) throws(TransferLinkError) -> [UInt8] {
+    do throws(TransferValueError) {
+      let encoded = try SessionSettings.encoded(configuration)
+      let name = configuration.identifier ?? ""
+      for part in encoded.leftBehind {
+        log("the transfer service carries out background session \"\(name)\" without \(part)")
+      }
+      return encoded.bytes
+    } catch {
+      throw .unavailable(reason: "the settings of the session: \(error)")
+    }
+  }
+
+  /// Makes the executor of a session from its settings.
+  ///
+  /// - Parameter log: Gets lines for people. They quote no fields of requests.
+  /// - Throws: `unavailable` if the settings cannot be read, and the errors of the executor.
+  package static func executor(
+    of session: TransferSession, log: @escaping @Sendable (String) -> Void
+  ) throws(TransferLinkError) -> any TransferLink {
+    let configuration: URLSessionConfiguration
+    do throws(TransferValueError) {
+      configuration = try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
+    } catch {
+      throw .unavailable(reason: "the settings of the session: \(error)")
+    }
+    return try TransferExecutor(session, configuration, log: log)
+  }
+}
+
+/// The background sessions of this process that have been invalidated and have not given their identifiers up.
+///
+/// A program may make a session again at once. The new session then waits for the earlier one, whose delegate calls may
+/// come on the thread that makes the new one.
+enum EndingSessions {
+  private static let directories = Mutex<[String: Int]>([:])
+
+  static func add(_ directory: String) { directories.withLock { $0[directory, default: 0] += 1 } }
+
+  static func remove(_ directory: String) {
+    directories.withLock { directories in
+      let count = (directories[directory] ?? 1) - 1
+      directories[directory] = count > 0 ? count : nil
+    }
+  }
+
+  static func count(_ directory: String) -> Int { directories.withLock { $0[directory] ?? 0 } }
 }

@@ -9,7 +9,12 @@ extension BackgroundSession {
     switch call {
     case .resumed(let number, let offset, let expected, let link):
       guard let task = task(number), let session = task.read({ $0.session }) else { return }
-      Self.make(.resumed(offset, expected), task, session, core)
+      callDelegate(task, session) { session, delegate in
+        guard let download = task as? URLSessionDownloadTask, let delegate = delegate as? any URLSessionDownloadDelegate
+        else { return false }
+        delegate.urlSession(session, downloadTask: download, didResumeAtOffset: offset, expectedTotalBytes: expected)
+        return true
+      }
       report { $0.machine.acknowledgeResumption(of: number, by: link, into: &$0.actions) }
     case .progress(let number): if let task = task(number) { reportProgress(of: task) }
     case .end(let number): makeLastCalls(of: number)
@@ -40,20 +45,19 @@ extension BackgroundSession {
     // The program may cancel the task at any time.
     guard let new, let counts, task.state != .canceling, let session = task.read({ $0.session }) else { return }
     show(number)
-    DelegateCalls.make(
-      { session, delegate in
-        if let download = task as? URLSessionDownloadTask {
-          guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-          delegate.urlSession(
-            session, downloadTask: download, didWriteData: new, totalBytesWritten: max(counts.received, 0),
-            totalBytesExpectedToWrite: counts.expectedToReceive)
-        } else {
-          delegate.urlSession(
-            session, task: task, didSendBodyData: new, totalBytesSent: max(counts.sent, 0),
-            totalBytesExpectedToSend: counts.expectedToSend)
-        }
+    callDelegate(task, session) { session, delegate in
+      guard let download = task as? URLSessionDownloadTask else {
+        delegate.urlSession(
+          session, task: task, didSendBodyData: new, totalBytesSent: max(counts.sent, 0),
+          totalBytesExpectedToSend: counts.expectedToSend)
         return true
-      }, for: task, of: session, core)
+      }
+      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+      delegate.urlSession(
+        session, downloadTask: download, didWriteData: new, totalBytesWritten: max(counts.received, 0),
+        totalBytesExpectedToWrite: counts.expectedToReceive)
+      return true
+    }
   }
 
   // MARK: - The end
@@ -66,7 +70,7 @@ extension BackgroundSession {
     guard let entry, entry.phase == .ending, let task = known, let session = task.read({ $0.session }) else {
       return true
     }
-    let (core, record, path) = (core, entry.record, contentPath(of: number))
+    let (record, path) = (entry.record, contentPath(of: number))
     task.show { $0.take(record) }
     task.updateProgress()
     // The program may cancel the task at any time: this moment decides.
@@ -78,13 +82,13 @@ extension BackgroundSession {
       case .resumed: break
       // A process that was killed after its delegate had moved the file did not acknowledge it.
       case .downloaded where !isCancelled && FileManager.default.fileExists(atPath: path):
-        Self.make(.content(URL(fileURLWithPath: path)), task, session, core)
+        deliver(URL(fileURLWithPath: path), of: task, session)
         if task.read({ $0.takeIsFileLeft() }) {
           leave(task)
           return false
         }
       case .downloaded: break
-      case .completed: Self.complete(task, record, path, isCancelled: isCancelled, session, core)
+      case .completed: complete(task, record, path, isCancelled: isCancelled, session)
       }
     }
     report { state in
@@ -115,68 +119,51 @@ extension BackgroundSession {
     core.delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
   }
 
-  private enum Event {
-    case resumed(Int64, Int64)
-    case content(URL)
+  private func callDelegate(_ task: URLSessionTask, _ session: URLSession, _ call: DelegateCalls.Call) {
+    DelegateCalls.make(call, for: task, of: session, core)
   }
 
-  private static func make(_ event: Event, _ task: URLSessionTask, _ session: URLSession, _ core: SessionCore) {
-    DelegateCalls.make(
-      { session, delegate in
-        if let download = task as? URLSessionDownloadTask {
-          guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
-          switch event {
-          case .resumed(let offset, let expected):
-            delegate.urlSession(
-              session, downloadTask: download, didResumeAtOffset: offset, expectedTotalBytes: expected)
-          case .content(let url):
-            delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: url)
-          }
-          return true
-        }
-        guard case .content(let url) = event, let delegate = delegate as? any URLSessionDataDelegate,
-          let data = try? Data(contentsOf: url), let upload = task as? URLSessionUploadTask
-        else { return false }
+  /// Makes the call for the file of a download, or for the content of the response to an upload.
+  private func deliver(_ url: URL, of task: URLSessionTask, _ session: URLSession) {
+    callDelegate(task, session) { session, delegate in
+      switch (task, delegate) {
+      case (let download as URLSessionDownloadTask, let delegate as any URLSessionDownloadDelegate):
+        delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: url)
+      case (let upload as URLSessionUploadTask, let delegate as any URLSessionDataDelegate):
+        guard let data = try? Data(contentsOf: url) else { return false }
         delegate.urlSession(session, dataTask: upload, didReceive: data)
-        return true
-      }, for: task, of: session, core)
+      default: return false
+      }
+      return true
+    }
   }
 
-  /// The metrics of a task that may have been carried out by several processes: its interval, and its redirections.
-  private static func deliverMetrics(
-    of task: URLSessionTask, _ record: TransferRecord, _ session: URLSession, _ core: SessionCore
-  ) {
-    let metrics = URLSessionTaskMetrics(
-      transactions: [], start: Date(timeIntervalSince1970: record.createdSeconds), end: Date(),
-      redirectCount: record.redirects.count)
-    DelegateCalls.make(
-      { session, delegate in
-        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
-        return true
-      }, for: task, of: session, core)
-  }
-
-  private static func complete(
-    _ task: URLSessionTask, _ record: TransferRecord, _ path: String, isCancelled: Bool, _ session: URLSession,
-    _ core: SessionCore
+  /// Makes the calls for the metrics and the end of a task. Several processes may have carried it out: the metrics are its
+  /// interval, and its redirections.
+  private func complete(
+    _ task: URLSessionTask, _ record: TransferRecord, _ path: String, isCancelled: Bool, _ session: URLSession
   ) {
     var failure = record.error
     var resumeData: Data?
     if let error = failure as? URLError, error.code != .cancelled || task.wantsResumeData {
       resumeData = Self.resumeData(of: record, path)
-      let key =
-        record.kind == .upload ? NSURLSessionUploadTaskResumeData : URLSessionDownloadTaskResumeData
+      let key = record.kind == .upload ? NSURLSessionUploadTaskResumeData : URLSessionDownloadTaskResumeData
       if let resumeData { failure = error.adding(resumeData: resumeData, for: key) }
     }
-    deliverMetrics(of: task, record, session, core)
+    let metrics = URLSessionTaskMetrics(
+      transactions: [], start: Date(timeIntervalSince1970: record.createdSeconds), end: Date(),
+      redirectCount: record.redirects.count)
+    callDelegate(task, session) { session, delegate in
+      delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+      return true
+    }
     task.resumeDataCall(resumeData)?()
     let isDelivered = !isCancelled && failure == nil && record.events.contains(.downloaded)
     let end = task.complete(failure, isDelivered: isDelivered)
-    DelegateCalls.make(
-      { session, delegate in
-        delegate.urlSession(session, task: task, didCompleteWithError: end)
-        return true
-      }, for: task, of: session, core)
+    callDelegate(task, session) { session, delegate in
+      delegate.urlSession(session, task: task, didCompleteWithError: end)
+      return true
+    }
   }
 }
 
@@ -205,4 +192,39 @@ extension URLSessionDownloadTask {
 extension URLSession {
   /// Makes the calls for downloads whose files the delegate has left. Thread-safe; no effect if there are none.
   package func deliverLeftFiles() { core.background?.deliverLeft() }
+}
+
+/// Makes a background session's delegate calls one after another, also on a queue that runs several operations at once.
+final class BackgroundCalls: Sendable {
+  private struct State {
+    var waiting: [@Sendable () -> Void] = []
+    var isRunning = false
+  }
+
+  private let queue: DelegateQueue
+  private let state = Mutex(State())
+
+  init(on queue: DelegateQueue) { self.queue = queue }
+
+  /// Adds a call. The call is not lost if the program cancels the operations of its queue.
+  func add(_ call: @escaping @Sendable () -> Void) {
+    let isFirst = state.withLock { state in
+      state.waiting.append(call)
+      defer { state.isRunning = true }
+      return !state.isRunning
+    }
+    if isFirst { makeNext() }
+  }
+
+  private func makeNext() {
+    queue.insist { [self] in
+      let call = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+      call?()
+      let isLast = state.withLock { state in
+        state.isRunning = !state.waiting.isEmpty
+        return !state.isRunning
+      }
+      if !isLast { makeNext() }
+    }
+  }
 }

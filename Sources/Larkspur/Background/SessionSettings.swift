@@ -14,16 +14,6 @@ struct SessionSettings {
   /// The version of the form. Every change of the parts or of their meaning gets a new one.
   static let version: UInt32 = 5
 
-  /// The reason for which bytes are no settings, or settings cannot travel at all.
-  enum Failure: Error, Hashable {
-    /// Another version of Larkspur has written the settings.
-    case otherVersion(UInt32)
-    /// The bytes are incomplete or have changed. The text names what is wrong.
-    case damaged(String)
-    /// The settings have more bytes than `TransferSession.settingsBytesMax`.
-    case tooLarge(Int)
-  }
-
   /// Settings as bytes.
   struct Encoded {
     var bytes: [UInt8]
@@ -62,23 +52,18 @@ struct SessionSettings {
 
   /// Returns the settings of a configuration as bytes.
   ///
-  /// - Throws: `tooLarge`, and `damaged` for a value that the form cannot hold.
-  static func encoded(_ configuration: URLSessionConfiguration) throws(Failure) -> Encoded {
+  /// - Throws: `tooLarge`, and `invalid` for a value that the form cannot hold.
+  static func encoded(_ configuration: URLSessionConfiguration) throws(TransferValueError) -> Encoded {
     var leftBehind: [String] = []
     let settings = SessionSettings(configuration.storage, &leftBehind)
     return Encoded(bytes: try settings.encoded(), leftBehind: leftBehind)
   }
 
-  func encoded() throws(Failure) -> [UInt8] {
-    var writer = RecordWriter()
-    writer.number(Self.version)
-    let bytes: [UInt8]
-    do throws(TransferRecordError) {
-      bytes = try self.bytes(after: writer.bytes)
-    } catch {
-      throw .damaged("the settings cannot be written: \(error)")
+  func encoded() throws(TransferValueError) -> [UInt8] {
+    let bytes = try bytes(version: Self.version)
+    guard bytes.count <= TransferSession.settingsBytesMax else {
+      throw .tooLarge(bytes.count, max: TransferSession.settingsBytesMax)
     }
-    guard bytes.count <= TransferSession.settingsBytesMax else { throw .tooLarge(bytes.count) }
     return bytes
   }
 
@@ -129,26 +114,21 @@ struct SessionSettings {
   /// - Throws: `otherVersion`, `damaged`, `tooLarge`.
   static func configuration(
     from bytes: [UInt8], identifier: String
-  ) throws(Failure) -> URLSessionConfiguration {
+  ) throws(TransferValueError) -> URLSessionConfiguration {
     let settings = try SessionSettings(encoded: bytes)
     var storage = URLSessionConfiguration.background(withIdentifier: identifier).storage
     try settings.apply(to: &storage)
     return URLSessionConfiguration(storage: storage)
   }
 
-  init(encoded bytes: [UInt8]) throws(Failure) {
-    guard bytes.count <= TransferSession.settingsBytesMax else { throw .tooLarge(bytes.count) }
-    var reader = RecordReader(bytes: bytes[...])
-    guard let found = reader.number(UInt32.self) else { throw .damaged("the version is missing") }
-    guard found == Self.version else { throw .otherVersion(found) }
-    do throws(TransferRecordError) {
-      try self.init(bytes: bytes.dropFirst(4))
-    } catch {
-      throw .damaged("the settings cannot be read: \(error)")
+  init(encoded bytes: [UInt8]) throws(TransferValueError) {
+    guard bytes.count <= TransferSession.settingsBytesMax else {
+      throw .tooLarge(bytes.count, max: TransferSession.settingsBytesMax)
     }
+    try self.init(bytes: bytes, version: Self.version)
   }
 
-  private func apply(to storage: inout URLSessionConfiguration.Storage) throws(Failure) {
+  private func apply(to storage: inout URLSessionConfiguration.Storage) throws(TransferValueError) {
     storage.settings = settings
     storage.connectionProxyDictionary = proxies.map { proxies in
       Dictionary(proxies.map { (AnyHashable($0.name), $0.value.value) }) { $1 }
@@ -168,21 +148,9 @@ struct SessionSettings {
   }
 
   /// Returns a value that this version knows.
-  static func known<Value>(_ value: Value?, _ words: String) throws(Failure) -> Value {
+  static func known<Value>(_ value: Value?, _ words: String) throws(TransferValueError) -> Value {
     guard let value else { throw .damaged("a \(words) is not known") }
     return value
-  }
-}
-
-extension SessionSettings.Failure: CustomStringConvertible {
-  var description: String {
-    switch self {
-    case .otherVersion(let found):
-      "the settings of the session have version \(found), and this version of Larkspur reads \(SessionSettings.version)"
-    case .damaged(let reason): reason
-    case .tooLarge(let count):
-      "the settings of the session have \(count) bytes, and may have \(TransferSession.settingsBytesMax)"
-    }
   }
 }
 

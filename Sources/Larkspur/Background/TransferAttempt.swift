@@ -8,10 +8,7 @@ import LarkspurTransfers
 /// queue.
 final class TransferAttempt {
   var machine: TransferAttemptMachine { didSet { updateLoad() } }
-  var record: TransferRecord {
-    get { machine.record }
-    set { machine.record = newValue }
-  }
+  var record: TransferRecord { machine.record }
   /// The task of the inner session, or `nil` between two attempts.
   var inner: URLSessionTask?
   private let traffic: TransferTraffic
@@ -52,6 +49,8 @@ final class TransferAttempt {
     if isLoad != (load != nil) { load = isLoad ? traffic.add() : nil }
   }
 
+  func apply(_ event: TransferTask.Event) { machine.task.apply(event) }
+
   func readCounts(of inner: URLSessionTask) {
     let shown = inner.read { $0.shown }
     var counts = record.counts
@@ -59,7 +58,7 @@ final class TransferAttempt {
     counts.received = shown.bytesReceived
     counts.expectedToSend = max(shown.bytesExpectedToSend, -1)
     counts.expectedToReceive = max(shown.bytesExpectedToReceive, -1)
-    machine.record.counts = counts
+    apply(.progressed(counts))
   }
 }
 
@@ -149,5 +148,19 @@ extension URLSessionConfiguration {
     }
     if storage.settings.isDiscretionary { storage.settings.networkServiceType = .background }
     return URLSessionConfiguration(storage: storage)
+  }
+}
+
+/// A download task whose file stays in a given place, whatever becomes of the task.
+final class KeptDownloadTask: URLSessionDownloadTask, @unchecked Sendable {
+  private let place: DownloadPlace
+
+  init(_ core: SessionCore, request: URLRequest, at place: DownloadPlace) {
+    self.place = place
+    super.init(core, request: request, output: .delegate)
+  }
+
+  override func prepare(_ transfer: Transfer) throws(URLError) {
+    transfer.download = TaskDownload(at: place)
   }
 }

@@ -102,7 +102,7 @@ extension TransferExecutor {
   func resumed(_ inner: URLSessionTask, at offset: Int64, expecting expected: Int64) {
     guard let attempt = attempt(of: inner), attempt.tellsResumption else { return }
     attempt.tellsResumption = false
-    attempt.record.events.append(.resumed(offset: offset, expected: max(expected, -1)))
+    attempt.apply(.continued(offset: offset, expected: expected))
     tell(.changed(attempt.record))
   }
 
@@ -118,10 +118,7 @@ extension TransferExecutor {
 
   func redirected(_ inner: URLSessionTask, to request: URLRequest) {
     guard let attempt = attempt(of: inner), let url = request.url?.absoluteString else { return }
-    let bytes = attempt.record.redirects.reduce(url.utf8.count) { $0 + $1.utf8.count }
-    if attempt.record.redirects.count < TransferRecord.redirectsMax, bytes <= TransferRecord.redirectsBytesMax {
-      attempt.record.redirects.append(url)
-    }
+    attempt.apply(.redirected(url: url))
   }
 
   func completed(_ inner: URLSessionTask, _ failure: (any Error)?) {
@@ -137,7 +134,7 @@ extension TransferExecutor {
     let error = failure as? URLError ?? URLError.make(.unknown)
     if let place = attempt.place, place.point == nil || error.isOfFullDisk {
       // The bytes in the file may be any of the resource, or the disk needs their room.
-      attempt.record.resumePoint = nil
+      attempt.apply(.resumePoint(nil))
     } else {
       checkpoint(attempt)
     }
@@ -148,13 +145,10 @@ extension TransferExecutor {
   }
 
   private func succeeded(_ attempt: TransferAttempt, _ inner: URLSessionTask) {
-    attempt.record.response = TransferResponse(inner.response)
-    attempt.record.failedAttempts = 0
-    attempt.record.resumePoint = nil
-    attempt.record.uploadPoint = nil
     switch attempt.record.kind {
     case .download:
-      attempt.record.hasContentFile = true
+      attempt.apply(.loaded(TransferResponse(inner.response)))
+      attempt.apply(.contentFile(isThere: true))
       // The record that calls the file complete must not come to the disk before the file.
       do throws(Errno) {
         try journal.syncContent(of: attempt.record.task)
@@ -165,9 +159,10 @@ extension TransferExecutor {
       if let response = inner.response as? HTTPURLResponse,
         let delay = TransferRetry.delay(for: response, now: Date().timeIntervalSince1970)
       {
-        attempt.record.response = nil
+        attempt.apply(.loaded(nil))
         return retry(attempt, in: delay)
       }
+      attempt.apply(.loaded(TransferResponse(inner.response)))
       do {
         try store(attempt.content, of: attempt)
       } catch {
@@ -180,7 +175,7 @@ extension TransferExecutor {
   /// Stores the content of an upload's response.
   private func store(_ content: Data, of attempt: TransferAttempt) throws(Errno) {
     attempt.content = Data()
-    attempt.record.hasContentFile = !content.isEmpty
+    attempt.apply(.contentFile(isThere: !content.isEmpty))
     if !content.isEmpty { try journal.storeContent(Array(content), of: attempt.record.task) }
   }
 
@@ -190,5 +185,84 @@ extension TransferExecutor {
     tell(.changed(attempt.record))
     begin(attempt.record.task)
     beginNextDiscretionary()
+  }
+}
+
+/// The times of the tasks: when an attempt begins, and when the time for the resource is over. All runs on the executor's
+/// queue.
+extension TransferExecutor {
+  func timedOut(_ attempt: TransferAttempt) {
+    end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
+  }
+
+  /// Returns to a task after a time in seconds: to begin an attempt, or to end one whose time is over.
+  ///
+  /// - Parameter byWallClock: Whether the wait is for a time of the wall clock, and ends with it when the clock is set.
+  func wake(_ attempt: TransferAttempt, in seconds: Double, byWallClock: Bool = false) {
+    let wait = min(max(seconds, 0), Self.waitMax)
+    let timer = attempt.timer ?? makeTimer(of: attempt)
+    if byWallClock { timer.schedule(wallDeadline: .now() + wait) } else { timer.schedule(deadline: .now() + wait) }
+  }
+
+  /// A source, because a delayed block stays in memory until its time, even if it is cancelled.
+  private func makeTimer(of attempt: TransferAttempt) -> any DispatchSourceTimer {
+    let (task, timer) = (attempt.record.task, DispatchSource.makeTimerSource(queue: queue))
+    timer.setEventHandler { [weak self] in self?.timeHasCome(task) }
+    timer.activate()
+    attempt.timer = timer
+    return timer
+  }
+
+  /// Maximum wait in seconds. Longer waits are waited for in parts, because the timers stand still while the machine sleeps.
+  private static let waitMax = 3600.0
+
+  private func timeHasCome(_ task: Int) {
+    guard let attempt = attempts[task], attempt.record.state == .running else { return }
+    // A later boot knows only the wall clock.
+    if attempt.record.hasOtherClock(at: clock()) { write(attempt) }
+    guard attempt.inner != nil else { return begin(task) }
+    let left = attempt.machine.secondsLeft(at: clock())
+    guard left <= 0 else { return wake(attempt, in: left) }
+    stop(attempt)
+    timedOut(attempt)
+  }
+
+  /// Begins the next discretionary task soon. Not at once: a thousand tasks whose time is over would end one inside the
+  /// other.
+  func beginNextDiscretionary() {
+    queue.async { [weak self] in
+      guard let self, let next = TransferAttemptMachine.firstDiscretionary(at: clock(), among: machines) else { return }
+      begin(next.record.task)
+    }
+  }
+}
+
+/// The rules by which a background transfer is tried again.
+///
+/// Apple documents that background sessions retry until the time for the resource is over. Errors that another try cannot
+/// change end the task, and so does each response except 429 and 503 with `Retry-After` (RFC 9110 10.2.3).
+enum TransferRetry {
+  /// Minimum wait for a server that asks for one, in seconds.
+  static let secondsMin = 1.0
+  /// Maximum wait for a server that asks for a longer one, in seconds.
+  static let secondsMax = TransferRecord.waitMax
+
+  /// Returns the wait that a response asks for, in seconds, or `nil` if the response is the task's response.
+  static func delay(for response: HTTPURLResponse, now: Double) -> Double? {
+    guard response.statusCode == 429 || response.statusCode == 503,
+      let text = response.fields.values(of: "Retry-After").first,
+      let seconds = RetryAfter.seconds(text, now: now)
+    else { return nil }
+    return min(max(seconds, secondsMin), secondsMax)
+  }
+
+  /// Whether another try may succeed.
+  static func mayHelp(after error: URLError) -> Bool {
+    switch error.code {
+    case .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .dnsLookupFailed,
+      .notConnectedToInternet, .resourceUnavailable, .callIsActive, .dataNotAllowed, .internationalRoamingOff:
+      true
+    default: false
+    }
   }
 }

@@ -109,7 +109,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     session.invalidateAndCancel()
   }
 
-  package func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
+  func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
 
   package func start(_ notify: @escaping @Sendable (TransferNotice) -> Void) {
     queue.async { [self] in
@@ -177,14 +177,13 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   private func create(_ record: TransferRecord) {
     guard attempts[record.task] == nil else { return }
-    var record = record
+    let attempt = makeAttempt(of: record)
     // The bytes of an earlier download, which the record counts, must be on the disk before the record.
     if record.hasContentFile, (try? journal.syncContent(of: record.task)) == nil {
-      record.resumePoint = nil
-      record.hasContentFile = false
+      attempt.apply(.resumePoint(nil))
+      attempt.apply(.contentFile(isThere: false))
     }
-    let attempt = makeAttempt(of: record)
-    attempt.tellsResumption = record.resumePoint != nil
+    attempt.tellsResumption = attempt.record.resumePoint != nil
     attempts[record.task] = attempt
     do throws(TransferJournalError) {
       try journal.add(attempt.record)
@@ -201,13 +200,14 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     if let cookies = record.cookies, let storage = session.core.cookieStorage {
       TransferCookies.restore(cookies, to: storage)
     }
-    var record = record
-    record.adjust(to: clock())
-    return TransferAttempt(TransferAttemptMachine(record, secondsForResource: secondsForResource), traffic)
+    let attempt = TransferAttempt(TransferAttemptMachine(record, secondsForResource: secondsForResource), traffic)
+    attempt.apply(.timed(clock()))
+    return attempt
   }
 
   private func resume(_ task: Int) {
-    guard let attempt = attempts[task], attempt.machine.resumed(at: clock()) else { return }
+    guard let attempt = attempts[task], attempt.record.state == .suspended else { return }
+    attempt.apply(.resumed(at: clock()))
     write(attempt)
     guard let inner = attempt.inner else { return begin(task) }
     if attempt.record.isDiscretionary, attempts.values.contains(where: { $0 !== attempt && $0.isLoading }) {
@@ -221,7 +221,8 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   private func suspend(_ task: Int) {
-    guard let attempt = attempts[task], attempt.machine.suspended(at: clock()) else { return }
+    guard let attempt = attempts[task], attempt.record.state == .running else { return }
+    attempt.apply(.suspended(at: clock()))
     write(attempt)
     // A pause is a suspension already, which the next `resume` ends in place of the pause's timer.
     if attempt.isPaused { attempt.isPaused = false } else { attempt.inner?.suspend() }
@@ -229,25 +230,26 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   }
 
   private func cancel(_ task: Int, isKeepingContent: Bool) {
-    guard let attempt = attempts[task], attempt.machine.cancelled(isKeepingContent: isKeepingContent) else { return }
+    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
+    attempt.apply(.cancelled(isKeepingContent: isKeepingContent))
     stop(attempt)
     if isKeepingContent { checkpoint(attempt) }
     end(attempt, URLError.make(.cancelled, "cancelled"))
   }
 
   private func update(_ task: Int, _ properties: TransferProperties) {
-    guard let attempt = attempts[task], attempt.record.state != .completed else { return }
-    var record = attempt.record
-    record.take(properties)
-    guard record != attempt.record else { return }
-    attempt.record = record
+    guard let attempt = attempts[task], attempt.record.state != .completed,
+      TransferProperties(attempt.record) != properties
+    else { return }
+    attempt.apply(.updated(properties))
     attempt.inner?.priority = Float(properties.priority)
     write(attempt)
   }
 
   private func acknowledge(_ task: Int, _ count: Int) {
     guard let attempt = attempts[task], count > 0 else { return }
-    if attempt.machine.acknowledged(count) {
+    attempt.apply(.acknowledged(count))
+    if attempt.machine.task.isOver {
       attempts[task] = nil
       remove(task)
     } else {
@@ -266,16 +268,16 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// Writes a record that is in the journal already. A disk that fails costs the change and not the task: the next start
   /// finds an earlier state, which is as true.
   func write(_ attempt: TransferAttempt) {
-    attempt.record.adjust(to: clock())
+    attempt.apply(.timed(clock()))
     do throws(TransferJournalError) {
       do throws(TransferJournalError) {
         try journal.write(attempt.record)
       } catch .record {
         // A response or a redirect has parts that no record can hold.
-        attempt.record.leaveOutParts()
+        attempt.apply(.leftOut(until: TransferRecord.bytesMax))
         try journal.write(attempt.record)
       } catch .full {
-        attempt.record.leaveOutParts(until: 0)
+        attempt.apply(.leftOut(until: 0))
         try journal.write(attempt.record)
       }
       attempt.isWritten = true
@@ -320,7 +322,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   func begin(_ task: Int, answer: TransferAnswer) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
     if case .useNewRequest(let request) = answer {
-      attempt.record.uploadPoint = attempt.record.uploadPoint.flatMap { Self.point($0, with: request.fields) }
+      attempt.apply(.uploadPoint(attempt.record.uploadPoint.flatMap { Self.point($0, with: request.fields) }))
     }
     switch attempt.machine.answered(answer) {
     case .cancel: return cancel(task, isKeepingContent: false)
@@ -354,7 +356,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     case .download:
       let place = place(of: attempt, for: request)
       attempt.place = place
-      attempt.record.hasContentFile = true
+      attempt.apply(.contentFile(isThere: true))
       inner = KeptDownloadTask(session.core, request: request, at: place)
       session.core.register(inner, session)
     case .upload:
@@ -392,7 +394,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   private func noted(_ point: UploadResumeData?, of inner: URLSessionTask) {
     guard let attempt = attempt(of: inner) else { return }
-    attempt.record.uploadPoint = point?.encoded()
+    attempt.apply(.uploadPoint(point?.encoded()))
     write(attempt)
   }
 
@@ -417,7 +419,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   /// - Returns: `false` if the record cannot be written. Then the file must keep its bytes.
   private func forgetPoint(of task: Int) -> Bool {
     guard let attempt = attempts[task], attempt.record.resumePoint != nil || !attempt.isWritten else { return true }
-    attempt.record.resumePoint = nil
+    attempt.apply(.resumePoint(nil))
     write(attempt)
     return attempt.isWritten
   }
@@ -431,7 +433,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     // The file may have been replaced meanwhile, by one with other bytes. Then the point has changed as well.
     guard place.point == point else { return }
     point.offset = count
-    attempt.record.resumePoint = point
+    attempt.apply(.resumePoint(point))
     write(attempt)
   }
 
@@ -450,7 +452,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     attempt.timer = nil
     // What the program answers now has no effect any more.
     questions = questions.filter { $0.value.task != attempt.record.task }
-    if let last = attempt.lastRequest { attempt.record.currentRequest = last }
+    if let last = attempt.lastRequest { attempt.apply(.reached(last)) }
     let underlying = (failure as? URLError).flatMap { error in
       (error.userInfo[NSUnderlyingErrorKey] as? any Error).map { TransferRecord.Failure($0) }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurHTTP
 import LarkspurIO
+import LarkspurTransfers
 import LarkspurTransport
 
 extension URLSessionConfiguration {
@@ -57,11 +58,11 @@ extension URLSessionConfiguration {
 
   init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
 
-  /// - Throws: `SessionSettings.Failure.damaged` for a raw value that this version does not know.
+  /// - Throws: `TransferValueError.damaged` for a raw value that this version does not know.
   init(from decoder: any Decoder) throws {
     let raw = try Value.RawValue(from: decoder)
     guard let value = Value(rawValue: raw) else {
-      throw SessionSettings.Failure.damaged("a setting has the value \(raw), which is not known")
+      throw TransferValueError.damaged("a setting has the value \(raw), which is not known")
     }
     wrappedValue = value
   }

@@ -25,13 +25,13 @@ final class TransferDecoder: Decoder {
   /// - Throws: `damaged`.
   static func value<Value: Decodable>(
     _ type: Value.Type, from bytes: ArraySlice<UInt8>
-  ) throws(TransferRecordError) -> Value {
+  ) throws(TransferValueError) -> Value {
     let decoder = TransferDecoder(bytes)
     do {
       let value = try decoder.read(type)
-      guard decoder.reader.isAtEnd else { throw TransferRecordError.damaged("bytes follow the last part") }
+      guard decoder.reader.isAtEnd else { throw TransferValueError.damaged("bytes follow the last part") }
       return value
-    } catch let error as TransferRecordError {
+    } catch let error as TransferValueError {
       throw error
     } catch is DecodingError {
       throw impossible
@@ -40,13 +40,13 @@ final class TransferDecoder: Decoder {
     }
   }
 
-  fileprivate static let impossible = TransferRecordError.damaged("a part is incomplete or impossible")
+  fileprivate static let impossible = TransferValueError.damaged("a part is incomplete or impossible")
 
   fileprivate func read<Value: Decodable>(_ type: Value.Type) throws -> Value {
     // The lists of most members.
     if type == TransferEncoder.bytes, let bytes = try present(reader.data()) as? Value { return bytes }
     if type == TransferEncoder.fields, let fields = try fields() as? Value { return fields }
-    guard depth < Self.depthMax else { throw TransferRecordError.damaged("values lie too deep in one another") }
+    guard depth < Self.depthMax else { throw TransferValueError.damaged("values lie too deep in one another") }
     depth += 1
     defer { depth -= 1 }
     return try type.init(from: self)
@@ -61,7 +61,7 @@ final class TransferDecoder: Decoder {
   private func count() throws -> Int {
     let count = Int(try decode(UInt32.self))
     guard count <= Self.membersMax else {
-      throw TransferRecordError.damaged("a list has \(count) members, and may have \(Self.membersMax)")
+      throw TransferValueError.damaged("a list has \(count) members, and may have \(Self.membersMax)")
     }
     return count
   }

@@ -22,13 +22,13 @@ final class TransferEncoder: Encoder {
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   /// - Throws: `invalid` for a value without a form.
-  static func bytes(of value: some Encodable, after head: [UInt8] = []) throws(TransferRecordError) -> [UInt8] {
+  static func bytes(of value: some Encodable, after head: [UInt8] = []) throws(TransferValueError) -> [UInt8] {
     let encoder = TransferEncoder()
     encoder.writer.bytes = head
     do {
       try encoder.write(value)
     } catch {
-      throw error as? TransferRecordError ?? .invalid("a part")
+      throw error as? TransferValueError ?? .invalid("a part")
     }
     if encoder.hasDictionary { throw .invalid("a dictionary") }
     return encoder.writer.bytes
@@ -52,7 +52,7 @@ final class TransferEncoder: Encoder {
 
   /// - Throws: `invalid` for more members than a decoder reads.
   fileprivate static func check(count: Int) throws {
-    if count > TransferDecoder.membersMax { throw TransferRecordError.invalid("a list of \(count) members") }
+    if count > TransferDecoder.membersMax { throw TransferValueError.invalid("a list of \(count) members") }
   }
 
   // Performance: the runtime looks for the type of a list at each use.
@@ -79,7 +79,7 @@ final class TransferEncoder: Encoder {
 }
 
 extension TransferEncoder: SingleValueEncodingContainer {
-  func encodeNil() throws { throw TransferRecordError.invalid("an absent member of a list") }
+  func encodeNil() throws { throw TransferValueError.invalid("an absent member of a list") }
   func encode(_ value: Bool) { writer.number(UInt8(value ? 1 : 0)) }
   func encode(_ value: String) { writer.text(value) }
   func encode(_ value: Double) { writer.number(value.bitPattern) }

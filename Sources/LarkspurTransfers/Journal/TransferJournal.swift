@@ -24,9 +24,9 @@ public final class TransferJournal: Sendable {
   public struct Problem: Hashable, Sendable {
     public enum Reason: Hashable, Sendable {
       /// The record is damaged. The file was renamed to `<task>.damaged`, so that it is reported once.
-      case damaged(TransferRecordError)
+      case damaged(TransferValueError)
       /// Another version of Larkspur wrote the record. The file stays as it is, for that version.
-      case otherVersion(TransferRecordError)
+      case otherVersion(TransferValueError)
       /// The disk failed. The file stays as it is.
       case unreadable(Errno)
     }
@@ -183,8 +183,8 @@ public final class TransferJournal: Sendable {
         case .success(let record):
           state.readable.insert(task)
           content.records.append(record)
-        case .failure(.otherVersion(let version)):
-          content.problems.append(Problem(task: task, reason: .otherVersion(.otherVersion(version))))
+        case .failure(let error) where error.isOfOtherVersion:
+          content.problems.append(Problem(task: task, reason: .otherVersion(error)))
         case .failure(let error):
           setAside(task, error, &state)
           content.problems.append(Problem(task: task, reason: .damaged(error)))
@@ -199,8 +199,8 @@ public final class TransferJournal: Sendable {
     return content
   }
 
-  private func record(of bytes: [UInt8], task: Int) -> Result<TransferRecord, TransferRecordError> {
-    do throws(TransferRecordError) {
+  private func record(of bytes: [UInt8], task: Int) -> Result<TransferRecord, TransferValueError> {
+    do throws(TransferValueError) {
       let record = try TransferRecord(file: bytes)
       guard record.task == task else { throw .damaged("the record belongs to task \(record.task)") }
       guard record.session == session else { throw .damaged("the record belongs to another session") }
@@ -249,7 +249,7 @@ public final class TransferJournal: Sendable {
   public func add(_ record: TransferRecord) throws(TransferJournalError) {
     guard record.session == session else { throw .otherSession(record.session) }
     let bytes: [UInt8]
-    do throws(TransferRecordError) {
+    do throws(TransferValueError) {
       bytes = try record.encoded()
     } catch {
       throw .record(error)
@@ -356,7 +356,7 @@ public final class TransferJournal: Sendable {
   }
 
   /// Renames a damaged record. If that fails, the file stays, and is reported again.
-  private func setAside(_ task: Int, _ reason: TransferRecordError, _ state: inout State) {
+  private func setAside(_ task: Int, _ reason: TransferValueError, _ state: inout State) {
     let name = TransferFileName(task: task, kind: .record).text
     let other = TransferFileName(task: task, kind: .damaged).text
     do throws(Errno) {

@@ -7,7 +7,7 @@ public enum TransferJournalError: Error, Hashable, Sendable {
   /// The directory cannot be opened, locked or listed.
   case unavailable(Errno)
   /// The record cannot be written. The earlier state stays.
-  case record(TransferRecordError)
+  case record(TransferValueError)
   /// The record belongs to another session than the journal.
   case otherSession(String)
   /// The task has a record that this version or this process cannot read, and that a write would destroy.

@@ -16,22 +16,13 @@ public enum TransferSessionFile {
   ///
   /// - Throws: `record` if the session is not valid; `unavailable`, `unwritten`, `unsynced`.
   public static func write(_ session: TransferSession) throws(TransferJournalError) {
-    let files: DirectoryTransferFiles
-    do throws(Errno) {
-      files = try DirectoryTransferFiles(path: session.directory)
-    } catch {
-      throw .unavailable(error)
-    }
-    try write(session, to: files)
+    let files = Result { () throws(Errno) in try DirectoryTransferFiles(path: session.directory) }
+    try write(session, to: files.mapError(TransferJournalError.unavailable).get())
   }
 
   static func write(_ session: TransferSession, to files: any TransferFiles) throws(TransferJournalError) {
-    let bytes: [UInt8]
-    do throws(TransferRecordError) {
-      bytes = try encoded(session)
-    } catch {
-      throw .record(error)
-    }
+    let bytes = try Result { () throws(TransferValueError) in try encoded(session) }
+      .mapError(TransferJournalError.record).get()
     if (try? files.read(name, atMost: bytesMax + 1)) == bytes { return }
     do throws(Errno) {
       try files.replace(name, by: bytes, new: new)
@@ -54,11 +45,8 @@ public enum TransferSessionFile {
     } catch {
       throw .unavailable(error)
     }
-    do throws(TransferRecordError) {
-      return try decoded(bytes, directory: directory)
-    } catch {
-      throw .record(error)
-    }
+    return try Result { () throws(TransferValueError) in try decoded(bytes, directory: directory) }
+      .mapError(TransferJournalError.record).get()
   }
 
   /// All of a session but its directory, in which the file is.
@@ -82,7 +70,7 @@ public enum TransferSessionFile {
   /// Returns the bytes of the file.
   ///
   /// - Throws: `invalid`.
-  package static func encoded(_ session: TransferSession) throws(TransferRecordError) -> [UInt8] {
+  package static func encoded(_ session: TransferSession) throws(TransferValueError) -> [UInt8] {
     TransferEnvelope.wrapped(
       try Content(session).bytes(), version: formatVersion, name: TransferEnvelope.sessionName)
   }
@@ -90,8 +78,8 @@ public enum TransferSessionFile {
   /// Reads the bytes of the file, which are untrusted.
   ///
   /// - Throws: `otherVersion`, `damaged`, `tooLarge`.
-  package static func decoded(_ file: [UInt8], directory: String) throws(TransferRecordError) -> TransferSession {
-    guard file.count <= bytesMax else { throw .tooLarge(file.count) }
+  package static func decoded(_ file: [UInt8], directory: String) throws(TransferValueError) -> TransferSession {
+    guard file.count <= bytesMax else { throw .tooLarge(file.count, max: bytesMax) }
     let content = try TransferEnvelope.content(
       of: file, version: formatVersion, name: TransferEnvelope.sessionName)
     return try Content(bytes: content).session(in: directory)

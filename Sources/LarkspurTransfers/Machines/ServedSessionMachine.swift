@@ -1,26 +1,7 @@
 /// Decides, for one background session in the service, what its executor, its program and other visits do next.
 ///
-/// Theory of operation. The session has at most one executor and at most one program. Visits that need an executor, or
-/// want to be the program, wait in line; the first one is served. The tasks are known from the executor's notices
-/// and the program's commands (`TransferTable`). Questions that no program has answered are kept.
-///
-/// ```
-///   executor:   none --make--> opening --made--> open --close--> closing --closed--> none
-///                ^---notMade------'               (nothing to do, other settings, lost, the end)
-///
-///   program:    none --attach--> attached --leave--> none
-///
-///   visit:      in line --> probing the attached program --> waiting for its end --.
-///                  |            '--> refused (inUse)   <-- waitedTooLong --'        |
-///                  |<-----------------------------------------------------leave----'
-///                  |--> waiting for an executor that closes --closed--> making --made--> admitted
-///                  |            '--> refused <-- waitedTooLong             |
-///                  |                                                       '--notMade--> refused
-///                  '--> admitted (the executor is open)
-/// ```
-///
-/// An executor with the settings of an earlier program is replaced: it is closed, and another one is made. If that fails,
-/// the visit makes one with the earlier settings, and is refused.
+/// The page TransferService has the graph of the executor, the program and the visits. The tasks are known from the executor's
+/// notices and the program's commands. Questions that no program has answered are kept.
 ///
 /// The machine does no input or output, and has no clock. Invariants: each executor that was made is closed once; there
 /// are never two; each flush completes once, with `isConfirmed` only if the executor has said so; a task that has ended
@@ -80,7 +61,7 @@ package struct ServedSessionMachine: Sendable {
   private(set) var flushes: Set<FlushID> = []
   /// Whether the service ends.
   private(set) var isEnded = false
-  private var table = TransferTable()
+  private var tasks: [Int: TransferTask] = [:]
   /// Whether the program should be launched: the end of a task has reached no program, or a task waits for a program's
   /// answer. A program that dies seems attached until the end of its connection is read.
   private var hasNews = false
@@ -89,7 +70,9 @@ package struct ServedSessionMachine: Sendable {
 
   package var isAttached: Bool { program != nil }
   package var isOpen: Bool { executor == .open }
-  package var records: [TransferRecord] { table.records }
+  /// The tasks in the order of their identifiers.
+  package var records: [TransferRecord] { tasks.values.map(\.record).sorted { $0.task < $1.task } }
+  private var hasEnd: Bool { tasks.values.contains { $0.record.hasUntoldEnd } }
 
   /// Whether nothing uses the session: no visit, no program, no executor.
   package var isAtRest: Bool { executor == .none && program == nil && line.isEmpty && guests.isEmpty }
@@ -109,7 +92,7 @@ package struct ServedSessionMachine: Sendable {
     if program?.id == visit {
       program = nil
       // A program that has taken its events is not launched for them.
-      hasNews = table.hasEnd || isWaitingForProgram
+      hasNews = hasEnd || isWaitingForProgram
       for (number, open) in questions.sorted(by: { $0.key < $1.key }) where !open.question.waitsForProgram {
         answer(number, open.question.byDefault, &actions)
       }
@@ -197,12 +180,12 @@ package struct ServedSessionMachine: Sendable {
     switch visit.wish {
     case .attach:
       program = Program(id: visit.id)
-      actions.append(.welcome(visit.id, table.records))
+      actions.append(.welcome(visit.id, records))
       for number in questions.keys.sorted() { send(number, &actions) }
     case .open: guests.insert(visit.id)
     case .restore:
       guests.insert(visit.id)
-      if program == nil { hasNews = table.hasEnd }
+      if program == nil { hasNews = hasEnd }
     }
     actions.append(.say(visit.id, .admitted))
   }
@@ -225,7 +208,7 @@ package struct ServedSessionMachine: Sendable {
     line.removeFirst()
     executor = .open
     generation += 1
-    table = TransferTable(records)
+    tasks = Dictionary(records.map { ($0.task, TransferTask($0, isNew: false)) }) { $1 }
     session = new
     actions.append(.store(new))
     if let failure = visit.failure {
@@ -271,12 +254,12 @@ package struct ServedSessionMachine: Sendable {
     if executor == .none { actions.append(.rest) }
     guard isOpen else { return }
     let isWaiting = isWaitingForProgram
-    let isIdle = !table.isWorking
+    let isIdle = !tasks.values.contains(where: \.isWorking)
     if isIdle {
       actions.append(.log("session \"\(session.identifier)\" has no more tasks to carry out"))
       close(&actions)
     }
-    guard isIdle || isWaiting, hasNews, isWaiting || table.hasEnd, !session.launchCommand.isEmpty else { return }
+    guard isIdle || isWaiting, hasNews, isWaiting || hasEnd, !session.launchCommand.isEmpty else { return }
     hasNews = false
     actions.append(.launch(session))
   }
@@ -284,7 +267,7 @@ package struct ServedSessionMachine: Sendable {
   /// Whether all tasks that are to be carried out wait for a program's answers.
   private var isWaitingForProgram: Bool {
     let waiting = Set(questions.values.filter(\.question.waitsForProgram).map(\.task))
-    return !waiting.isEmpty && table.working.isSubset(of: waiting)
+    return !waiting.isEmpty && tasks.allSatisfy { waiting.contains($0.key) || !$0.value.isWorking }
   }
 
   // MARK: - Notices
@@ -293,8 +276,8 @@ package struct ServedSessionMachine: Sendable {
     guard isOpen, generation == self.generation else { return }
     switch notice {
     case .changed(let record): changed(record, &actions)
-    case .progress:
-      table.apply(notice)
+    case .progress(let task, let counts):
+      tasks[task]?.apply(.progressed(counts))
       notify(notice, &actions)
     case .question(let number, let task, let question):
       asked(number, Question(task: task, question: question), &actions)
@@ -307,8 +290,8 @@ package struct ServedSessionMachine: Sendable {
 
   private mutating func changed(_ record: TransferRecord, _ actions: inout Actions) {
     let isCompleted = record.state == .completed
-    let isEnd = isCompleted && table[record.task].map { $0.state != .completed } ?? false
-    table.apply(.changed(record))
+    let isEnd = isCompleted && tasks[record.task].map { $0.record.state != .completed } ?? false
+    tasks[record.task]?.apply(.changed(record))
     if isCompleted { forget(of: record.task) }
     notify(.changed(record), &actions)
     guard isEnd else { return }
@@ -323,7 +306,7 @@ package struct ServedSessionMachine: Sendable {
   // MARK: - Questions
 
   private mutating func asked(_ number: UInt64, _ question: Question, _ actions: inout Actions) {
-    guard let record = table[question.task], record.state != .completed else {
+    guard let task = tasks[question.task], task.record.state != .completed else {
       return actions.append(.pass(.answer(question: number, .cancel)))
     }
     let hasRoom = program.map { $0.onTheirWay < Self.questionsMax } ?? false
@@ -384,11 +367,21 @@ package struct ServedSessionMachine: Sendable {
     _ program: VisitID, _ command: TransferCommand, into actions: inout Actions
   ) -> Bool {
     guard isOpen, self.program?.id == program else { return true }
-    if case .create = command, table.count >= TransferSession.tasksMax { return false }
-    table.apply(command)
-    if case .answer(let question, _) = command { forget(question) }
+    switch command {
+    case .create(let record):
+      guard tasks.count < TransferSession.tasksMax else { return false }
+      if tasks[record.task] == nil { tasks[record.task] = TransferTask(record, isNew: false) }
+    case .answer(let question, _): forget(question)
+    default: apply(command)
+    }
     actions.append(.pass(command))
     return true
+  }
+
+  private mutating func apply(_ command: TransferCommand) {
+    guard let (task, event) = command.change else { return }
+    tasks[task]?.apply(event)
+    if tasks[task]?.isOver == true { tasks[task] = nil }
   }
 
   /// Carries out a command of the user, and notifies the attached program of it.
@@ -400,20 +393,20 @@ package struct ServedSessionMachine: Sendable {
     guard isOpen else { return 0 }
     let numbers =
       switch tasks {
-      case .all: table.records.map(\.task)
+      case .all: self.tasks.keys.sorted()
       case .some(let list): list
       }
     var count = 0
     for number in numbers {
-      let before = table[number]
+      let before = self.tasks[number]?.record
       let command: TransferCommand =
         switch change {
         case .pause: .suspend(task: number)
         case .resume: .resume(task: number)
         case .cancel: .cancel(task: number, isKeepingContent: false)
         }
-      table.apply(command)
-      guard let after = table[number], after != before else { continue }
+      apply(command)
+      guard let after = self.tasks[number]?.record, after != before else { continue }
       count += 1
       actions.append(.pass(command))
       notify(.changed(after), &actions)

@@ -26,7 +26,7 @@ extension SessionLinkMachine {
   }
 
   package mutating func suspensionChanged(of task: Int, isSuspended: Bool, into actions: inout Actions) {
-    tasks[task]?.apply(isSuspended ? .suspended : .resumed)
+    tasks[task]?.apply(isSuspended ? .suspended() : .resumed())
     if reaches(task) { actions.append(.send(isSuspended ? .suspend(task: task) : .resume(task: task))) }
   }
 

@@ -1,30 +1,8 @@
 /// Decides on a program's side of a background session: how the session gets its executor and keeps it, what the executor
 /// is sent, and which calls of the delegate are due.
 ///
-/// Theory of operation. The owner reports facts, and carries out the actions of each fact in their order. The first
-/// executor is searched for. An executor that is lost (a service that was stopped or killed) is replaced: the machine
-/// tries again, after pauses that grow, until there is one, and sends it what the lost executor may not have carried out.
-///
-/// ```
-///                 attached                    lost
-///   searching ----------------> attached <------------> lost --.
-///     |    |                       ^          attached   ^     | failed: pause, then connect
-///     |    | failed, an earlier    | attached            '-----'
-///     |    v session ends          |
-///     |   waiting -----------------'
-///     |    |   ^ '-- failed: pause, then connect
-///     |    |   '--'
-///     |    | failed: in use
-///     v    v
-///   refused: all tasks end with the error
-///
-///   close: attached -----------------------> closing.link ------------- linkClosed --> closed
-///          an attempt is in flight --------> closing.attempt -------------- failed --> closed
-///                                              '- attached -> closing.late linkClosed --> closed
-///          any other state --------------------------------------------------------> closed
-/// ```
-///
-/// The session's end (`willEnd`) is independent of these states: an invalidated session has its executor until its last
+/// The owner reports facts, and carries out the actions of each fact in their order. The page BackgroundTransfers has the graph of
+/// the states. The session's end (`willEnd`) is independent of them: an invalidated session has its executor until its last
 /// task is over. `TransferTask` has the states of a task.
 ///
 /// Invariants: each task ends exactly once, by `call(.end)` or `refuse`, unless the journal keeps it; each flush is

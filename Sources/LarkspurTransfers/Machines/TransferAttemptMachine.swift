@@ -3,16 +3,8 @@ import LarkspurHTTP
 /// Decides, for one task of a background session in its executor, when an attempt begins, what follows from its end, and
 /// what the record says meanwhile.
 ///
-/// ```
-///                      .---looked(isQuiet: false)---.
-///                      v                            |
-///   waiting --next--> asking --answered--> waiting --next--> (look) --> loading --ended--> over
-///      ^                                                                   |
-///      '--------- stopped; failed, and another attempt may help -----------'
-/// ```
-///
-/// A task that is suspended keeps its phase, and begins nothing. The machine has no clock: facts have their moment. The
-/// executor writes the record when a fact has changed it.
+/// The page TransferService has the graph of the phases. A task that is suspended keeps its phase, and begins nothing. The machine
+/// has no clock: facts have their moment. The executor writes the record when a fact has changed it.
 package struct TransferAttemptMachine: Hashable, Sendable {
   package enum Phase: Hashable, CaseIterable, Sendable {
     /// No attempt: the task waits for its time, for its turn, or to be resumed.
@@ -48,7 +40,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
     case tooLarge
   }
 
-  package var record: TransferRecord
+  package var task: TransferTask
   package private(set) var phase: Phase
   /// The time for the whole task, in seconds.
   private let secondsForResource: Double
@@ -56,10 +48,12 @@ package struct TransferAttemptMachine: Hashable, Sendable {
   private var startOffset = 0
 
   package init(_ record: TransferRecord, secondsForResource: Double) {
-    self.record = record
+    task = TransferTask(record, isNew: false)
     self.secondsForResource = secondsForResource
     phase = record.state == .completed ? .over : .waiting
   }
+
+  package var record: TransferRecord { task.record }
 
   /// Whether the task is being loaded, and not suspended.
   package var isLoading: Bool { phase == .loading && record.state == .running }
@@ -107,17 +101,17 @@ package struct TransferAttemptMachine: Hashable, Sendable {
   /// The program has answered.
   package mutating func answered(_ answer: TransferAnswer) -> Consent {
     if phase == .asking { phase = .waiting }
-    record.earliestBeginSeconds = nil
-    guard case .useNewRequest(let request) = answer else { return answer == .cancel ? .cancel : .begin }
-    // The bytes of an earlier download, or of an upload's resource, belong to their own URL.
-    let original = record.originalRequest
-    if request.url != original.url { record.resumePoint = nil }
-    if (request.url, request.method) != (original.url, original.method) { record.uploadPoint = nil }
-    record.currentRequest = request
-    guard record.fits(TransferRecord.newBytesMax) else {
-      record.currentRequest = nil
+    guard case .useNewRequest(let request) = answer else {
+      task.apply(.startAnswered(nil))
+      return answer == .cancel ? .cancel : .begin
+    }
+    var next = task
+    next.apply(.startAnswered(request))
+    guard next.record.fits(TransferRecord.newBytesMax) else {
+      task.apply(.startAnswered(nil))
       return .tooLarge
     }
+    task = next
     return .begin
   }
 
@@ -134,7 +128,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
     guard phase == .waiting || phase == .looking else { return false }
     phase = .loading
     startOffset = record.resumePoint?.offset ?? 0
-    defer { record.nextAttemptSeconds = nil }
+    defer { task.apply(.attemptBegan) }
     return record.nextAttemptSeconds != nil
   }
 
@@ -152,11 +146,10 @@ package struct TransferAttemptMachine: Hashable, Sendable {
   package mutating func failed(delay: Double?, fraction: Double, at moment: TransferMoment) {
     guard phase != .over else { return }
     phase = .waiting
-    record.redirects = []
-    if (record.resumePoint?.offset ?? 0) - startOffset >= Self.advanceMin { record.failedAttempts = 0 }
-    if record.failedAttempts < .max { record.failedAttempts += 1 }
-    let wait = max(delay ?? 0, Self.wait(failures: Int(record.failedAttempts), fraction: fraction))
-    record.nextAttemptSeconds = record.seconds(at: moment) + wait
+    let hasAdvanced = (record.resumePoint?.offset ?? 0) - startOffset >= Self.advanceMin
+    let (failures, isTooMany) = (hasAdvanced ? 0 : record.failedAttempts).addingReportingOverflow(1)
+    let wait = max(delay ?? 0, Self.wait(failures: Int(failures), fraction: fraction))
+    task.apply(.attemptFailed(failures: isTooMany ? .max : failures, next: record.seconds(at: moment) + wait))
   }
 
   /// The number of bytes after which a broken download counts as an advance: the wait before the next try is short again.
@@ -178,56 +171,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
     _ failure: TransferRecord.Failure?, underlying: TransferRecord.Failure? = nil
   ) -> Bool {
     phase = .over
-    record.state = .completed
-    record.suspendedSeconds = nil
-    record.nextAttemptSeconds = nil
-    record.failure = failure
-    record.underlyingFailure = underlying
-    if failure == nil, record.hasContentFile { record.events.append(.downloaded) }
-    record.events.append(.completed)
-    guard failure != nil, record.resumePoint == nil else { return false }
-    record.hasContentFile = false
-    return true
-  }
-
-  // MARK: - Commands
-
-  /// - Returns: Whether the task was suspended.
-  package mutating func resumed(at moment: TransferMoment) -> Bool {
-    guard record.state == .suspended else { return false }
-    record.state = .running
-    if let start = record.suspendedSeconds.take() {
-      record.pausedSeconds += max(record.seconds(at: moment) - start, 0)
-    }
-    return true
-  }
-
-  /// - Returns: Whether the task was running.
-  package mutating func suspended(at moment: TransferMoment) -> Bool {
-    guard record.state == .running else { return false }
-    record.state = .suspended
-    record.suspendedSeconds = record.seconds(at: moment)
-    return true
-  }
-
-  /// The program has cancelled the task. `ended` follows, once the bytes that stay have been counted.
-  ///
-  /// - Returns: Whether the task had not ended.
-  package mutating func cancelled(isKeepingContent: Bool) -> Bool {
-    guard phase != .over else { return false }
-    record.state = .canceling
-    if !isKeepingContent {
-      record.resumePoint = nil
-      record.uploadPoint = nil
-    }
-    return true
-  }
-
-  /// The program has taken events.
-  ///
-  /// - Returns: Whether the task should be removed.
-  package mutating func acknowledged(_ count: Int) -> Bool {
-    record.events.removeFirst(min(max(count, 0), record.events.count))
-    return phase == .over && record.events.isEmpty
+    task.apply(.ended(failure, underlying: underlying))
+    return failure != nil && !record.hasContentFile
   }
 }

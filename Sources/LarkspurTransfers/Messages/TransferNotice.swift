@@ -126,3 +126,63 @@ public struct TransferCertificateRequest: Codable, Hashable, Sendable {
     self.issuers = issuers
   }
 }
+
+extension TransferAnswer {
+  var invalidPart: String? {
+    switch self {
+    case .continueLoading, .cancel: nil
+    case .useNewRequest(let request): request.invalidPart.map { "the new request's \($0)" }
+    case .challenge(_, let credential): credential?.invalidPart
+    }
+  }
+}
+
+extension TransferAnswer.Credential {
+  /// Maximum size of a key in bytes. An RSA key of 16,384 bits has 9 KiB.
+  private static let keyBytesMax = 64 << 10
+
+  var invalidPart: String? {
+    guard case .identity(let certificates, let key) = self else { return nil }
+    if certificates.isEmpty || !TransferQuestion.isList(certificates) { return TransferQuestion.certificatesPart }
+    return 1...Self.keyBytesMax ~= key.count ? nil : "the key"
+  }
+}
+
+extension TransferNotice {
+  var invalidPart: String? {
+    switch self {
+    case .changed(let record): record.invalidPart
+    case .progress(let task, let counts): TransferMessage.taskPart(task) ?? (counts.areValid ? nil : "the counts")
+    case .question(_, let task, let question): TransferMessage.taskPart(task) ?? question.invalidPart
+    case .lost: "the end of a connection"
+    }
+  }
+}
+
+extension TransferQuestion {
+  /// Maximum number of members of a list of certificates or issuers.
+  private static let membersMax = 1000
+  /// Maximum size of a list of certificates or issuers in bytes. OpenSSL accepts 100 KiB of a server.
+  static let membersBytesMax = 256 << 10
+  static let certificatesPart = "the list of certificates"
+
+  var invalidPart: String? {
+    switch self {
+    case .beginDelayed: return nil
+    case .challenge(let challenge):
+      return challenge.previousFailures < 0 ? "the number of failures" : challenge.proposed?.invalidPart
+    case .trust(let trust):
+      if trust.depth < 0 { return "the depth" }
+      return !trust.sent.isEmpty && Self.isList(trust.sent) && Self.isList(trust.verified)
+        ? nil : Self.certificatesPart
+    case .clientCertificate(let request): return Self.isList(request.issuers) ? nil : "the list of issuers"
+    }
+  }
+
+  /// Whether the question can be sent: its parts are no larger than those of any chain or list of issuers in use.
+  package var isPossible: Bool { invalidPart == nil }
+
+  static func isList(_ members: [[UInt8]]) -> Bool {
+    members.count <= membersMax && members.reduce(0) { $0 + $1.count } <= membersBytesMax
+  }
+}

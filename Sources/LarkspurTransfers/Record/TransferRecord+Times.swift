@@ -1,3 +1,5 @@
+import LarkspurIO
+
 /// The times of a record, by a wall clock that may have been wrong when they were written.
 ///
 /// The times are those of the wall clock with the difference of `clock`. Within one boot all differences of times are those
@@ -65,5 +67,27 @@ extension TransferRecord {
     createdSeconds += seconds
     suspendedSeconds = suspendedSeconds.map { $0 + seconds }
     nextAttemptSeconds = nextAttemptSeconds.map { $0 + seconds }
+  }
+}
+
+/// A moment, as both clocks of the machine show it.
+public struct TransferMoment: Hashable, Sendable {
+  /// The time in seconds since 1970.
+  public var wallSeconds: Double
+  /// The time since the machine's start in seconds.
+  public var bootSeconds: Double
+  /// The machine's start (`MachineClock.boot`), or `nil` if it is not known.
+  public var boot: UInt64?
+
+  public init(wallSeconds: Double, bootSeconds: Double, boot: UInt64?) {
+    self.wallSeconds = wallSeconds
+    self.bootSeconds = bootSeconds
+    self.boot = boot
+  }
+
+  /// Reads the clocks.
+  public static var now: TransferMoment {
+    TransferMoment(
+      wallSeconds: MachineClock.wallSeconds, bootSeconds: MachineClock.bootSeconds, boot: MachineClock.boot)
   }
 }

@@ -123,11 +123,7 @@ public struct ServiceLauncher: Sendable {
   private static func attempt(
     _ session: TransferSession, _ directory: String, _ deadline: Deadline
   ) -> Result<TransferClient, TransferClient.Failure> {
-    do throws(TransferClient.Failure) {
-      return .success(try TransferClient(session, in: directory, until: deadline))
-    } catch {
-      return .failure(error)
-    }
+    Result { () throws(TransferClient.Failure) in try TransferClient(session, in: directory, until: deadline) }
   }
 
   private static let firstPause = Duration.milliseconds(2)

@@ -67,7 +67,7 @@ public struct TransferAdministrator: Sendable {
     } catch {
       return nil
     }
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       let frame = try TransferMessage.administer(request).encoded()
       // A service that has ended, or does not read, shows in the answer.
       _ = try? socket.send(frame.span, until: deadline)

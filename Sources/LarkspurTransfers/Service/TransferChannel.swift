@@ -5,7 +5,7 @@ import Synchronization
 /// The reason for which a connection between a program and the service ends.
 package enum TransferChannelError: Error, Hashable, Sendable {
   case broken(Errno)
-  case message(TransferMessageError)
+  case message(TransferValueError)
   /// The peer ended the connection within a message.
   case cutOff
 }
@@ -38,7 +38,7 @@ package struct TransferReader {
   /// until the deadline: `broken(.timedOut)`.
   package mutating func next() throws(TransferChannelError) -> TransferMessage? {
     while true {
-      do throws(TransferMessageError) {
+      do throws(TransferValueError) {
         if let frame = try parser.next() { return try TransferMessage(frame) }
       } catch {
         throw .message(error)
@@ -66,17 +66,14 @@ package final class TransferWriter: Sendable {
   private let socket: BlockingSocket
   private let wakeUp = WakeUp()
   private let end = Atomic(0)
-  /// Returns the next frame, or `nil` if there is none at the moment.
-  private let next: @Sendable () -> [UInt8]?
 
-  package init(_ socket: BlockingSocket, next: @escaping @Sendable () -> [UInt8]?) {
-    self.socket = socket
-    self.next = next
-  }
+  package init(_ socket: BlockingSocket) { self.socket = socket }
 
-  /// Starts the thread. `stop` ends it.
-  package func start(name: String) throws(Errno) {
-    try SystemThread(name: name) { [self] in run() }.detach()
+  /// Starts the thread. `stop` and `finish` end it, and release the function.
+  ///
+  /// - Parameter next: Returns the next frame, or `nil` if there is none at the moment.
+  package func start(_ next: @escaping @Sendable () -> [UInt8]?) throws(Errno) {
+    try SystemThread(name: "transfers-write") { [self] in run(next) }.detach()
   }
 
   /// Makes the thread send all frames that there are.
@@ -93,7 +90,7 @@ package final class TransferWriter: Sendable {
     wakeUp.signal()
   }
 
-  private func run() {
+  private func run(_ next: () -> [UInt8]?) {
     while true {
       wakeUp.wait()
       // Read before the frames: a frame that was added before `stop` is sent.
@@ -104,5 +101,20 @@ package final class TransferWriter: Sendable {
       if end == 1 { return socket.shutDownWriting() }
       if end == 2 { return socket.shutDown() }
     }
+  }
+}
+
+/// A semaphore that threads share. Its holder wakes one thread.
+public final class WakeUp: Sendable {
+  private let semaphore = Semaphore()
+
+  public init() {}
+
+  /// Makes the next or the present `wait` return. May be called on any thread.
+  public func signal() { semaphore.put() }
+
+  /// Blocks until a signal that no earlier call has taken, or until the deadline. All signals so far are taken.
+  public func wait(until deadline: Deadline = .never) {
+    if semaphore.take(until: deadline) { semaphore.takeAll() }
   }
 }

@@ -22,7 +22,6 @@ public final class TransferClient: TransferLink {
   static let waitingBytesMax = 2 * TransferJournal.bytesMax
 
   public let records: [TransferRecord]
-  private let directory: String
   private let core: Core
 
   /// Connects, and asks for the session. Blocks for a few milliseconds, and at most for `timeout`.
@@ -51,13 +50,12 @@ public final class TransferClient: TransferLink {
     _ session: TransferSession, in path: String, until deadline: Deadline, closingTimeMax: Duration = .seconds(5)
   ) throws(Failure) {
     let frame: [UInt8]
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       frame = try TransferMessage.open(session).encoded()
     } catch {
       throw .refused(.unavailable(reason: "\(error)"))
     }
     let socket = try Self.connect(in: path, until: deadline)
-    directory = session.directory
     core = Core(socket, session.identifier, closingTimeMax)
     do throws(Errno) { try core.start() } catch {
       throw .refused(.unavailable(reason: "the program has no thread left: \(error)"))
@@ -99,7 +97,7 @@ public final class TransferClient: TransferLink {
   }
 
   public func send(_ command: TransferCommand) {
-    do throws(TransferMessageError) {
+    do throws(TransferValueError) {
       core.send(try TransferMessage.command(command).encoded())
     } catch {
       switch command {
@@ -117,8 +115,6 @@ public final class TransferClient: TransferLink {
   public func flush(_ completion: @escaping @Sendable (Bool) -> Void) { core.flush(completion) }
 
   public func close(_ completion: @escaping @Sendable () -> Void) { core.close(completion) }
-
-  public func contentPath(of task: Int) -> String { "\(directory)/\(TransferFileName.content(of: task))" }
 
   // MARK: - The connection
 
@@ -156,34 +152,24 @@ public final class TransferClient: TransferLink {
     private let closingTimeMax: Duration
     private let state = Mutex(State())
     private let isOpened = Latch()
-    private let writer = Mutex<TransferWriter?>(nil)
+    private let writer: TransferWriter
 
     init(_ socket: BlockingSocket, _ identifier: String, _ closingTimeMax: Duration) {
       self.socket = socket
       self.identifier = identifier
       self.closingTimeMax = closingTimeMax
+      writer = TransferWriter(socket)
     }
 
-    /// Starts both threads.
+    /// Starts both threads, which keep this object alive until they end.
     func start() throws(Errno) {
-      // The writer keeps this object alive until it has stopped.
-      let writer = TransferWriter(socket) { self.nextFrame() }
-      try writer.start(name: "transfers-write")
-      self.writer.withLock { $0 = writer }
+      try writer.start { [self] in nextFrame() }
       do throws(Errno) {
         try SystemThread(name: "transfers-read") { [self] in read() }.detach()
       } catch {
-        stopWriting()
+        writer.stop()
         throw error
       }
-    }
-
-    private func stopWriting(_ stop: (TransferWriter) -> Void = { $0.stop() }) {
-      let writer = writer.withLock { writer in
-        defer { writer = nil }
-        return writer
-      }
-      if let writer { stop(writer) }
     }
 
     // MARK: Writing
@@ -209,7 +195,7 @@ public final class TransferClient: TransferLink {
         state.waitingBytes += rest.count
         return true
       }
-      if isWaiting { writer.withLock { $0 }?.signal() }
+      if isWaiting { writer.signal() }
     }
 
     /// Returns the next frame for the writer's thread.
@@ -254,7 +240,7 @@ public final class TransferClient: TransferLink {
         if !state.isAtEnd, let completion { state.closings.append(completion) }
         return state.isAtEnd
       }
-      stopWriting { $0.finish() }
+      writer.finish()
       guard let completion else { return }
       if isAtEnd { return completion() }
       let end = LinuxKernel.shared.now().advanced(by: closingTimeMax)
@@ -268,16 +254,14 @@ public final class TransferClient: TransferLink {
     func abandon() {
       state.withLock { $0.isClosed = true }
       socket.shutDown()
-      stopWriting()
+      writer.stop()
     }
 
     /// Reports a task that cannot be sent as failed.
-    func refuse(_ record: TransferRecord, _ error: TransferMessageError) {
-      var record = record
-      record.state = .completed
-      record.failure = TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1, message: "\(error)")
-      record.events = [.completed]
-      deliver(.changed(record))
+    func refuse(_ record: TransferRecord, _ error: TransferValueError) {
+      var task = TransferTask(record, isNew: false)
+      task.apply(.ended(TransferRecord.Failure(domain: "NSURLErrorDomain", code: -1, message: "\(error)")))
+      deliver(.changed(task.record))
     }
 
     // MARK: Reading
@@ -337,7 +321,7 @@ public final class TransferClient: TransferLink {
         if !state.isStarted { state.lost = lost }
         return (state.isClosed ? nil : state.notify, lost, flushes, closings)
       }
-      stopWriting()
+      writer.stop()
       notify?(.lost(reason: lost))
       for completion in flushes { completion(false) }
       for completion in closings { completion() }
@@ -349,9 +333,6 @@ public final class TransferClient: TransferLink {
         let message: TransferMessage?
         do throws(TransferChannelError) {
           message = try reader.next()
-        } catch .message(.otherVersion(let version)) {
-          let error = TransferMessageError.otherVersion(version)
-          throw .refused(.unavailable(reason: "the transfer service has another version: \(error)"))
         } catch {
           throw .refused(.unavailable(reason: "the transfer service: \(error)"))
         }

@@ -102,7 +102,8 @@ import Testing
     let record = try await notices.end()
     #expect(record.failure == nil && record.response?.status == 200)
     #expect(record.events == [.downloaded, .completed])
-    #expect(try OpenFile(reading: client.contentPath(of: 1)).readToEnd().count == 100_000)
+    let content = try place.session.directory + "/1.part"
+    #expect(try OpenFile(reading: content).readToEnd().count == 100_000)
     // The second service does not disturb the first one.
     let second = try await place.command("run").end()
     #expect(second.status == 113 && second.errors.contains("a transfer service of this user runs already"))
@@ -112,7 +113,7 @@ import Testing
     #expect(list.text.contains("1  complete  97.7 KiB"))
     client.send(.acknowledge(task: 1, count: 2))
     await withCheckedContinuation { continuation in client.flush { _ in continuation.resume() } }
-    #expect(access(client.contentPath(of: 1), F_OK) == -1)
+    #expect(access(content, F_OK) == -1)
     service.send(signal: SIGKILL)
     _ = try await service.end()
     #expect(try await notices.loss() == "the transfer service has ended")

@@ -173,7 +173,7 @@ import Testing
     configuration.tlsTrustSettings = trust
     let bytes = try Self.bytes(configuration)
     let read = try Self.read(bytes).tlsTrustSettings
-    guard case .only(let roots) = read.roots else { throw SessionSettings.Failure.damaged("roots") }
+    guard case .only(let roots) = read.roots else { throw TransferValueError.damaged("roots") }
     #expect(roots == [root])
     #expect(read.revocationLists == trust.revocationLists && read.pins == trust.pins)
     #expect(read.identity?.certificate == trust.identity?.certificate && read.identity?.chain == [root])
@@ -255,8 +255,8 @@ import Testing
   }
 
   /// Returns the error of reading bytes as settings, or `nil` if there is none.
-  private static func error(_ bytes: [UInt8]) -> SessionSettings.Failure? {
-    do throws(SessionSettings.Failure) {
+  private static func error(_ bytes: [UInt8]) -> TransferValueError? {
+    do throws(TransferValueError) {
       _ = try SessionSettings.configuration(from: bytes, identifier: "a")
       return nil
     } catch {
@@ -272,7 +272,7 @@ import Testing
   private static func refuses<Value: RawRepresentable>(_ type: Value.Type, _ raw: Value.RawValue) throws
   where Value.RawValue: Codable {
     let bytes = try Raw(value: raw).bytes()
-    #expect(throws: TransferRecordError.damaged("a setting has the value 9, which is not known"), "\(type)") {
+    #expect(throws: TransferValueError.damaged("a setting has the value 9, which is not known"), "\(type)") {
       try Raw<RawSetting<Value>>(bytes: bytes[...])
     }
   }
@@ -283,22 +283,24 @@ import Testing
     try Self.refuses(tls_protocol_version_t.self, 9)
     try Self.refuses(HTTPCookie.AcceptPolicy.self, 9)
     try Self.refuses(URLSessionConfiguration.MultipathServiceType.self, 9)
-    #expect(throws: TransferRecordError.self) { try Raw<ResumableUploadVersion>(bytes: Raw(value: 4).bytes()[...]) }
+    #expect(throws: TransferValueError.self) { try Raw<ResumableUploadVersion>(bytes: Raw(value: 4).bytes()[...]) }
   }
 
   @Test func bytesThatAreNoSettings() throws {
     let bytes = try Self.bytes(Self.full())
     for count in stride(from: 0, to: bytes.count, by: 7) { #expect(Self.error(Array(bytes.prefix(count))) != nil) }
     #expect(Self.error(bytes + [0]) != nil)
-    #expect(Self.error([3] + bytes.dropFirst()) == .otherVersion(3))
+    #expect(Self.error([3] + bytes.dropFirst()) == .otherVersion(3, known: SessionSettings.version))
     // The earlier form, which began with a brace.
     guard case .otherVersion = Self.error(Array(#"{"version":3}"#.utf8)) else {
-      throw SessionSettings.Failure.damaged("")
+      throw TransferValueError.damaged("")
     }
-    #expect(Self.error([UInt8](repeating: 32, count: TransferSession.settingsBytesMax + 1)) == .tooLarge((1 << 20) + 1))
+    #expect(
+      Self.error([UInt8](repeating: 32, count: TransferSession.settingsBytesMax + 1))
+        == .tooLarge((1 << 20) + 1, max: 1 << 20))
     let configuration = Self.full()
     configuration.httpAdditionalHeaders = ["X": String(repeating: "x", count: 1 << 20)]
-    #expect(throws: SessionSettings.Failure.self) { try SessionSettings.encoded(configuration) }
+    #expect(throws: TransferValueError.self) { try SessionSettings.encoded(configuration) }
   }
 
   @Test func rulesOfTheParts() throws {
@@ -308,13 +310,13 @@ import Testing
     let credential = URLCredential(user: "a", password: "b", persistence: .forSession)
     let record = try #require(CredentialRecord(credential, space, isDefault: false))
     odd.credentials = SessionSettings.Credentials(path: nil, values: [record])
-    #expect(throws: SessionSettings.Failure.self) { try odd.encoded() }
+    #expect(throws: TransferValueError.self) { try odd.encoded() }
     odd = settings
     odd.trust.pins = [
       SessionSettings.TrustSettings.Host(
         name: "a", includesSubdomains: false, certificates: [], keys: [[1]], looksAtLeafOnly: false, reportsOnly: false)
     ]
-    #expect(throws: SessionSettings.Failure.self) { try odd.encoded() }
+    #expect(throws: TransferValueError.self) { try odd.encoded() }
     // Names that occur twice are no trap.
     odd = settings
     odd.proxyEnvironment = [Field("a", "b"), Field("a", "c")]

@@ -1,6 +1,7 @@
 import Foundation
 import LarkspurTLS
 import LarkspurTestServer
+import LarkspurTransfers
 import Synchronization
 import TestKit
 import Testing
@@ -127,7 +128,7 @@ import Testing
     #expect(read.identity?.inner.files == configuration.tlsTrustSettings.identity?.inner.files)
     #expect(read.rootFiles == [FileManager.default.currentDirectoryPath + "/relative.pem"])
     try FileManager.default.removeItem(at: folder.file("a.key"))
-    #expect(throws: SessionSettings.Failure.self) {
+    #expect(throws: TransferValueError.self) {
       try SessionSettings.configuration(from: encoded.bytes, identifier: "a")
     }
   }

@@ -67,9 +67,9 @@ import Testing
       #expect(bytes.starts(with: [1, 2]))
       #expect(try Everything(bytes: bytes.dropFirst(2)) == value)
       for count in 2..<bytes.count {
-        #expect(throws: TransferRecordError.self, "\(count) bytes") { try Everything(bytes: bytes[2..<count]) }
+        #expect(throws: TransferValueError.self, "\(count) bytes") { try Everything(bytes: bytes[2..<count]) }
       }
-      #expect(throws: TransferRecordError.damaged("bytes follow the last part")) {
+      #expect(throws: TransferValueError.damaged("bytes follow the last part")) {
         try Everything(bytes: bytes[2...] + [0])
       }
     }
@@ -100,7 +100,7 @@ import Testing
   @Test func namesOfCasesHaveOneForm() throws {
     let bytes = try One(value: Choice.Kind(3)).bytes()
     #expect(bytes == [4, 0, 0, 0] + Array("Kind".utf8) + [3])
-    #expect(throws: TransferRecordError.self) {
+    #expect(throws: TransferValueError.self) {
       try One<Choice>(bytes: [6, 0, 0, 0] + Array("\u{212A}ind".utf8) + [3])
     }
   }
@@ -112,21 +112,21 @@ import Testing
     #expect(try One<[String]>(bytes: most[...]).value.count == TransferDecoder.membersMax)
     // One more can neither be written nor read.
     let more = TransferDecoder.membersMax + 1
-    #expect(throws: TransferRecordError.invalid("a list of \(more) members")) {
+    #expect(throws: TransferValueError.invalid("a list of \(more) members")) {
       try One(value: Array(repeating: "", count: more)).bytes()
     }
-    #expect(throws: TransferRecordError.invalid("a list of \(more) members")) {
+    #expect(throws: TransferValueError.invalid("a list of \(more) members")) {
       try One(value: FieldList(repeating: Field("", ""), count: more)).bytes()
     }
     var list = most + [0, 0, 0, 0]
     list[0] += 1
-    #expect(throws: TransferRecordError.damaged("a list has \(more) members, and may have \(more - 1)")) {
+    #expect(throws: TransferValueError.damaged("a list has \(more) members, and may have \(more - 1)")) {
       try One<[String]>(bytes: list[...])
     }
     // A claim alone.
-    #expect(throws: TransferRecordError.self) { try One<FieldList>(bytes: [255, 255, 255, 255]) }
-    #expect(throws: TransferRecordError.self) { try One<[UInt8]>(bytes: [255, 255, 255, 255]) }
-    #expect(throws: TransferRecordError.self) { try One<[Choice]>(bytes: [255, 0, 0, 0]) }
+    #expect(throws: TransferValueError.self) { try One<FieldList>(bytes: [255, 255, 255, 255]) }
+    #expect(throws: TransferValueError.self) { try One<[UInt8]>(bytes: [255, 255, 255, 255]) }
+    #expect(throws: TransferValueError.self) { try One<[Choice]>(bytes: [255, 0, 0, 0]) }
   }
 
   private indirect enum Tree: Codable, Equatable {
@@ -142,18 +142,18 @@ import Testing
     }
     _ = try One<Tree>(bytes: bytes(TransferDecoder.depthMax - 2)[...])
     for depth in [TransferDecoder.depthMax - 1, 100_000] {
-      #expect(throws: TransferRecordError.damaged("values lie too deep in one another")) {
+      #expect(throws: TransferValueError.damaged("values lie too deep in one another")) {
         try One<Tree>(bytes: bytes(depth)[...])
       }
     }
   }
 
   @Test func valuesWithoutAForm() {
-    #expect(throws: TransferRecordError.invalid("an absent member of a list")) {
+    #expect(throws: TransferValueError.invalid("an absent member of a list")) {
       try One(value: [Int?.none]).bytes()
     }
-    #expect(throws: TransferRecordError.invalid("a dictionary")) { try One(value: ["a": 1]).bytes() }
-    #expect(throws: TransferRecordError.invalid("a dictionary")) { try One(value: [1: 1]).bytes() }
+    #expect(throws: TransferValueError.invalid("a dictionary")) { try One(value: ["a": 1]).bytes() }
+    #expect(throws: TransferValueError.invalid("a dictionary")) { try One(value: [1: 1]).bytes() }
   }
 
   private struct Ruled: TransferValue {
@@ -162,9 +162,9 @@ import Testing
   }
 
   @Test func rulesHoldBothWays() throws {
-    #expect(throws: TransferRecordError.invalid("the number")) { try Ruled(number: 0).bytes() }
+    #expect(throws: TransferValueError.invalid("the number")) { try Ruled(number: 0).bytes() }
     let bytes = try Ruled(number: 1).bytes()
-    #expect(throws: TransferRecordError.damaged("the number is not valid")) {
+    #expect(throws: TransferValueError.damaged("the number is not valid")) {
       try Ruled(bytes: bytes.map { $0 == 1 ? 0 : $0 }[...])
     }
   }

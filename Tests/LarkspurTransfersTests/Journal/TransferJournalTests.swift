@@ -140,7 +140,11 @@ import Testing
     for _ in 0..<2 {
       let content = try journal.content()
       #expect(content.records.isEmpty)
-      #expect(content.problems == [TransferJournal.Problem(task: 5, reason: .otherVersion(.otherVersion(version)))])
+      #expect(
+        content.problems == [
+          TransferJournal.Problem(
+            task: 5, reason: .otherVersion(.otherVersion(version, known: TransferRecord.formatVersion)))
+        ])
     }
     #expect(throws: TransferJournalError.unreadableRecord(task: 5)) { try journal.write(Fixture.plain(task: 5)) }
     #expect(throws: TransferJournalError.unreadableRecord(task: 5)) { try journal.remove(task: 5) }

@@ -44,7 +44,7 @@ import Testing
   @Test func damage() throws {
     let bytes = try TransferSessionFile.encoded(Fixture.transferSession())
     func isDamaged(_ file: [UInt8]) -> Bool {
-      do throws(TransferRecordError) {
+      do throws(TransferValueError) {
         _ = try TransferSessionFile.decoded(file, directory: "/a")
         return false
       } catch .damaged {
@@ -63,14 +63,17 @@ import Testing
     }
     // A task's record is no session, and a session no task.
     #expect(isDamaged(try Fixture.plain().encoded()))
-    #expect(throws: TransferRecordError.damaged("the file is no record")) { try TransferRecord(file: bytes) }
+    #expect(throws: TransferValueError.damaged("the file is no record")) { try TransferRecord(file: bytes) }
     let later = TransferEnvelope.wrapped(
       [1, 2], version: TransferSessionFile.formatVersion + 1, name: TransferEnvelope.sessionName)
-    #expect(throws: TransferRecordError.otherVersion(TransferSessionFile.formatVersion + 1)) {
+    #expect(
+      throws: TransferValueError.otherVersion(
+        TransferSessionFile.formatVersion + 1, known: TransferSessionFile.formatVersion)
+    ) {
       try TransferSessionFile.decoded(later, directory: "/a")
     }
     let large = [UInt8](repeating: 0, count: TransferSessionFile.bytesMax + 1)
-    #expect(throws: TransferRecordError.tooLarge(large.count)) {
+    #expect(throws: TransferValueError.tooLarge(large.count, max: TransferSessionFile.bytesMax)) {
       try TransferSessionFile.decoded(large, directory: "/a")
     }
   }
@@ -84,7 +87,7 @@ import Testing
     #expect(bytes.count <= TransferSessionFile.bytesMax)
     #expect(try TransferSessionFile.decoded(bytes, directory: session.directory) == session)
     session.settings.append(7)
-    #expect(throws: TransferRecordError.invalid("the size of the settings")) {
+    #expect(throws: TransferValueError.invalid("the size of the settings")) {
       try TransferSessionFile.encoded(session)
     }
   }

@@ -30,7 +30,7 @@ import Testing
     case .looking: machine.looked(isQuiet: false)
     case .loading: _ = machine.began()
     }
-    if state == .suspended { _ = machine.suspended(at: now) }
+    if state == .suspended { machine.task.apply(.suspended(at: now)) }
     return machine
   }
 
@@ -47,9 +47,9 @@ import Testing
       case .stopped: machine.stopped()
       case .failed: machine.failed(delay: nil, fraction: 1, at: now)
       case .ended: _ = machine.ended(nil)
-      case .resumed: _ = machine.resumed(at: now)
-      case .suspended: _ = machine.suspended(at: now)
-      case .cancelled: _ = machine.cancelled(isKeepingContent: true)
+      case .resumed: machine.task.apply(.resumed(at: now))
+      case .suspended: machine.task.apply(.suspended(at: now))
+      case .cancelled: machine.task.apply(.cancelled(isKeepingContent: true))
       }
     }
   }
@@ -169,12 +169,12 @@ import Testing
     var machine = Self.machine(.loading)
     var waits: [Double] = []
     for (offset, delay) in [(0, nil), (0, nil), (Machine.advanceMin - 1, nil), (Machine.advanceMin, 7.0), (0, 0.1)] {
-      machine.record.redirects = ["http://example.com/"]
-      machine.record.resumePoint = ResumePoint(validator: "\"a\"", offset: offset, total: nil, coding: nil)
+      machine.task.apply(.redirected(url: "http://example.com/"))
+      machine.task.apply(.resumePoint(ResumePoint(validator: "\"a\"", offset: offset, total: nil, coding: nil)))
       machine.failed(delay: delay, fraction: 1, at: Self.now)
       #expect(machine.record.redirects == [])
       waits.append((machine.record.nextAttemptSeconds ?? 0) - Self.now.wallSeconds)
-      machine.record.resumePoint = nil
+      machine.task.apply(.resumePoint(nil))
       #expect(machine.began() && machine.record.nextAttemptSeconds == nil && !machine.began())
     }
     #expect(waits == [1, 2, 4, 7, 2])
@@ -182,7 +182,8 @@ import Testing
 
   @Test func suspensionsDoNotCount() {
     var machine = Self.machine(.waiting)
-    #expect(machine.suspended(at: Self.moment(1_100)) && machine.resumed(at: Self.moment(1_400)))
+    machine.task.apply(.suspended(at: Self.moment(1_100)))
+    machine.task.apply(.resumed(at: Self.moment(1_400)))
     #expect(machine.secondsLeft(at: Self.moment(1_500)) == 4_800)
   }
 
@@ -191,8 +192,8 @@ import Testing
   @Test func newRequests() {
     var machine = Self.machine(.asking) { ($0.earliestBeginSeconds, $0.hasContentFile) = (1, true) }
     let point = ResumePoint(validator: "\"a\"", offset: 5, total: nil, coding: nil)
-    machine.record.resumePoint = point
-    machine.record.uploadPoint = [1]
+    machine.task.apply(.resumePoint(point))
+    machine.task.apply(.uploadPoint([1]))
     var request = machine.record.originalRequest
     request.method = "PUT"
     #expect(machine.answered(.useNewRequest(request)) == .begin)
@@ -201,7 +202,7 @@ import Testing
     request.url = "https://example.com/other"
     #expect(machine.answered(.useNewRequest(request)) == .begin && machine.record.resumePoint == nil)
     request.body = [UInt8](repeating: 0, count: TransferRecord.newBytesMax)
-    #expect(machine.answered(.useNewRequest(request)) == .tooLarge && machine.record.currentRequest == nil)
+    #expect(machine.answered(.useNewRequest(request)) == .tooLarge && machine.record.currentRequest != request)
     #expect(machine.answered(.cancel) == .cancel)
   }
 
@@ -211,10 +212,13 @@ import Testing
     #expect(machine.ended(failure) == isFailed)
     #expect(machine.record.failure == failure && machine.record.hasContentFile != isFailed)
     #expect(machine.record.events == (isFailed ? [.completed] : [.downloaded, .completed]))
-    #expect(!machine.cancelled(isKeepingContent: false) && machine.acknowledged(99))
+    machine.task.apply(.cancelled(isKeepingContent: false))
+    #expect(machine.record.state == .completed && !machine.task.isOver)
+    machine.task.apply(.acknowledged(99))
+    #expect(machine.task.isOver)
     // The bytes of a failed download stay if another task can continue from them.
     var kept = Self.machine(.loading) { $0.hasContentFile = true }
-    kept.record.resumePoint = ResumePoint(validator: "\"a\"", offset: 5, total: nil, coding: nil)
+    kept.task.apply(.resumePoint(ResumePoint(validator: "\"a\"", offset: 5, total: nil, coding: nil)))
     #expect(!kept.ended(failure) && kept.record.hasContentFile)
   }
 }

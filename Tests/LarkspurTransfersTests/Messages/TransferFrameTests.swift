@@ -39,13 +39,15 @@ import Testing
     var frame = TransferFrame(content: [UInt8](repeating: 1, count: TransferFrame.bytesMax))
     #expect(try Self.parsed(frame.encoded(), by: 1 << 16) == [frame])
     frame.content.append(1)
-    #expect(throws: TransferMessageError.tooLarge(TransferFrame.bytesMax + 1)) { try frame.encoded() }
+    #expect(throws: TransferValueError.tooLarge(TransferFrame.bytesMax + 1, max: TransferFrame.bytesMax)) {
+      try frame.encoded()
+    }
   }
 
   /// A claim alone is refused, before any of the bytes have come.
   @Test(arguments: [UInt32(TransferFrame.bytesMax) + 1, .max]) func claimsThatAreTooLarge(size: UInt32) {
     var parser = TransferFrameParser()
     parser.append((0..<4).map { UInt8(truncatingIfNeeded: size >> UInt32(8 * $0)) })
-    #expect(throws: TransferMessageError.tooLarge(Int(size))) { try parser.next() }
+    #expect(throws: TransferValueError.tooLarge(Int(size), max: TransferFrame.bytesMax)) { try parser.next() }
   }
 }

@@ -7,8 +7,8 @@ import Testing
 
 @Suite struct TransferRecordTests {
   /// Returns the error of reading the bytes, or `nil` if they are a record.
-  private static func error(_ file: [UInt8]) -> TransferRecordError? {
-    do throws(TransferRecordError) {
+  private static func error(_ file: [UInt8]) -> TransferValueError? {
+    do throws(TransferValueError) {
       _ = try TransferRecord(file: file)
       return nil
     } catch {
@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  private static func isDamage(_ error: TransferRecordError?) -> Bool {
+  private static func isDamage(_ error: TransferValueError?) -> Bool {
     if case .damaged = error { true } else { false }
   }
 
@@ -62,10 +62,11 @@ import Testing
   @Test(arguments: [(1, "an earlier"), (TransferRecord.formatVersion + 1, "a later"), (.max, "a later")])
   func otherVersions(version: UInt32, age: String) {
     let file = TransferEnvelope.wrapped(Array("what this version does not know".utf8), version: version)
-    #expect(Self.error(file) == .otherVersion(version))
-    let words = "\(TransferRecordError.otherVersion(version))"
-    #expect(words.contains("format \(version)") && words.contains(age))
-    #expect(words.contains("reads format \(TransferRecord.formatVersion)"))
+    let error = TransferValueError.otherVersion(version, known: TransferRecord.formatVersion)
+    #expect(Self.error(file) == error)
+    let words = "\(error)"
+    #expect(words.contains("version \(version)") && words.contains(age))
+    #expect(words.contains("reads version \(TransferRecord.formatVersion)"))
     // A damaged file is not taken for one of another version.
     for index in file.indices {
       var changed = file
@@ -92,7 +93,7 @@ import Testing
           }
         }
         let file = TransferEnvelope.wrapped(changed, version: TransferRecord.formatVersion)
-        do throws(TransferRecordError) {
+        do throws(TransferValueError) {
           let read = try TransferRecord(file: file)
           #expect(try read.encoded() == file)
           accepted += 1
@@ -162,7 +163,7 @@ import Testing
     for (part, change) in Self.invalid {
       var record = Fixture.fullDownload()
       change(&record)
-      do throws(TransferRecordError) {
+      do throws(TransferValueError) {
         _ = try record.encoded()
         Issue.record("\(part) was written")
       } catch {
@@ -189,17 +190,17 @@ import Testing
     for path in ["", "file", "/a\0b"] {
       var record = Fixture.upload()
       record.uploadFile?.path = path
-      #expect(throws: TransferRecordError.invalid("the file to upload")) { try record.encoded() }
+      #expect(throws: TransferValueError.invalid("the file to upload")) { try record.encoded() }
     }
   }
 
   @Test func impossibleFilesToUpload() {
     var record = Fixture.upload()
     record.uploadFile?.identity.size = -1
-    #expect(throws: TransferRecordError.invalid("the file to upload")) { try record.encoded() }
+    #expect(throws: TransferValueError.invalid("the file to upload")) { try record.encoded() }
     record = Fixture.upload()
     record.uploadFile?.identity.modificationNanoseconds = 1_000_000_000
-    #expect(throws: TransferRecordError.invalid("the file to upload")) { try record.encoded() }
+    #expect(throws: TransferValueError.invalid("the file to upload")) { try record.encoded() }
   }
 
   @Test func theLargestRecord() throws {
@@ -211,8 +212,10 @@ import Testing
     #expect(bytes.count == TransferRecord.bytesMax)
     #expect(try TransferRecord(file: bytes) == record)
     record.originalRequest.body?.append(7)
-    #expect(throws: TransferRecordError.tooLarge(TransferRecord.bytesMax + 1)) { try record.encoded() }
-    #expect(Self.error(bytes + [0]) == .tooLarge(TransferRecord.bytesMax + 1))
+    #expect(throws: TransferValueError.tooLarge(TransferRecord.bytesMax + 1, max: TransferRecord.bytesMax)) {
+      try record.encoded()
+    }
+    #expect(Self.error(bytes + [0]) == .tooLarge(TransferRecord.bytesMax + 1, max: TransferRecord.bytesMax))
   }
 
   // MARK: - Size

@@ -84,8 +84,6 @@ final class ScriptedLink: TransferLink {
     if isPrompt { completion() } else { completions.add(completion) }
   }
 
-  func contentPath(of task: Int) -> String { "\(session.directory)/\(task).part" }
-
   func tell(_ notice: TransferNotice) {
     let notify = state.withLock { state in
       if state.notify == nil { state.before.append(notice) }
@@ -153,8 +151,6 @@ final class TestService: @unchecked Sendable {
     var errors: [TransferLinkError] = []
     /// Whether new executors call the functions of `flush` and `close` at once.
     var isPrompt = true
-    /// Called with each new executor, before the server gets it.
-    var isMade: @Sendable (ScriptedLink) -> Void = { _ in }
   }
 
   init(_ change: (inout TransferServer.Options) -> Void = { _ in }) throws {
@@ -198,7 +194,6 @@ final class TestService: @unchecked Sendable {
     if let error { throw error }
     let link = ScriptedLink(session, script.records, isPrompt: script.isPrompt, ended: ended)
     links.withLock { $0.append(Made(link: link)) }
-    script.isMade(link)
     return link
   }
 

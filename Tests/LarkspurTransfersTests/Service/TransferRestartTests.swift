@@ -62,24 +62,6 @@ import Testing
     #expect(service.linkCount == 0)
   }
 
-  /// A server that ends while an executor is made gives it up.
-  @Test func theEndWhileAnExecutorIsMade() throws {
-    let (service, made, isOver) = (try TestService(), Happenings<ScriptedLink>(), Latch())
-    service.plan { script in
-      script.isPrompt = false
-      script.isMade = { link in
-        made.add(link)
-        isOver.wait()
-      }
-    }
-    let session = service.session()
-    try service.start { [session] }
-    let link = try #require(try made.wait(for: 1).first)
-    try service.stop()
-    isOver.open()
-    try link.completions.wait(for: 1)
-  }
-
   // MARK: - Launching
 
   /// The earlier service was killed before it launched the program, or the program before it took the events.

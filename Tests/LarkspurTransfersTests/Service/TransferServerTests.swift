@@ -16,7 +16,6 @@ import Testing
     try service.start()
     let client = try service.client()
     #expect(client.records == records)
-    #expect(client.contentPath(of: 3) == service.session().directory + "/3.part")
     let link = try #require(service.link)
     #expect(link.session == service.session())
     for command in Fixture.commands { client.send(command) }
@@ -77,26 +76,6 @@ import Testing
     link = nil
     try service.ended.wait(for: 1)
     #expect(service.launched.all.isEmpty)
-  }
-
-  /// A program that comes while an executor gives the session up waits for the journal.
-  @Test func aJournalThatIsReleasedLate() throws {
-    let service = try TestService()
-    service.plan { $0.isPrompt = false }
-    try service.start()
-    var client: TransferClient? = try service.client()
-    let link = try #require(service.link)
-    withExtendedLifetime(client) {}
-    client = nil
-    let close = try #require(try link.completions.wait(for: 1).first)
-    let clients = Happenings<Result<TransferClient, any Error>>()
-    try SystemThread(name: "program") { clients.add(Result { try service.client() }) }.detach()
-    // The server answers others meanwhile.
-    #expect(try TransferAdministrator(directory: service.directory).sessions() == [])
-    #expect(service.linkCount == 1 && clients.all.isEmpty)
-    close()
-    #expect(try clients.wait(for: 1).first?.get() != nil)
-    #expect(service.linkCount == 2)
   }
 
   @Test func executorsThatCannotBeMade() throws {
@@ -260,31 +239,6 @@ import Testing
   }
 
   // MARK: - Questions
-
-  /// A start is not delayed for a program that is not there. A challenge waits for the next one.
-  @Test func questionsWithoutAProgram() throws {
-    let service = try TestService()
-    service.plan { $0.records = [Fixture.plain(.running)] }
-    try service.start()
-    var client: TransferClient? = try service.client()
-    let link = try #require(service.link)
-    let notices = client?.collected()
-    link.tell(.question(1, task: 1, .challenge(Fixture.challenge)))
-    link.tell(.question(2, task: 1, .beginDelayed))
-    try notices?.wait(for: 2)
-    client = nil
-    #expect(try link.commands.wait(for: 1) == [.answer(question: 2, .continueLoading)])
-    link.tell(.question(3, task: 1, .challenge(Fixture.challenge)))
-    link.tell(.question(4, task: 1, .beginDelayed))
-    #expect(try link.commands.wait(for: 2).last == .answer(question: 4, .continueLoading))
-    client = try service.nextClient()
-    let later = client?.collected()
-    #expect(
-      try later?.wait(for: 2) == [
-        .question(1, task: 1, .challenge(Fixture.challenge)), .question(3, task: 1, .challenge(Fixture.challenge)),
-      ])
-    withExtendedLifetime(client) {}
-  }
 
   /// An answer that cannot be sent, here because of its size, must not leave the question open.
   @Test func answersThatCannotTravel() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurTLS
+import LarkspurTransfers
 
 extension SessionSettings {
   /// The trust settings of a session.
@@ -79,7 +80,7 @@ extension SessionSettings {
     }
 
     /// Returns the settings. A part that cannot be read is an error, never a weaker check.
-    func settings() throws(Failure) -> TLSTrustSettings {
+    func settings() throws(TransferValueError) -> TLSTrustSettings {
       var trust = TLSTrustSettings()
       let list = try Self.read(certificates)
       switch roots {
@@ -101,7 +102,7 @@ extension SessionSettings {
     /// The path in terms of any process: another one has another current directory.
     static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
 
-    fileprivate static func read(_ list: [[UInt8]]) throws(Failure) -> [TLSCertificate] {
+    fileprivate static func read(_ list: [[UInt8]]) throws(TransferValueError) -> [TLSCertificate] {
       var certificates: [TLSCertificate] = []
       for der in list {
         guard let certificate = Certificate(der: der) else { throw .damaged("a certificate cannot be read") }
@@ -132,7 +133,7 @@ extension SessionSettings.TrustSettings.Host {
     reportsOnly = host.reportsOnly
   }
 
-  fileprivate func host() throws(SessionSettings.Failure) -> PinnedHost {
+  fileprivate func host() throws(TransferValueError) -> PinnedHost {
     var pins = Set(try SessionSettings.TrustSettings.read(certificates).map { CertificatePin.certificate($0) })
     pins.formUnion(keys.map { CertificatePin.publicKeySHA256(Data($0)) })
     let host = PinnedHost(
@@ -157,7 +158,7 @@ extension SessionSettings.TrustSettings.Identity {
     if key.isEmpty { return nil }
   }
 
-  func identity() throws(SessionSettings.Failure) -> ClientIdentity {
+  func identity() throws(TransferValueError) -> ClientIdentity {
     if let files {
       do throws(ClientIdentity.Failure) {
         return try ClientIdentity(
@@ -174,5 +175,60 @@ extension SessionSettings.TrustSettings.Identity {
     } catch {
       throw .damaged("the client certificate: \(error)")
     }
+  }
+}
+
+extension SessionSettings.Cookies {
+  init(_ storage: HTTPCookieStorage, _ leftBehind: inout [String]) {
+    if type(of: storage) != HTTPCookieStorage.self {
+      leftBehind.append("the program's own class of httpCookieStorage")
+    }
+    path = storage.disk?.path
+    acceptPolicy = RawSetting(wrappedValue: storage.cookieAcceptPolicy)
+  }
+
+  func storage() -> HTTPCookieStorage {
+    let storage = HTTPCookieStorage(disk: path.map { CookieDisk(path: $0) })
+    storage.cookieAcceptPolicy = acceptPolicy.wrappedValue
+    return storage
+  }
+}
+
+extension SessionSettings.Credentials {
+  init(_ storage: URLCredentialStorage, _ leftBehind: inout [String]) {
+    if type(of: storage) != URLCredentialStorage.self {
+      leftBehind.append("the program's own class of urlCredentialStorage")
+    }
+    path = storage.path
+    values = []
+    for (space, credentials) in storage.allCredentials {
+      let first = storage.defaultCredential(for: space)
+      for credential in credentials.values where path == nil || !credential.isPermanent {
+        if let record = CredentialRecord(credential, space, isDefault: first == credential) {
+          values.append(record)
+        } else if !leftBehind.contains(Self.identities) {
+          leftBehind.append(Self.identities)
+        }
+      }
+    }
+    // Equal storages have equal bytes.
+    values.sort()
+  }
+
+  private static let identities = "the client certificates of urlCredentialStorage"
+
+  func storage() throws(TransferValueError) -> URLCredentialStorage {
+    let storage = URLCredentialStorage(file: path.map(CredentialFile.init(path:)))
+    for value in values {
+      let persistence = try SessionSettings.known(
+        URLCredential.Persistence(rawValue: value.persistence), "persistence of credentials")
+      let credential = URLCredential(user: value.user, password: value.password, persistence: persistence)
+      if value.isDefault {
+        storage.setDefaultCredential(credential, for: value.space)
+      } else {
+        storage.set(credential, for: value.space)
+      }
+    }
+    return storage
   }
 }
