@@ -303,6 +303,9 @@ if wantsBenchmarks {
     // The smallest programs: their size and their start are measured.
     .executableTarget(
       name: "larkspur-fetch", dependencies: ["LarkspurClient"], path: "Benchmarks/fetch", swiftSettings: testSettings),
+    // The example, whose size is checked as well. By itself it is a package of its own.
+    .executableTarget(
+      name: "save", dependencies: ["LarkspurClient"], path: "Examples/Save/Sources/save", swiftSettings: testSettings),
     .executableTarget(
       name: "larkspur-fetch-session", dependencies: ["Larkspur"], path: "Benchmarks/fetch-session",
       swiftSettings: testSettings),
