@@ -9,6 +9,7 @@ let package = Package(
     .package(name: "larkspur", path: "../.."),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
     .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.0.0"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.0.0"),
   ],
   targets: [
     .executableTarget(
@@ -17,6 +18,7 @@ let package = Package(
         .product(name: "LarkspurClient", package: "larkspur"),
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
       ])
   ]
 )

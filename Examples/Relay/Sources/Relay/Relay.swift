@@ -17,7 +17,7 @@ final class Relay: Sendable {
   let parts: AsyncThrowingChannel<Part, any Error>
   private let exchange: Task<Void, Never>
 
-  init(_ request: Hummingbird.Request, to upstream: String, by client: HTTPClient) {
+  init(_ request: Request, to upstream: String, by client: HTTPClient) {
     let parts = AsyncThrowingChannel<Part, any Error>()
     self.parts = parts
     exchange = Task {
@@ -40,7 +40,7 @@ final class Relay: Sendable {
   deinit { exchange.cancel() }
 
   /// Returns the response as soon as its head has arrived. Its body follows while the request's body is still sent.
-  func response() async throws -> Hummingbird.Response {
+  func response() async throws -> Response {
     let first = try await withTaskCancellationHandler {
       var iterator = parts.makeAsyncIterator()
       return try await iterator.next()
@@ -63,7 +63,7 @@ final class Relay: Sendable {
   }
 
   private static func request(
-    _ request: Hummingbird.Request, _ body: Hummingbird.RequestBody, to upstream: String
+    _ request: Request, _ body: RequestBody, to upstream: String
   ) -> HTTPClient.Request {
     var result = HTTPClient.Request(upstream + request.uri.string, method: request.method.rawValue)
     for field in request.headers where isEndToEnd(field.name.rawName) && field.name.canonicalName != "host" {
