@@ -295,6 +295,18 @@ if wantsBenchmarks {
       name: "larkspur-session-bench", dependencies: ["BenchmarkUsage", "Larkspur"], path: "Benchmarks/session-bench",
       swiftSettings: testSettings),
     .executableTarget(
+      name: "larkspur-client-bench", dependencies: ["BenchmarkUsage", "LarkspurClient"],
+      path: "Benchmarks/client-bench", swiftSettings: testSettings),
+    // The smallest programs: their size and their start are measured.
+    .executableTarget(
+      name: "larkspur-fetch", dependencies: ["LarkspurClient"], path: "Benchmarks/fetch", swiftSettings: testSettings),
+    // The example, whose size is checked as well. By itself it is a package of its own.
+    .executableTarget(
+      name: "save", dependencies: ["LarkspurClient"], path: "Examples/Save/Sources/save", swiftSettings: testSettings),
+    .executableTarget(
+      name: "larkspur-fetch-session", dependencies: ["Larkspur"], path: "Benchmarks/fetch-session",
+      swiftSettings: testSettings),
+    .executableTarget(
       name: "larkspur-cache-bench", dependencies: ["Larkspur"], path: "Benchmarks/cache-bench",
       swiftSettings: testSettings),
     .executableTarget(

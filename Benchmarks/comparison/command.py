@@ -7,14 +7,21 @@ import pathlib
 import signal
 import sys
 
-from .clients import CLIENTS
+from .clients import CLIENTS, STARTERS
 from .measuring import Bench, InstructionCounter, SystemCallCounter
 from .packages import install_missing_packages, left_out
 from .places import BUILD
 from .processes import Failure
-from .reporting import print_environment, print_table, print_timings, summarise
+from .reporting import print_environment, print_latencies, print_table, print_timings, summarise
 from .server import Server
+from .starting import measure_starters
 from .workloads import WORKLOADS
+
+# The workload whose rate decides at which rates latencies are measured, and how long a run of those is.
+UNPACED = next(workload for workload in WORKLOADS if workload.name == "concurrent-tiny")
+LATENCY_SECONDS = 5
+# How often each program is started in a round.
+START_RUNS = 10
 
 
 def parse_options():
@@ -46,6 +53,8 @@ def parse_options():
                         help="instead of the clock: user instructions for each request, by callgrind")
     parser.add_argument("--syscalls", action="store_true",
                         help="instead of the clock: system calls for each request of the workloads, by strace")
+    parser.add_argument("--start", action="store_true",
+                        help="instead of the workloads: programs of one GET, their size and what a start costs")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/dev/shm"), metavar="FOLDER",
                         help="where downloaded files go (default: %(default)s, without a disk)")
     parser.add_argument("--busy-server", action="store_true",
@@ -68,11 +77,31 @@ def taking_part(clients, workload):
 def time_clients(bench, options):
     objects = []
     for workload in options.workloads:
-        requests = workload.quick_requests if options.quick else workload.requests
         clients = taking_part(options.clients, workload)
+        if workload.is_paced:
+            objects += measure_latencies(bench, options, workload, clients)
+            continue
+        requests = workload.quick_requests if options.quick else workload.requests
         results = bench.measure(clients, workload, requests, options.rounds)
         print_timings(clients, workload, requests, options.rounds, results)
         objects += [summarise(name, workload, runs) for name, runs in results.items()]
+    return objects
+
+
+def measure_latencies(bench, options, workload, clients):
+    """Latencies at a third and at two thirds of the slowest client's rate, which is measured first."""
+    requests = UNPACED.quick_requests if options.quick else UNPACED.requests
+    unpaced = bench.measure(clients, UNPACED, requests, options.rounds)
+    rates = {name: summarise(name, UNPACED, runs)["requests_per_second"] for name, runs in unpaced.items()}
+    slowest = min(rates, key=rates.get)
+    objects = []
+    for thirds in (1, 2):
+        rate = int(rates[slowest] * thirds / 3)
+        requests = rate * LATENCY_SECONDS // (10 if options.quick else 1)
+        results = bench.measure(clients, workload, requests, options.rounds, rate=rate)
+        share = f"{thirds}/3 of the rate of {slowest} ({rates[slowest]:,.0f} requests/s)"
+        print_latencies(clients, workload, rate, share, options.rounds, results)
+        objects += [summarise(name, workload, runs) | {"rate": rate} for name, runs in results.items()]
     return objects
 
 
@@ -97,6 +126,8 @@ def count_instructions(bench, options):
 def count_system_calls(bench, options):
     objects = []
     for workload in options.workloads:
+        if workload.is_paced:
+            continue
         rows = []
         for client in taking_part(options.clients, workload):
             counts = bench.count(client, workload, SystemCallCounter())
@@ -118,13 +149,26 @@ def count_system_calls(bench, options):
 
 def compare(options):
     load = os.getloadavg()[0]  # before the builds add to it
+    if options.start:
+        names = {client.name for client in options.clients}
+        options.clients = [client for client in STARTERS if client.name in names or client.name == "libcurl"]
+        options.workloads = []
     options.workloads = [workload for workload in options.workloads if taking_part(options.clients, workload)]
     install_missing_packages(options)
     reasons = left_out(options.clients)
     options.clients = [client for client in options.clients if client.name not in reasons]
     options.workloads = [workload for workload in options.workloads if taking_part(options.clients, workload)]
     BUILD.mkdir(exist_ok=True)
-    programs = {client.name: client.build() for client in options.clients}
+    programs = {}
+    for client in options.clients:
+        try:
+            programs[client.name] = client.build()
+        except Failure as failure:
+            if not client.is_optional:
+                raise
+            reasons[client.name] = f"it cannot be built here: {failure}"
+    options.clients = [client for client in options.clients if client.name in programs]
+    options.workloads = [workload for workload in options.workloads if taking_part(options.clients, workload)]
     cores = sorted(os.sched_getaffinity(0))
     server_core, client_core = cores[0], cores[min(1, len(cores) - 1)]
     with Server(server_core, options.workloads, is_busy=options.busy_server) as server:
@@ -133,11 +177,14 @@ def compare(options):
         for name, reason in reasons.items():
             print(f"{name} is left out: {reason}")
         objects = []
+        if options.start:
+            objects += measure_starters(programs, server, client_core, options.folder.resolve(), options.rounds,
+                                        START_RUNS)
         if options.instructions:
             objects += count_instructions(bench, options)
         if options.syscalls:
             objects += count_system_calls(bench, options)
-        if not options.instructions and not options.syscalls:
+        if not options.instructions and not options.syscalls and not options.start:
             objects += time_clients(bench, options)
     lines = ",\n  ".join(json.dumps(item) for item in objects)
     options.json.write_text(f"[\n  {lines}\n]\n")

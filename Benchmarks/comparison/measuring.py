@@ -17,14 +17,16 @@ IN_PLACE_OF_THE_SYSTEMS = ["unshare", "--mount", "--map-root-user", "sh", "-c",
                            'mount --bind "$0" "$1" && shift && exec "$@"']
 
 
-def client_environment(folder, home, upload_file):
+def client_environment(folder, home, upload_file, rate):
     """The environment without proxy settings, which some clients would obey even for loopback.
 
-    Downloads go to `folder`. Caches and cookies go to `home`, which the run has to itself.
+    Downloads go to `folder`. Caches and cookies go to `home`, which the run has to itself. `rate` is that of a paced
+    workload, in requests for each second.
     """
     environment = {name: value for name, value in os.environ.items()
                    if not name.lower().endswith("_proxy") and not name.startswith("XDG_")}
-    return environment | {"TMPDIR": str(folder), "HOME": home, "UPLOAD_FILE": str(upload_file)}
+    return environment | {"TMPDIR": str(folder), "HOME": home, "UPLOAD_FILE": str(upload_file),
+                          "RATE": str(rate)}
 
 
 class Bench:
@@ -36,7 +38,7 @@ class Bench:
         self.core = core
         self.folder = folder
 
-    def run(self, client, workload, requests, *, through=(), seconds_max=RUN_SECONDS_MAX):
+    def run(self, client, workload, requests, *, rate=0, through=(), seconds_max=RUN_SECONDS_MAX):
         """One run. Returns what the client printed, or None when it does not offer the workload."""
         what = f"{client.name} {workload.name}"
         trusting, ca_file = [], []
@@ -51,7 +53,7 @@ class Bench:
                    *client.options, workload.name, self.server.host, self.server.port(workload), requests, *ca_file]
         self.server.forget_connections()
         with tempfile.TemporaryDirectory(prefix="larkspur-benchmark-", dir=self.folder) as home:
-            environment = client_environment(self.folder, home, self.server.upload_file)
+            environment = client_environment(self.folder, home, self.server.upload_file, rate)
             output = run(command, seconds_max=seconds_max, environment=environment, what=what)
         try:
             result = json.loads(output)
@@ -60,7 +62,8 @@ class Bench:
             complete = (result["requests"] == requests and result["bytes"] == requests * workload.moved_bytes
                         and min(result["wall_us"], result["peak_rss_kib"]) > 0 and result["cpu_us"] >= 0
                         and result.get("idle_bytes_per_connection", 0) >= 0
-                        and ("idle_bytes_per_connection" in result) == workload.measures_memory)
+                        and ("idle_bytes_per_connection" in result) == workload.measures_memory
+                        and ("p999_us" in result) == workload.is_paced)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise Failure(f"{what}: this is not a result: {output!r}") from None
         if not complete:
@@ -72,7 +75,7 @@ class Bench:
                 raise Failure(f"{what}: {failure}, says nginx") from None
         return result
 
-    def measure(self, clients, workload, requests, rounds):
+    def measure(self, clients, workload, requests, rounds, *, rate=0):
         """Runs the clients in turns. Returns for each client its results, one for each round."""
         results = {client.name: [] for client in clients}
         for number in range(1, rounds + 1):
@@ -80,7 +83,7 @@ class Bench:
                 if results[client.name] is None:
                     continue
                 say(f"{workload.name}, round {number} of {rounds}: {client.name}")
-                result = self.run(client, workload, requests)
+                result = self.run(client, workload, requests, rate=rate)
                 if result is None:
                     results[client.name] = None
                 else:

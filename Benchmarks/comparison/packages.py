@@ -46,7 +46,7 @@ def missing_packages(options):
     for flag, (header, package) in HEADERS_OF_LIBRARIES.items():
         if flag in flags:
             needs[package] = has_header(header)
-    if options.instructions:
+    if options.instructions or options.start:
         needs["valgrind"] = find_program("valgrind")
     if options.syscalls:
         needs["strace"] = find_program("strace")

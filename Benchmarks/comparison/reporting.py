@@ -9,6 +9,9 @@ import subprocess
 from .processes import find_program
 
 
+PERCENTILES = {"p50_us": "p50 us", "p99_us": "p99 us", "p999_us": "p99.9 us"}
+
+
 def cpu_per_request(run):
     return run["cpu_us"] / run["requests"]
 
@@ -35,6 +38,8 @@ def summarise(client_name, workload, runs):
         "bytes_per_second": round(median(lambda run: run["bytes"] * 1e6 / run["wall_us"])),
         "peak_rss_kib": round(median(lambda run: run["peak_rss_kib"])),
     }
+    if workload.is_paced:
+        summary |= {name: round(median(lambda run: run[name])) for name in PERCENTILES}
     if workload.measures_memory:
         summary["idle_bytes_per_connection"] = round(median(idle_bytes))
     return summary
@@ -89,6 +94,19 @@ def print_timings(clients, workload, requests, rounds, results):
     plural = "" if requests == 1 else "s"
     print_table(f"{workload.name}: {workload.what}; {requests:,} request{plural} a run, medians of {rounds} rounds, "
                 f"ratios of {'memory' if workload.measures_memory else 'CPU'}", header, rows)
+
+
+def print_latencies(clients, workload, rate, share, rounds, results):
+    rows = []
+    for client in clients:
+        if client.name not in results:
+            rows.append([client.name, "unsupported", *[""] * len(PERCENTILES)])
+            continue
+        summary = summarise(client.name, workload, results[client.name])
+        rows.append([client.name, *(f"{summary[name]:,}" for name in PERCENTILES),
+                     f"{summary['cpu_us_per_request']:.2f}"])
+    print_table(f"{workload.name}: {workload.what}; {rate:,} requests/s, {share}; medians of {rounds} rounds",
+                ["", *PERCENTILES.values(), "CPU us/request"], rows)
 
 
 def print_environment(server_core, client_core, load):

@@ -74,16 +74,22 @@ http {{
   server {{
     listen 127.0.0.1:{ports.plain};
 
-    # As a service answers: compressed, and without what nginx knows of the file.
+    # As a service answers: compressed, and with the fields of a usual API beside Server, Date, Content-Length and
+    # Content-Encoding. A location with fields of its own does not inherit others.
     location /api/ {{
       gzip_static on;
+      gzip_vary on;
+      types {{
+        "application/json; charset=utf-8" json;
+      }}
       location /api/no-store/ {{
         etag off;
         add_header Last-Modified "";
+        {api_fields}
         add_header Cache-Control no-store;
       }}
       location /api/etag/ {{
-        add_header Last-Modified "";
+        {api_fields}
         add_header Cache-Control max-age=0;
       }}
     }}
@@ -113,6 +119,11 @@ http {{
   }}
 }}
 """
+
+API_FIELDS = """\
+add_header X-Request-Id $request_id;
+        add_header X-Content-Type-Options nosniff;
+        add_header X-Frame-Options DENY;"""
 
 # Written for each request, it makes nginx the slower side by some microseconds. (Twice, to nowhere: the files would
 # grow.)
@@ -234,6 +245,7 @@ class Server:
         configuration = self.folder / "nginx.conf"
         configuration.write_text(NGINX_CONFIGURATION.format(
             user=user_directive(), tiny_body=TINY_BODY.decode(), folder=self.folder, ports=self.ports, certificates=self.certificates,
+            api_fields=API_FIELDS,
             requests_log=REQUESTS_LOG if self.is_busy else ""))
         with open(self.folder / "log", "w") as log:
             command = ["taskset", "-c", str(self.core), find_program("nginx"), "-p", self.folder, "-c", configuration]

@@ -56,6 +56,8 @@ class Workload:
     # request.
     counts_instructions: bool = False
     protocol: Protocol = Protocol.HTTP
+    # Whether the requests begin at a fixed rate, and their latencies are measured.
+    is_paced: bool = False
 
     @property
     def body_bytes(self) -> int:
@@ -104,6 +106,8 @@ WORKLOADS = [
              counts_instructions=True),
     Workload("concurrent-tiny", "tiny GETs over 64 connections",
              "/tiny", TINY_BODY, 20_000, 2_000, (1_000, 3_000)),
+    Workload("latency-tiny", "tiny GETs that begin at a fixed rate, over at most 64 connections",
+             "/tiny", TINY_BODY, 0, 0, (0, 0), is_for_few=True, is_paced=True),
     Workload("concurrent-100k", "100 KiB GETs over 64 connections",
              "/100k", 100 << 10, 6_400, 640, (640, 1_280)),
     Workload("download-1g", "GETs of 1 GiB, the body thrown away",
@@ -170,3 +174,6 @@ API_CONCURRENT = ("api-json-concurrent", "api-etag-concurrent")
 UPLOADS = ("upload-json", "upload-1g", "https-upload-1g")
 WEBSOCKETS = ("websocket-serial-tiny", "websocket-serial-64k", "websocket-concurrent-tiny")
 EVENTS = ("events",)
+LATENCY = ("latency-tiny",)
+TRANSPORT = ("serial-tiny", "concurrent-tiny", "concurrent-100k", "download-1g", "https-serial-tiny",
+             "https-concurrent-tiny", "https-download-1g")

@@ -44,11 +44,13 @@ typedef struct {
   uint64_t upload_bytes;  // the length of the request's body
   int from_file;  // whether the request's body comes from the file UPLOAD_FILE
   Protocol protocol;
+  int is_paced;  // whether requests begin at the rate of the variable RATE, and their latencies are measured
 } Workload;
 
 static const Workload workloads[] = {
     {"serial-tiny", "/tiny", 13, 1, 1, 0, kept},
     {"concurrent-tiny", "/tiny", 13, 64, 1, 0, kept},
+    {"latency-tiny", "/tiny", 13, 64, 1, 0, kept, .is_paced = 1},
     {"concurrent-100k", "/100k", 100 << 10, 64, 1, 0, kept},
     {"download-1g", "/1g", UINT64_C(1) << 30, 1, 0, 0, kept},
     {"download-1g-file", "/1g", UINT64_C(1) << 30, 1, 0, 0, kept, 0, 1},
@@ -181,8 +183,9 @@ static inline Start start_measuring(const Arguments *arguments) {
 }
 
 // Prints the result, just after the measured requests. `bytes` is the length of the bodies that they received. If the
-// requests have bodies, the length of those is printed instead.
-static inline void finish_measuring(const Arguments *arguments, Start start, uint64_t bytes) {
+// requests have bodies, the length of those is printed instead. `latencies` are those of a paced workload, sorted.
+static inline void finish_measuring_latencies(const Arguments *arguments, Start start, uint64_t bytes,
+                                              const uint64_t *latencies) {
   Instant end = now();
   if (arguments->workload->upload_bytes) bytes = arguments->requests * arguments->workload->upload_bytes;
   printf("{\"requests\":%llu,\"cpu_us\":%llu,\"wall_us\":%llu,\"bytes\":%llu,\"peak_rss_kib\":%llu",
@@ -194,7 +197,18 @@ static inline void finish_measuring(const Arguments *arguments, Start start, uin
     uint64_t grown = resident > start.resident_bytes ? resident - start.resident_bytes : 0;
     printf(",\"idle_bytes_per_connection\":%llu", (unsigned long long)(grown / arguments->requests));
   }
+  if (latencies) {
+    static const char *const names[] = {"p50", "p99", "p999"};
+    static const uint64_t thousandths[] = {500, 990, 999};
+    for (int index = 0; index < 3; index++)
+      printf(",\"%s_us\":%llu", names[index],
+             (unsigned long long)latencies[(arguments->requests * thousandths[index] - 1) / 1000]);
+  }
   puts("}");
+}
+
+static inline void finish_measuring(const Arguments *arguments, Start start, uint64_t bytes) {
+  finish_measuring_latencies(arguments, start, bytes, NULL);
 }
 
 #endif

@@ -2,6 +2,8 @@
 // with COLLECTS_BODIES, the client collects each body in memory, even in workloads that discard bodies.
 
 #define _GNU_SOURCE
+#include <sys/timerfd.h>
+
 #include "curl_common.h"
 
 static CURLM *multi;
@@ -9,6 +11,12 @@ static Transfer transfers[connections_max];
 
 static void check(CURLMcode code, const char *what) {
   if (code != CURLM_OK) fail("%s: %s", what, curl_multi_strerror(code));
+}
+
+static uint64_t nanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 static void start_transfer(Transfer *transfer) {
@@ -44,6 +52,56 @@ static uint64_t run(const Workload *workload, uint64_t requests) {
   return total;
 }
 
+static int compare_numbers(const void *first, const void *second) {
+  uint64_t a = *(const uint64_t *)first, b = *(const uint64_t *)second;
+  return (a > b) - (a < b);
+}
+
+// Begins the requests at a fixed rate, and returns their sorted latencies in microseconds. Each counts from the time at
+// which the request should begin. A timer of the system wakes curl_multi_poll, whose own timeout is exact to a
+// millisecond.
+static uint64_t *run_paced(uint64_t requests) {
+  uint64_t *latencies = calloc(requests + 1, sizeof *latencies), due[connections_max] = {0};
+  uint64_t rate = strtoull(getenv("RATE") ? getenv("RATE") : "0", NULL, 10);
+  int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  if (!latencies || rate == 0 || timer < 0) fail("RATE is missing, or the system has no memory");
+  Transfer *unused[connections_max];
+  int unused_count = 0;
+  while (unused_count < connections_max) unused[unused_count] = &transfers[unused_count], unused_count++;
+  uint64_t start = nanoseconds(), next = 0, finished = 0;
+  while (finished < requests) {
+    uint64_t next_due = start + next * (1000000000 / rate);
+    while (next < requests && unused_count > 0 && next_due <= nanoseconds()) {
+      Transfer *transfer = unused[--unused_count];
+      due[transfer - transfers] = next_due;
+      start_transfer(transfer);
+      next_due = start + ++next * (1000000000 / rate);
+    }
+    int running = 0, remaining = 0, completed = 0;
+    check(curl_multi_perform(multi, &running), "curl_multi_perform");
+    for (CURLMsg *message; (message = curl_multi_info_read(multi, &remaining));) {
+      if (message->msg != CURLMSG_DONE) continue;
+      CURLcode code = message->data.result;
+      Transfer *transfer = NULL;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+      latencies[finished++] = (nanoseconds() - due[transfer - transfers]) / 1000;
+      check_transfer(transfer, code);
+      check(curl_multi_remove_handle(multi, transfer->easy), "curl_multi_remove_handle");
+      unused[unused_count++] = transfer;
+      completed = 1;
+    }
+    if (completed || (next < requests && unused_count > 0 && next_due <= nanoseconds())) continue;
+    struct itimerspec time = {.it_value = {(time_t)(next_due / 1000000000), (long)(next_due % 1000000000)}};
+    struct curl_waitfd wake = {.fd = timer, .events = CURL_WAIT_POLLIN};
+    timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL);
+    int waits_for_next = next < requests && unused_count > 0;
+    check(curl_multi_poll(multi, waits_for_next ? &wake : NULL, waits_for_next, 1000, NULL), "curl_multi_poll");
+  }
+  close(timer);
+  qsort(latencies, requests, sizeof *latencies, compare_numbers);
+  return latencies;
+}
+
 int main(int argument_count, char **argument_values) {
   Arguments arguments = parse_arguments(argument_count, argument_values);
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) fail("curl_global_init failed");
@@ -57,6 +115,13 @@ int main(int argument_count, char **argument_values) {
   if (arguments.workload->lifetime == idle)
     check(curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 100000L), "curl_multi_setopt");
 
+  if (arguments.workload->is_paced) {
+    free(run_paced(arguments.warm_up_requests));
+    Start start = start_measuring(&arguments);
+    uint64_t *latencies = run_paced(arguments.requests);
+    finish_measuring_latencies(&arguments, start, arguments.requests * arguments.workload->body_bytes, latencies);
+    return 0;
+  }
   run(arguments.workload, arguments.warm_up_requests);
   Start start = start_measuring(&arguments);
   uint64_t bytes = run(arguments.workload, arguments.requests);

@@ -1,3 +1,4 @@
+import BenchmarkUsage
 import Foundation
 import Larkspur
 import Synchronization
@@ -41,7 +42,7 @@ final class Collector: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   init(_ workload: Workload, _ request: URLRequest) {
     self.workload = workload
     self.request = request
-    upload = workload.upload
+    upload = Data(workload.upload.utf8)
   }
 
   func run(_ count: Int, by session: URLSession) async throws {

@@ -1,3 +1,4 @@
+import BenchmarkUsage
 import Foundation
 import Larkspur
 

@@ -1,11 +1,9 @@
+import BenchmarkUsage
 import Foundation
 import Larkspur
 
 /// Streams of server-sent events, each a response to a request for a number of events.
 struct EventStreams: Sendable {
-  /// The length of each event's data: the rest of its 40 bytes is `data: ` and two line feeds.
-  private static let dataBytes = 32
-
   let url: URL
   let session: URLSession
 
@@ -38,6 +36,8 @@ struct EventStreams: Sendable {
   }
 
   private static func check(_ event: ServerSentEvent) throws {
-    guard event.data.utf8.count == dataBytes else { throw Failure(description: "an event with data \(event.data)") }
+    guard event.data.utf8.count == Workload.eventDataBytes else {
+      throw Failure(description: "an event with data \(event.data)")
+    }
   }
 }

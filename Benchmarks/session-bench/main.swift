@@ -8,7 +8,6 @@ import BenchmarkUsage
 import Dispatch
 import Foundation
 import Larkspur
-import Synchronization
 
 enum Form: String {
   case calls
@@ -18,15 +17,12 @@ enum Form: String {
 
   func offers(_ workload: Workload) -> Bool {
     switch self {
-    case .calls, .loop: true
-    case .delegate: workload.kind == .data || workload.kind == .uploadData
+    case .calls: true
+    case .loop: !workload.isPaced
+    case .delegate: (workload.kind == .data && !workload.isPaced) || workload.kind == .uploadData
     case .source: workload.kind == .events
     }
   }
-}
-
-struct Failure: Error, CustomStringConvertible {
-  var description: String
 }
 
 struct Client: Sendable {
@@ -46,7 +42,7 @@ struct Client: Sendable {
     self.form = form
     url = try workload.url(host: host, port: port)
     request = workload.request(to: url)
-    upload = workload.upload
+    upload = Data(workload.upload.utf8)
     collector = Collector(workload, request)
     let delegate: (any URLSessionDelegate)? =
       form == .delegate ? collector : workload.kind == .discard ? discarder : nil
@@ -59,12 +55,14 @@ struct Client: Sendable {
   /// Opens the WebSockets of the workload, if it has any. Other connections open with their first request.
   func open() async throws { try await echo?.open() }
 
-  func run(_ count: Int) async throws {
+  func run(_ count: Int) async throws -> [Int] {
+    if workload.isPaced { return try await Pace.latencies(of: count, by: load) }
     switch form {
     case .calls, .source: try await runCalls(count)
     case .loop: try await withTaskExecutorPreference(session.taskExecutor) { try await runCalls(count) }
     case .delegate: try await collector.run(count, by: session)
     }
+    return []
   }
 
   private func runCalls(_ count: Int) async throws {
@@ -72,20 +70,10 @@ struct Client: Sendable {
     if workload.kind == .events {
       return try await form == .source ? events.readSource(count) : events.readBytes(count)
     }
-    guard workload.tasks > 1 else {
-      for _ in 0..<count { try await load() }
-      return
-    }
-    let left = Counter(count)
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<workload.tasks {
-        group.addTask { while left.take() { try await load() } }
-      }
-      try await group.waitForAll()
-    }
+    try await workload.makeRequests(count, by: load)
   }
 
-  private func load() async throws {
+  @Sendable private func load() async throws {
     let received: Int
     switch workload.kind {
     case .data: received = try Self.count(try await session.data(from: url))
@@ -120,12 +108,6 @@ extension Client {
   }
 }
 
-final class Counter: Sendable {
-  private let left: Atomic<Int>
-  init(_ count: Int) { left = Atomic(count) }
-  func take() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
-}
-
 let form = CommandLine.arguments.lazy.compactMap(Form.init).first ?? .calls
 let arguments = CommandLine.arguments.filter { Form(rawValue: $0) == nil }
 guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let requests = Int(arguments[4]),
@@ -140,13 +122,7 @@ Task.detached {
     let client = try Client(
       workload, form, host: arguments[2], port: arguments[3], caFile: arguments.count > 5 ? arguments[5] : nil)
     try await client.open()
-    try await client.run(min(requests / 10, 1_000))
-    let (cpu, start) = (ProcessUsage.cpuMicroseconds, ContinuousClock.now)
-    try await client.run(requests)
-    let wall = Int((ContinuousClock.now - start) / .microseconds(1))
-    print(
-      "{\"requests\":\(requests),\"cpu_us\":\(ProcessUsage.cpuMicroseconds - cpu),\"wall_us\":\(wall),"
-        + "\"bytes\":\(requests * workload.movedBytes),\"peak_rss_kib\":\(ProcessUsage.peakRSSKiB)}")
+    try await workload.measure(requests, client.run)
     exit(0)
   } catch {
     FileHandle.standardError.write(Data("larkspur-session-bench: \(error)\n".utf8))

@@ -11,7 +11,7 @@ import Testing
 
   @Test func pathsDifferByMoreThanCase() {
     var paths: Set<String> = []
-    for directory in ["Sources", "Tests", "Fuzz", "Benchmarks"] {
+    for directory in ["Sources", "Tests", "Fuzz", "Benchmarks", "Examples"] {
       let base = Repository.root.appending(path: directory).path
       for case let path as String in FileManager.default.enumerator(atPath: base) ?? .init() {
         paths.insert(directory + "/" + path)

@@ -4,7 +4,7 @@ import Testing
 /// Comments and pages are in plain English: the subject of a sentence is a thing of the code, and each comment can be
 /// read alone.
 @Suite struct StyleTests {
-  private static let directories = ["Sources", "Tests", "Benchmarks", "Fuzz"]
+  private static let directories = ["Sources", "Tests", "Benchmarks", "Fuzz", "Examples"]
   private static let persons = Set(
     ["who", "whom", "whoever", "nobody", "somebody", "everybody", "he", "him", "his"].flatMap {
       [Array($0.utf8), Array($0.capitalized.utf8)]

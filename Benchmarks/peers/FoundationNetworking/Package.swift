@@ -7,9 +7,11 @@ import PackageDescription
 let package = Package(
   name: "FoundationNetworkingClient",
   products: [
-    .executable(name: "foundation-networking-client", targets: ["FoundationNetworkingClient"])
+    .executable(name: "foundation-networking-client", targets: ["FoundationNetworkingClient"]),
+    .executable(name: "foundation-networking-fetch", targets: ["Fetch"]),
   ],
   targets: [
-    .executableTarget(name: "FoundationNetworkingClient")
+    .executableTarget(name: "FoundationNetworkingClient"),
+    .executableTarget(name: "Fetch"),
   ]
 )

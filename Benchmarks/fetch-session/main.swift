@@ -1,0 +1,6 @@
+import Foundation
+import Larkspur
+
+guard let url = URL(string: CommandLine.arguments[1]) else { exit(2) }
+let (body, _) = try await URLSession.shared.data(from: url)
+print(body.count)

@@ -1,0 +1,12 @@
+// swift-tools-version: 6.2
+// A command of one file without Foundation.
+
+import PackageDescription
+
+let package = Package(
+  name: "save",
+  dependencies: [.package(name: "larkspur", path: "../..")],
+  targets: [
+    .executableTarget(name: "save", dependencies: [.product(name: "LarkspurClient", package: "larkspur")])
+  ]
+)
