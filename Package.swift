@@ -46,11 +46,11 @@ let package = Package(
     .target(name: "CLarkspurLinux"),
     .target(
       name: "CLarkspurOpenSSL", linkerSettings: libraries("ssl", "crypto")),
+    .target(name: "CLarkspurScan"),
     .target(
       name: "CLarkspurTestServer", linkerSettings: libraries("ssl", "crypto")),
     .target(name: "CLarkspurZip", linkerSettings: libraries("zip")),
-    // Vectors of bytes, which are compared by the compiler's own functions (`import Builtin`).
-    .target(name: "LarkspurBytes", swiftSettings: settings + [.enableExperimentalFeature("BuiltinModule")]),
+    .target(name: "LarkspurBytes", dependencies: ["CLarkspurScan"], swiftSettings: settings),
     .target(name: "LarkspurHTTP", dependencies: ["LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurIO", dependencies: ["CLarkspurLinux", "LarkspurBytes"], swiftSettings: settings),
     .target(name: "LarkspurTLS", dependencies: ["CLarkspurOpenSSL", "LarkspurBytes"], swiftSettings: settings),

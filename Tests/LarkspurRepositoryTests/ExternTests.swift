@@ -7,6 +7,7 @@ import Testing
 @Suite(.ownThread) struct ExternTests {
   /// The headers that declare what a module uses.
   static let headers: [String: [String]] = [
+    "LarkspurBytes": ["CLarkspurScan.h"],
     "LarkspurCoding": ["zlib.h"],
     "LarkspurIO": [
       "CLarkspurLinux.h", "fcntl.h", "linux/rtnetlink.h", "netdb.h", "poll.h", "sys/epoll.h", "sys/socket.h",

@@ -9,7 +9,7 @@ import Testing
 
   /// The modules that each module may import. Imports point one way; adding a line here is a design decision.
   static let imports: [String: Set<String>] = [
-    "LarkspurBytes": ["Builtin", "Synchronization"],
+    "LarkspurBytes": ["Synchronization"],
     "LarkspurCoding": [],
     "LarkspurHTTP": ["LarkspurBytes"],
     "LarkspurIO": ["Glibc", "LarkspurBytes", "Synchronization"],

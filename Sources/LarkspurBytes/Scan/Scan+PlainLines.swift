@@ -94,7 +94,7 @@ extension Scan {
   ) -> UnsafeRawPointer? {
     var at = unsafe line
     while unsafe at + 16 <= limit {
-      let stops = unsafe Bytes16(at).nameStops
+      let stops = unsafe larkspur_name_stops16(at)
       unsafe at += stops == 0 ? 16 : stops.trailingZeroBitCount
       guard stops != 0 else { continue }
       if unsafe at[0] == 0x3a { return unsafe at > line ? at : nil }
@@ -111,10 +111,10 @@ extension Scan {
   private static func endOfShortLine(_ line: UnsafeRawPointer, _ limit: UnsafeRawPointer) -> UnsafeRawPointer? {
     guard unsafe line + 64 <= limit else { return nil }
     var at = unsafe line
-    var stops = unsafe valueStops32(at)
+    var stops = unsafe larkspur_value_stops32(at)
     if stops == 0 {
       unsafe at += 32
-      stops = unsafe valueStops32(at)
+      stops = unsafe larkspur_value_stops32(at)
     }
     unsafe at += stops.trailingZeroBitCount
     return unsafe stops != 0 && isLineEnd(at, limit) ? at : nil
@@ -128,7 +128,7 @@ extension Scan {
   ) -> UnsafeRawPointer? {
     var at = unsafe start
     while unsafe at + 32 <= limit {
-      let stops = unsafe valueStops32(at)
+      let stops = unsafe larkspur_value_stops32(at)
       unsafe at += stops == 0 ? 32 : stops.trailingZeroBitCount
       guard stops != 0 else { continue }
       guard unsafe at[0] == 0x09 else { return unsafe isLineEnd(at, limit) ? at : nil }
@@ -137,16 +137,10 @@ extension Scan {
     // Near the end, load the last 32 bytes and shift out those before `at`.
     guard unsafe at < limit, unsafe limit - first >= 32 else { return nil }
     let last = unsafe limit - 32
-    let stops = unsafe valueStops32(last) >> UInt32(truncatingIfNeeded: at - last)
+    let stops = unsafe larkspur_value_stops32(last) >> UInt32(truncatingIfNeeded: at - last)
     guard stops != 0 else { return nil }
     unsafe at += stops.trailingZeroBitCount
     return unsafe isLineEnd(at, limit) ? at : nil
-  }
-
-  /// The bits of the value stops in 32 bytes.
-  @unsafe @inline(__always)
-  private static func valueStops32(_ start: UnsafeRawPointer) -> UInt32 {
-    unsafe Bytes16(start).valueStops | Bytes16(start + 16).valueStops << 16
   }
 
   @unsafe @inline(__always)

@@ -14,7 +14,7 @@ public enum Scan {
           index += 1
           continue
         }
-        let stops = unsafe Bytes16(base + index).nameStops
+        let stops = unsafe larkspur_name_stops16(base + index)
         guard stops != 0 else {
           index += 16
           continue
@@ -37,7 +37,7 @@ public enum Scan {
     unsafe bytes.withUnsafeBytes { raw in
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
-        let stops = unsafe Bytes16(base + index).valueStops
+        let stops = unsafe larkspur_value_stops16(base + index)
         guard stops != 0 else {
           index += 16
           continue
@@ -59,7 +59,7 @@ public enum Scan {
     unsafe bytes.withUnsafeBytes { raw in
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
-        let stops = unsafe Bytes16(base + index).highBits
+        let stops = unsafe larkspur_high_bits16(base + index)
         index += stops == 0 ? 16 : stops.trailingZeroBitCount
         if stops != 0 { return }
       }
@@ -76,7 +76,7 @@ public enum Scan {
     unsafe bytes.withUnsafeBytes { raw in
       guard let base = raw.baseAddress else { return }
       while index + 16 <= end {
-        let stops = unsafe Bytes16(base + index).lineStops
+        let stops = unsafe larkspur_line_stops16(base + index)
         if stops != 0 {
           index += stops.trailingZeroBitCount
           return
