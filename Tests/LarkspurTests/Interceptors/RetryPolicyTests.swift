@@ -65,20 +65,6 @@ import Testing
     #expect((response as? HTTPURLResponse)?.statusCode == 429 && server.requestsReceived == 1)
   }
 
-  /// The delay of the server is kept.
-  @Test func aDelayOfTheServer() async throws {
-    var policy = URLSession.RetryPolicy.standard
-    policy.rules.serverDelayMax = .seconds(3600)
-    server.enqueue(respond(429, "Retry-After: 3600\r\n"))
-    let configuration = URLSessionConfiguration.ephemeral
-    configuration.interceptors = [policy]
-    configuration.timeoutIntervalForResource = 0.05
-    let session = URLSession(configuration: configuration)
-    defer { session.invalidateAndCancel() }
-    let error = await #expect(throws: URLError.self) { try await session.data(from: url("/")) }
-    #expect(error?.code == .timedOut && server.requestsReceived == 1)
-  }
-
   /// All loads of a policy share its budget.
   @Test func theBudget() async throws {
     let session = session(URLSession.RetryPolicy(budget: .init(share: 0, reserve: 3)))
