@@ -50,6 +50,13 @@ import Testing
       "get", "http://localhost/v1.41/version", "--unix-socket", directory.path("api.sock"),
     ]).end()
     #expect(result.text == #"{"Host": "localhost", "Path": "/v1.41/version"}"#, "\(result.errors)")
+    let socket = ["--unix-socket", directory.path("api.sock")]
+    let created = try await Command(
+      ["get", "http://localhost/v1.41/containers/create", "--json", "{}", "-i"] + socket
+    ).end()
+    #expect(created.text.hasPrefix("HTTP/1.1 201 ") && created.text.hasSuffix("\r\n\r\n{}"), "\(created.errors)")
+    let logs = try await Command(["get", "http://localhost/v1.41/containers/1/logs"] + socket).end()
+    #expect(logs.text == "one\ntwo\n", "\(logs.errors)")
     let missing = try await Command(["get", "http://localhost/", "--unix-socket", directory.path("none")]).end()
     #expect(missing.status == 7 && missing.errors.contains("/none"), "\(missing.errors)")
     let useless = try await Command(["get", "http://localhost/", "--unix-socket", ""]).end()

@@ -29,6 +29,15 @@ import Testing
     #expect(try Self.isTrusted(store, ca))
   }
 
+  /// Debian, Alpine and Arch; Fedora; openSUSE; FreeBSD; Android.
+  @Test(
+    arguments: [
+      "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+      "/usr/local/share/certs/ca-root-nss.crt", "/apex/com.android.conscrypt/cacerts",
+      "/system/etc/security/cacerts",
+    ])
+  func systems(path: String) { #expect((RootPlaces.usualFiles + RootPlaces.usualDirectories).contains(path)) }
+
   /// All files of a directory count, and those that hold no certificate are passed over.
   @Test(arguments: RootPlaces.usualDirectories) func directories(path: String) throws {
     let (root, authorities) = (try TemporaryDirectory(), [try TestCA(), try TestCA()])

