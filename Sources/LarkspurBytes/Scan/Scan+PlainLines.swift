@@ -58,7 +58,7 @@ extension Scan {
       while isFull {
         unsafe table.withRoom(upTo: fieldsMax) { room in
           guard var field = room.baseAddress else { return 0 }
-          // Performance: a captured variable stays in memory.
+          // Safe: see `limit`. Performance: a captured variable stays in memory.
           var at = unsafe line
           defer { unsafe line = at }
           var left = room.count
