@@ -1,5 +1,5 @@
 /// The next stage of a load.
-package enum LoadStage: Sendable {
+public enum LoadStage: Sendable {
   case created
   case requested
   case preparing
@@ -21,7 +21,7 @@ package enum LoadStage: Sendable {
 ///
 /// A stage that is done enters the next one. All clients' loads run by this list; a client's load says what its stages do
 /// with the client's own requests, responses and options. A load belongs to its loop.
-package protocol LoadStages: AnyObject {
+public protocol LoadStages: AnyObject {
   /// Why the stages have stopped: what has to be provided or awaited.
   associatedtype Stop
   associatedtype Failure: Error
@@ -49,12 +49,13 @@ package protocol LoadStages: AnyObject {
 extension LoadStages {
   /// Runs the stages in their order, as far as they go without waiting.
   ///
-  /// Performance: inlined, so that each client has the loop for its own class.
+  /// Performance: inlined, so that each client has the loop for its own class. The compiler does that for public
+  /// functions only: other modules do not see the body of a `package` function.
   ///
   /// - Returns: Why they have stopped, or `nil` if the load is complete.
   @inlinable
   @inline(__always)
-  package func advance() throws(Failure) -> Stop? {
+  public func advance() throws(Failure) -> Stop? {
     while true {
       let stop: Stop? =
         switch stage {
@@ -75,5 +76,5 @@ extension LoadStages {
 
   @inlinable
   @inline(__always)
-  package func enter(_ stage: LoadStage) { self.stage = stage }
+  public func enter(_ stage: LoadStage) { self.stage = stage }
 }

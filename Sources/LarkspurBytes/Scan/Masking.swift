@@ -23,7 +23,7 @@ package enum Masking {
         let word = unsafe start + index &* 8
         unsafe word.storeBytes(of: word.loadUnaligned(as: UInt64.self) ^ words, as: UInt64.self)
       }
-      // The low byte is the first one in memory.
+      // Safe: the last bytes of the range. The low byte of the words is the first one in memory.
       var rest = words.littleEndian
       for index in range.count & ~7..<range.count {
         let byte = unsafe start.load(fromByteOffset: index, as: UInt8.self) ^ UInt8(truncatingIfNeeded: rest)

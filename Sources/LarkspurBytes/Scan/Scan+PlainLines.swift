@@ -58,25 +58,28 @@ extension Scan {
       while isFull {
         unsafe table.withRoom(upTo: fieldsMax) { room in
           guard var field = room.baseAddress else { return 0 }
+          // Safe: see `limit`. Performance: a captured variable stays in memory.
+          var at = unsafe line
+          defer { unsafe line = at }
           var left = room.count
           while left > 0 {
-            guard let colon = unsafe colonOfPlainName(line, limit) else { break }
+            guard let colon = unsafe colonOfPlainName(at, limit) else { break }
             var value = unsafe colon + 1
             if unsafe value < limit, unsafe value[0] == 0x20 { unsafe value += 1 }
             while unsafe value < limit, unsafe isBlank(value[0]) { unsafe value += 1 }
-            guard let cr = unsafe endOfShortLine(line, limit) ?? endOfPlainLine(value, from: bytes, limit),
-              unsafe cr - line <= lineBytesMax,
+            guard let cr = unsafe endOfShortLine(at, limit) ?? endOfPlainLine(value, from: bytes, limit),
+              unsafe cr - at <= lineBytesMax,
               unsafe cr + 2 < limit, unsafe !isBlank(cr[2])
             else { break }
             var valueEnd = unsafe cr
             while unsafe valueEnd > value, unsafe isBlank(valueEnd[-1]) { unsafe valueEnd -= 1 }
             unsafe field.initialize(
               to: FieldPosition(
-                nameStart: line - origin, nameEnd: colon - origin, valueStart: value - origin,
+                nameStart: at - origin, nameEnd: colon - origin, valueStart: value - origin,
                 valueEnd: valueEnd - origin))
             unsafe field += 1
             left &-= 1
-            unsafe line = cr + 2
+            unsafe at = cr + 2
           }
           isFull = left == 0 && room.count > 0
           return room.count - left

@@ -90,7 +90,9 @@ struct FormBody: Sendable {
 
   private static func content(of path: String) throws(CommandFailure) -> BodySegment {
     do throws(Errno) {
-      return .file(URL(filePath: path), count: Int64(try OpenFile(readingRegular: path).byteCount()))
+      let count = Int64(try OpenFile(readingRegular: path).byteCount())
+      // A URL of a name that begins with `~` would be that of a user's directory.
+      return .file(URL(filePath: try FilePaths.resolved(path)), count: count)
     } catch {
       throw CommandFailure(.readFailed, "could not read \(path): \(error)")
     }

@@ -130,6 +130,37 @@ import Testing
     }
   }
 
+  /// Other names in the form need another version: an executor of an earlier Larkspur does not know them. If this test
+  /// fails, raise `SessionSettings.version` once for each release, and write the new version and hash here.
+  @Test func otherNamesHaveAnotherVersion() throws {
+    let configuration = Self.full()
+    configuration.httpCookieStorage = .shared
+    configuration.urlCredentialStorage = URLCredentialStorage()
+    let server = URLProtectionSpace(
+      host: "example.com", port: 443, protocol: "https", realm: "a",
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    configuration.urlCredentialStorage?.set(
+      URLCredential(user: "one", password: "1", persistence: .forSession), for: server)
+    configuration.proxyConfigurations = [
+      ProxyConfiguration(httpCONNECTProxy: .hostPort(host: "proxy.example", port: 3128))
+    ]
+    let certificate = try TestCA().issue()
+    let root = try #require(TLSCertificate(Data(certificate.certificateDER)))
+    configuration.tlsTrustSettings.pins = [try #require(PinnedHost("example.com", pins: [.certificate(root)]))]
+    configuration.tlsTrustSettings.identity = try ClientIdentity(
+      certificates: Data(certificate.certificateDER), key: Data(certificate.privateKeyDER))
+    configuration.storage.trust.rootPlaces = RootPlaces(file: "/roots.pem", directories: "/one")
+    let encoder = JSONEncoder()
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: "+", negativeInfinity: "-", nan: "0")
+    let settings = try SessionSettings(encoded: Self.bytes(configuration))
+    let text = String(decoding: try encoder.encode(settings), as: UTF8.self)
+    let names = Set(text.matches(of: /"([A-Za-z]+)":/).map(\.output.1)).sorted().joined(separator: " ")
+    #expect(
+      "\(SessionSettings.version) \(CacheHash(names).hexadecimal)" == "5 ba7dd4bce6fcbfee60c6630f841b52b4",
+      "the names: \(names)")
+  }
+
   /// The environment that counts is the program's, and not the service's.
   @Test func theEnvironmentTravels() throws {
     let configuration = URLSessionConfiguration.background(withIdentifier: "a")
