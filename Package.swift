@@ -179,8 +179,8 @@ let package = Package(
     .target(
       name: "LarkspurSimulation",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport", "LarkspurTransfers", "LarkspurTransport",
-        "TestKit",
+        "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport",
+        "LarkspurTransfers", "LarkspurTransport", "TestKit",
       ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(
@@ -242,8 +242,7 @@ let package = Package(
       name: "LarkspurClientTests",
       dependencies: [
         "CAllocations", "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS",
-        "LarkspurTestServer", "LarkspurTransport", "TestKit",
+        "LarkspurSimulation", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(
