@@ -176,8 +176,8 @@ let package = Package(
     .target(
       name: "LarkspurSimulation",
       dependencies: [
-        "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport", "LarkspurTransfers", "LarkspurTransport",
-        "TestKit",
+        "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport",
+        "LarkspurTransfers", "LarkspurTransport", "TestKit",
       ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(
@@ -239,8 +239,7 @@ let package = Package(
       name: "LarkspurClientTests",
       dependencies: [
         "CAllocations", "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS",
-        "LarkspurTestServer", "LarkspurTransport", "TestKit",
+        "LarkspurSimulation", "LarkspurTLS", "LarkspurTestServer", "LarkspurTransport", "TestKit",
       ],
       swiftSettings: testSettings),
     .testTarget(

@@ -12,7 +12,7 @@ final class ClientEngine: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
   let composer: RequestComposer
-  private let lease: LoopGroup.Lease
+  private let lease: LoopGroup.Lease?
   private let tls: TLSProvider
   private let proxies: ProxySettings?
   private var routes: [RouteKey: ClientRoute] = [:]
@@ -24,14 +24,13 @@ final class ClientEngine: @unchecked Sendable {
   /// Maximum number of routes. At the limit all are dropped; a route that is needed again is made again.
   private static let routesMax = 1_000
 
-  init(_ options: HTTPClient.Options) throws(HTTPClientError) {
-    self.options = options
+  convenience init(_ options: HTTPClient.Options) throws(HTTPClientError) {
+    let lease: LoopGroup.Lease
     do throws(Errno) {
       lease = try LoopGroup.shared.lease()
     } catch {
       throw HTTPClientError(.unavailable, "a thread could not be started: \(error)")
     }
-    loop = lease.loop
     var poolOptions = Pool.Options()
     poolOptions.limits.perEndpointMax = max(1, options.connectionsPerHostMax)
     poolOptions.limits.totalMax = max(poolOptions.limits.totalMax, poolOptions.limits.perEndpointMax)
@@ -41,6 +40,16 @@ final class ClientEngine: @unchecked Sendable {
     // The whole time of a request is its own limit, and not one of opening a connection for it.
     poolOptions.timeouts.total = nil
     poolOptions.rates = options.rateLimits
+    try self.init(options, on: lease.loop, lease, poolOptions)
+  }
+
+  /// - Parameter lease: The lease of the loop, or `nil` if the loop outlives the client.
+  init(
+    _ options: HTTPClient.Options, on loop: ClientLoop, _ lease: LoopGroup.Lease?, _ poolOptions: Pool.Options
+  ) throws(HTTPClientError) {
+    self.options = options
+    self.lease = lease
+    self.loop = loop
     do throws(TransportError) {
       try poolOptions.check()
     } catch {

@@ -12,8 +12,8 @@ extension HTTPClient {
     /// Creates a recorder without attempts. One recorder may serve several requests.
     public init() {}
 
-    /// The attempts that are over, in their order. An attempt is over when its response has been received or dropped, or when
-    /// it has failed: after ``HTTPClient/perform(_:_:)``, all are.
+    /// The attempts that are over, in their order: their responses have been received or dropped, or they have failed.
+    /// After ``HTTPClient/perform(_:_:)`` all attempts are over.
     public var attempts: [Attempt] { recorded.withLock { $0 } }
 
     func add(_ attempts: [Attempt]) { recorded.withLock { $0 += attempts } }

@@ -1,5 +1,6 @@
 import LarkspurEngine
 import LarkspurHTTP
+import LarkspurTransport
 
 /// A client for HTTP/1.1 without Foundation, for programs that have to be small.
 ///
@@ -27,14 +28,26 @@ public final class HTTPClient: Sendable {
   let engine: Result<ClientEngine, HTTPClientError>
 
   /// Creates a client. An option that cannot be used fails each request.
-  public init(_ options: Options = Options()) {
+  public convenience init(_ options: Options = Options()) {
+    self.init(options) { () throws(HTTPClientError) in try ClientEngine(options) }
+  }
+
+  /// Creates a client on a loop that outlives the client, with options of its pool.
+  package convenience init(_ options: Options, on loop: ClientLoop, _ poolOptions: Pool.Options) {
+    self.init(options) { () throws(HTTPClientError) in try ClientEngine(options, on: loop, nil, poolOptions) }
+  }
+
+  private init(_ options: Options, _ makeEngine: () throws(HTTPClientError) -> ClientEngine) {
     self.options = options
     do throws(HTTPClientError) {
-      engine = .success(try ClientEngine(options))
+      engine = .success(try makeEngine())
     } catch {
       engine = .failure(error)
     }
   }
+
+  /// The client's pool, or `nil` if an option cannot be used.
+  package var pool: Pool? { try? engine.get().pool }
 
   deinit { if case .success(let engine) = engine { engine.shutDown() } }
 

@@ -52,8 +52,11 @@ public struct HTTPClientError: Error, Sendable {
   public let url: String
   /// The reason in plain words.
   public let reason: String
+  /// The error of the transport, if it is the cause.
+  package let cause: TransportError?
 
-  init(_ code: Code, _ reason: String, url: String = "") {
+  init(_ code: Code, _ reason: String, url: String = "", cause: TransportError? = nil) {
+    self.cause = cause
     self.code = code
     self.reason = reason
     self.url = url.withoutUserinfo
@@ -82,7 +85,7 @@ extension HTTPClientError {
       case .tooManyWaiting, .unavailable: .unavailable
       case .internalInconsistency, .localMisuse: .internalInconsistency
       }
-    self.init(code, "\(error)", url: url)
+    self.init(code, "\(error)", url: url, cause: error)
   }
 
   init(_ reason: LoadTarget.Invalid, url: String) {

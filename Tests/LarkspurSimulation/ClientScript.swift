@@ -6,6 +6,8 @@ struct ClientScript {
   struct Plan {
     let number: Int
     let endpoint: Int
+    let method: String
+    let fields: FieldList
     let head: RequestHead
     let body: [UInt8]
     let priority: UInt8
@@ -43,37 +45,42 @@ struct ClientScript {
   /// Whether the script uses a connection of its own, to one of several addresses, instead of the pool.
   let isPrivate: Bool
 
-  init(endpoints: Int, within span: UInt64, _ faults: FaultProfile, _ oracle: Oracle, _ random: inout SeededRandom)
-    throws
-  {
+  /// - Parameter heads: The writer of the requests' heads.
+  init(
+    endpoints: Int, within span: UInt64, _ faults: FaultProfile, _ oracle: Oracle, heads: ScriptHeads,
+    _ random: inout SeededRandom
+  ) throws {
     start = random.time(0...span)
     isPrivate = random.chance(1, of: 8)
     way = isPrivate ? random.pick([.task, .inlineTask]) : random.pick([.task, .inlineTask, .submitted, .submitted])
     cancelledAfter =
       !faults.isCalm && random.chance(1, of: 6) ? random.time(0...random.pick([0, milliseconds(3), seconds(3)])) : nil
     plans = try (0..<random.number(1...3)).map { _ in
-      try Plan(endpoint: random.number(0...endpoints - 1), faults, oracle, &random)
+      try Plan(endpoint: random.number(0...endpoints - 1), faults, oracle, heads: heads, &random)
     }
   }
 }
 
 extension ClientScript.Plan {
-  init(endpoint: Int, _ faults: FaultProfile, _ oracle: Oracle, _ random: inout SeededRandom) throws {
+  init(
+    endpoint: Int, _ faults: FaultProfile, _ oracle: Oracle, heads: ScriptHeads, _ random: inout SeededRandom
+  ) throws {
     let number = oracle.requests.count
     let method = random.pick(["GET", "GET", "GET", "HEAD", "PUT", "DELETE", "POST", "POST"])
     let hasBody = method == "PUT" || method == "POST"
     let count =
       hasBody ? random.pick([0, random.number(1...100), random.number(1...2_000), random.number(1...20_000)]) : 0
     let body = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ number) }
-    var writer = try RequestWriter(method: method, target: "/\(number)", host: "a.example")
-    if random.chance(1, of: 30) { try writer.field("Connection", "close") }
-    head = writer.finish(body: hasBody ? .length(UInt(count)) : .none)
+    self.method = method
+    fields = random.chance(1, of: 30) ? [Field("Connection", "close")] : []
+    head = try heads.head(method, number, fields, hasBody ? .length(UInt(count)) : .none, endpoint)
     self.number = number
     self.endpoint = endpoint
     self.body = body
     priority = random.pick([128, 128, 128, 0, 255])
-    timeMax =
+    let timeMax =
       !faults.isCalm && random.chance(1, of: 5) ? random.time(0...random.pick([milliseconds(5), seconds(5)])) : nil
+    self.timeMax = heads.isOfClient ? nil : timeMax
     reading = random.chance(2, of: 3) ? .all : Self.reading(&random)
     _ = oracle.add(Oracle.Request(method: method, bytes: head.bytes + body, headBytes: head.bytes.count))
   }

@@ -1,4 +1,5 @@
 import LarkspurBytes
+import LarkspurClient
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTestSupport
@@ -47,6 +48,8 @@ package final class Scenario: @unchecked Sendable {
   let options: Pool.Options
   let names: [SimulatedNames.Name]
   private var pool: Pool?
+  /// The client whose pool is used, in a world of a client.
+  private var client: HTTPClient?
   let endpoints: [Endpoint]
   private var random: SeededRandom
   private var scripts: [ClientScript] = []
@@ -64,7 +67,8 @@ package final class Scenario: @unchecked Sendable {
     .ipv6(high: 0x2001_0db8_0000_0000, low: 2, scope: 0, port: 80), .ipv4(0xc633_6402, port: 80),
   ]
 
-  package init(seed: UInt64) throws {
+  /// - Parameter usesClient: Whether the scripts use a client, and not its pool.
+  package init(seed: UInt64, usesClient: Bool = false) throws {
     self.seed = seed
     random = SeededRandom(seed: seed)
     faults = FaultProfile(&random)
@@ -74,15 +78,18 @@ package final class Scenario: @unchecked Sendable {
     var options = Self.options(faults, &random)
     options.resolver = Resolver(source: SimulatedNames(names, on: kernel, loop), kernel: kernel)
     self.options = options
-    let pool = Pool(on: loop, options: options)
-    self.pool = pool
+    let client = usesClient ? Self.client(on: loop, options) : nil
+    let pool = client?.pool ?? Pool(on: loop, options: options)
+    (self.client, self.pool) = (client, pool)
     endpoints = names.map { pool.endpoint(for: Route(host: $0.text, port: 80)) }
     for address in names.flatMap(\.addresses) + Self.privateAddresses {
       kernel.add(Host(faults, oracle, on: kernel), at: address)
     }
     let span = random.pick([0, milliseconds(100), seconds(10), seconds(300)])
+    let heads = ScriptHeads(hosts: names.map(\.text), isOfClient: usesClient)
     for _ in 0..<random.pick([1, 3, 6, 20]) {
-      scripts.append(try ClientScript(endpoints: names.count, within: span, faults, oracle, &random))
+      scripts.append(
+        try ClientScript(endpoints: names.count, within: span, faults, oracle, heads: heads, &random))
     }
     kernel.bytesTaken = { [oracle] link, offered, count in oracle.taken(offered, count, on: link) }
     kernel.linkOpened = { [unowned self] link, address in checkLimits(at: address) }
@@ -122,11 +129,11 @@ package final class Scenario: @unchecked Sendable {
     let script = scripts[index]
     kernel.after(script.start) { [unowned self] in
       switch script.way {
-      case .submitted: submit(script)
+      case .submitted where client == nil: submit(script)
       case .inlineTask:
         loop.expectInlineJob()
         startTask(script)
-      case .task: loop.post { [unowned self] in startTask(script) }
+      case .task, .submitted: loop.post { [unowned self] in startTask(script) }
       }
     }
   }
@@ -154,6 +161,7 @@ package final class Scenario: @unchecked Sendable {
   func scriptIsOver() { scriptsOver += 1 }
 
   private func make(_ script: ClientScript) async {
+    if let client { return await make(script, by: client) }
     guard let pool else { return }
     await pool.cancelledWithTask { slot in
       for plan in script.plans {
@@ -251,14 +259,14 @@ package final class Scenario: @unchecked Sendable {
     }
   }
 
-  func reader(of exchange: Exchange, for plan: ClientScript.Plan) -> BodyReader {
-    let answer = oracle.delivered(exchange.value(of: "x-answer"), to: plan.number)
+  func reader(ofAnswer serial: String?, for plan: ClientScript.Plan) -> BodyReader {
+    let answer = oracle.delivered(serial, to: plan.number)
     kernel.note("head", plan.number, answer ?? -1)
     return BodyReader(number: plan.number, answer: answer, oracle: oracle)
   }
 
   func read(_ exchange: Exchange, _ plan: ClientScript.Plan) async throws(TransportError) -> Outcome {
-    var reader = reader(of: exchange, for: plan)
+    var reader = reader(ofAnswer: exchange.value(of: "x-answer"), for: plan)
     switch plan.reading {
     case .all: while try await exchange.receiveData({ reader.take($0) }) {}
     case .collect(let bytesMax):
@@ -282,7 +290,7 @@ package final class Scenario: @unchecked Sendable {
     return reader.completed()
   }
 
-  private func pause(_ time: UInt64) async {
+  func pause(_ time: UInt64) async {
     await withCheckedContinuation { continuation in
       kernel.after(time) { [unowned self] in loop.post { continuation.resume() } }
     }
@@ -304,6 +312,11 @@ package final class Scenario: @unchecked Sendable {
     let rests = tick { kernel.isAtRest }
     oracle.check(rests || !isOver, "the world does not come to rest")
     if isOver { checkLeftovers(pool) }
+    if client != nil {
+      // The end of a client posts to the loop.
+      client = nil
+      loop.tick()
+    }
     kernel.forgetFuture()
     return Report(
       seed: seed, complaints: oracle.complaints, trace: kernel.trace, setting: "\(faults) \(options)",
@@ -334,7 +347,7 @@ package final class Scenario: @unchecked Sendable {
     switch random.number(0...3) {
     case 0: loop.post { [unowned self] in shutDown() }
     case 1: loop.post { [unowned self] in pool?.renewConnections() }
-    case 2: pool = nil
+    case 2: (client, pool) = (nil, nil)
     // The pool's timers close its idle connections.
     default: break
     }

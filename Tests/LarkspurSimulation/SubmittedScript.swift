@@ -82,7 +82,7 @@ final class SubmittedScript: LoopCallback, LoopCompletion, @unchecked Sendable {
         self.running = consume running
         return continueInTask()
       }
-      reader = world.reader(of: running.exchange, for: plan)
+      reader = world.reader(ofAnswer: running.exchange.value(of: "x-answer"), for: plan)
       self.running = consume running
       stage = .reading
       read()

@@ -4,7 +4,7 @@ import LarkspurTestServer
 import Testing
 
 /// The recorded attempts of a client's requests.
-@Suite struct HTTPClientAttemptTests {
+@Suite struct HTTPClientMetricsTests {
   let server: TestServer
   let client: HTTPClient
   let recorder = HTTPClient.Recorder()
@@ -29,7 +29,7 @@ import Testing
     let (first, last) = (try #require(attempts.first), try #require(attempts.last))
     #expect(first.remoteAddress == server.authority && first.localAddress != nil && !first.isProxied)
     #expect(first.connectStart != nil && first.handshakeStart == nil && first.tlsVersion == nil)
-    #expect(last.connectStart == nil && last.contentBytes == 1000 && last.responseBodyBytes < 1000)
+    #expect(last.connectStart == nil && last.contentBytes == 1000 && last.responseBodyBytes > 0)
     #expect(last.requestHeadBytes > 0 && last.requestBodyBytes == 0 && last.responseHeadBytes > 0)
     let times = [
       first.fetchStart, first.connectStart, first.connectEnd, first.requestStart, first.responseStart,

@@ -1,0 +1,17 @@
+import LarkspurSimulation
+import TestKit
+import Testing
+
+/// Simulated worlds keep all rules also when their users have a client, and not its pool.
+@Suite(.ownThread) struct HTTPClientSimulationTests {
+  @Test(arguments: 0..<4) func randomWorlds(part: UInt64) throws {
+    var seeds = SeededGenerator(for: "worlds of clients, part \(part)")
+    var requests = 0
+    for _ in 0..<250 {
+      let report = try Scenario(seed: seeds.next() &+ part, usesClient: true).run()
+      #expect(report.complaints == [], "seed \(report.seed): \(report.trace.lines.suffix(40))")
+      requests += report.requests
+    }
+    #expect(requests > 1_000)
+  }
+}
