@@ -173,17 +173,10 @@ extension TransferExecutor {
   }
 
   /// Stores the content of an upload's response.
-  private func store(_ content: Data, of attempt: TransferAttempt) throws {
+  private func store(_ content: Data, of attempt: TransferAttempt) throws(Errno) {
     attempt.content = Data()
     attempt.apply(.contentFile(isThere: !content.isEmpty))
-    guard !content.isEmpty else { return }
-    let path = contentPath(of: attempt.record.task)
-    try? FilePaths.remove(path)
-    let file = try OpenFile(creating: path)
-    try file.setPermissions(0o600)
-    try file.write(content.span)
-    // The record that names the file must not come to the disk before the file and its name.
-    try journal.syncContent(of: attempt.record.task)
+    if !content.isEmpty { try journal.storeContent(Array(content), of: attempt.record.task) }
   }
 
   private func retry(_ attempt: TransferAttempt, in delay: Double?) {

@@ -291,6 +291,17 @@ public final class TransferJournal: Sendable {
     try files.sync()
   }
 
+  /// Stores what a task has received, in place of an earlier file. Returns once the file and its name are on the disk. A
+  /// record that names the file is written after that.
+  public func storeContent(_ bytes: [UInt8], of task: Int) throws(Errno) {
+    try state.withLock { state throws(Errno) in
+      try files.replace(
+        TransferFileName.content(of: task), by: bytes, new: TransferFileName(task: task, kind: .new).text)
+      try files.sync()
+      state.isUnsynced = false
+    }
+  }
+
   /// Removes a task: its record, and then the file with the bytes that it received. Does nothing if there is no task.
   ///
   /// - Throws: `unreadableRecord` and `unwritten`, after which the task stays; `unsynced`, after which it is gone.

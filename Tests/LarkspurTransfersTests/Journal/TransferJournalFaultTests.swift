@@ -104,6 +104,21 @@ import Testing
     #expect(try TransferJournal(disk.afterPowerLoss(&generator)).content().records.count == 1_000)
   }
 
+  /// Content whose storage was confirmed survives a loss of power, and other content stays whole until then.
+  @Test func contentIsStoredAsAWhole() throws {
+    for step in 0..<12 {
+      let disk = try Self.disk(.replace)
+      let journal = try TransferJournal(disk)
+      disk.fail(after: step)
+      let isDone = (try? journal.storeContent([7, 8], of: 1)) != nil
+      for left in disk.afterPowerLoss() {
+        let bytes = left.bytes("1.part")
+        #expect(bytes == [7, 8] || !isDone && bytes == [1, 2, 3], "step \(step)")
+      }
+      #expect(isDone == (step > 6), "step \(step)")
+    }
+  }
+
   /// A loss of power before the sync leaves whole records only, and a journal that is closed has them all.
   @Test func addedRecordsAreWholeOrAbsent() throws {
     let disk = ScriptedDisk()
