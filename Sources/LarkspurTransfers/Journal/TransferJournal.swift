@@ -179,7 +179,7 @@ public final class TransferJournal: Sendable {
       do throws(Errno) {
         let bytes = try files.read(
           TransferFileName(task: task, kind: .record).text, atMost: TransferRecord.bytesMax + 1)
-        switch record(of: bytes, task: task) {
+        switch Result(catching: { () throws(TransferValueError) in try TransferRecord(bytes, of: task, session) }) {
         case .success(let record):
           state.readable.insert(task)
           content.records.append(record)
@@ -197,17 +197,6 @@ public final class TransferJournal: Sendable {
       }
     }
     return content
-  }
-
-  private func record(of bytes: [UInt8], task: Int) -> Result<TransferRecord, TransferValueError> {
-    do throws(TransferValueError) {
-      let record = try TransferRecord(file: bytes)
-      guard record.task == task else { throw .damaged("the record belongs to task \(record.task)") }
-      guard record.session == session else { throw .damaged("the record belongs to another session") }
-      return .success(record)
-    } catch {
-      return .failure(error)
-    }
   }
 
   /// Lists the journal's files, and updates what is known of them.
