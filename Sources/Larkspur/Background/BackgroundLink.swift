@@ -133,13 +133,10 @@ package enum TransferService {
   package static func executor(
     of session: TransferSession, log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) -> any TransferLink {
-    let configuration: URLSessionConfiguration
-    do throws(TransferValueError) {
-      configuration = try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
-    } catch {
-      throw .unavailable(reason: "the settings of the session: \(error)")
-    }
-    return try TransferExecutor(session, configuration, log: log)
+    let configuration = Result { () throws(TransferValueError) in
+      try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
+    }.mapError { TransferLinkError.unavailable(reason: "the settings of the session: \($0)") }
+    return try TransferExecutor(session, configuration.get(), log: log)
   }
 }
 

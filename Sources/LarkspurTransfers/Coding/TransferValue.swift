@@ -44,7 +44,7 @@ extension TransferValue {
   }
 }
 
-/// The reason for which bytes are not a value of the wing (a record, a message, settings), or a value cannot be written.
+/// The reason for which bytes are no record, message or settings, or such a value cannot be written.
 public enum TransferValueError: Error, Hashable, Sendable {
   /// Another version of Larkspur has written the bytes. This version reads the format `known` only.
   case otherVersion(UInt32, known: UInt32)

@@ -119,21 +119,13 @@ public final class TransferJournal: Sendable {
   }
 
   private static func locked(_ path: String) -> Result<(DirectoryTransferFiles, any Sendable), TransferJournalError> {
-    let files: DirectoryTransferFiles
-    do throws(Errno) {
-      files = try DirectoryTransferFiles(path: path)
-    } catch {
-      return .failure(.unavailable(error))
-    }
-    return locked(files).map { (files, $0) }
+    Result { () throws(Errno) in try DirectoryTransferFiles(path: path) }.mapError(TransferJournalError.unavailable)
+      .flatMap { files in locked(files).map { (files, $0) } }
   }
 
   private static func locked(_ files: any TransferFiles) -> Result<any Sendable, TransferJournalError> {
-    do throws(Errno) {
-      return try files.lock(TransferFileName.lock).map { .success($0) } ?? .failure(.inUse)
-    } catch {
-      return .failure(.unavailable(error))
-    }
+    Result { () throws(Errno) in try files.lock(TransferFileName.lock) }.mapError(TransferJournalError.unavailable)
+      .flatMap { lock in lock.map { .success($0) } ?? .failure(.inUse) }
   }
 
   /// Gives the directory up, before the deinitialization does so, and removes it if there are no files of tasks in it: a
@@ -179,7 +171,7 @@ public final class TransferJournal: Sendable {
       do throws(Errno) {
         let bytes = try files.read(
           TransferFileName(task: task, kind: .record).text, atMost: TransferRecord.bytesMax + 1)
-        switch record(of: bytes, task: task) {
+        switch Result(catching: { () throws(TransferValueError) in try TransferRecord(bytes, of: task, session) }) {
         case .success(let record):
           state.readable.insert(task)
           content.records.append(record)
@@ -199,25 +191,9 @@ public final class TransferJournal: Sendable {
     return content
   }
 
-  private func record(of bytes: [UInt8], task: Int) -> Result<TransferRecord, TransferValueError> {
-    do throws(TransferValueError) {
-      let record = try TransferRecord(file: bytes)
-      guard record.task == task else { throw .damaged("the record belongs to task \(record.task)") }
-      guard record.session == session else { throw .damaged("the record belongs to another session") }
-      return .success(record)
-    } catch {
-      return .failure(error)
-    }
-  }
-
   /// Lists the journal's files, and updates what is known of them.
   private func list(_ state: inout State) throws(TransferJournalError) -> [TransferFileName] {
-    let list: [Directory.Facts]
-    do throws(Errno) {
-      list = try files.list()
-    } catch {
-      throw .unavailable(error)
-    }
+    let list = try Result { () throws(Errno) in try files.list() }.mapError(TransferJournalError.unavailable).get()
     var names: [TransferFileName] = []
     state.removeSizes()
     for facts in list {
@@ -248,12 +224,8 @@ public final class TransferJournal: Sendable {
   /// - Throws: The errors of `write` without `unsynced`.
   public func add(_ record: TransferRecord) throws(TransferJournalError) {
     guard record.session == session else { throw .otherSession(record.session) }
-    let bytes: [UInt8]
-    do throws(TransferValueError) {
-      bytes = try record.encoded()
-    } catch {
-      throw .record(error)
-    }
+    let bytes = try Result { () throws(TransferValueError) in try record.encoded() }
+      .mapError(TransferJournalError.record).get()
     try state.withLock { state throws(TransferJournalError) in
       guard !state.hasUnreadableRecord(record.task) else { throw .unreadableRecord(task: record.task) }
       let earlier = state.sizes[record.task]

@@ -25,9 +25,7 @@ public enum TransferJournalReader {
         do throws(Errno) {
           let bytes = try directory.read(name.text, atMost: TransferRecord.bytesMax + 1)
           byteCount += bytes.count
-          if let record = try? TransferRecord(file: bytes), record.task == name.task,
-            record.session == session.identifier
-          {
+          if let record = try? TransferRecord(bytes, of: name.task, session.identifier) {
             content.records.append(record)
           } else {
             content.unreadable.append(name.task)

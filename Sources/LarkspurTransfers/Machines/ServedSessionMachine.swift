@@ -1,7 +1,7 @@
 /// Decides, for one background session in the service, what its executor, its program and other visits do next.
 ///
-/// The page TransferService has the graph of the executor, the program and the visits. The tasks are known from the executor's
-/// notices and the program's commands. Questions that no program has answered are kept.
+/// The page TransferService has the graph of the executor, the program and the visits. The tasks are known from the
+/// executor's notices and the program's commands. Questions that no program has answered are kept.
 ///
 /// The machine does no input or output, and has no clock. Invariants: each executor that was made is closed once; there
 /// are never two; each flush completes once, with `isConfirmed` only if the executor has said so; a task that has ended

@@ -1,9 +1,9 @@
 /// Decides on a program's side of a background session: how the session gets its executor and keeps it, what the executor
 /// is sent, and which calls of the delegate are due.
 ///
-/// The owner reports facts, and carries out the actions of each fact in their order. The page BackgroundTransfers has the graph of
-/// the states. The session's end (`willEnd`) is independent of them: an invalidated session has its executor until its last
-/// task is over. `TransferTask` has the states of a task.
+/// The owner reports facts, and carries out the actions of each fact in their order. The page BackgroundTransfers has the
+/// graph of the states. The session's end (`willEnd`) is independent of them: an invalidated session has its executor until
+/// its last task is over. `TransferTask` has the states of a task.
 ///
 /// Invariants: each task ends exactly once, by `call(.end)` or `refuse`, unless the journal keeps it; each flush is
 /// confirmed exactly once; commands go only to the executor that is attached; in the state `closed`, only a flush has an

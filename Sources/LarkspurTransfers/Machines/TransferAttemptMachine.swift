@@ -3,8 +3,8 @@ import LarkspurHTTP
 /// Decides, for one task of a background session in its executor, when an attempt begins, what follows from its end, and
 /// what the record says meanwhile.
 ///
-/// The page TransferService has the graph of the phases. A task that is suspended keeps its phase, and begins nothing. The machine
-/// has no clock: facts have their moment. The executor writes the record when a fact has changed it.
+/// The page TransferService has the graph of the phases. A task that is suspended keeps its phase, and begins nothing. The
+/// machine has no clock: facts have their moment. The executor writes the record when a fact has changed it.
 package struct TransferAttemptMachine: Hashable, Sendable {
   package enum Phase: Hashable, CaseIterable, Sendable {
     /// No attempt: the task waits for its time, for its turn, or to be resumed.

@@ -34,6 +34,15 @@ extension TransferRecord {
     try self.init(bytes: TransferEnvelope.content(of: file, version: Self.formatVersion))
   }
 
+  /// Reads the file of a task of a session.
+  ///
+  /// - Throws: `damaged` for the record of another one, and the errors of `init(file:)`.
+  init(_ file: [UInt8], of task: Int, _ session: String) throws(TransferValueError) {
+    try self.init(file: file)
+    guard self.task == task else { throw .damaged("the record belongs to task \(self.task)") }
+    guard self.session == session else { throw .damaged("the record belongs to another session") }
+  }
+
   /// Whether the record is valid, and its file has at most this size in bytes.
   public func fits(_ count: Int) -> Bool { ((try? encoded())?.count).map { $0 <= count } ?? false }
 

@@ -100,8 +100,7 @@ package struct TransferTask: Hashable, Sendable {
   }
 
   package var isCancelled: Bool { keepsContent != nil }
-  /// Whether the task is to be carried out, or is being cancelled. A suspended task needs no executor until a program resumes
-  /// it.
+  /// Whether the task is to be carried out, or is being cancelled. Suspended tasks need no executor.
   package var isWorking: Bool { record.state == .running || record.state == .canceling }
   /// Whether the task has ended, and the program has taken all events.
   package var isOver: Bool { record.state == .completed && record.events.isEmpty }

@@ -49,12 +49,8 @@ public final class TransferClient: TransferLink {
   init(
     _ session: TransferSession, in path: String, until deadline: Deadline, closingTimeMax: Duration = .seconds(5)
   ) throws(Failure) {
-    let frame: [UInt8]
-    do throws(TransferValueError) {
-      frame = try TransferMessage.open(session).encoded()
-    } catch {
-      throw .refused(.unavailable(reason: "\(error)"))
-    }
+    let frame = try Result { () throws(TransferValueError) in try TransferMessage.open(session).encoded() }
+      .mapError { Failure.refused(.unavailable(reason: "\($0)")) }.get()
     let socket = try Self.connect(in: path, until: deadline)
     core = Core(socket, session.identifier, closingTimeMax)
     do throws(Errno) { try core.start() } catch {
@@ -330,13 +326,9 @@ public final class TransferClient: TransferLink {
     private func readRecords(_ reader: inout TransferReader) throws(Failure) -> [TransferRecord] {
       var records: [TransferRecord] = []
       while true {
-        let message: TransferMessage?
-        do throws(TransferChannelError) {
-          message = try reader.next()
-        } catch {
-          throw .refused(.unavailable(reason: "the transfer service: \(error)"))
-        }
-        switch message {
+        let message = Result { () throws(TransferChannelError) in try reader.next() }
+          .mapError { Failure.refused(.unavailable(reason: "the transfer service: \($0)")) }
+        switch try message.get() {
         case nil: throw .ended
         case .refused(let error): throw .refused(error)
         case .records(let more) where more.allSatisfy({ $0.session == identifier }):

@@ -60,6 +60,33 @@ import Testing
     }
   }
 
+  private static let request = TransferRequest(url: "https://example.com/other")
+
+  /// The events of an executor, each with the parts of the record that it changes.
+  static let changes: [(event: TransferTask.Event, change: @Sendable (inout TransferRecord) -> Void)] = [
+    (.startAnswered(nil), { $0.earliestBeginSeconds = nil }),
+    (.attemptBegan, { $0.nextAttemptSeconds = nil }),
+    (.attemptFailed(failures: 4, next: 9), { ($0.redirects, $0.failedAttempts, $0.nextAttemptSeconds) = ([], 4, 9) }),
+    (.redirected(url: "http://a/"), { $0.redirects.append("http://a/") }),
+    (.redirected(url: String(repeating: "a", count: TransferRecord.redirectsBytesMax)), { _ in }),
+    (.continued(offset: 5, expected: -7), { $0.events.append(.resumed(offset: 5, expected: -1)) }),
+    (.resumePoint(nil), { $0.resumePoint = nil }), (.uploadPoint([1]), { $0.uploadPoint = [1] }),
+    (.contentFile(isThere: false), { $0.hasContentFile = false }),
+    (.loaded(nil), { ($0.response, $0.failedAttempts, $0.resumePoint) = (nil, 0, nil) }),
+    (.reached(request), { $0.currentRequest = request }),
+    (.cancelled(isKeepingContent: true), { $0.state = .canceling }),
+    (.cancelled(isKeepingContent: false), { ($0.state, $0.resumePoint) = (.canceling, nil) }),
+  ]
+
+  @Test(arguments: changes.indices) func anEventChangesItsParts(row: Int) {
+    var record = Fixture.fullDownload()
+    (record.state, record.events, record.failure, record.underlyingFailure) = (.running, [], nil, nil)
+    var task = TransferTask(record, isNew: false)
+    task.apply(Self.changes[row].event)
+    Self.changes[row].change(&record)
+    #expect(task.record == record && task.phase == .sent, "\(Self.changes[row].event)")
+  }
+
   /// A task that the next executor does not have keeps what the program has given it, and nothing that attempts have
   /// brought.
   @Test func aTaskStartsOver() {
