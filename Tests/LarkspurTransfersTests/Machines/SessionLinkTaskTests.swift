@@ -73,7 +73,6 @@ import Testing
   private static let acknowledged = Actions.Element.send(
     .acknowledge(task: 1, count: TransferRecord.eventsMax))
   private static let cancelled = Actions.Element.send(.cancel(task: 1, isKeepingContent: true))
-  private static let watched = Actions.Element.watch(.seconds(30), link: 2)
   private static let dismissed: Actions = [.send(.cancel(task: 1, isKeepingContent: false)), acknowledged]
   private static let answered: Actions = [.send(.answer(question: 4, .cancel))]
   private static let acknowledgedResumption: Actions = [.send(.acknowledge(task: 1, count: 1))]
