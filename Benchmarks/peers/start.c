@@ -23,18 +23,20 @@ int main(int count, char **values) {
     uint64_t start = now().wall_us;
     pid_t process = 0;
     if (posix_spawn(&process, values[3], &actions, NULL, &values[3], environ) != 0) fail("%s does not start", values[3]);
+    // Otherwise a program without output would leave this one waiting for it.
+    close(ends[1]);
     int status = 0;
     struct rusage usage;
     if (wait4(process, &status, 0, &usage) != process) fail("wait4");
     uint64_t wall = now().wall_us - start;
     char output[64] = "";
-    if (read(ends[0], output, sizeof output - 1) <= 0 || status != 0 || strcmp(strtok(output, "\n"), values[2]) != 0)
+    if (read(ends[0], output, sizeof output - 1) <= 0 || status != 0 || strcspn(output, "\n") != strlen(values[2]) ||
+        strncmp(output, values[2], strlen(values[2])) != 0)
       fail("%s: status %d, output %s", values[3], status, output);
     printf("%llu %llu %ld\n", (unsigned long long)(microseconds(usage.ru_utime) + microseconds(usage.ru_stime)),
            (unsigned long long)wall, usage.ru_maxrss);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
-    close(ends[1]);
   }
   return 0;
 }
