@@ -222,7 +222,7 @@ import Testing
         record.take(Self.properties)
         let state = last == .resume(task: 1) && !isKnown ? [] : [Actions.Element.send(last)]
         let start: Actions.Element = isKnown ? .send(.update(task: 1, Self.properties)) : .create(record)
-        #expect(actions == [.attach, start] + state + [.listen(link: 2), Self.watched])
+        #expect(actions == [.attach, start] + state + [.listen(link: 2), .watch(.seconds(30), link: 2)])
       }
     }
   }
@@ -235,7 +235,7 @@ import Testing
     var actions: Actions = []
     machine.pauseOver(into: &actions)
     machine.attached(state.map { [.running(1, $0, $0 == .completed ? [.completed] : [])] } ?? [], into: &actions)
-    #expect(actions == [.connect, .attach, .listen(link: 2), Self.watched])
+    #expect(actions == [.connect, .attach, .listen(link: 2), .watch(.seconds(30), link: 2)])
     actions = []
     machine.ended(1, into: &actions)
     // An executor that has lost the end stops the task.
@@ -250,7 +250,7 @@ import Testing
     machine.pauseOver(into: &actions)
     #expect(actions == [.connect])
     machine.attached([.running(1, .completed, [.completed])], into: &actions)
-    #expect(actions == [.connect, .attach, Self.acknowledged, .listen(link: 2), Self.watched])
+    #expect(actions == [.connect, .attach, Self.acknowledged, .listen(link: 2), .watch(.seconds(30), link: 2)])
   }
 
   /// A file that a session leaves with its end stays in the journal, also if the executor is replaced after that.
@@ -263,7 +263,7 @@ import Testing
     machine.pauseOver(into: &actions)
     actions = []
     machine.attached([.running(1, .completed, [.downloaded, .completed])], into: &actions)
-    #expect(actions == [.attach, .listen(link: 2), Self.watched])
+    #expect(actions == [.attach, .listen(link: 2), .watch(.seconds(30), link: 2)])
   }
 
   /// The tasks of earlier processes, with what the delegate has not been given.
