@@ -157,12 +157,17 @@ extension URLCache {
   /// Invalidates the target and the references of the same origin (RFC 9111 4.4).
   private func invalidate(_ exchange: CacheExchange, _ references: [String], now: Double) {
     guard let target = exchange.keyOfGet(for: exchange.url) else { return }
-    let others = references.compactMap { URL(peerText: Array($0.utf8), at: exchange.url) }
-    let origin = CacheKey.origin(of: target)
-    for url in [exchange.url] + others {
-      guard let key = exchange.keyOfGet(for: url), CacheKey.origin(of: key) == origin else { continue }
-      if isSubclass { remove(CacheSubject(request: URLRequest(url: url))) } else { core.invalidate(key, now: now) }
+    invalidate(exchange.url, target, now: now)
+    for url in references.compactMap({ URL(peerText: Array($0.utf8), at: exchange.url) }) {
+      guard let key = exchange.keyOfGet(for: url), CacheKey.origin(of: key) == CacheKey.origin(of: target) else {
+        continue
+      }
+      invalidate(url, key, now: now)
     }
+  }
+
+  private func invalidate(_ url: URL, _ key: String, now: Double) {
+    if isSubclass { remove(CacheSubject(request: URLRequest(url: url))) } else { core.invalidate(key, now: now) }
   }
 
   private func standIn(_ exchange: CacheExchange, now: Double) -> CacheAnswer? {
