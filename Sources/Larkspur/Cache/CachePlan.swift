@@ -59,9 +59,9 @@ final class CacheExchange: Sendable {
 
   /// Uses the request's `Host` only for the request's own host.
   private func key(of other: URL, method: String) -> String? {
-    let isSameHost = other.host() == url.host() && other.port == url.port
-    return CacheKey.make(
-      method: method, uri: other.absoluteString, host: isSameHost ? request.fields.firstValue(named: "Host") : nil)
+    let host = request.fields.firstValue(named: "Host")
+    let isSameHost = host != nil && other.host() == url.host() && other.port == url.port
+    return CacheKey.make(method: method, uri: other.absoluteString, host: isSameHost ? host : nil)
   }
 }
 
