@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurIO
 import LarkspurTestSupport
 import LarkspurTransport
