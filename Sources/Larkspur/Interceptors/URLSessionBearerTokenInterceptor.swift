@@ -32,6 +32,8 @@ public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
     state = Mutex(State(token: token))
   }
 
+  /// Adds the token to a request for one of the origins. Waits while a replacement of the token is in progress, and throws
+  /// its error.
   public func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest {
     guard request.value(forHTTPHeaderField: "Authorization") == nil, isForOrigin(of: request) else { return request }
     try await state.withLock { $0.replacement }?.value
@@ -40,6 +42,7 @@ public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
     return request
   }
 
+  /// Has the token replaced after a 401, and wants another attempt with the new one.
   public func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision {
     guard attempt.isRepeatable, attempt.statusCode == 401, !attempt.earlierStatusCodes.contains(401),
       isForOrigin(of: attempt.request),

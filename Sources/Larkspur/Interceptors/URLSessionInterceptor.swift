@@ -28,6 +28,7 @@ extension URLSessionInterceptor {
   /// Returns `.deliver`.
   public func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision { .deliver }
 
+  /// No limit.
   public var attemptTimeout: Duration? { nil }
 }
 

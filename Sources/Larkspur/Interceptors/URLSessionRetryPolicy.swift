@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// A request is sent again after an error of its connection and after the status codes of `rules`, if
 /// its method allows that, its body can be sent again, and nothing has been delivered. A download continues from the bytes
-/// that have come, if they can be continued (<doc:Resuming>). An error of trust, of policy or of the request itself is never repeated.
+/// received so far, if the response had a strong validator (<doc:Resuming>). An error of trust, of policy or of the request itself is never repeated.
 ///
 /// A budget limits the repetitions to a fifth of the requests, and ten more. Copies of a policy share it: sessions with
 /// policies of their own have budgets of their own.
@@ -36,11 +36,13 @@ public struct URLSessionRetryPolicy: URLSessionInterceptor {
     self.budget = SharedBudget(budget)
   }
 
+  /// Counts the request for the budget, and returns it as it is.
   public func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest {
     if attempt == 1 { budget.state.withLock { $0.requested() } }
     return request
   }
 
+  /// Wants another attempt if the rules and the budget allow it.
   public func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision {
     guard attempt.isRepeatable,
       let delay = rules.delay(after: RetryRules.Attempt(attempt), fraction: .random(in: 0...1)),

@@ -45,11 +45,7 @@ struct FormBody: Sendable {
     var segments: [BodySegment] = []
     for (index, part) in data.enumerated() {
       if index > 0 { segments.append(.bytes(Array(separator.utf8))) }
-      if let file = files[index] {
-        segments.append(file)
-      } else {
-        segments.append(.bytes(try part.bytes()))
-      }
+      if let file = files[index] { segments.append(file) } else { segments.append(.bytes(try part.bytes())) }
     }
     contentType = nil
     body = SegmentedBody(segments: segments)
