@@ -10,7 +10,9 @@ public protocol URLSessionInterceptor: Sendable {
   /// Returns the request to send. Called before each attempt, with the request as it was before earlier attempts
   /// changed it, and not for requests that follow a redirection or a challenge. An error becomes the task's error.
   ///
-  /// - Parameter attempt: The number of the attempt, counted from 1.
+  /// - Parameters:
+  ///   - request: The request, as the interceptors before this one have changed it.
+  ///   - attempt: The number of the attempt, counted from 1.
   func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest
 
   /// Decides what follows an attempt, before any of its response is delivered.
