@@ -100,6 +100,22 @@ import Testing
     #expect(await code(limited, byteCount: 1 << 20) == .timedOut)
   }
 
+  /// Connections are open before the first request, which uses one of them.
+  @Test func preparedConnections() async throws {
+    let client = try client()
+    #expect(try await client.prepareConnections(to: server.url("/"), count: 2) == 2)
+    #expect(server.connectionsAccepted == 2 && server.requestsReceived == 0)
+    #expect(await code(client) == nil)
+    #expect(server.connectionsAccepted == 2)
+    let failures = [("http://", 1, HTTPClientError.Code.invalidURL), (server.url("/"), 0, .invalidOption)]
+    for (url, count, failure) in failures {
+      let error = await #expect(throws: HTTPClientError.self) {
+        try await client.prepareConnections(to: url, count: count)
+      }
+      #expect(error?.code == failure)
+    }
+  }
+
   /// A closure has an identity for each connection, and files are read again when they change.
   @Test func identities() async throws {
     var tls = TestServer.TLS(certificate: try authority.issue())
