@@ -2,7 +2,7 @@ import LarkspurEngine
 
 extension HTTPClient {
   /// Opens a WebSocket (RFC 6455) with a `ws` or `wss` URL, and calls a closure with it: see
-  /// ``webSocket(_:options:_:)-(Request,_,_)``.
+  /// ``webSocket(_:options:_:)``.
   ///
   /// - Parameters:
   ///   - url: The URL as text.
