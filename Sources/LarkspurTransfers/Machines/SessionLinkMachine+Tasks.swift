@@ -123,7 +123,12 @@ extension SessionLinkMachine {
   // MARK: - Notices
 
   mutating func changed(_ record: TransferRecord, into actions: inout Actions) {
-    guard let phase = tasks[record.task]?.phase, phase == .new || phase == .sent else { return }
+    guard let phase = tasks[record.task]?.phase else {
+      // An executor that had lost the end has completed the task again, after it was acknowledged.
+      if record.state == .completed { dismiss(record.task, isEnded: true, into: &actions) }
+      return
+    }
+    guard phase == .new || phase == .sent else { return }
     tasks[record.task]?.apply(.changed(record))
     deliver(record.task, into: &actions)
   }
