@@ -24,20 +24,29 @@ static void start_transfer(Transfer *transfer) {
   check(curl_multi_add_handle(multi, transfer->easy), "curl_multi_add_handle");
 }
 
+// Returns the next transfer that is finished, after checking it, or NULL.
+static Transfer *next_finished(void) {
+  int remaining = 0;
+  for (CURLMsg *message; (message = curl_multi_info_read(multi, &remaining));) {
+    if (message->msg != CURLMSG_DONE) continue;
+    // The message belongs to libcurl and becomes invalid by curl_multi_remove_handle, so it is read first.
+    CURLcode code = message->data.result;
+    Transfer *transfer = NULL;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+    check_transfer(transfer, code);
+    check(curl_multi_remove_handle(multi, transfer->easy), "curl_multi_remove_handle");
+    return transfer;
+  }
+  return NULL;
+}
+
 static uint64_t run(const Workload *workload, uint64_t requests) {
   uint64_t unsent = requests, unfinished = requests, total = 0;
   for (int index = 0; index < workload->connections && unsent > 0; index++, unsent--) start_transfer(&transfers[index]);
   while (unfinished > 0) {
-    int running = 0, remaining = 0, restarted = 0;
+    int running = 0, restarted = 0;
     check(curl_multi_perform(multi, &running), "curl_multi_perform");
-    for (CURLMsg *message; (message = curl_multi_info_read(multi, &remaining));) {
-      if (message->msg != CURLMSG_DONE) continue;
-      // The message belongs to libcurl and becomes invalid by curl_multi_remove_handle, so it is read first.
-      CURLcode code = message->data.result;
-      Transfer *transfer = NULL;
-      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
-      check_transfer(transfer, code);
-      check(curl_multi_remove_handle(multi, transfer->easy), "curl_multi_remove_handle");
+    for (Transfer *transfer; (transfer = next_finished());) {
       total += transfer->received;
       unfinished--;
       if (unsent > 0) {
@@ -77,16 +86,10 @@ static uint64_t *run_paced(uint64_t requests) {
       start_transfer(transfer);
       next_due = start + ++next * (1000000000 / rate);
     }
-    int running = 0, remaining = 0, completed = 0;
+    int running = 0, completed = 0;
     check(curl_multi_perform(multi, &running), "curl_multi_perform");
-    for (CURLMsg *message; (message = curl_multi_info_read(multi, &remaining));) {
-      if (message->msg != CURLMSG_DONE) continue;
-      CURLcode code = message->data.result;
-      Transfer *transfer = NULL;
-      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+    for (Transfer *transfer; (transfer = next_finished());) {
       latencies[finished++] = (nanoseconds() - due[transfer - transfers]) / 1000;
-      check_transfer(transfer, code);
-      check(curl_multi_remove_handle(multi, transfer->easy), "curl_multi_remove_handle");
       unused[unused_count++] = transfer;
       completed = 1;
     }
