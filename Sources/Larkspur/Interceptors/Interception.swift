@@ -15,13 +15,20 @@ final class Interception {
 
   init(_ interceptors: [any URLSessionInterceptor]) { self.interceptors = interceptors }
 
-  /// The shortest of the interceptors' limits.
-  var attemptTimeout: Duration? { interceptors.compactMap(\.attemptTimeout).min() }
+  /// The end of the current attempt by the shortest of the interceptors' limits, once a request of it has been prepared.
+  private var deadline: Deadline?
+
+  /// Returns the end of the current attempt. Its time begins with the first call.
+  func deadline(from now: Deadline) -> Deadline? {
+    if deadline == nil { deadline = interceptors.compactMap(\.attemptTimeout).min().map { now.advanced(by: $0) } }
+    return deadline
+  }
 
   /// Begins an attempt.
   func begin(_ request: URLRequest, redirectCount: Int) {
     number += 1
     isAdapted = true
+    deadline = nil
     base = (request, redirectCount)
   }
 

@@ -135,9 +135,7 @@ extension Transfer {
     var poolRequest = try core.poolRequest(
       for: request, to: load.target, by: route, load.additions, body.content, body.length, priority: priority)
     if isObserved(body) { observe(&poolRequest, url: request.url) }
-    if let limit = interception?.attemptTimeout {
-      poolRequest.deadline = engine.loop.now.advanced(by: limit)
-    }
+    if let end = interception?.deadline(from: engine.loop.now) { poolRequest.deadline = end }
     if let timeMax = resumable?.timeMax {
       // The time of this request has a limit of its own, and the failure before it is the load's.
       stopIdleTime()
