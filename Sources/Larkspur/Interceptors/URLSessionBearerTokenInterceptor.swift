@@ -11,6 +11,8 @@ import Synchronization
 public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
   private struct State {
     var token: String
+    /// The token before the current one. A request that was redirected before it was refused still has it.
+    var replaced: String?
     /// The replacement that is in progress.
     var replacement: Task<Void, any Error>?
   }
@@ -35,7 +37,10 @@ public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
   /// Adds the token to a request for one of the origins. Waits while a replacement of the token is in progress, and throws
   /// its error.
   public func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest {
-    guard request.value(forHTTPHeaderField: "Authorization") == nil, isForOrigin(of: request) else { return request }
+    guard isForOrigin(of: request) else { return request }
+    if let own = request.value(forHTTPHeaderField: "Authorization") {
+      guard own == state.withLock({ $0.replaced.map { Self.scheme + $0 } }) else { return request }
+    }
     try await state.withLock { $0.replacement }?.value
     var request = request
     request.setValue(Self.scheme + state.withLock { $0.token }, forHTTPHeaderField: "Authorization")
@@ -71,21 +76,12 @@ public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
       if let replacement = state.replacement { return replacement }
       guard state.token == refused else { return nil }
       let replacement = Task.detached { [self] in
-        let result = await Result(catching: { try await refresh(refused) })
-        self.state.withLock { state in
-          if case .success(let token) = result { state.token = token }
-          state.replacement = nil
-        }
-        _ = try result.get()
+        defer { self.state.withLock { $0.replacement = nil } }
+        let token = try await refresh(refused)
+        self.state.withLock { ($0.token, $0.replaced) = (token, refused) }
       }
       state.replacement = replacement
       return replacement
     }
-  }
-}
-
-extension Result where Failure == any Error {
-  fileprivate init(catching body: () async throws -> Success) async {
-    do { self = .success(try await body()) } catch { self = .failure(error) }
   }
 }

@@ -82,6 +82,15 @@ import Testing
     #expect(other.requests.map { $0.fields["Authorization"] } == [nil, nil])
   }
 
+  /// A request that was redirected before it was refused carries the earlier token.
+  @Test func aRedirectionWithinTheOrigin() async throws {
+    let session = try session { _ in "new" }
+    defer { session.invalidateAndCancel() }
+    let (_, response) = try await session.data(from: url("/redirect-to?url=\(server.url("/private"))"))
+    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(server.requests.map { $0.fields["Authorization"] } == ["Bearer old", "Bearer old", "Bearer new"])
+  }
+
   /// A field of the program's is not replaced.
   @Test func aFieldOfTheRequest() async throws {
     let session = try session { _ in throw Refused() }
