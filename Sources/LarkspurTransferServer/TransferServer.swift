@@ -37,7 +37,7 @@ public final class TransferServer: Sendable {
     public var isAllowed: @Sendable (_ user: UInt32) -> Bool = { $0 == ProcessUser.effective }
     /// Starts a session's program for its events. Called on any thread.
     public var launch: @Sendable (TransferSession) -> Void = { _ in }
-    /// Gets lines for people. They quote nothing of a request.
+    /// Gets messages as text, which quotes nothing of a request.
     public var log: @Sendable (String) -> Void = { _ in }
 
     public init() {}

@@ -128,7 +128,7 @@ package enum TransferService {
 
   /// Makes the executor of a session from its settings.
   ///
-  /// - Parameter log: Gets lines for people. They quote no fields of requests.
+  /// - Parameter log: Gets messages as text, which quotes no fields of requests.
   /// - Throws: `unavailable` if the settings cannot be read, and the errors of the executor.
   package static func executor(
     of session: TransferSession, log: @escaping @Sendable (String) -> Void

@@ -59,7 +59,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - configuration: The settings of the background session.
-  ///   - log: Gets lines for people. They quote no fields of requests.
+  ///   - log: Gets messages as text, which quotes no fields of requests.
   package convenience init(
     _ transferSession: TransferSession, _ configuration: URLSessionConfiguration,
     log: @escaping @Sendable (String) -> Void

@@ -45,13 +45,13 @@ public enum URLSessionInterceptorDecision: Sendable {
   case fail(any Error)
 }
 
-/// An attempt to load a request: a response's head has come, or an error.
+/// An attempt to load a request, with its response's head or its error.
 public struct URLSessionAttempt: Sendable {
   /// The number of the attempt, counted from 1.
   public var number: Int
   /// The request, as interceptors and redirections have made it.
   public var request: URLRequest
-  /// The response's head, or `nil` if none has come.
+  /// The response's head, or `nil` if the attempt has failed before it.
   public var response: URLResponse?
   /// The reason why the attempt has failed, or `nil` if it has not.
   public var error: URLError?
@@ -62,7 +62,7 @@ public struct URLSessionAttempt: Sendable {
   /// Whether another attempt can be made: the body can be sent once more, and nothing has been delivered to the task's
   /// owner.
   public var isRepeatable: Bool
-  /// The status code of the response, or `nil` if none has come or it is not one of HTTP.
+  /// The status code of the response, or `nil` without a response of HTTP.
   public var statusCode: Int? { (response as? HTTPURLResponse)?.statusCode }
   /// Whether the connection or the server's absence is the reason of ``error``, so that another attempt may succeed.
   public var isConnectionError: Bool { error?.isOfConnection ?? false }

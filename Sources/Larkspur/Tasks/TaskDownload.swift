@@ -114,8 +114,8 @@ final class TaskDownload {
     }
   }
 
-  /// Prepares another attempt after one that has failed: it asks for the rest if the bytes that have come can be continued,
-  /// and else for the whole.
+  /// Prepares another attempt after one that has failed: it asks for the rest if a download can continue from the received
+  /// bytes, and for the whole otherwise.
   func repeats() throws(URLError) {
     // The file that the download continues is untouched.
     if partial?.resume != nil { return }

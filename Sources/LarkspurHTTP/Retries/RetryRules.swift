@@ -23,11 +23,11 @@ public struct RetryRules: Hashable, Sendable {
   /// An attempt that has no useful response.
   public struct Attempt: Hashable, Sendable {
     public enum Failure: Hashable, Sendable {
-      /// A response has come.
+      /// A response with this status code.
       ///
       /// - Parameter retryAfter: The delay in seconds that the response asks for.
       case status(Int, retryAfter: Double?)
-      /// No response has come, or not all of it.
+      /// An incomplete response, or no response at all.
       ///
       /// - Parameter isOfConnection: Whether the connection or the server's absence is the reason, so that another attempt
       ///   may succeed.

@@ -80,7 +80,7 @@ extension TransferValueError: CustomStringConvertible {
 ///     8          a checksum of the bytes before and of the content
 ///     ...        the content
 ///
-/// Numbers are little-endian. The checksum covers the version, so a changed bit is told from another version. It does
+/// Numbers are little-endian. The checksum covers the version, so a changed bit does not count as another version. It does
 /// not protect against intentional changes: an attacker with write access to a user's files needs no journal to do
 /// harm.
 enum TransferEnvelope {
