@@ -278,6 +278,12 @@ if let wantedTests {
 }
 
 if wantsBenchmarks {
+  // As small programs are shipped: LLVM's linker packs the addresses that the dynamic linker adjusts.
+  let small: [LinkerSetting] = [
+    .unsafeFlags([
+      "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+    ])
+  ]
   package.targets += [
     .target(name: "BenchmarkUsage", path: "Benchmarks/usage", swiftSettings: testSettings),
     .executableTarget(
@@ -298,10 +304,12 @@ if wantsBenchmarks {
       path: "Benchmarks/client-bench", swiftSettings: testSettings),
     // The smallest programs: their size and their start are measured.
     .executableTarget(
-      name: "larkspur-fetch", dependencies: ["LarkspurClient"], path: "Benchmarks/fetch", swiftSettings: testSettings),
+      name: "larkspur-fetch", dependencies: ["LarkspurClient"], path: "Benchmarks/fetch", swiftSettings: testSettings,
+      linkerSettings: small),
     // The example, whose size is checked as well. By itself it is a package of its own.
     .executableTarget(
-      name: "save", dependencies: ["LarkspurClient"], path: "Examples/Save/Sources/save", swiftSettings: testSettings),
+      name: "save", dependencies: ["LarkspurClient"], path: "Examples/Save/Sources/save", swiftSettings: testSettings,
+      linkerSettings: small),
     .executableTarget(
       name: "larkspur-fetch-session", dependencies: ["Larkspur"], path: "Benchmarks/fetch-session",
       swiftSettings: testSettings),

@@ -7,6 +7,13 @@ let package = Package(
   name: "save",
   dependencies: [.package(name: "larkspur", path: "../..")],
   targets: [
-    .executableTarget(name: "save", dependencies: [.product(name: "LarkspurClient", package: "larkspur")])
+    .executableTarget(
+      name: "save", dependencies: [.product(name: "LarkspurClient", package: "larkspur")],
+      // LLVM's linker packs the addresses that the dynamic linker adjusts (glibc 2.36).
+      linkerSettings: [
+        .unsafeFlags([
+          "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+        ])
+      ])
   ]
 )
