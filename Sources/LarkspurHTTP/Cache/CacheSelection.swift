@@ -3,7 +3,10 @@ import LarkspurBytes
 /// The request fields that select a response among others of one URI (`Vary`), with their values (RFC 9111 4.1).
 public struct CacheSelection: Sendable {
   /// The fields, sorted by name. Names are in lower case. `nil` as value means that the request did not have the field.
-  public private(set) var fields: [(name: String, value: String?)] = []
+  public private(set) var fields: [(name: String, value: String?)] = [] { didSet { hash = Self.hash(of: fields) } }
+
+  /// A hash that distinguishes the variants of one URI. Performance: computed once, and compared often.
+  public private(set) var hash = CacheHash()
 
   /// Maximum number of selecting fields; a response with more is not stored. Each field is kept with the response, and
   /// searched for in each request that it might answer. No server that wants its responses to be cached names so many.
@@ -12,7 +15,10 @@ public struct CacheSelection: Sendable {
   /// Creates an empty selection, which matches every request.
   public init() {}
 
-  public init(fields: [(name: String, value: String?)]) { self.fields = fields }
+  public init(fields: [(name: String, value: String?)]) {
+    self.fields = fields
+    hash = Self.hash(of: fields)
+  }
 
   /// Creates the selection that the response's `Vary` names, with the values of the request. Returns `nil` if `Vary`
   /// contains `*`, so that no request matches, or names more than `fieldsMax` fields.
@@ -27,7 +33,7 @@ public struct CacheSelection: Sendable {
     if request.contains(named: Self.authorization), !Self.isForEverybody(CacheControl(response)) {
       unique.insert(Self.authorization)
     }
-    fields = unique.sorted().map { (name: $0, value: Self.normalised($0, in: request)) }
+    self.init(fields: unique.sorted().map { (name: $0, value: Self.normalised($0, in: request)) })
   }
 
   private static let authorization = "authorization"
@@ -58,8 +64,7 @@ public struct CacheSelection: Sendable {
     fields.removeAll { $0.value == nil && isUnknown($0.name) }
   }
 
-  /// A hash that distinguishes the variants of one URI.
-  public var hash: CacheHash {
+  private static func hash(of fields: [(name: String, value: String?)]) -> CacheHash {
     var hash = CacheHash()
     for field in fields {
       hash.append(field.name)
