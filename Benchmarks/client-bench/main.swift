@@ -1,5 +1,6 @@
 // Larkspur's client without Foundation as a client of `Benchmarks/compare`: the public API, awaited as in a program.
-// Called as `larkspur-client-bench WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in Benchmarks/README.md.
+// Called as `larkspur-client-bench [--loop] WORKLOAD HOST PORT REQUESTS [CA_FILE]`; the contract is in
+// Benchmarks/README.md. With `--loop` the calls are awaited on the client's own executor.
 
 import BenchmarkUsage
 import Glibc
@@ -10,9 +11,11 @@ struct Client: Sendable {
   let url: String
   let request: HTTPClient.Request
   let client: HTTPClient
+  let isOnLoop: Bool
 
-  init(_ workload: Workload, host: String, port: String, caFile: String?) throws {
+  init(_ workload: Workload, host: String, port: String, caFile: String?, isOnLoop: Bool) throws {
     self.workload = workload
+    self.isOnLoop = isOnLoop
     url = "\(workload.isSecure ? "https" : "http")://\(host):\(port)\(workload.path)"
     var request = HTTPClient.Request(url)
     switch workload.kind {
@@ -54,10 +57,9 @@ struct Client: Sendable {
 
   func run(_ count: Int) async throws -> [Int] {
     if workload.isPaced { return try await Pace.latencies(of: count, by: load) }
-    if workload.kind == .events {
+    try await withTaskExecutorPreference(isOnLoop ? client.taskExecutor : nil) {
+      guard workload.kind == .events else { return try await workload.makeRequests(count, by: load) }
       try await readEvents(count)
-    } else {
-      try await workload.makeRequests(count, by: load)
     }
     return []
   }
@@ -91,7 +93,9 @@ struct Client: Sendable {
   }
 }
 
-let arguments = CommandLine.arguments
+var arguments = CommandLine.arguments
+let isOnLoop = arguments.dropFirst().first == "--loop"
+if isOnLoop { arguments.remove(at: 1) }
 guard arguments.count >= 5, let workload = Workload.all[arguments[1]], let requests = Int(arguments[4]),
   Client.offers(workload)
 else {
@@ -100,7 +104,8 @@ else {
 }
 do {
   let client = try Client(
-    workload, host: arguments[2], port: arguments[3], caFile: arguments.count > 5 ? arguments[5] : nil)
+    workload, host: arguments[2], port: arguments[3], caFile: arguments.count > 5 ? arguments[5] : nil,
+    isOnLoop: isOnLoop)
   // The calls come from Swift's thread pool, as in a server.
   try await Task.detached { try await workload.measure(requests, client.run) }.value
 } catch {

@@ -122,6 +122,8 @@ CLIENTS = [
     Client("larkspur-pool", **LARKSPUR, options=("--pool",)),
     Client("larkspur-client", **(LARKSPUR | {"product": "larkspur-client-bench"}), workloads=TRANSPORT,
            besides=API_SERIAL + API_CONCURRENT + UPLOADS + EVENTS + LATENCY),
+    Client("larkspur-client-loop", **(LARKSPUR | {"product": "larkspur-client-bench"}), options=("--loop",),
+           workloads=TRANSPORT, besides=API_SERIAL + API_CONCURRENT + UPLOADS + EVENTS),
     Client("larkspur-session", **SESSION,
            besides=API_SERIAL + API_CONCURRENT + UPLOADS + WEBSOCKETS + EVENTS + LATENCY),
     Client("larkspur-session-loop", **SESSION, options=("--loop",),

@@ -51,6 +51,9 @@ final class ClientCredentials: CredentialSource, Sendable {
   }
 }
 
+/// The challenges of one request's origin and proxy. It belongs to the load's loop.
+final class ClientAuthentication { var sides = LoadAuthentication<ClientCredentials>() }
+
 extension HTTPClient.Options {
   /// Asks the program. A credential that was refused is not sent again, so there is one question for each request.
   func reply(to question: ClientCredentials.Question) async -> PasswordCredential? {

@@ -6,12 +6,24 @@ import LarkspurTransport
 
 /// One load of a client: the state of its stages, from the call to the end of its response's body.
 ///
-/// Threads. `cancel` may be called from any thread. Everything else belongs to the loop while an operation of the load
-/// runs there (`run`, `receive`, `finish`), and to the caller's task in between: no operation runs while the caller's code
-/// does, so that the bytes which are there are taken without a change of the thread.
+/// The stages run in callbacks of the loop while the caller's task is suspended (`reachOwner`). What a stage needs and a
+/// callback cannot bring is awaited by the caller's task, on the loop (`provide`).
+///
+/// Threads. `cancel` may be called from any thread. Everything else belongs to the loop while the caller's task is
+/// suspended, and to that task in between: no stage runs while the caller's code does, so that the bytes which are there
+/// are taken without a change of the thread.
 final class ClientLoad: @unchecked Sendable {
-  /// What the stages wait for.
+  /// Why the stages have stopped.
   enum Stop {
+    case need(Need)
+    /// A callback, which has been subscribed, comes first.
+    case callback
+    /// The caller gets the response, or bytes of its body.
+    case owner
+  }
+
+  /// What the caller's task provides before a stage can run.
+  enum Need {
     case route
     /// A connection, and the head of the response.
     case response
@@ -19,10 +31,6 @@ final class ClientLoad: @unchecked Sendable {
     case credential(ClientCredentials.Question)
     /// The rest of a response that is dropped.
     case drain
-    /// The next bytes of the body.
-    case data
-    /// The caller, which has not taken the bytes that are there.
-    case owner
   }
 
   typealias Failure = HTTPClientError
@@ -46,7 +54,9 @@ final class ClientLoad: @unchecked Sendable {
   private var poolRequest: PoolRequest?
   private var running: RunningExchange?
   /// The challenges of the current request's origin and proxy.
-  private var authentication = LoadAuthentication<ClientCredentials>()
+  ///
+  /// Performance: an object of its own, made for the first challenge or credential.
+  private var authentication: ClientAuthentication?
   private var isDrained = false
   private var step = LoadMachine.Step.load
   /// The request that a redirection leads to.
@@ -58,13 +68,22 @@ final class ClientLoad: @unchecked Sendable {
   private var hasHead = false
   /// The number of bytes of the response's body, decoded.
   private var contentBytes = 0
-  private(set) var fields: FieldList = []
+  private var headBytes: [UInt8] = []
+  private var fieldsRead: FieldList?
   private(set) var trailers: FieldList = []
   private var decoder: ContentDecoding?
   /// The bytes of the body that the caller has not taken.
   private var buffer: [UInt8] = []
   /// The error that follows the buffered bytes.
   private var bodyFailure: HTTPClientError?
+  /// The error of a load without a response.
+  private var failure: HTTPClientError?
+  /// Whether the caller waits for bytes of the body, and not for the response.
+  private var wantsBytes = false
+  /// What the caller's task has to provide.
+  private var need: Need?
+  /// The caller's task while it is suspended.
+  private var continuation: TaskContinuation?
   /// Whether the caller's closure has ended.
   private var isOver = false
 
@@ -84,11 +103,22 @@ final class ClientLoad: @unchecked Sendable {
 
   func cancel() { slot.cancel() }
 
+  /// The fields of the response's head. Performance: made when they are first read.
+  var fields: FieldList {
+    if let fieldsRead { return fieldsRead }
+    let fields = FieldList(head.fields, in: headBytes)
+    fieldsRead = fields
+    return fields
+  }
+
   // MARK: - The caller's side
 
   /// Runs the load up to the head of the response that is delivered, and takes the part of the body that is there.
   func run() async throws(HTTPClientError) {
-    try await engine.loop.run { [self] () async throws(HTTPClientError) in try await advanceToOwner() }
+    // A cancellation reaches the slot by the loop's inbox, which this call may have overtaken.
+    guard !Task.isCancelled else { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
+    await reachOwner()
+    if let failure { throw failure }
   }
 
   /// Returns the next bytes of the body, or `nil` at its end.
@@ -97,7 +127,8 @@ final class ClientLoad: @unchecked Sendable {
       throw HTTPClientError(.bodyOver, "the body was read after the end of its closure", url: request.url)
     }
     if buffer.isEmpty, bodyFailure == nil, stage != .complete {
-      try await engine.loop.run { [self] () async throws(HTTPClientError) in try await advanceToBytes() }
+      wantsBytes = true
+      await reachOwner()
     }
     guard !buffer.isEmpty else {
       if let bodyFailure { throw bodyFailure }
@@ -106,6 +137,28 @@ final class ClientLoad: @unchecked Sendable {
     var bytes: [UInt8] = []
     swap(&bytes, &buffer)
     return bytes
+  }
+
+  /// Runs the stages until the caller gets something, or the load is complete.
+  private func reachOwner() async {
+    while true {
+      let isOnLoop = engine.loop.isCurrent
+      if !isOnLoop || !performStages() {
+        await TaskContinuation.suspend {
+          continuation = $0
+          if !isOnLoop { engine.loop.submit(self, inline: true) }
+        }
+      }
+      guard let need = need.take() else { return }
+      await engine.loop.run { [self] in
+        do throws(HTTPClientError) {
+          try await provide(need)
+        } catch {
+          fail(error)
+        }
+      }
+      if stage == .complete { return }
+    }
   }
 
   /// Ends the load after the caller's closure. The connection serves the next request if the body was read to its end,
@@ -127,41 +180,34 @@ final class ClientLoad: @unchecked Sendable {
 
   // MARK: - On the loop
 
-  private func advanceToOwner() async throws(HTTPClientError) {
+  /// Runs the stages as far as they go.
+  ///
+  /// - Returns: `false` if a callback comes first, and then calls `perform`.
+  private func performStages() -> Bool {
     do throws(HTTPClientError) {
-      while let stop = try advance() {
-        switch stop {
-        case .route, .response, .credential, .drain: try await provide(stop)
-        case .data, .owner: return
-        }
+      switch try advance() {
+      case .callback?: return false
+      case .need(let need)?: self.need = need
+      case .owner?, nil: break
       }
     } catch {
-      try fail(error)
+      fail(error)
     }
+    return true
   }
 
-  private func advanceToBytes() async throws(HTTPClientError) {
-    do throws(HTTPClientError) {
-      while buffer.isEmpty, let stop = try advance() { try await provide(stop) }
-    } catch {
-      try fail(error)
-    }
-  }
-
-  /// Ends the load with an error: throws it, or keeps it for the reader of the body, which gets the
-  /// bytes before it first.
-  private func fail(_ error: HTTPClientError) throws(HTTPClientError) {
+  /// Ends the load with an error. The reader of a body gets the bytes before it first.
+  private func fail(_ error: HTTPClientError) {
     let isOfBody = stage == .delivering || stage == .delivered
     if running == nil { slot.giveUp() }
     endExchange()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
-    guard isOfBody else { throw error }
-    bodyFailure = error
+    if isOfBody { bodyFailure = error } else { failure = error }
   }
 
-  private func provide(_ stop: Stop) async throws(HTTPClientError) {
-    switch stop {
+  private func provide(_ need: Need) async throws(HTTPClientError) {
+    switch need {
     case .route: try await makeRoute()
     case .response: try await awaitResponse()
     case .credential(let question): await askCredential(question)
@@ -169,8 +215,6 @@ final class ClientLoad: @unchecked Sendable {
       isDrained = true
       // If the connection breaks, the next request gets another one.
       if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }
-    case .data: try await awaitData()
-    case .owner: break
     }
   }
 
@@ -199,8 +243,6 @@ final class ClientLoad: @unchecked Sendable {
 
 extension ClientLoad: LoadStages {
   func start() throws(HTTPClientError) -> Stop? {
-    // A cancellation reaches the slot by the loop's inbox, which this call may have overtaken.
-    guard !Task.isCancelled else { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
     startedAt = engine.loop.now
     if let total = engine.options.timeouts.total { deadline = startedAt.advanced(by: total) }
     enter(.requested)
@@ -222,7 +264,7 @@ extension ClientLoad: LoadStages {
 
   func prepare() throws(HTTPClientError) -> Stop? {
     guard let target else { throw .inconsistency }
-    guard let route = route ?? engine.knownRoute(to: target, tunnels: opening != nil) else { return .route }
+    guard let route = route ?? engine.knownRoute(to: target, tunnels: opening != nil) else { return .need(.route) }
     self.route = route
     // A server on the way may take the body of a GET for the next request.
     if request.method == "GET", !request.body.isNone {
@@ -246,7 +288,9 @@ extension ClientLoad: LoadStages {
       additions.proxyAuthorization = route.endpoint.route.proxy?.authorization
     }
     if engine.options.credential != nil {
-      authentication.prepare(
+      let authentication = authentication ?? ClientAuthentication()
+      self.authentication = authentication
+      authentication.sides.prepare(
         &additions, isBlank: engine.credentials.isBlank, hasOwn: request.fields.contains(named: "Authorization"),
         isForwarded: route.isForwarded
       ) { authenticationFlow(for: $0) }
@@ -269,17 +313,35 @@ extension ClientLoad: LoadStages {
     return nil
   }
 
-  func send() throws(HTTPClientError) -> Stop? { .response }
+  func send() throws(HTTPClientError) -> Stop? {
+    guard let route, let poolRequest else { throw .inconsistency }
+    if !slot.isSent {
+      switch engine.pool.send(poolRequest, with: route.endpoint, in: slot, for: self) {
+      case .sent: break
+      case .queued: return .callback
+      case .needsTask: return .need(.response)
+      }
+    }
+    do throws(TransportError) {
+      guard let running = try slot.answer(for: self) else { return .callback }
+      answered(by: running)
+      return nil
+    } catch {
+      // `Pool.start` may send the request again.
+      return .need(.response)
+    }
+  }
 
   func classify() throws(HTTPClientError) -> Stop? {
     guard let exchange = running?.exchange, let target else { throw .inconsistency }
     head = exchange.head
     hasHead = true
-    fields = FieldList(head.fields, in: exchange.headBytes)
-    if engine.options.keepsCookies {
-      engine.keepCookies(fields.values(named: "Set-Cookie"), from: target)
+    headBytes = exchange.headBytes
+    fieldsRead = nil
+    if engine.options.keepsCookies { engine.keepCookies(values(of: "set-cookie"), from: target) }
+    if let authentication, !authentication.sides.isOpen {
+      _ = authentication.sides.accepted(status: head.status) { fields.values(named: $0) }
     }
-    if !authentication.isOpen { _ = authentication.accepted(status: head.status) { fields.values(named: $0) } }
     if LoadMachine.isDelivered(status: head.status) {
       step = machine.deliver()
     } else {
@@ -301,7 +363,7 @@ extension ClientLoad: LoadStages {
       }
       if engine.options.decodesContent, !request.fields.contains(named: "Accept-Encoding") {
         do throws(CodingError) {
-          decoder = try ContentDecoding.decoder(for: head) { fields.values(named: "Content-Encoding") }
+          decoder = try ContentDecoding.decoder(for: head) { values(of: "content-encoding") }
         } catch {
           throw HTTPClientError(error, url: request.url)
         }
@@ -312,23 +374,23 @@ extension ClientLoad: LoadStages {
       guard let redirection else { throw .inconsistency }
       step = machine.redirectionFollowed(toOtherOrigin: redirection.isElsewhere)
     case .load:
-      if !isDrained { return .drain }
+      if !isDrained { return .need(.drain) }
       endExchange()
       if let redirection {
         request = redirection.request
         self.redirection = nil
         // The credentials were for the request before.
-        authentication = LoadAuthentication()
+        authentication = nil
       }
       enter(.requested)
       return nil
     case .askCredential:
-      guard engine.options.credential != nil, request.body.isRestartable else {
+      guard let authentication, request.body.isRestartable else {
         step = machine.credentialRefused()
         return nil
       }
       return take(
-        authentication.challenged(
+        authentication.sides.challenged(
           status: head.status, values: { fields.values(named: $0) }, isForwarded: route?.isForwarded == true,
           canHashBody: request.body.canBeHashed
         ) { authenticationFlow(for: $0) })
@@ -348,13 +410,14 @@ extension ClientLoad: LoadStages {
         try decodeStep(decoder)
         continue
       }
+      let waits = wantsBytes && buffer.isEmpty
       do throws(TransportError) {
-        switch try exchange.takeData(for: nil, { take($0) }) {
+        switch try exchange.takeData(for: waits ? self : nil, { take($0) }) {
         case true?: break
         case false?:
           enter(.delivered)
           return nil
-        case nil: return buffer.isEmpty ? .data : .owner
+        case nil: return waits ? .callback : .owner
         }
       } catch {
         throw failure(error)
@@ -389,22 +452,20 @@ extension ClientLoad: LoadStages {
   private func awaitResponse() async throws(HTTPClientError) {
     guard let route, let poolRequest else { throw .inconsistency }
     do throws(TransportError) {
-      running = try await engine.pool.start(poolRequest, with: route.endpoint, in: slot)
+      answered(by: try await engine.pool.start(poolRequest, with: route.endpoint, in: slot))
     } catch {
       throw failure(error)
     }
-    if let exchange = running?.exchange { route.endpoint.answered(by: exchange) }
+  }
+
+  private func answered(by running: consuming RunningExchange) {
+    route?.endpoint.answered(by: running.exchange)
+    self.running = consume running
     enter(.answered)
   }
 
-  private func awaitData() async throws(HTTPClientError) {
-    guard let exchange = running?.exchange else { throw .inconsistency }
-    do throws(TransportError) {
-      if try await !exchange.receiveData({ take($0) }) { enter(.delivered) }
-    } catch {
-      throw failure(error)
-    }
-  }
+  /// The values of the response's fields with a name.
+  private func values(of name: CaseInsensitiveToken) -> [String] { head.fields.values(of: name, in: headBytes) }
 
   private func authenticationFlow(for role: AuthenticationTarget.Role) -> CredentialFlow<ClientCredentials>? {
     guard let target, let peer = route?.peer(role, of: target) else { return nil }
@@ -417,7 +478,7 @@ extension ClientLoad: LoadStages {
   /// - Returns: The question that has to be answered first, if there is one.
   private func take(_ answer: CredentialFlow<ClientCredentials>.Step?) -> Stop? {
     switch answer {
-    case .ask(let question): return .credential(question)
+    case .ask(let question): return .need(.credential(question))
     case .send: step = machine.credentialGiven()
     case .deliver, .cancel, .nothing, nil: step = machine.credentialRefused()
     }
@@ -430,7 +491,7 @@ extension ClientLoad: LoadStages {
     while case .ask(let question) = answer {
       // The program's code may block: it does not run on the loop's thread.
       let credential = await withTaskExecutorPreference(globalConcurrentExecutor) { await options.reply(to: question) }
-      answer = authentication.replied(credential, status: head.status) ?? .nothing
+      answer = authentication?.sides.replied(credential, status: head.status) ?? .nothing
     }
     _ = take(answer)
   }
@@ -478,4 +539,11 @@ extension ClientLoad: LoadStages {
     next.fields.removeAll { !RedirectPolicy.keeps($0.name, after: change) }
     return (next, change.leavesOrigin)
   }
+}
+
+extension ClientLoad: LoopCallback, LoopCompletion {
+  func perform() { if performStages() { engine.loop.completeAfterTick(self) } }
+
+  /// Resumes the caller, which may submit its next request to the loop at once.
+  func complete() { continuation.take()?.resume() }
 }

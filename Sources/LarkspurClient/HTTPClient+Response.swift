@@ -7,7 +7,7 @@ extension HTTPClient {
     public let status: Int
     /// The fields, in the order in which they came. The content of a decoded body is not what `Content-Encoding` and
     /// `Content-Length` describe.
-    public let fields: FieldList
+    public var fields: FieldList { body.load.fields }
     /// The URL that the response is from: after redirections, the last one.
     public let url: String
     /// The body, which is received as the program asks for it.
@@ -15,7 +15,6 @@ extension HTTPClient {
 
     init(_ load: ClientLoad) {
       status = load.head.status
-      fields = load.fields
       url = load.request.url
       body = ResponseBody(load)
     }

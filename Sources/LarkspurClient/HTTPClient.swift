@@ -46,6 +46,14 @@ public final class HTTPClient: Sendable {
     }
   }
 
+  /// The loop of the client's requests, as an executor for Swift tasks that prefer it: awaiting a request then costs no
+  /// switch between threads. Child tasks inherit the preference.
+  ///
+  /// A loop is one thread, which other clients share: code that runs there must not block, and should not compute for long.
+  /// Code that is isolated to an actor stays on its actor. The value is valid as long as the process runs. It is `nil`, which
+  /// prefers nothing, if an option of the client cannot be used.
+  public var taskExecutor: (any TaskExecutor)? { try? engine.get().loop }
+
   /// The client's pool, or `nil` if an option cannot be used.
   package var pool: Pool? { try? engine.get().pool }
 

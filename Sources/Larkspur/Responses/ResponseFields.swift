@@ -86,14 +86,7 @@ enum ResponseFields: Sendable {
     case .given(let fields):
       return fields.sorted { $0.key < $1.key }.filter { name.matches($0.key.utf8Span.span, 0..<$0.key.utf8.count) }
         .map(\.value)
-    case .wire(let bytes, let table):
-      var values: [String] = []
-      var index = table.index(of: name, from: 0, in: bytes.span)
-      while index < table.count {
-        values.append(FieldValue.text(table[index].value, in: bytes.span))
-        index = table.index(of: name, from: index + 1, in: bytes.span)
-      }
-      return values
+    case .wire(let bytes, let table): return table.values(of: name, in: bytes)
     }
   }
 

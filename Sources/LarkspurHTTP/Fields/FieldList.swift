@@ -69,10 +69,21 @@ extension FieldList {
 extension FieldTable {
   /// Returns the values of all fields with this name as bytes, in their order.
   package func values(named name: CaseInsensitiveToken, in bytes: [UInt8]) -> [[UInt8]] {
-    var values: [[UInt8]] = []
+    values(named: name, in: bytes) { Array(bytes[$0]) }
+  }
+
+  /// Returns the values of all fields with this name as text, in their order.
+  package func values(of name: CaseInsensitiveToken, in bytes: [UInt8]) -> [String] {
+    values(named: name, in: bytes) { FieldValue.text($0, in: bytes.span) }
+  }
+
+  private func values<Value>(
+    named name: CaseInsensitiveToken, in bytes: [UInt8], _ make: (Range<Int>) -> Value
+  ) -> [Value] {
+    var values: [Value] = []
     var index = index(of: name, from: 0, in: bytes.span)
     while index < count {
-      values.append(Array(bytes[self[index].value]))
+      values.append(make(self[index].value))
       index = self.index(of: name, from: index + 1, in: bytes.span)
     }
     return values

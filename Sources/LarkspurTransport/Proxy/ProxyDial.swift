@@ -238,12 +238,7 @@ extension TunnelMachine.Response {
 }
 
 extension Exchange {
-  fileprivate func values(of name: CaseInsensitiveToken) -> [String] {
-    let (fields, bytes) = (head.fields, headBytes)
-    return (0..<fields.count).map { fields[$0] }.filter { name.matches(bytes.span, $0.name) }.map {
-      FieldValue.text($0.value, in: bytes.span)
-    }
-  }
+  fileprivate func values(of name: CaseInsensitiveToken) -> [String] { head.fields.values(of: name, in: headBytes) }
 }
 
 extension TransportError {
