@@ -57,7 +57,7 @@ package struct WebSocketConversation: Equatable {
     for piece in pieces {
       let bytes = Array(piece)
       var consumed = 0
-      reading: while machine.readsFrames {
+      reading: while machine.state.readsFrames {
         do {
           let before = consumed
           let event = try parser.next(in: bytes.span, consumed: &consumed)

@@ -107,7 +107,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
     // Bytes are wanted already.
     case .receive: receives.append(operation)
     case .send:
-      guard machine.isOpen else { return operation.finish(user.error(for: .notConnected)) }
+      guard machine.state.isOpen else { return operation.finish(user.error(for: .notConnected)) }
       operation.lendMessage { write($0 ? .text : .binary, $1) }
       if let error = failure ?? transportFailure.map({ user.error(for: .sendingFailed($0)) }) {
         operation.finish(error)
@@ -193,7 +193,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
         compression?.startMessage(isCompressed: isCompressed)
       case .deliver(let range):
         // A message whose beginning has failed is not delivered.
-        guard machine.readsFrames else { return nil }
+        guard machine.state.readsFrames else { return nil }
         let piece = bytes.extracting(range)
         if let compression, compression.isInMessage {
           try compression.decompress(piece, into: &assembler)
@@ -201,7 +201,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
           try assembler.append(piece)
         }
       case .endMessage:
-        guard machine.readsFrames else { return nil }
+        guard machine.state.readsFrames else { return nil }
         if let compression, compression.isInMessage { try compression.endMessage(into: &assembler) }
         deliver(try assembler.finish())
       case .acknowledgePings(let number):
@@ -279,7 +279,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   /// more, messages are collected up to a limit, because the server's Close may be behind them. After the conversation,
   /// bytes are received up to the end of the stream, and discarded.
   package var wantsBytes: Bool {
-    unread.isEmpty || !machine.readsFrames || !machine.isOpen && unreadBytes < machine.settings.messageBytesMax
+    unread.isEmpty || !machine.state.readsFrames || !machine.state.isOpen && unreadBytes < machine.settings.messageBytesMax
   }
 
   private static func memory(of message: WebSocketMessage) -> Int { message.bytes.count + 64 }
@@ -288,7 +288,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
     var consumed = 0
     machine.settings = user.machineSettings
     assembler.messageBytesMax = machine.settings.messageBytesMax
-    while wantsBytes, machine.readsFrames {
+    while wantsBytes, machine.state.readsFrames {
       do throws(WebSocketFrameError) {
         let event = try parser.next(in: bytes, consumed: &consumed)
         if case .needMore = event { return consumed }
@@ -297,7 +297,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
         step { machine, now, actions in machine.failed(.frameInvalid(error), now: now, into: &actions) }
       }
     }
-    return machine.readsFrames ? consumed : bytes.count
+    return machine.state.readsFrames ? consumed : bytes.count
   }
 
   package func receivedEnd() { step { machine, _, actions in machine.peerClosed(into: &actions) } }

@@ -5,7 +5,7 @@ import LarkspurBytes
 /// Theory of operation. The owner parses received bytes with `WebSocketFrameParser`, passes each event to `received`,
 /// and carries out each action before the next event: the ranges of `deliver` are those of the event's bytes. The owner
 /// writes frames, collects messages with `WebSocketMessageAssembler`, and reports the errors of parser, decompressor
-/// and assembler to `failed`. From then on `readsFrames` is `false`, and the owner skips what is left of the message,
+/// and assembler to `failed`. From then on `state.readsFrames` is `false`, and the owner skips what is left of the message,
 /// an `endMessage` of the same event included. `deadline` says when to call `timerFired`.
 ///
 /// ```
@@ -40,6 +40,12 @@ package struct WebSocketMachine: Sendable {
     /// Both sides have sent a Close, or the conversation has failed. Received bytes are discarded.
     case closing
     case closed
+
+    /// Whether messages may be sent. The owner checks this and writes their frames itself.
+    package var isOpen: Bool { self == .open }
+
+    /// Whether the owner passes frames on. If not, it discards received bytes.
+    package var readsFrames: Bool { self == .open || self == .closeSent }
   }
 
   /// The side that began the closing handshake.
@@ -98,12 +104,6 @@ package struct WebSocketMachine: Sendable {
     lastPing = now
   }
 
-  /// Whether messages may be sent. The owner checks this and writes their frames itself.
-  @inlinable package var isOpen: Bool { state == .open }
-
-  /// Whether the owner passes frames on. If not, it discards received bytes.
-  @inlinable package var readsFrames: Bool { state == .open || state == .closeSent }
-
   /// The moment of the next `timerFired`.
   ///
   /// Performance: `mutating`, because the compiler would first copy a value that cannot be changed.
@@ -145,7 +145,7 @@ package struct WebSocketMachine: Sendable {
   package mutating func received(
     _ event: WebSocketFrameParser.Event, in bytes: Span<UInt8>, now: Deadline, into actions: inout Actions
   ) {
-    guard readsFrames else { return }
+    guard state.readsFrames else { return }
     lastReceived = now
     if silentSince != nil { silentSince = now }
     switch event {
@@ -165,7 +165,7 @@ package struct WebSocketMachine: Sendable {
 
   /// The parser, the decompressor or the assembler has failed, or the owner refuses a message.
   package mutating func failed(_ error: WebSocketError, now: Deadline, into actions: inout Actions) {
-    guard readsFrames else { return }
+    guard state.readsFrames else { return }
     guard let code = error.closeCode else { return end(error, &actions) }
     // RFC 6455 7.1.7: the reason is sent, and nothing of the peer is processed any more.
     if state == .open { write(WebSocketClose(failure: code), now, &actions) }
@@ -194,7 +194,7 @@ package struct WebSocketMachine: Sendable {
   /// All frames are written, and the socket takes bytes again.
   package mutating func writesResumed(into actions: inout Actions) {
     writesAreBlocked = false
-    guard readsFrames, let payload = pendingPong else { return }
+    guard state.readsFrames, let payload = pendingPong else { return }
     pendingPong = nil
     actions.append(.write(.pong, payload: payload))
   }

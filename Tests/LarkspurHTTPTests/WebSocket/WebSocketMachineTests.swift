@@ -127,8 +127,8 @@ import Testing
     let expected = Self.expected(fact, in: state)
     #expect(actions == expected.actions)
     #expect(machine.state == expected.state)
-    #expect(machine.isOpen == (machine.state == .open))
-    #expect(machine.readsFrames == [.open, .closeSent].contains(machine.state))
+    #expect(machine.state.isOpen == (machine.state == .open))
+    #expect(machine.state.readsFrames == [.open, .closeSent].contains(machine.state))
     #expect((machine.deadline == .never) == [.open, .closed].contains(machine.state))
   }
 

@@ -46,7 +46,7 @@ import Testing
       var machine = WebSocketMachineTests.machine(in: state)
       var actions: [Action] = []
       #expect(machine.ping(now: Self.start, into: &actions) == nil)
-      #expect(machine.isOpen == false)
+      #expect(machine.state.isOpen == false)
       #expect(actions == [])
     }
   }
