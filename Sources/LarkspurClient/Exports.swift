@@ -1,4 +1,5 @@
 // The values of options, requests and responses. URLSession's side of Larkspur has them from the same modules.
+@_exported import enum LarkspurCoding.BodyCompression
 @_exported import struct LarkspurHTTP.Field
 @_exported import typealias LarkspurHTTP.FieldList
 @_exported import struct LarkspurHTTP.PasswordCredential

@@ -1,6 +1,8 @@
 import Foundation
 import LarkspurTransport
 
+@_exported import enum LarkspurCoding.BodyCompression
+
 // Types that Larkspur adds to types of FoundationNetworking and Foundation. Each is declared at the top level and gets
 // its nested name as a type alias in an extension of a protocol. A package that declares a nested type of one of these
 // names then gets its own type, also in modules that import both: the compiler prefers the member of a type to that of
@@ -39,7 +41,7 @@ extension _URLRequestTypes {
   /// The origin of a URL.
   public typealias Attribution = URLRequestAttribution
   /// The coding that compresses a request's body.
-  public typealias BodyCompression = URLRequestBodyCompression
+  public typealias BodyCompression = LarkspurCoding.BodyCompression
 }
 
 /// Nested types of `URLSession`.
