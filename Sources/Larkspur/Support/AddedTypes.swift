@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurCoding
 import LarkspurTransport
 
 @_exported import enum LarkspurCoding.BodyCompression

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurCoding
 import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
