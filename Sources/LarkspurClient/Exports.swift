@@ -5,6 +5,7 @@
 @_exported import struct LarkspurHTTP.PasswordCredential
 @_exported import struct LarkspurHTTP.Proxy
 @_exported import struct LarkspurHTTP.ProxyExceptions
+@_exported import struct LarkspurHTTP.ProxyRule
 @_exported import struct LarkspurHTTP.ProxySettings
 @_exported import struct LarkspurIO.LocalEndpoint
 @_exported import struct LarkspurTLS.Certificate

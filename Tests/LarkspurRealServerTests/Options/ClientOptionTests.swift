@@ -47,4 +47,33 @@ import Testing
     #expect(report.trailers == ["X-Sum": "sum"] && report.announced == "X-Sum")
     #expect(report.coding == coding.map { _ in "gzip" } && report.content == 300_000 && report.isRight)
   }
+
+  /// The rules have what Darwin's `proxyConfigurations` have: a SOCKS proxy with credentials, and a proxy that is left out
+  /// if it cannot be reached.
+  @Test func rulesOfProxies() async throws {
+    let socks = try RealProxy(.microsocks)
+    let url = "http://localhost:\(server.port)/bytes/10"
+    func isProxied(_ rules: [ProxyRule]) async throws -> Bool? {
+      var (options, settings) = (HTTPClient.Options(), ProxySettings())
+      settings.rules = rules
+      options.proxy = .settings(settings)
+      var request = HTTPClient.Request(url)
+      let recorder = HTTPClient.Recorder()
+      request.recorder = recorder
+      let status = try await HTTPClient(options).perform(request) { $0.status }
+      #expect(status == 200)
+      return recorder.attempts.last?.isProxied
+    }
+    let known = ProxyRule(try Proxy("socks5h://me:secret@127.0.0.1:\(socks.port)"))
+    #expect(try await isProxied([known]) == true)
+    var other = known
+    other.hosts = ProxyExceptions(domains: ["other.example"])
+    #expect(try await isProxied([other]) == false)
+    let wrong = ProxyRule(try Proxy("socks5h://me:wrong@127.0.0.1:\(socks.port)"))
+    await #expect(throws: HTTPClientError.self) { try await isProxied([wrong]) }
+    var absent = ProxyRule(try Proxy("http://127.0.0.1:1"))
+    await #expect(throws: HTTPClientError.self) { try await isProxied([absent]) }
+    absent.allowsFailover = true
+    _ = try await isProxied([absent])
+  }
 }
