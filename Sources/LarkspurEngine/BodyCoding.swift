@@ -76,6 +76,8 @@ package final class CompressingWriter: Sendable {
     try state.withLock { state in
       if let missing = state.missing, missing > 0 { throw BodyFailure.tooShort(missing: missing) }
       try state.compressor.finish(into: &state.output)
+      // A later piece is too long.
+      state.missing = 0
     }
     try await send()
   }

@@ -78,6 +78,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128
 
 
 # The kernel accepts the connections of this one, and no program reads from them.

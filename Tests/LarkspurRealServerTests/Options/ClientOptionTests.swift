@@ -73,7 +73,7 @@ import Testing
     await #expect(throws: HTTPClientError.self) { try await isProxied([wrong]) }
     var absent = ProxyRule(try Proxy("http://127.0.0.1:1"))
     await #expect(throws: HTTPClientError.self) { try await isProxied([absent]) }
-    absent.allowsFailover = true
+    (absent.alwaysTunnels, absent.allowsFailover) = (true, true)
     _ = try await isProxied([absent])
   }
 }
