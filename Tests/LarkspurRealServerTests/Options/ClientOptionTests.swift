@@ -1,8 +1,10 @@
+import Foundation
 import LarkspurClient
+import LarkspurTestServer
 import TestKit
 import Testing
 
-/// The client's trailers and compressed bodies, with a server of Python's standard library.
+/// The options of `HTTPClient` with real servers. The engine is that of sessions, which have more tests.
 @Suite(.ownThread, .timeLimit(.minutes(1))) struct ClientOptionTests {
   private let server: OptionServer
   private let client: HTTPClient
@@ -75,5 +77,61 @@ import Testing
     await #expect(throws: HTTPClientError.self) { try await isProxied([absent]) }
     (absent.alwaysTunnels, absent.allowsFailover) = (true, true)
     _ = try await isProxied([absent])
+  }
+
+  private func client(_ change: (inout HTTPClient.Options) throws -> Void) rethrows -> HTTPClient {
+    var options = HTTPClient.Options()
+    options.proxy = .none
+    try change(&options)
+    return HTTPClient(options)
+  }
+
+  @Test func placesAndTheLocalEnd() async throws {
+    let server = try SessionServer(.nginx, "location = /ends { return 200 \"$http_host $remote_addr\"; }")
+    let client = try client {
+      $0.hostOverrides.set("a.invalid", to: .host("127.0.0.1", port: server.port))
+      $0.localEndpoint = try LocalEndpoint(address: "127.0.0.9")
+    }
+    let ends = try await client.get("http://a.invalid/ends") { try await $0.body.collect(upTo: 100) }
+    #expect(ends == Array("a.invalid 127.0.0.9".utf8))
+  }
+
+  @Test func limitsOfTime() async throws {
+    let limits: [(String, @Sendable (inout Timeouts) -> Void)] = [
+      ("http://127.0.0.1:\(server.port)/silent", { $0.firstByte = .milliseconds(200) }),
+      ("http://127.0.0.1:\(server.fullPort)/", { $0.connect = .milliseconds(200) }),
+      ("https://127.0.0.1:\(server.silentPort)/", { $0.secure = .milliseconds(200) }),
+      (
+        "http://127.0.0.1:\(server.port)/trickle",
+        { $0.lowestRate = Timeouts.LowestRate(bytes: 1_000, over: .milliseconds(200)) }
+      ),
+    ]
+    for (url, limit) in limits {
+      let client = client { limit(&$0.timeouts) }
+      let error = await #expect(throws: HTTPClientError.self) {
+        try await client.get(url) { try await $0.body.collect(upTo: 1 << 16) }
+      }
+      #expect(error?.code == .timedOut, "\(url): \(String(describing: error))")
+    }
+  }
+
+  /// nginx demands the identity of a file, and the client trusts the root of another, and writes the secrets to a third.
+  @Test func filesOfTLS() async throws {
+    let (authorities, folder) = (try TLSAuthorities.get(), try TemporaryDirectory())
+    var plan = try TLSPlan(authorities, .tls1_3)
+    plan.clients = .required
+    let server = try NginxServer(plan)
+    let made = try authorities.clients.issue(.init(names: [], ipAddresses: []))
+    try Data((made.chainPEM + made.privateKeyPEM).utf8).write(to: folder.file("identity.pem"))
+    try Data(authorities.root.rootCertificatePEM.utf8).write(to: folder.file("roots.pem"))
+    let client = try client {
+      $0.hostOverrides.set("a.test", to: .addresses(["127.0.0.1"]))
+      $0.tls.roots = .only([])
+      $0.tls.rootFiles = [folder.path("roots.pem")]
+      $0.tls.identity = try ClientIdentity(files: .init(certificates: folder.path("identity.pem")))
+      $0.tls.dangerousKeyLogFile = folder.path("keys")
+    }
+    #expect(try await client.get("https://a.test:\(server.tcpPort)/small") { $0.status } == 200)
+    #expect(try String(contentsOf: folder.file("keys"), encoding: .utf8).contains("CLIENT_TRAFFIC_SECRET_0 "))
   }
 }
