@@ -167,9 +167,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO",
-        "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport",
-        "TestHelper", "TestKit",
+        "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurHTTP",
+        "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurTestSupport", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
     // The whole transport in a world of its own, and a command that runs any number of worlds.

@@ -270,8 +270,8 @@ extension ClientLoad: LoadStages {
     if request.method == "GET", !request.body.isNone {
       throw HTTPClientError(.invalidRequest, "a GET request must not have a body", url: request.url)
     }
-    let (body, length) = try request.body.transportBody(url: request.url)
-    if length == .chunked, route.endpoint.answersByHTTP10 {
+    let body = try request.sentBody(engine.composer)
+    if body.length == .chunked, route.endpoint.answersByHTTP10 {
       throw HTTPClientError(
         .bodyFailed,
         "the body's length is not known, and the server's last answer was of HTTP/1.0, which has no chunks",
@@ -279,6 +279,7 @@ extension ClientLoad: LoadStages {
     }
     var additions = RequestComposer.AdditionalFields()
     additions.hasLeftOrigin = machine.hasLeftOrigin
+    if !body.fields.isEmpty { additions.replacements = body.fields }
     if let opening { additions.replacements = try opening.openingFields(of: request) }
     if engine.options.keepsCookies, machine.redirectCount > 0 || !request.fields.contains(named: "Cookie") {
       additions.cookie = engine.cookieField(for: target)
@@ -299,8 +300,8 @@ extension ClientLoad: LoadStages {
       method: request.method, path: target.path, fields: request.fields.isEmpty ? nil : request.fields)
     do throws(RequestError) {
       let head = try engine.composer.head(
-        for: form, to: target, cache: route.headCache, body: length, additions: additions)
-      var poolRequest = PoolRequest(head, body: body)
+        for: form, to: target, cache: route.headCache, body: body.length, additions: additions)
+      var poolRequest = PoolRequest(head, body: body.content)
       poolRequest.timeouts = engine.options.timeouts
       // One limit for all redirections.
       poolRequest.timeouts?.total = nil
@@ -392,7 +393,7 @@ extension ClientLoad: LoadStages {
       return take(
         authentication.sides.challenged(
           status: head.status, values: { fields.values(named: $0) }, isForwarded: route?.isForwarded == true,
-          canHashBody: request.body.canBeHashed
+          canHashBody: request.canHashBody(engine.composer)
         ) { authenticationFlow(for: $0) })
     case .fail(.tooManyRedirections):
       throw HTTPClientError(
@@ -471,7 +472,7 @@ extension ClientLoad: LoadStages {
     guard let target, let peer = route?.peer(role, of: target) else { return nil }
     let authenticated = AuthenticatedRequest(
       method: request.method, target: role == .proxy ? "http://" + target.authority + target.path : target.path,
-      to: role, bodyHash: request.body.hash)
+      to: role, bodyHash: request.bodyHash(engine.composer))
     return CredentialFlow(with: peer, about: authenticated, from: engine.credentials)
   }
 
@@ -531,6 +532,7 @@ extension ClientLoad: LoadStages {
     if RedirectPolicy.becomesGet(request.method, after: head.status) {
       next.method = "GET"
       next.body = .none
+      next.trailers = nil
       change.dropsBody = true
     } else if !request.body.isRestartable {
       throw HTTPClientError(

@@ -1,9 +1,11 @@
 // The values of options, requests and responses. URLSession's side of Larkspur has them from the same modules.
+@_exported import enum LarkspurCoding.BodyCompression
 @_exported import struct LarkspurHTTP.Field
 @_exported import typealias LarkspurHTTP.FieldList
 @_exported import struct LarkspurHTTP.PasswordCredential
 @_exported import struct LarkspurHTTP.Proxy
 @_exported import struct LarkspurHTTP.ProxyExceptions
+@_exported import struct LarkspurHTTP.ProxyRule
 @_exported import struct LarkspurHTTP.ProxySettings
 @_exported import struct LarkspurIO.LocalEndpoint
 @_exported import struct LarkspurTLS.Certificate

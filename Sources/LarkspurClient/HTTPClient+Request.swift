@@ -1,4 +1,5 @@
 import LarkspurBytes
+import LarkspurCoding
 import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
@@ -16,6 +17,17 @@ extension HTTPClient {
     public var fields: FieldList
     /// The body. A GET has none.
     public var body: RequestBody
+    /// The coding that compresses the body while it is sent, with `Content-Encoding`. `nil`, the default, sends the body as
+    /// it is. A client cannot know whether a server accepts the coding: some answer 415 (RFC 9110 12.5.3).
+    ///
+    /// - Bytes of at most 64 KiB are compressed at once, and sent with their new length; if they would not become shorter,
+    ///   they are sent as they are. Longer ones, and bodies that are written or iterated, are compressed as they are sent, in
+    ///   chunks: a server that speaks HTTP/1.0 only cannot receive them. Their declared length is checked, and not sent.
+    /// - Files are sent by the kernel, and never compressed.
+    /// - A request with a `Content-Encoding` of its own, or of ``Options/fields``, is not compressed again.
+    /// - A ``Recorder`` counts the bytes of the compressed body. Digest authentication with `auth-int` is not possible.
+    public var bodyCompression: BodyCompression?
+    var trailers: RequestTrailers?
     /// Gets the times and the numbers of bytes of each attempt to send the request. `nil`, the default, for none.
     public var recorder: Recorder?
 
@@ -25,6 +37,25 @@ extension HTTPClient {
       self.url = url
       self.fields = fields
       self.body = body
+    }
+
+    /// Sets the trailer fields of a body that is written or iterated (RFC 9110 6.5): values that are known only when the
+    /// body has been sent, such as its digest. By default there are none.
+    ///
+    /// The request fails with ``HTTPClientError/Code/invalidRequest`` before anything is sent if its body has another form or
+    /// is of known length, or if a name is not allowed in trailers: fields for framing, routing, authentication, conditions
+    /// and controls, and those that describe the content. If `values` throws or returns another name, the request fails with
+    /// ``HTTPClientError/Code/bodyFailed``, and the server gets no complete body.
+    ///
+    /// - Parameters:
+    ///   - names: The names of the fields, which the request's `Trailer` field announces. An empty list removes the
+    ///     trailers.
+    ///   - values: Returns the values by name when the body has been written. A name may be left out. Called on any thread,
+    ///     and again if the body is sent again.
+    public mutating func setTrailers(
+      _ names: [String], values: @escaping @Sendable () async throws -> [String: String]
+    ) {
+      trailers = names.isEmpty ? nil : RequestTrailers(names, values)
     }
   }
 
@@ -90,62 +121,24 @@ extension HTTPClient {
   /// The writer of a request's body. The closure of ``RequestBody/produced(length:_:)`` gets one.
   public struct RequestWriter: Sendable {
     let writer: BodyWriter
+    /// Compresses the pieces, or `nil` to send them as they are.
+    var compressor: CompressingWriter?
 
     /// Sends the next piece. Returns when there is room for another one: the memory for unsent bytes is bounded.
     ///
     /// - Throws: ``HTTPClientError/Code/cancelled`` if the server needs no more of the body.
     public func write(_ piece: [UInt8]) async throws(HTTPClientError) {
-      do throws(TransportError) {
-        try await writer.write(piece)
-      } catch {
+      do {
+        if let compressor { try await compressor.write(piece) } else { try await writer.write(piece) }
+      } catch let error as TransportError {
         throw HTTPClientError(error, url: "")
-      }
-    }
-
-    /// Adds a trailer field to a body that is sent in chunks. A field that cannot be sent fails the request when the body
-    /// ends.
-    public func trailer(_ name: String, _ value: String) async { await writer.trailer(name, value) }
-  }
-}
-
-extension HTTPClient.RequestBody {
-  /// Whether the body can be read before it is sent.
-  var canBeHashed: Bool { if case .produced = content { false } else { true } }
-
-  /// The function that hashes the body for Digest's `auth-int`, or `nil` if there is no body.
-  var hash: AuthenticatedRequest.BodyHash? {
-    switch content {
-    case .none: nil
-    case .bytes(let bytes): BodyHashing.of(bytes)
-    case .file(let path): BodyHashing.ofFile(at: path)
-    case .produced: BodyHashing.impossible
-    }
-  }
-
-  /// Returns the body for the transport, and how its length is announced.
-  func transportBody(url: String) throws(HTTPClientError) -> (
-    LarkspurTransport.RequestBody, LarkspurHTTP.RequestWriter.Body
-  ) {
-    switch content {
-    case .none: return (.none, .none)
-    case .bytes(let bytes): return (.bytes(bytes), .length(UInt(bytes.count)))
-    case .file(let path):
-      do throws(Errno) {
-        let file = try OpenFile(readingRegular: path)
-        let length = try file.status().size
-        return (.file(file, offset: 0, length: length), .length(UInt(length)))
       } catch {
-        throw HTTPClientError(.bodyFailed, "the file \(path) cannot be read: \(error)", url: url)
+        throw HTTPClientError(.bodyFailed, "\(error)")
       }
-    case .produced(let length, let produce):
-      if let length, length < 0 { throw HTTPClientError(.invalidRequest, "a body has no negative length", url: url) }
-      let body = LarkspurTransport.RequestBody.produced(length: length) { writer in
-        // The producer is the program's code, and may block: it does not run on the loop's thread.
-        try await withTaskExecutorPreference(globalConcurrentExecutor) {
-          try await produce(HTTPClient.RequestWriter(writer: writer))
-        }
-      }
-      return (body, length.map { .length(UInt($0)) } ?? .chunked)
     }
+
+    /// Adds a trailer field to a body that is sent in chunks, without an announcement (``Request/setTrailers(_:values:)``
+    /// has one). A field that cannot be sent fails the request when the body ends.
+    public func trailer(_ name: String, _ value: String) async { await writer.trailer(name, value) }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 
 /// The content of a `URLRequest`. Copies of a request share it until one of them changes.

@@ -1,5 +1,8 @@
 import Foundation
+import LarkspurCoding
 import LarkspurTransport
+
+@_exported import enum LarkspurCoding.BodyCompression
 
 // Types that Larkspur adds to types of FoundationNetworking and Foundation. Each is declared at the top level and gets
 // its nested name as a type alias in an extension of a protocol. A package that declares a nested type of one of these
@@ -39,7 +42,7 @@ extension _URLRequestTypes {
   /// The origin of a URL.
   public typealias Attribution = URLRequestAttribution
   /// The coding that compresses a request's body.
-  public typealias BodyCompression = URLRequestBodyCompression
+  public typealias BodyCompression = LarkspurCoding.BodyCompression
 }
 
 /// Nested types of `URLSession`.

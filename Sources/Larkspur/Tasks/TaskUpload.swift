@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -10,8 +11,10 @@ struct UploadBody {
   var length = RequestWriter.Body.none
   /// `nil` if the body is the whole.
   var part: Part?
-  /// Whether the body has the content coding of `compressedField`.
+  /// Whether the body has the content coding of `BodyCompression.field`.
   var isCompressed = false
+  /// Whether the request's trailers follow the body.
+  var hasTrailers = false
 
   /// The position of a body in a resumable upload's file, in bytes.
   struct Part {
@@ -32,11 +35,14 @@ struct UploadBody {
     if data.count <= Self.copiedBytesMax {
       content = .bytes([UInt8](data))
     } else {
-      content = .lent(count: data.count) { range in
-        [UInt8](data[data.startIndex + range.lowerBound..<data.startIndex + range.upperBound])
-      }
+      content = .lent(count: data.count, Self.reader(of: data))
     }
     length = .length(UInt(data.count))
+  }
+
+  /// Returns the function that copies a range of data.
+  static func reader(of data: Data) -> @Sendable (Range<Int>) -> [UInt8] {
+    { [UInt8](data[data.startIndex + $0.lowerBound..<data.startIndex + $0.upperBound]) }
   }
 
   /// Whether the body is so short that it usually leaves at once.
@@ -182,6 +188,7 @@ final class TaskUpload {
       content: produced(by: stream, length: length, isCompressed: isCompressed, request.own.trailers),
       length: isCompressed ? .chunked : length.map { .length(UInt($0)) } ?? .chunked)
     body.isCompressed = isCompressed
+    body.hasTrailers = request.own.trailers != nil && body.length == .chunked
     return body
   }
 
@@ -200,27 +207,14 @@ final class TaskUpload {
       defer { reader.close() }
       // The stream may stay open after the last byte of a known length.
       var missing = length ?? .max
-      if isCompressed {
-        var pieces = try GzipPieces()
-        while missing > 0, let piece = try await reader.next() {
-          guard piece.count <= missing else { throw Self.otherLength }
-          if let output = try pieces.add(piece) { try await writer.write(output) }
-          if length != nil { missing -= piece.count }
-        }
-        guard length == nil || missing == 0 else { throw Self.otherLength }
-        try await writer.write(try pieces.end())
-      } else {
-        while missing > 0, let piece = try await reader.next() {
-          try await writer.write(piece)
-          if length != nil { missing -= piece.count }
-        }
+      let compressor = isCompressed ? try CompressingWriter(to: writer, length: length) : nil
+      while missing > 0, let piece = try await reader.next() {
+        if let compressor { try await compressor.write(piece) } else { try await writer.write(piece) }
+        if length != nil { missing -= piece.count }
       }
+      try await compressor?.end()
       try await trailers?.write(to: writer)
     }
-  }
-
-  private static var otherLength: URLError {
-    .make(.requestBodyStreamExhausted, "the stream has not the length that Content-Length declares")
   }
 
   // MARK: - While it is sent

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurCoding
 import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
@@ -123,8 +124,12 @@ extension Transfer {
     if isHalted { return .wait(.resumption) }
     if load.body == nil { load.body = try knownBody(of: load) }
     guard let body = load.body else { return .need(.bodyStream) }
-    if body.isCompressed { load.additions.replacements.append(UploadBody.compressedField) }
-    try request.own.trailers?.check(body.length, url: request.url)
+    if body.isCompressed { load.additions.replacements.append(BodyCompression.field) }
+    do throws(RequestTrailers.Invalid) {
+      try request.own.trailers?.check(isStreamed: body.hasTrailers)
+    } catch {
+      throw URLError.make(.badURL, "\(error)", url: request.url)
+    }
     if body.length == .chunked, route.endpoint.answersByHTTP10 {
       throw URLError.make(
         .requestBodyStreamExhausted,

@@ -1,3 +1,9 @@
+/// The coding that compresses a request's body.
+public enum BodyCompression: Hashable, Sendable {
+  /// RFC 1952, which most servers of collectors, logs and metrics accept.
+  case gzip
+}
+
 /// The wrappings of a deflate stream (RFC 1951).
 package enum CompressionFormat: Hashable, Sendable, CaseIterable {
   /// RFC 1952: `Content-Encoding: gzip`.

@@ -7,7 +7,8 @@ public struct ProxyRule: Hashable, Sendable {
   public var excludedHosts = ProxyExceptions()
   /// Whether an HTTP proxy opens a tunnel also for connections without TLS, in place of forwarding their requests.
   public var alwaysTunnels = false
-  /// Whether a host is reached without a proxy if the proxy cannot be reached.
+  /// Whether a host is reached without a proxy if the proxy cannot be reached. Without effect for connections whose
+  /// requests the proxy forwards.
   public var allowsFailover = false
 
   public init(_ proxy: Proxy) { self.proxy = proxy }

@@ -84,6 +84,15 @@ public final class BodyWriter: @unchecked Sendable {
     }
   }
 
+  /// Queues the piece that a closure returns on the loop's thread: several tasks may share the source of the pieces, and
+  /// none overtakes another.
+  public func write(_ next: @escaping @Sendable () -> [UInt8]) async throws(TransportError) {
+    guard loop.isCurrent else {
+      return try await loop.run { [self] () async throws(TransportError) in try await write(next()) }
+    }
+    try await write(next())
+  }
+
   /// Adds a trailer field to a chunked body. The field is checked after the producer has returned; an invalid one fails
   /// the exchange.
   public func trailer(_ name: String, _ value: String) async {

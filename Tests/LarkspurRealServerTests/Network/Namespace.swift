@@ -66,14 +66,17 @@ final class Namespace: Sendable {
   }
 
   /// Sets the names in the namespace, in the format of `/etc/hosts`.
-  func setHosts(_ text: String) throws {
+  func setHosts(_ text: String) throws { try setFile("/etc/hosts", to: text) }
+
+  /// Gives a file of the machine another text in the namespace.
+  func setFile(_ place: String, to text: String) throws {
     try run {
       // The mounted file stays after its name is removed.
-      let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-hosts-\(UUID().uuidString)")
+      let file = FileManager.default.temporaryDirectory.appending(path: "larkspur-file-\(UUID().uuidString)")
       try text.write(to: file, atomically: false, encoding: .utf8)
       defer { try? FileManager.default.removeItem(at: file) }
-      let error = larkspur_mount_file(file.path, "/etc/hosts")
-      guard error == 0 else { throw Failure("/etc/hosts", error) }
+      let error = larkspur_mount_file(file.path, place)
+      guard error == 0 else { throw Failure(place, error) }
     }
   }
 

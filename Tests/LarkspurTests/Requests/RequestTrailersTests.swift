@@ -55,7 +55,11 @@ import Testing
     data.httpBody = Data("body".utf8)
     var none = try upload()
     none.httpBodyStream = nil
-    for request in [declared, data, none] {
+    // Long data is compressed in chunks, and is no stream all the same.
+    var compressed = try upload()
+    compressed.httpBody = Data(count: 100_000)
+    compressed.bodyCompression = .gzip
+    for request in [declared, data, none, compressed] {
       let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
       #expect(error?.code == .badURL && error?.localizedDescription.contains("setTrailers") == true)
     }
