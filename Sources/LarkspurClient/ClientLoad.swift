@@ -12,6 +12,10 @@ import LarkspurTransport
 final class ClientLoad: @unchecked Sendable {
   /// What the stages wait for.
   enum Stop {
+    /// The changes of the client's interceptors to the request.
+    case adaptation
+    /// The decision of the client's interceptors about the response.
+    case decision
     case route
     /// A connection, and the head of the response.
     case response
@@ -31,20 +35,28 @@ final class ClientLoad: @unchecked Sendable {
   private let client: HTTPClient
   let engine: ClientEngine
   /// The current request: after a redirection, the next one.
-  private(set) var request: HTTPClient.Request
+  var request: HTTPClient.Request
   var stage = LoadStage.created
   /// The WebSocket that the load opens, or `nil` for a request.
-  private let opening: ClientWebSocket?
-  private let slot: RequestSlot
-  private var machine: LoadMachine
+  let opening: ClientWebSocket?
+  let slot: RequestSlot
+  private(set) var machine: LoadMachine
   private var startedAt = Deadline.never
-  private var deadline = Deadline.never
+  private(set) var deadline = Deadline.never
+  /// `nil` if the client has no interceptors.
+  let interception: Interception<any HTTPClient.Interceptor, HTTPClient.Request>?
+  /// The number of bytes of the current attempt's body that were sent. Counted for interceptors only.
+  private(set) var bodyBytesSent = 0
+  /// Whether the interceptors have decided that the response is delivered.
+  var isDecided = false
+  /// The error of an interceptor, which becomes the load's error as it is.
+  var ownFailure: (any Error)?
 
   // The current request's parts, in the order of their preparation.
   private var target: LoadTarget?
   private var route: ClientRoute?
   private var poolRequest: PoolRequest?
-  private var running: RunningExchange?
+  private(set) var running: RunningExchange?
   /// The challenges of the current request's origin and proxy.
   private var authentication = LoadAuthentication<ClientCredentials>()
   private var isDrained = false
@@ -55,7 +67,7 @@ final class ClientLoad: @unchecked Sendable {
   // The response.
   private(set) var head = ResponseHead()
   /// Whether `head` is the response to the current request.
-  private var hasHead = false
+  private(set) var hasHead = false
   /// The number of bytes of the response's body, decoded.
   private var contentBytes = 0
   private(set) var fields: FieldList = []
@@ -80,6 +92,9 @@ final class ClientLoad: @unchecked Sendable {
     self.engine = engine
     machine = LoadMachine(redirectsMax: engine.options.redirectsMax)
     slot = RequestSlot(of: engine.pool, collectsMetrics: request.recorder != nil)
+    let interceptors = engine.options.interceptors
+    interception =
+      interceptors.isEmpty ? nil : Interception(interceptors, timeouts: interceptors.compactMap(\.attemptTimeout))
   }
 
   func cancel() { slot.cancel() }
@@ -87,8 +102,12 @@ final class ClientLoad: @unchecked Sendable {
   // MARK: - The caller's side
 
   /// Runs the load up to the head of the response that is delivered, and takes the part of the body that is there.
-  func run() async throws(HTTPClientError) {
-    try await engine.loop.run { [self] () async throws(HTTPClientError) in try await advanceToOwner() }
+  func run() async throws {
+    do throws(HTTPClientError) {
+      try await engine.loop.run { [self] () async throws(HTTPClientError) in try await advanceToOwner() }
+    } catch {
+      throw ownFailure ?? error
+    }
   }
 
   /// Returns the next bytes of the body, or `nil` at its end.
@@ -128,16 +147,34 @@ final class ClientLoad: @unchecked Sendable {
   // MARK: - On the loop
 
   private func advanceToOwner() async throws(HTTPClientError) {
-    do throws(HTTPClientError) {
-      while let stop = try advance() {
-        switch stop {
-        case .route, .response, .credential, .drain: try await provide(stop)
-        case .data, .owner: return
+    while true {
+      do throws(HTTPClientError) {
+        while let stop = try advance() {
+          switch stop {
+          case .adaptation, .decision, .route, .response, .credential, .drain: try await provide(stop)
+          case .data, .owner: return
+          }
         }
+        return
+      } catch {
+        try await repeatOrFail(error)
       }
-    } catch {
-      try fail(error)
     }
+  }
+
+  var isInBody: Bool { stage == .delivering || stage == .delivered }
+
+  /// Ends the exchange of an attempt, or the wait for one.
+  func endAttempt() {
+    if running == nil { slot.giveUp() }
+    endExchange()
+  }
+
+  /// Loads a request anew, after an attempt that is over.
+  func loadAgain(_ next: HTTPClient.Request) {
+    request = next
+    authentication = LoadAuthentication()
+    enter(.requested)
   }
 
   private func advanceToBytes() async throws(HTTPClientError) {
@@ -150,10 +187,9 @@ final class ClientLoad: @unchecked Sendable {
 
   /// Ends the load with an error: throws it, or keeps it for the reader of the body, which gets the
   /// bytes before it first.
-  private func fail(_ error: HTTPClientError) throws(HTTPClientError) {
-    let isOfBody = stage == .delivering || stage == .delivered
-    if running == nil { slot.giveUp() }
-    endExchange()
+  func fail(_ error: HTTPClientError) throws(HTTPClientError) {
+    let isOfBody = isInBody
+    endAttempt()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
     guard isOfBody else { throw error }
@@ -162,16 +198,21 @@ final class ClientLoad: @unchecked Sendable {
 
   private func provide(_ stop: Stop) async throws(HTTPClientError) {
     switch stop {
+    case .adaptation: try await adaptRequest()
+    case .decision: try await askInterceptors()
     case .route: try await makeRoute()
     case .response: try await awaitResponse()
     case .credential(let question): await askCredential(question)
-    case .drain:
-      isDrained = true
-      // If the connection breaks, the next request gets another one.
-      if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }
+    case .drain: await drain()
     case .data: try await awaitData()
     case .owner: break
     }
+  }
+
+  /// Receives the rest of a response that is dropped. If the connection breaks, the next request gets another one.
+  func drain() async {
+    isDrained = true
+    if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }
   }
 
   private func failure(_ error: TransportError) -> HTTPClientError { HTTPClientError(error, url: request.url) }
@@ -209,13 +250,14 @@ extension ClientLoad: LoadStages {
 
   func findSource() throws(HTTPClientError) -> Stop? {
     if opening != nil, let url = WebSocketHandshake.httpURL(of: request.url) { request.url = url }
+    if interception?.isAdapted == false { return .adaptation }
     do throws(LoadTarget.Invalid) {
       target = try LoadTarget.of(request.url, after: engine.latestTarget) { nil }
     } catch {
       throw HTTPClientError(error, url: request.url)
     }
     if engine.latestTarget !== target { engine.latestTarget = target }
-    (route, poolRequest, isDrained, hasHead, contentBytes) = (nil, nil, false, false, 0)
+    (route, poolRequest, isDrained, isDecided, hasHead, contentBytes) = (nil, nil, false, false, false, 0)
     enter(.preparing)
     return nil
   }
@@ -261,6 +303,13 @@ extension ClientLoad: LoadStages {
       // One limit for all redirections.
       poolRequest.timeouts?.total = nil
       poolRequest.deadline = deadline
+      if let interception {
+        if let end = interception.deadline(from: engine.loop.now) { poolRequest.deadline = min(deadline, end) }
+        bodyBytesSent = 0
+        if length != .none {
+          poolRequest.observer = { [self] event, _ in if case .bodySent(let bytes) = event { bodyBytesSent = bytes } }
+        }
+      }
       self.poolRequest = poolRequest
     } catch {
       throw HTTPClientError(.invalidRequest, "the request cannot be sent: \(error)", url: request.url)
@@ -293,6 +342,7 @@ extension ClientLoad: LoadStages {
   func settle() throws(HTTPClientError) -> Stop? {
     switch step {
     case .deliver:
+      if interception != nil, opening == nil, !isDecided { return .decision }
       if let opening, let connection = running?.exchange.connection {
         try opening.open(over: connection, status: head.status, fields, url: request.url)
         endExchange()

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurTransport
 
 // Types that Larkspur adds to types of FoundationNetworking and Foundation. Each is declared at the top level and gets
@@ -52,10 +53,12 @@ extension _URLSessionTypes {
   public typealias AsyncBytes = URLSessionAsyncBytes
   /// A part of a program that sees each attempt of a session's loads.
   public typealias Interceptor = URLSessionInterceptor
+  /// The decision of an interceptor after an attempt.
+  public typealias InterceptorDecision = HTTPInterceptorDecision
   /// Repeats requests whose attempts have failed.
-  public typealias RetryPolicy = URLSessionRetryPolicy
+  public typealias RetryPolicy = HTTPRetryPolicy
   /// Adds a token to requests, and gets another one when a server refuses it.
-  public typealias BearerTokenInterceptor = URLSessionBearerTokenInterceptor
+  public typealias BearerTokenInterceptor = HTTPBearerTokenInterceptor
 }
 
 /// Nested types of `URLSessionConfiguration`.

@@ -472,16 +472,3 @@ extension URLError {
     transportError?.isOfConnection ?? [.networkConnectionLost, .timedOut, .notConnectedToInternet].contains(code)
   }
 }
-
-extension TransportError {
-  /// Whether the error is one of the connection or its server's absence, so that another try may succeed.
-  fileprivate var isOfConnection: Bool {
-    switch self {
-    case .connectionLost, .connectionClosed, .connectFailed, .resolutionFailed, .timedOut, .badResponse(.truncated):
-      true
-    case .tls(let error): error.problem == .truncated || error.problem == .connectionLost
-    case .proxy(let error): if case .transport(let cause) = error.failure { cause.isOfConnection } else { false }
-    default: false
-    }
-  }
-}

@@ -1,14 +1,14 @@
-import Foundation
+import LarkspurHTTP
 import Synchronization
 
-/// Adds a token to requests (RFC 6750), and gets another one when a server refuses it: an interceptor for
-/// ``URLSessionConfiguration/interceptors``.
+/// Adds a token to requests (RFC 6750), and gets another one when a server refuses it: an interceptor of a session or of a
+/// client.
 ///
 /// The token goes to the origins that are named, and to no other: a redirection to another origin loses it. A response 401
 /// has the token replaced, once for all requests that wait for it, and each of these requests is sent once more. If the
 /// replacement fails, all of them end with its error, and the next refused request tries again. A request that has an
 /// `Authorization` field already is sent as it is.
-public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
+public final class HTTPBearerTokenInterceptor: Sendable {
   private struct State {
     var token: String
     /// The token before the current one. A request that was redirected before it was refused still has it.
@@ -17,41 +17,52 @@ public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
     var replacement: Task<Void, any Error>?
   }
 
-  private let origins: [URL]
+  private let origins: Set<LoadTarget.Origin>
   private let refresh: @Sendable (_ refused: String) async throws -> String
   private let state: Mutex<State>
 
   /// - Parameters:
   ///   - token: The first token.
-  ///   - origins: URLs of the origins that get the token; their paths do not count.
+  ///   - origins: URLs of the origins that get the token, as text; their paths do not count. A text that is no URL of `http`
+  ///     or `https` names no origin.
   ///   - refresh: Gets another token in place of a refused one. Called on Swift's thread pool, and never twice at the
   ///     same time. Cancelling a request does not cancel the call, because other requests may wait for it.
-  public init(
-    _ token: String, for origins: [URL], refresh: @escaping @Sendable (_ refused: String) async throws -> String
+  public convenience init(
+    _ token: String, for origins: [String], refresh: @escaping @Sendable (_ refused: String) async throws -> String
   ) {
-    self.origins = origins
+    self.init(token, for: origins.compactMap { try? LoadTarget($0) { nil } }, refresh: refresh)
+  }
+
+  package init(
+    _ token: String, for origins: [LoadTarget], refresh: @escaping @Sendable (_ refused: String) async throws -> String
+  ) {
+    self.origins = Set(origins.map(\.origin))
     self.refresh = refresh
     state = Mutex(State(token: token))
   }
 
-  /// Adds the token to a request for one of the origins. Waits while a replacement of the token is in progress, and throws
-  /// its error.
-  public func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest {
-    guard isForOrigin(of: request) else { return request }
-    if let own = request.value(forHTTPHeaderField: "Authorization") {
-      guard own == state.withLock({ $0.replaced.map { Self.scheme + $0 } }) else { return request }
-    }
+  /// Returns the value of the field `Authorization` for a request, or `nil` if the request stays as it is. Waits while a
+  /// replacement of the token is in progress, and throws its error.
+  ///
+  /// - Parameters:
+  ///   - target: The request's target, or `nil` if it has none of HTTP.
+  ///   - own: The value that the request has.
+  package func value(for target: LoadTarget?, own: String?) async throws -> String? {
+    guard let target, origins.contains(target.origin) else { return nil }
+    if let own { guard own == state.withLock({ $0.replaced.map { Self.scheme + $0 } }) else { return nil } }
     try await state.withLock { $0.replacement }?.value
-    var request = request
-    request.setValue(Self.scheme + state.withLock { $0.token }, forHTTPHeaderField: "Authorization")
-    return request
+    return Self.scheme + state.withLock { $0.token }
   }
 
-  /// Has the token replaced after a 401, and wants another attempt with the new one.
-  public func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision {
-    guard attempt.isRepeatable, attempt.statusCode == 401, !attempt.earlierStatusCodes.contains(401),
-      isForOrigin(of: attempt.request),
-      let field = attempt.request.value(forHTTPHeaderField: "Authorization"), field.hasPrefix(Self.scheme)
+  /// Has the token replaced after a 401, and returns another attempt with the new one.
+  ///
+  /// - Parameter target: The target of the attempt's request, or `nil` if it has none of HTTP.
+  package func decision(
+    after attempt: some InterceptedAttempt, of target: LoadTarget?
+  ) async -> HTTPInterceptorDecision {
+    guard attempt.isRepeatable, !attempt.hasFailed, attempt.statusCode == 401,
+      !attempt.earlierStatusCodes.contains(401), let target, origins.contains(target.origin),
+      let field = attempt.requestField("Authorization"), field.hasPrefix(Self.scheme)
     else { return .deliver }
     do {
       try await replacement(of: String(field.dropFirst(Self.scheme.count)))?.value
@@ -62,11 +73,6 @@ public final class URLSessionBearerTokenInterceptor: URLSessionInterceptor {
   }
 
   private static let scheme = "Bearer "
-
-  private func isForOrigin(of request: URLRequest) -> Bool {
-    guard let url = request.url else { return false }
-    return origins.contains { Redirection.isSameOrigin($0, url) }
-  }
 
   /// Returns the replacement of a refused token, which begins here if it is not in progress.
   ///
