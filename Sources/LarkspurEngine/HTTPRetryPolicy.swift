@@ -56,10 +56,16 @@ public struct HTTPRetryPolicy: Sendable, QuickInterceptor {
     let facts = RetryRules.Attempt(
       number: attempt.number, method: attempt.method,
       hasIdempotencyKey: attempt.requestField("Idempotency-Key") != nil, failure: failure)
-    guard attempt.isRepeatable, let delay = rules.delay(after: facts, fraction: fraction()),
-      budget.state.withLock({ $0.takeRepetition() })
-    else { return .deliver }
+    guard attempt.isRepeatable, let delay = delay(after: facts) else { return .deliver }
     return .retry(after: delay)
+  }
+
+  /// Returns the delay before another attempt, or `nil` if the rules or the budget do not allow one.
+  package func delay(after attempt: RetryRules.Attempt) -> Duration? {
+    guard let delay = rules.delay(after: attempt, fraction: fraction()),
+      budget.state.withLock({ $0.takeRepetition() })
+    else { return nil }
+    return delay
   }
 
   private final class SharedBudget: Sendable {
