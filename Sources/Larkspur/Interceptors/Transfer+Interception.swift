@@ -48,9 +48,9 @@ extension Transfer {
   ///
   /// - Returns: Whether another attempt follows.
   func retries(after error: URLError) async throws(URLError) -> Bool {
-    guard interception?.isAdapted == true, interruption == nil, ownFailure == nil, live == nil, resumable == nil else {
-      return false
-    }
+    guard interception?.isAdapted == true, interruption == nil, ownFailure == nil, live == nil,
+      resumable?.decidesByItself != true
+    else { return false }
     guard let retry = try await decidedRetry(content.response, error.failing(at: machine.request.url)) else {
       return false
     }

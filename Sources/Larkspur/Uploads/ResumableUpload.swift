@@ -119,6 +119,9 @@ final class ResumableUpload {
   /// Whether the current request goes to the upload resource.
   var isAtResource: Bool { resourceRequest != nil }
 
+  /// Whether the upload decides on further requests: the server has an upload resource, or is to lose it.
+  var decidesByItself: Bool { machine?.point != nil || current?.kind == .cancellation || isInterrupted }
+
   /// Whether the current request goes to another origin than the program's. No credentials are found for it.
   var isElsewhere: Bool { isAtResource && current?.leavesOrigin == true }
 
