@@ -11,11 +11,14 @@ import Synchronization
 public final class HTTPBearerTokenInterceptor: Sendable {
   private struct State {
     var token: String
-    /// The token before the current one. A request that was redirected before it was refused still has it.
-    var replaced: String?
+    /// The tokens before the current one, the latest last. A request that was redirected before it was refused has one.
+    var replaced: [String] = []
     /// The replacement that is in progress.
     var replacement: Task<Void, any Error>?
   }
+
+  /// Maximum number of earlier tokens that are recognized.
+  private static let replacedMax = 8
 
   private let origins: Set<LoadTarget.Origin>
   private let refresh: @Sendable (_ refused: String) async throws -> String
@@ -49,7 +52,7 @@ public final class HTTPBearerTokenInterceptor: Sendable {
   ///   - own: The value that the request has.
   package func value(for target: LoadTarget?, own: String?) async throws -> String? {
     guard let target, origins.contains(target.origin) else { return nil }
-    if let own { guard own == state.withLock({ $0.replaced.map { Self.scheme + $0 } }) else { return nil } }
+    if let own { guard state.withLock({ $0.replaced.contains { Self.scheme + $0 == own } }) else { return nil } }
     try await state.withLock { $0.replacement }?.value
     return Self.scheme + state.withLock { $0.token }
   }
@@ -84,7 +87,10 @@ public final class HTTPBearerTokenInterceptor: Sendable {
       let replacement = Task.detached { [self] in
         defer { self.state.withLock { $0.replacement = nil } }
         let token = try await refresh(refused)
-        self.state.withLock { ($0.token, $0.replaced) = (token, refused) }
+        self.state.withLock {
+          $0.token = token
+          $0.replaced = $0.replaced.suffix(Self.replacedMax - 1) + [refused]
+        }
       }
       state.replacement = replacement
       return replacement
