@@ -307,7 +307,9 @@ extension ClientLoad: LoadStages {
         if let end = interception.deadline(from: engine.loop.now) { poolRequest.deadline = min(deadline, end) }
         bodyBytesSent = 0
         if length != .none {
-          poolRequest.observer = { [self] event, _ in if case .bodySent(let bytes) = event { bodyBytesSent = bytes } }
+          poolRequest.observer = { [weak self] event, _ in
+            if case .bodySent(let bytes) = event { self?.bodyBytesSent = bytes }
+          }
         }
       }
       self.poolRequest = poolRequest
