@@ -11,7 +11,8 @@ struct FilePart {
   /// The version that the bytes belong to, or `nil` if the download can only start over.
   private var point: ResumePoint?
   private var breaks = 0
-  private var count = 0
+  /// The number of bytes in the file.
+  private(set) var count = 0
 
   /// - Parameter policy: The policy, or `nil` if the bytes cannot be taken back or continued.
   init(_ policy: URLSession.RetryPolicy?) { self.policy = policy }
@@ -37,34 +38,17 @@ struct FilePart {
     return error == nil ? .zero : delay
   }
 
-  /// What a response means for the bytes of the file.
-  enum Step {
-    /// The body has so many bytes, which follow those of the file.
-    case append(Int)
-    /// The body is a new whole, if it is one that counts at all.
-    case replace
-    case startOver
-    case refuse
-  }
-
-  /// Takes a response's head.
-  mutating func take(_ response: HTTPURLResponse) -> Step {
-    var step = Step.replace
+  /// Takes a response's head, and decides what its body is to the bytes of the file. Other bytes than a continuation begin
+  /// a new part.
+  mutating func take(_ response: HTTPURLResponse) -> ResumePoint.Decision {
+    let (status, fields) = (response.statusCode, response.fieldValues)
     if let point, point.offset > 0 {
-      switch point.decide(asking: point.offset, status: response.statusCode, fields: response.fieldValues) {
-      case .continueAt(let offset, let end, let total):
-        self.point?.total = total
-        return .append(end - offset)
-      case .replace: break
-      case .startOver, .confirmLast: step = .startOver
-      case .deliver: return .refuse
-      }
+      let decision = point.decide(asking: point.offset, status: status, fields: fields)
+      guard case .replace = decision else { return decision }
     }
-    count = 0
-    point = ResumePoint(
-      status: response.statusCode, now: MachineClock.wallSeconds, fields: response.fieldValues)
+    (count, point) = (0, ResumePoint(status: status, now: MachineClock.wallSeconds, fields: fields))
     if point?.coding != nil { point = nil }
-    return step
+    return .replace(count: nil)
   }
 }
 

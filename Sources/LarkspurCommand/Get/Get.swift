@@ -140,7 +140,7 @@ struct Get {
   }
 
   private func report(_ reason: String, retryAfter delay: Duration) {
-    Console.complain("\(reason); trying again in \(Format.decimal(Format.milliseconds(delay))) ms")
+    Console.complain("\(reason); the next try is in \(Format.time(delay))")
   }
 
   // MARK: - The response
@@ -179,18 +179,18 @@ struct Get {
         bar = nil
         response = head
         missing = nil
+        let hasBytes = part.count > 0
         switch part.take(head) {
-        case .append(let count):
-          missing = count
+        case .continueAt(let offset, let end, _):
+          missing = end - offset
           try heads?.write(progress.takeHeads().span)
-        case .startOver:
+        case .startOver, .confirmLast:
           guard let delay = part.delay(after: nil) else { throw try refusal(head, .partialBody) }
           report("the server has another version of the file", retryAfter: delay)
-          try output.startOver()
           return .broken(delay)
-        case .refuse: throw try refusal(head, .partialBody)
+        case .deliver: throw try refusal(head, .partialBody)
         case .replace:
-          try output.startOver()
+          if hasBytes { try output.startOver() }
           isWanted = try take(head, output, heads, &missing)
         }
         if head.statusCode >= 400, options.failsWithBody { refused = try refusal(head) }

@@ -52,7 +52,7 @@ import Testing
     let result = try await get("/bytes/10", "--retry", "1")
     #expect(result.status == 0 && result.output.count == 10 && server.requestsReceived == 2)
     let line = try #require(lines(result).first)
-    #expect(lines(result).count == 1 && line.hasPrefix("larkspur: the server answered with 503; trying again in "))
+    #expect(lines(result).count == 1 && line.hasPrefix("larkspur: the server answered with 503; the next try is in "))
   }
 
   /// The last response or error counts, with its status.
