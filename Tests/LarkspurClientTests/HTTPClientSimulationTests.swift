@@ -27,4 +27,14 @@ import Testing
     }
     #expect(repetitions > 300)
   }
+
+  /// The checks find defects of a policy.
+  @Test(arguments: Scenario.Defect.allCases) func defectsOfAPolicy(defect: Scenario.Defect) throws {
+    let complaints = try (0..<100 as Range<UInt64>).flatMap { seed in
+      try Scenario(seed: seed, users: .retryingClient, defect: defect).run().complaints
+    }
+    let words = defect == .allMethods ? "was sent on connections" : "repetitions of"
+    #expect(complaints.contains { $0.contains(words) })
+    #expect(complaints.allSatisfy { $0.contains(words) }, "\(complaints.prefix(3))")
+  }
 }

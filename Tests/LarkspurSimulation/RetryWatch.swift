@@ -15,7 +15,11 @@ final class RetryWatch: HTTPClient.Interceptor, QuickInterceptor, @unchecked Sen
   /// The earliest time of a request's next attempt, in nanoseconds, by its number.
   private var earliest: [Int: UInt64] = [:]
 
-  init(_ faults: FaultProfile, _ oracle: Oracle, _ kernel: SimulatedKernel, _ random: inout SeededRandom) {
+  /// - Parameter defect: A defect of the policy, which the checks have to find.
+  init(
+    _ faults: FaultProfile, _ oracle: Oracle, _ kernel: SimulatedKernel, defect: Scenario.Defect?,
+    _ random: inout SeededRandom
+  ) {
     self.oracle = oracle
     self.kernel = kernel
     budget = RetryBudget(share: random.pick([0, 0.2, 1]), reserve: Double(random.pick([0, 1, 10])))
@@ -23,7 +27,9 @@ final class RetryWatch: HTTPClient.Interceptor, QuickInterceptor, @unchecked Sen
     rules.attemptsMax = random.number(1...5)
     rules.firstDelay = .nanoseconds(random.pick([0, milliseconds(500), seconds(5)]))
     let fractions = Fractions(random: random.fork())
-    var policy = HTTPRetryPolicy(rules: rules, budget: budget) { fractions.next() }
+    rules.repeatsAllMethods = defect == .allMethods
+    let spent = defect == .overspending ? RetryBudget(share: 1, reserve: 1_000) : budget
+    var policy = HTTPRetryPolicy(rules: rules, budget: spent) { fractions.next() }
     if !faults.isCalm, random.chance(1, of: 4) { policy.attemptTimeout = .nanoseconds(random.time(0...seconds(10))) }
     self.policy = policy
   }

@@ -45,6 +45,14 @@ package final class Scenario: @unchecked Sendable {
     case retryingClient
   }
 
+  /// A defect of a client's retry policy, for a test of the checks.
+  package enum Defect: CaseIterable, Sendable {
+    /// Requests that may have had an effect are repeated.
+    case allMethods
+    /// The budget is larger than the watch supposes.
+    case overspending
+  }
+
   enum Outcome {
     case read(Int)
     case left
@@ -80,7 +88,7 @@ package final class Scenario: @unchecked Sendable {
     .ipv6(high: 0x2001_0db8_0000_0000, low: 2, scope: 0, port: 80), .ipv4(0xc633_6402, port: 80),
   ]
 
-  package init(seed: UInt64, users: Users = .pool) throws {
+  package init(seed: UInt64, users: Users = .pool, defect: Defect? = nil) throws {
     self.seed = seed
     random = SeededRandom(seed: seed)
     faults = FaultProfile(&random, users: users)
@@ -90,7 +98,7 @@ package final class Scenario: @unchecked Sendable {
     var options = Self.options(faults, &random)
     options.resolver = Resolver(source: SimulatedNames(names, on: kernel, loop), kernel: kernel)
     self.options = options
-    let retries = users == .retryingClient ? RetryWatch(faults, oracle, kernel, &random) : nil
+    let retries = users == .retryingClient ? RetryWatch(faults, oracle, kernel, defect: defect, &random) : nil
     let timeMax = retries?.drawTimeMax(faults, &random)
     let interceptors: [any HTTPClient.Interceptor] = retries.map { [$0, $0.policy] } ?? []
     self.retries = retries
