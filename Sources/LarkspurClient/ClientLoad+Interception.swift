@@ -41,7 +41,8 @@ extension ClientLoad {
     if interception?.isAdapted == true, opening == nil, !isInBody {
       endAttempt()
       do throws(HTTPClientError) {
-        if !slot.isCancelled, ownFailure == nil, let delay = try await delayOfRetry(after: error) {
+        if !isCancelled, ownFailure == nil, engine.loop.now < deadline, let delay = try await delayOfRetry(after: error)
+        {
           return try await retry(after: delay)
         }
       } catch let other {
@@ -78,6 +79,8 @@ extension ClientLoad {
   private func retry(after delay: Duration) async throws(HTTPClientError) {
     guard let interception else { throw .inconsistency }
     let loop = engine.loop
+    // The attempt is over: no interceptor is asked about an error of the wait.
+    let next = interception.end(hasHead ? head.status : nil, request, redirectCount: machine.redirectCount)
     let end = min(loop.now.advanced(by: delay), deadline)
     if end > loop.now {
       let over = OneShot<Void>()
@@ -93,12 +96,13 @@ extension ClientLoad {
     guard end < deadline else {
       throw HTTPClientError(.timedOut, "timed out between two attempts", url: request.url)
     }
-    loadAgain(
-      interception.end(hasHead ? head.status : nil, request, redirectCount: machine.redirectCount))
+    loadAgain(next)
   }
 
+  private var isCancelled: Bool { slot.isCancelled || Task.isCancelled }
+
   private func checkCancellation() throws(HTTPClientError) {
-    if slot.isCancelled || Task.isCancelled { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
+    if isCancelled { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
   }
 
   /// Makes an error of the program's the load's error.
