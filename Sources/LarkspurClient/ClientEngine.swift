@@ -18,6 +18,8 @@ final class ClientEngine: @unchecked Sendable {
   private var routes: [RouteKey: ClientRoute] = [:]
   private var jar = CookieJar()
   let credentials = ClientCredentials()
+  /// Whether no interceptor waits or blocks.
+  let interceptsQuickly: Bool
   /// The target of the latest request.
   var latestTarget: LoadTarget?
 
@@ -48,6 +50,7 @@ final class ClientEngine: @unchecked Sendable {
     _ options: HTTPClient.Options, on loop: ClientLoop, _ lease: LoopGroup.Lease?, _ poolOptions: Pool.Options
   ) throws(HTTPClientError) {
     self.options = options
+    interceptsQuickly = options.interceptors.allSatisfy { $0 is any QuickInterceptor }
     self.lease = lease
     self.loop = loop
     do throws(TransportError) {

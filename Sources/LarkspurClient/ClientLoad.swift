@@ -24,6 +24,12 @@ final class ClientLoad: @unchecked Sendable {
 
   /// What the caller's task provides before a stage can run.
   enum Need {
+    /// The changes of the client's interceptors to the request.
+    case adaptation
+    /// The decision of the client's interceptors about the response.
+    case decision
+    /// The decision of the client's interceptors about an attempt that has failed.
+    case decisionAfter(HTTPClientError)
     case route
     /// A connection, and the head of the response.
     case response
@@ -39,20 +45,28 @@ final class ClientLoad: @unchecked Sendable {
   private let client: HTTPClient
   let engine: ClientEngine
   /// The current request: after a redirection, the next one.
-  private(set) var request: HTTPClient.Request
+  var request: HTTPClient.Request
   var stage = LoadStage.created
   /// The WebSocket that the load opens, or `nil` for a request.
-  private let opening: ClientWebSocket?
-  private let slot: RequestSlot
-  private var machine: LoadMachine
+  let opening: ClientWebSocket?
+  let slot: RequestSlot
+  private(set) var machine: LoadMachine
   private var startedAt = Deadline.never
-  private var deadline = Deadline.never
+  private(set) var deadline = Deadline.never
+  /// `nil` if the client has no interceptors.
+  let interception: Interception<any HTTPClient.Interceptor, HTTPClient.Request>?
+  /// The number of bytes of the current attempt's body that were sent. Counted for interceptors only.
+  private(set) var bodyBytesSent = 0
+  /// Whether the interceptors have decided that the response is delivered.
+  var isDecided = false
+  /// The error of an interceptor, which becomes the load's error as it is.
+  var ownFailure: (any Error)?
 
   // The current request's parts, in the order of their preparation.
   private var target: LoadTarget?
   private var route: ClientRoute?
   private var poolRequest: PoolRequest?
-  private var running: RunningExchange?
+  private(set) var running: RunningExchange?
   /// The challenges of the current request's origin and proxy.
   ///
   /// Performance: an object of its own, made for the first challenge or credential.
@@ -65,7 +79,7 @@ final class ClientLoad: @unchecked Sendable {
   // The response.
   private(set) var head = ResponseHead()
   /// Whether `head` is the response to the current request.
-  private var hasHead = false
+  private(set) var hasHead = false
   /// The number of bytes of the response's body, decoded.
   private var contentBytes = 0
   private var headBytes: [UInt8] = []
@@ -99,6 +113,9 @@ final class ClientLoad: @unchecked Sendable {
     self.engine = engine
     machine = LoadMachine(redirectsMax: engine.options.redirectsMax)
     slot = RequestSlot(of: engine.pool, collectsMetrics: request.recorder != nil)
+    let interceptors = engine.options.interceptors
+    interception =
+      interceptors.isEmpty ? nil : Interception(interceptors, timeouts: interceptors.compactMap(\.attemptTimeout))
   }
 
   func cancel() { slot.cancel() }
@@ -114,11 +131,11 @@ final class ClientLoad: @unchecked Sendable {
   // MARK: - The caller's side
 
   /// Runs the load up to the head of the response that is delivered, and takes the part of the body that is there.
-  func run() async throws(HTTPClientError) {
+  func run() async throws {
     // A cancellation reaches the slot by the loop's inbox, which this call may have overtaken.
     guard !Task.isCancelled else { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
     await reachOwner()
-    if let failure { throw failure }
+    if let failure { throw ownFailure ?? failure }
   }
 
   /// Returns the next bytes of the body, or `nil` at its end.
@@ -149,12 +166,14 @@ final class ClientLoad: @unchecked Sendable {
           if !isOnLoop { engine.loop.submit(self, inline: true) }
         }
       }
-      guard let need = need.take() else { return }
+      guard need != nil else { return }
       await engine.loop.run { [self] in
-        do throws(HTTPClientError) {
-          try await provide(need)
-        } catch {
-          fail(error)
+        while let need = need.take() {
+          do throws(HTTPClientError) {
+            try await provide(need)
+          } catch {
+            attemptFailed(error)
+          }
         }
       }
       if stage == .complete { return }
@@ -191,16 +210,35 @@ final class ClientLoad: @unchecked Sendable {
       case .owner?, nil: break
       }
     } catch {
-      fail(error)
+      attemptFailed(error)
     }
     return true
   }
 
-  /// Ends the load with an error. The reader of a body gets the bytes before it first.
-  private func fail(_ error: HTTPClientError) {
-    let isOfBody = stage == .delivering || stage == .delivered
+  var isInBody: Bool { stage == .delivering || stage == .delivered }
+
+  /// Ends the exchange of an attempt, or the wait for one.
+  func endAttempt() {
     if running == nil { slot.giveUp() }
     endExchange()
+  }
+
+  /// Loads a request anew, after an attempt that is over.
+  func loadAgain(_ next: HTTPClient.Request) {
+    request = next
+    authentication = nil
+    enter(.requested)
+  }
+
+  /// Ends the load with an error, unless interceptors decide about it first.
+  private func attemptFailed(_ error: HTTPClientError) {
+    if mayRepeat { need = .decisionAfter(error) } else { fail(error) }
+  }
+
+  /// Ends the load with an error. The reader of a body gets the bytes before it first.
+  func fail(_ error: HTTPClientError) {
+    let isOfBody = isInBody
+    endAttempt()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
     if isOfBody { bodyFailure = error } else { failure = error }
@@ -208,14 +246,20 @@ final class ClientLoad: @unchecked Sendable {
 
   private func provide(_ need: Need) async throws(HTTPClientError) {
     switch need {
+    case .adaptation: try await adaptRequest()
+    case .decision: try await askInterceptors()
+    case .decisionAfter(let error): await repeatOrFail(error)
     case .route: try await makeRoute()
     case .response: try await awaitResponse()
     case .credential(let question): await askCredential(question)
-    case .drain:
-      isDrained = true
-      // If the connection breaks, the next request gets another one.
-      if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }
+    case .drain: await drain()
     }
+  }
+
+  /// Receives the rest of a response that is dropped. If the connection breaks, the next request gets another one.
+  func drain() async {
+    isDrained = true
+    if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }
   }
 
   private func failure(_ error: TransportError) -> HTTPClientError { HTTPClientError(error, url: request.url) }
@@ -251,13 +295,14 @@ extension ClientLoad: LoadStages {
 
   func findSource() throws(HTTPClientError) -> Stop? {
     if opening != nil, let url = WebSocketHandshake.httpURL(of: request.url) { request.url = url }
+    if interception?.isAdapted == false { return .need(.adaptation) }
     do throws(LoadTarget.Invalid) {
       target = try LoadTarget.of(request.url, after: engine.latestTarget) { nil }
     } catch {
       throw HTTPClientError(error, url: request.url)
     }
     if engine.latestTarget !== target { engine.latestTarget = target }
-    (route, poolRequest, isDrained, hasHead, contentBytes) = (nil, nil, false, false, 0)
+    (route, poolRequest, isDrained, isDecided, hasHead, contentBytes) = (nil, nil, false, false, false, 0)
     enter(.preparing)
     return nil
   }
@@ -306,6 +351,15 @@ extension ClientLoad: LoadStages {
       // One limit for all redirections.
       poolRequest.timeouts?.total = nil
       poolRequest.deadline = deadline
+      if let interception {
+        if let end = interception.deadline(from: engine.loop.now) { poolRequest.deadline = min(deadline, end) }
+        bodyBytesSent = 0
+        if length != .none {
+          poolRequest.observer = { [weak self] event, _ in
+            if case .bodySent(let bytes) = event { self?.bodyBytesSent = bytes }
+          }
+        }
+      }
       self.poolRequest = poolRequest
     } catch {
       throw HTTPClientError(.invalidRequest, "the request cannot be sent: \(error)", url: request.url)
@@ -356,6 +410,7 @@ extension ClientLoad: LoadStages {
   func settle() throws(HTTPClientError) -> Stop? {
     switch step {
     case .deliver:
+      if interception != nil, opening == nil, !isDecided { return .need(.decision) }
       if let opening, let connection = running?.exchange.connection {
         try opening.open(over: connection, status: head.status, fields, url: request.url)
         endExchange()

@@ -1,5 +1,8 @@
 // The values of options, requests and responses. URLSession's side of Larkspur has them from the same modules.
 @_exported import enum LarkspurCoding.BodyCompression
+@_exported import class LarkspurEngine.HTTPBearerTokenInterceptor
+@_exported import enum LarkspurEngine.HTTPInterceptorDecision
+@_exported import struct LarkspurEngine.HTTPRetryPolicy
 @_exported import struct LarkspurHTTP.Field
 @_exported import typealias LarkspurHTTP.FieldList
 @_exported import struct LarkspurHTTP.PasswordCredential
@@ -7,6 +10,8 @@
 @_exported import struct LarkspurHTTP.ProxyExceptions
 @_exported import struct LarkspurHTTP.ProxyRule
 @_exported import struct LarkspurHTTP.ProxySettings
+@_exported import struct LarkspurHTTP.RetryBudget
+@_exported import struct LarkspurHTTP.RetryRules
 @_exported import struct LarkspurIO.LocalEndpoint
 @_exported import struct LarkspurTLS.Certificate
 @_exported import struct LarkspurTLS.ClientIdentity

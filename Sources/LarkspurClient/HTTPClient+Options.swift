@@ -66,6 +66,9 @@ extension HTTPClient {
     /// Whether the content codings gzip and deflate are asked for and undone. A request with an `Accept-Encoding` of its
     /// own gets the content as it comes. `true` by default.
     public var decodesContent = true
+    /// The parts of the program that see each attempt of the client's requests, in the order in which they are called. Empty by
+    /// default, and then without any cost. A WebSocket's opening handshake asks for changes only.
+    public var interceptors: [any Interceptor] = []
 
     /// Creates the default options.
     public init() {

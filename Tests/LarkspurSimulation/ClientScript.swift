@@ -72,7 +72,10 @@ extension ClientScript.Plan {
       hasBody ? random.pick([0, random.number(1...100), random.number(1...2_000), random.number(1...20_000)]) : 0
     let body = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ number) }
     self.method = method
-    fields = random.chance(1, of: 30) ? [Field("Connection", "close")] : []
+    var fields = random.chance(1, of: 30) ? [Field("Connection", "close")] : []
+    let hasKey = heads.users == .retryingClient && method == "POST" && random.chance(1, of: 2)
+    if hasKey { fields.append(Field("Idempotency-Key", "\(number)")) }
+    self.fields = fields
     head = try heads.head(method, number, fields, hasBody ? .length(UInt(count)) : .none, endpoint)
     self.number = number
     self.endpoint = endpoint
@@ -80,9 +83,10 @@ extension ClientScript.Plan {
     priority = random.pick([128, 128, 128, 0, 255])
     let timeMax =
       !faults.isCalm && random.chance(1, of: 5) ? random.time(0...random.pick([milliseconds(5), seconds(5)])) : nil
-    self.timeMax = heads.isOfClient ? nil : timeMax
+    self.timeMax = heads.users == .pool ? timeMax : heads.timeMax
     reading = random.chance(2, of: 3) ? .all : Self.reading(&random)
-    _ = oracle.add(Oracle.Request(method: method, bytes: head.bytes + body, headBytes: head.bytes.count))
+    _ = oracle.add(
+      Oracle.Request(method: method, bytes: head.bytes + body, headBytes: head.bytes.count, hasKey: hasKey))
   }
 
   private static func reading(_ random: inout SeededRandom) -> ClientScript.Reading {

@@ -25,8 +25,11 @@ struct FaultProfile {
   /// A server closes an idle connection, or sends something on it.
   var idleFaults = 0
   var answerFaults = 0
+  /// An answer has a status of failure, perhaps with `Retry-After`. Only in worlds of a client that retries.
+  var statusFaults = 0
 
-  init(_ random: inout SeededRandom) {
+  init(_ random: inout SeededRandom, users: Scenario.Users) {
+    if users == .retryingClient { statusFaults = random.pick([0, 20, 50, 90]) }
     isCalm = random.chance(1, of: 5)
     latency = random.pick([
       microseconds(10)...microseconds(50), microseconds(500)...milliseconds(3), milliseconds(20)...milliseconds(80),

@@ -7,6 +7,10 @@ final class Oracle {
     /// The head and the body as the server has to receive them.
     let bytes: [UInt8]
     let headBytes: Int
+    /// Whether the request has an `Idempotency-Key`.
+    var hasKey = false
+    /// The number of attempts that a retry policy has made.
+    var passes = 1
     /// The connections to which a byte of the request was written. `reported` is the number of the server's bytes that
     /// had been reported to the loop by then, or 0 for a connection's first request and for one that follows unanswered
     /// requests.
@@ -89,10 +93,19 @@ final class Oracle {
     link.latestRequest = number
     requests[number].attempts.append((link.number, isPipelined ? 0 : link.reported))
     let request = requests[number]
+    // A policy repeats requests on purpose, but never one that may have had an effect.
+    let passes = request.isIdempotent || request.hasKey ? request.passes : 1
     check(
-      request.attempts.count <= (request.isSafe ? 3 : request.isIdempotent ? 2 : 1),
+      request.attempts.count <= passes * (request.isSafe ? 3 : request.isIdempotent ? 2 : 1),
       "\(request.method) \(number) was sent on connections \(request.attempts.map(\.link))")
     check(request.ends == 0, "\(request.method) \(number) was sent after its end")
+  }
+
+  /// Records that a retry policy makes an attempt.
+  func made(attempt: Int, of number: Int) {
+    check(attempt == 1 || attempt == requests[number].passes + 1, "request \(number) skips to attempt \(attempt)")
+    check(requests[number].ends == 0, "request \(number) is repeated after its end")
+    requests[number].passes = attempt
   }
 
   func ended(_ number: Int) {

@@ -1,3 +1,4 @@
+import LarkspurClient
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -40,8 +41,9 @@ extension Scenario {
       case .tls, .proxy, .localEndpointUnusable, .optionInvalid, .bodyFailed, .internalInconsistency: false
       case .cancelled: if case .cancel = plan.reading { true } else { isCancelled }
       case .timedOut(.connecting, _), .timedOut(.resolving, _):
-        plan.timeMax != nil || faults.connectFaults + faults.cuts > 0 || !faults.isCalm
-      case .timedOut: plan.timeMax != nil
+        plan.timeMax != nil || retries?.policy.attemptTimeout != nil || faults.connectFaults + faults.cuts > 0
+          || !faults.isCalm
+      case .timedOut: plan.timeMax != nil || retries?.policy.attemptTimeout != nil
       case .connectFailed: isDisturbed || faults.kernelFaults > 0
       case .unavailable: faults.kernelFaults + faults.connectFaults > 0 || faults.descriptorsMax < .max
       case .connectionLost, .connectionClosed, .badResponse: isDisturbed

@@ -6,13 +6,15 @@ import LarkspurTransport
 /// The writer of the heads of scripts' requests: as a user of the pool writes them, or as a client does.
 struct ScriptHeads {
   let hosts: [String]
-  let isOfClient: Bool
+  let users: Scenario.Users
+  /// The time limit of a client's requests, in nanoseconds.
+  let timeMax: UInt64?
   private let composer = RequestComposer(additional: Scenario.clientFields, program: [])
 
   func head(
     _ method: String, _ number: Int, _ fields: FieldList, _ body: RequestWriter.Body, _ endpoint: Int
   ) throws -> RequestHead {
-    guard !isOfClient else {
+    guard users == .pool else {
       let target = try LoadTarget("http://\(hosts[endpoint])/\(number)") { nil }
       let form = RequestComposer.Form(method: method, path: target.path, fields: fields.isEmpty ? nil : fields)
       return try composer.head(for: form, to: target, cache: nil, body: body, additions: .init())
@@ -27,10 +29,14 @@ struct ScriptHeads {
 extension Scenario {
   static let clientFields = [Field("User-Agent", "simulated")]
 
-  static func client(on loop: ClientLoop, _ options: Pool.Options) -> HTTPClient {
+  static func client(
+    on loop: ClientLoop, _ options: Pool.Options, _ interceptors: [any HTTPClient.Interceptor], timeMax: UInt64?
+  ) -> HTTPClient {
     var own = HTTPClient.Options()
     own.fields = clientFields
     own.timeouts = Timeouts()
+    own.timeouts.total = timeMax.map { .nanoseconds($0) }
+    own.interceptors = interceptors
     own.proxy = .none
     return HTTPClient(own, on: loop, options)
   }
@@ -59,6 +65,8 @@ extension Scenario {
     return switch error.code {
     case .cancelled: .cancelled
     case .tooLarge: .localMisuse(.bodyTooLarge)
+    // Of a limit that is up between two attempts.
+    case .timedOut: error.cause ?? .timedOut(.queueing)
     default: error.cause ?? .internalInconsistency
     }
   }

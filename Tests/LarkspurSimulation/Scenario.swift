@@ -24,6 +24,8 @@ package final class Scenario: @unchecked Sendable {
     /// The parameters that the seed has drawn, as text.
     package let setting: String
     package let requests: Int
+    /// Number of attempts that a retry policy has added.
+    package let repetitions: Int
     package let failures: Int
     package let connections: Int
     package let ticks: Int
@@ -32,6 +34,23 @@ package final class Scenario: @unchecked Sendable {
     package let waits: Int
     package let idleWaitsMost: Int
     package let seconds: Int
+  }
+
+  /// The users of a world's pool.
+  package enum Users: Sendable {
+    case pool
+    /// A client without Foundation.
+    case client
+    /// A client with a retry policy, whose servers fail more often.
+    case retryingClient
+  }
+
+  /// A defect of a client's retry policy, for a test of the checks.
+  package enum Defect: CaseIterable, Sendable {
+    /// Requests that may have had an effect are repeated.
+    case allMethods
+    /// The budget is larger than the watch supposes.
+    case overspending
   }
 
   enum Outcome {
@@ -50,6 +69,8 @@ package final class Scenario: @unchecked Sendable {
   private var pool: Pool?
   /// The client whose pool is used, in a world of a client.
   private var client: HTTPClient?
+  /// The watch over the client's retry policy, in a world of a client that retries.
+  let retries: RetryWatch?
   let endpoints: [Endpoint]
   private var random: SeededRandom
   private var scripts: [ClientScript] = []
@@ -67,18 +88,21 @@ package final class Scenario: @unchecked Sendable {
     .ipv6(high: 0x2001_0db8_0000_0000, low: 2, scope: 0, port: 80), .ipv4(0xc633_6402, port: 80),
   ]
 
-  /// - Parameter usesClient: Whether the scripts use a client, and not its pool.
-  package init(seed: UInt64, usesClient: Bool = false) throws {
+  package init(seed: UInt64, users: Users = .pool, defect: Defect? = nil) throws {
     self.seed = seed
     random = SeededRandom(seed: seed)
-    faults = FaultProfile(&random)
+    faults = FaultProfile(&random, users: users)
     kernel = SimulatedKernel(faults, random: random.fork())
     loop = try ClientLoop(withoutThreadOn: kernel, allowsInlineTicks: true)
     names = SimulatedNames.draw(&random)
     var options = Self.options(faults, &random)
     options.resolver = Resolver(source: SimulatedNames(names, on: kernel, loop), kernel: kernel)
     self.options = options
-    let client = usesClient ? Self.client(on: loop, options) : nil
+    let retries = users == .retryingClient ? RetryWatch(faults, oracle, kernel, defect: defect, &random) : nil
+    let timeMax = retries?.drawTimeMax(faults, &random)
+    let interceptors: [any HTTPClient.Interceptor] = retries.map { [$0, $0.policy] } ?? []
+    self.retries = retries
+    let client = users == .pool ? nil : Self.client(on: loop, options, interceptors, timeMax: timeMax)
     let pool = client?.pool ?? Pool(on: loop, options: options)
     (self.client, self.pool) = (client, pool)
     endpoints = names.map { pool.endpoint(for: Route(host: $0.text, port: 80)) }
@@ -86,7 +110,7 @@ package final class Scenario: @unchecked Sendable {
       kernel.add(Host(faults, oracle, on: kernel), at: address)
     }
     let span = random.pick([0, milliseconds(100), seconds(10), seconds(300)])
-    let heads = ScriptHeads(hosts: names.map(\.text), isOfClient: usesClient)
+    let heads = ScriptHeads(hosts: names.map(\.text), users: users, timeMax: timeMax)
     for _ in 0..<random.pick([1, 3, 6, 20]) {
       scripts.append(
         try ClientScript(endpoints: names.count, within: span, faults, oracle, heads: heads, &random))
@@ -320,7 +344,7 @@ package final class Scenario: @unchecked Sendable {
     kernel.forgetFuture()
     return Report(
       seed: seed, complaints: oracle.complaints, trace: kernel.trace, setting: "\(faults) \(options)",
-      requests: oracle.requests.count,
+      requests: oracle.requests.count, repetitions: retries?.repetitions ?? 0,
       failures: failures, connections: kernel.links.count, ticks: ticks,
       inlineCallbacks: inlineCallbacks, waits: kernel.waits,
       idleWaitsMost: kernel.idleWaitsMost, seconds: Int(kernel.time / seconds(1)))

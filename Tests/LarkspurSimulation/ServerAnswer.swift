@@ -43,11 +43,17 @@ struct ServerAnswer {
   var saysClose: Bool
   var keepAlive: String?
   var hasTrailers: Bool
+  /// The value of `Retry-After`, in seconds.
+  var retryAfter: Int?
   var fault: Fault?
 
   init(_ faults: FaultProfile, _ random: inout SeededRandom) {
     delay = random.pick([0, 0, random.time(0...milliseconds(5)), random.time(0...seconds(2))])
     status = random.pick([200, 200, 200, 204, 304, 404, 503])
+    if faults.statusFaults > 0, random.chance(faults.statusFaults, of: 100) {
+      status = random.pick([408, 429, 500, 503])
+      retryAfter = random.pick([nil, nil, 0, 2, 60, 61])
+    }
     framing = status == 204 || status == 304 ? .none : random.pick([.length, .length, .chunked, .chunked, .untilClose])
     body = random.pick([0, random.number(1...50), random.number(1...3_000), random.chance(1, of: 20) ? 40_000 : 100])
     interims = random.chance(1, of: 10) ? random.number(1...3) : 0
@@ -75,6 +81,7 @@ struct ServerAnswer {
     case .chunked: text += "Transfer-Encoding: chunked\r\n"
     case .none, .untilClose: break
     }
+    if let retryAfter { text += "Retry-After: \(retryAfter)\r\n" }
     if saysClose { text += "Connection: close\r\n" }
     if let keepAlive { text += "Keep-Alive: \(keepAlive)\r\n" }
     return Array((text + "\r\n").utf8)

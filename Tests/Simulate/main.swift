@@ -1,8 +1,9 @@
 // Runs simulated worlds one after another until one breaks a rule.
 //
-// Usage: `Simulate [COUNT] [FIRST SEED] [--digests] [--transfers]`. The seed rises by one from world to world. At the first
-// world that breaks a rule, prints its seed, the broken rules and the last events, and exits with 1. `--digests` prints
-// each world's digest: two processes print equal ones. `--transfers` runs worlds of background transfers.
+// Usage: `Simulate [COUNT] [FIRST SEED] [--digests] [--transfers] [--retries]`. The seed rises by one from world to
+// world. At the first world that breaks a rule, prints its seed, the broken rules and the last events, and exits with 1.
+// `--digests` prints each world's digest: two processes print equal ones. `--transfers` runs worlds of background
+// transfers, and `--retries` worlds of a client that retries.
 //
 //     swift build -c release --product Simulate && .build/release/Simulate 1000000
 
@@ -30,7 +31,9 @@ if arguments.contains("--transfers") {
   exit(0)
 }
 
+let users = arguments.contains("--retries") ? Scenario.Users.retryingClient : .pool
 var requests = 0
+var repetitions = 0
 var failures = 0
 var connections = 0
 var waits = 0
@@ -39,8 +42,9 @@ let clock = ContinuousClock()
 let start = clock.now
 
 for number in 0..<count {
-  let report = try Scenario(seed: first &+ number).run()
+  let report = try Scenario(seed: first &+ number, users: users).run()
   requests += report.requests
+  repetitions += report.repetitions
   failures += report.failures
   connections += report.connections
   waits += report.waits
@@ -57,5 +61,5 @@ for number in 0..<count {
 guard !printsDigests else { exit(0) }
 let time = (clock.now - start) / .seconds(1)
 print(
-  "\(count) worlds, \(Int(Double(count) / time)) a second: \(requests) requests, \(failures) of them failed,"
+  "\(count) worlds, \(Int(Double(count) / time)) a second: \(requests) requests, \(repetitions) repetitions, \(failures) of them failed,"
     + " \(connections) connections, \(waits) waits, \(inlineCallbacks) callbacks in inline ticks")

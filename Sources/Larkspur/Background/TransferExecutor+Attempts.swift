@@ -123,9 +123,7 @@ extension TransferExecutor {
 
   func completed(_ inner: URLSessionTask, _ failure: (any Error)?) {
     guard let attempt = attempt(of: inner) else { return }
-    tasks[inner.taskIdentifier] = nil
-    attempt.inner = nil
-    attempt.machine.stopped()
+    isOver(attempt, inner)
     attempt.readCounts(of: inner)
     if !attempt.record.redirects.isEmpty, let request = inner.read({ $0.shown.currentRequest }) {
       attempt.lastRequest = try? TransferRequest(request, isUpload: attempt.record.kind == .upload)

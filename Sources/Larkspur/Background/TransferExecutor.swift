@@ -439,19 +439,28 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
 
   func stop(_ attempt: TransferAttempt) {
     guard let inner = attempt.inner else { return }
-    attempt.inner = nil
-    attempt.machine.stopped()
-    tasks[inner.taskIdentifier] = nil
+    isOver(attempt, inner)
     attempt.place?.close()
     inner.cancel()
+  }
+
+  /// The inner task of an attempt is over. The answers to its questions have no effect any more.
+  func isOver(_ attempt: TransferAttempt, _ inner: URLSessionTask) {
+    tasks[inner.taskIdentifier] = nil
+    attempt.inner = nil
+    attempt.machine.stopped()
+    dropQuestions(of: attempt)
+  }
+
+  private func dropQuestions(of attempt: TransferAttempt) {
+    questions = questions.filter { $0.value.task != attempt.record.task }
   }
 
   /// Ends a task, and tells the program.
   func end(_ attempt: TransferAttempt, _ failure: (any Error)?) {
     attempt.timer?.cancel()
     attempt.timer = nil
-    // What the program answers now has no effect any more.
-    questions = questions.filter { $0.value.task != attempt.record.task }
+    dropQuestions(of: attempt)
     if let last = attempt.lastRequest { attempt.apply(.reached(last)) }
     let underlying = (failure as? URLError).flatMap { error in
       (error.userInfo[NSUnderlyingErrorKey] as? any Error).map { TransferRecord.Failure($0) }

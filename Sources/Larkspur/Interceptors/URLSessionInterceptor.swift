@@ -1,8 +1,9 @@
 import Foundation
+import LarkspurEngine
 
 /// A part of a program that sees each attempt of a session's loads: changes requests before they are sent, and decides after
 /// a response's head or an error whether another attempt follows. An addition of Larkspur's, for
-/// ``URLSessionConfiguration/interceptors``. ``URLSessionRetryPolicy`` and ``URLSessionBearerTokenInterceptor`` are interceptors.
+/// ``URLSessionConfiguration/interceptors``. `URLSession.RetryPolicy` and `URLSession.BearerTokenInterceptor` are interceptors.
 ///
 /// The functions run on Swift's thread pool. Cancelling the load cancels the task in which they run. While they run, the load's
 /// time limits stand still, as they do for questions to a delegate.
@@ -16,7 +17,7 @@ public protocol URLSessionInterceptor: Sendable {
   func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest
 
   /// Decides what follows an attempt, before any of its response is delivered.
-  func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision
+  func decide(after attempt: URLSessionAttempt) async -> HTTPInterceptorDecision
 
   /// Maximum duration of one attempt, from the wait for a connection to the last byte of the response, or `nil`, the
   /// default, for no limit. An attempt that takes longer ends with `URLError.timedOut`.
@@ -28,21 +29,10 @@ extension URLSessionInterceptor {
   public func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest { request }
 
   /// Returns `.deliver`.
-  public func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision { .deliver }
+  public func decide(after attempt: URLSessionAttempt) async -> HTTPInterceptorDecision { .deliver }
 
   /// No limit.
   public var attemptTimeout: Duration? { nil }
-}
-
-/// What follows an attempt.
-public enum URLSessionInterceptorDecision: Sendable {
-  /// The next interceptor decides. After the last one, the response or the error is delivered.
-  case deliver
-  /// Another attempt is made after a delay, if ``URLSessionAttempt/isRepeatable``. Otherwise the response or the error is
-  /// delivered. The delay counts for both of the session's time limits.
-  case retry(after: Duration)
-  /// The task ends with this error.
-  case fail(any Error)
 }
 
 /// An attempt to load a request, with its response's head or its error.

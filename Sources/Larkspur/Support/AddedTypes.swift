@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurCoding
+import LarkspurEngine
 import LarkspurTransport
 
 @_exported import enum LarkspurCoding.BodyCompression
@@ -53,12 +54,19 @@ extension URLSession: _URLSessionTypes {}
 extension _URLSessionTypes {
   /// The bytes of a body as they arrive.
   public typealias AsyncBytes = URLSessionAsyncBytes
-  /// A part of a program that sees each attempt of a session's loads.
-  public typealias Interceptor = URLSessionInterceptor
+  /// The decision of an interceptor after an attempt.
+  public typealias InterceptorDecision = HTTPInterceptorDecision
   /// Repeats requests whose attempts have failed.
-  public typealias RetryPolicy = URLSessionRetryPolicy
+  public typealias RetryPolicy = HTTPRetryPolicy
   /// Adds a token to requests, and gets another one when a server refuses it.
-  public typealias BearerTokenInterceptor = URLSessionBearerTokenInterceptor
+  public typealias BearerTokenInterceptor = HTTPBearerTokenInterceptor
+}
+
+extension URLSession {
+  /// A part of a program that sees each attempt of a session's loads.
+  ///
+  /// Not in the extension of the protocol: there the compiler does not find the name where a type declares its conformance.
+  public typealias Interceptor = URLSessionInterceptor
 }
 
 /// Nested types of `URLSessionConfiguration`.

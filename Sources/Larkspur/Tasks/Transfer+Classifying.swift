@@ -83,7 +83,9 @@ extension Transfer {
       return .need(.redirection(response, next))
     case .askCredential(let response): return .need(.credential(response))
     case .deliver(let response):
-      if interception != nil, live == nil, resumable == nil, !arrival.isDecided { return .need(.decision(response)) }
+      if interception != nil, live == nil, resumable?.decidesByItself != true, !arrival.isDecided {
+        return .need(.decision(response))
+      }
       if let live {
         show(response, length: 0)
         try live.admit(response)

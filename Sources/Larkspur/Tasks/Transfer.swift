@@ -99,7 +99,7 @@ final class Transfer: @unchecked Sendable {
   /// `nil` if no delegate has been called.
   private(set) var callsIfAny: DelegateCalls?
   /// `nil` if the session has no interceptors.
-  let interception: Interception?
+  let interception: Interception<any URLSessionInterceptor, URLRequest>?
   /// `nil` if the load has sent no body, and its request has no observer.
   private(set) var uploadIfAny: TaskUpload?
   var connectivity = ConnectivityWait()
@@ -182,7 +182,9 @@ final class Transfer: @unchecked Sendable {
       request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest
     clock = LoadClock(idle: idle, total: core.timeoutForResource)
-    interception = core.interceptors.isEmpty ? nil : Interception(core.interceptors)
+    interception =
+      core.interceptors.isEmpty
+      ? nil : Interception(core.interceptors, timeouts: core.interceptors.compactMap(\.attemptTimeout))
     if isWatched { metrics = TaskMetrics() }
   }
 

@@ -119,6 +119,9 @@ final class ResumableUpload {
   /// Whether the current request goes to the upload resource.
   var isAtResource: Bool { resourceRequest != nil }
 
+  /// Whether the upload decides on further requests: the server has an upload resource, or is to lose it.
+  var decidesByItself: Bool { machine?.point != nil || current?.kind == .cancellation || isInterrupted }
+
   /// Whether the current request goes to another origin than the program's. No credentials are found for it.
   var isElsewhere: Bool { isAtResource && current?.leavesOrigin == true }
 
@@ -470,18 +473,5 @@ extension URLError {
   /// Whether the error is one of the connection or its server's absence, so that another try may succeed.
   var isOfConnection: Bool {
     transportError?.isOfConnection ?? [.networkConnectionLost, .timedOut, .notConnectedToInternet].contains(code)
-  }
-}
-
-extension TransportError {
-  /// Whether the error is one of the connection or its server's absence, so that another try may succeed.
-  fileprivate var isOfConnection: Bool {
-    switch self {
-    case .connectionLost, .connectionClosed, .connectFailed, .resolutionFailed, .timedOut, .badResponse(.truncated):
-      true
-    case .tls(let error): error.problem == .truncated || error.problem == .connectionLost
-    case .proxy(let error): if case .transport(let cause) = error.failure { cause.isOfConnection } else { false }
-    default: false
-    }
   }
 }

@@ -154,6 +154,19 @@ extension GetOptions {
     .init(nil, "limit-rate", "RATE", "Send and receive no more than RATE bytes per second each on average: 500K, 2M.") {
       options, value throws(UsageError) in options.session.bytesPerSecondMax = try SessionOptions.rate(value)
     },
+    .init(
+      nil, "retry", "N",
+      "Send the request again, up to N times, when the connection breaks or the server answers with 408, 425, 429, 500, 502, "
+        + "503 or 504, if it is a GET or its method allows that. A GET into a file is tried again twice, and continues, without this option."
+    ) { options, value throws(UsageError) in
+      guard let number = Int(digits: value), number <= GetOptions.retriesLimit else {
+        throw UsageError("--retry wants a number from 0 to \(GetOptions.retriesLimit), not \(value.debugDescription)")
+      }
+      options.retriesMax = number
+    },
+    .flag(
+      nil, "retry-all", "Send requests of all methods again, such as POST. Twice, unless --retry says otherwise.",
+      \.retriesAllMethods),
     .flag(
       "f", "fail", "For a status of 400 or more print no body, and exit with 22.", \.failsOnHTTPError),
     .flag(nil, "fail-with-body", "For a status of 400 or more print the body, and exit with 22.", \.failsWithBody),

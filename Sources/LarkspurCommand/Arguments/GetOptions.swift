@@ -49,6 +49,10 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   /// The limit for the whole transfer, or `nil` for no limit.
   package var maxTime: Duration?
   package var failsOnHTTPError = false
+  /// Maximum number of retries. If `nil`, that of the standard policy for a GET into a file, and none otherwise.
+  package var retriesMax: Int?
+  /// Whether requests of all methods are sent again.
+  package var retriesAllMethods = false
   /// Whether the command fails like `failsOnHTTPError`, but writes the response's content first.
   package var failsWithBody = false
   package var tls = TLSOptions()
@@ -65,6 +69,9 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var timeouts = Timeouts()
   /// The address or interface to connect from, or `nil` to let the kernel choose.
   package var localEndpoint: LocalEndpoint?
+
+  /// The highest number of retries that can be asked for.
+  static let retriesLimit = 1_000
 
   package init(url: String) {
     self.url = url

@@ -115,6 +115,19 @@ final class FileOutput {
     }
   }
 
+  /// Whether the bytes that were written can be dropped.
+  var canStartOver: Bool { replacement != nil }
+
+  /// Drops the bytes that were written.
+  func startOver() throws(CommandFailure) {
+    guard let replacement else { return }
+    do throws(Errno) {
+      file = try OpenFile(overwriting: replacement.temporaryPath)
+    } catch {
+      throw CommandFailure(.writeFailed, "could not write to \(name): \(error)")
+    }
+  }
+
   /// Gives the file its name. Called when the transfer is complete.
   func commit() throws(CommandFailure) {
     file = nil

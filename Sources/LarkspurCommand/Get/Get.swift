@@ -75,21 +75,28 @@ struct Get {
     CaughtSignal.interruptCalls(at: deadline)
     do throws(CommandFailure) {
       if let path = options.headFile { heads = try FileOutput(path: path == "-" ? nil : path, deadline: deadline) }
-      var request = try plan.request(to: target, options, isExact: true, form: form, from: output.offset)
-      settings.addCookies(to: &request)
       if settings.usesTLS { options.tls.warnOfKeyLog() }
-      let transfer = SessionTransfer(settings, form: form)
-      let events = transfer.start(request, configuration(settings))
-      let failure: CommandFailure?
-      do throws(CommandFailure) {
-        failure = try await receive(events, of: transfer, to: output, heads)
-      } catch {
+      let retries = options.retryPolicy
+      var part = FilePart(output.canStartOver && !options.showsHead ? retries : nil)
+      let start = output.offset.map { $0 > 0 ? [Field("Range", "bytes=\($0)-")] : [] } ?? []
+      var end = End.broken(.zero)
+      while case .broken(let delay) = end {
+        try await pause(for: delay)
+        let range = part.conditions.isEmpty ? start : part.conditions
+        var request = try plan.request(to: target, options, isExact: true, form: form, range: range)
+        settings.addCookies(to: &request)
+        let transfer = SessionTransfer(settings, form: form, retries: retries)
+        let events = transfer.start(request, configuration(settings))
+        do throws(CommandFailure) {
+          end = try await receive(events, of: transfer, to: output, heads, &part)
+        } catch {
+          await transfer.end(closingConnections: options.isVerbose)
+          throw error
+        }
         await transfer.end(closingConnections: options.isVerbose)
-        throw error
       }
-      await transfer.end(closingConnections: options.isVerbose)
       try output.commit()
-      if let failure { throw failure }
+      if case .refused(let failure) = end { throw failure }
     } catch {
       output.abandon()
       // The heads that came and the cookies that a server has set count, even if the transfer fails.
@@ -116,16 +123,35 @@ struct Get {
     try jar?.save(deadline: deadline)
   }
 
+  // MARK: - Retries
+
+  /// The end of a transfer that has not failed.
+  private enum End {
+    case complete
+    /// The response counts as a failure, whose body has been written.
+    case refused(CommandFailure)
+    /// A request for the rest follows after a delay.
+    case broken(Duration)
+  }
+
+  private func pause(for delay: Duration) async throws(CommandFailure) {
+    guard delay > .zero else { return }
+    do { try await Task.sleep(for: delay) } catch { throw CommandFailure(.signal(2)) }
+  }
+
+  private func report(_ reason: String, retryAfter delay: Duration) {
+    Console.complain("\(reason); the next try is in \(Format.time(delay))")
+  }
+
   // MARK: - The response
 
   /// The content of a request from which on its progress is shown, in bytes.
   private static let shownUploadMin = 64 << 10
 
-  /// - Returns: The failure of a transfer that is complete.
   private func receive(
     _ events: AsyncStream<SessionTransfer.Event>, of transfer: SessionTransfer, to output: FileOutput,
-    _ heads: FileOutput?
-  ) async throws(CommandFailure) -> CommandFailure? {
+    _ heads: FileOutput?, _ part: inout FilePart
+  ) async throws(CommandFailure) -> End {
     let showsProgress =
       !options.isVerbose && !options.isSilent && !options.session.showsMetrics && OpenFile.standardError.isTerminal
     var refused: CommandFailure?
@@ -142,11 +168,31 @@ struct Get {
         guard showsProgress, total ?? .max >= Self.shownUploadMin else { continue }
         if bar == nil { bar = ProgressBar(total: total, on: .standardError, now: loop.kernel.now()) }
         bar?.advance(to: count, now: loop.kernel.now())
+      case .retrying(let attempt, let delay):
+        bar?.finish(now: loop.kernel.now())
+        bar = nil
+        report(
+          attempt.error?.localizedDescription ?? "the server answered with \(attempt.statusCode ?? 0)",
+          retryAfter: delay)
       case .response(let head):
         bar?.finish(now: loop.kernel.now())
         bar = nil
         response = head
-        isWanted = try take(head, output, heads, &missing)
+        missing = nil
+        let hasBytes = part.count > 0
+        switch part.take(head) {
+        case .continueAt(let offset, let end, _):
+          missing = end - offset
+          try heads?.write(progress.takeHeads().span)
+        case .startOver, .confirmLast:
+          guard let delay = part.delay(after: nil) else { throw try refusal(head, .partialBody) }
+          report("the server has another version of the file", retryAfter: delay)
+          return .broken(delay)
+        case .deliver: throw try refusal(head, .partialBody)
+        case .replace:
+          if hasBytes { try output.startOver() }
+          isWanted = try take(head, output, heads, &missing)
+        }
         if head.statusCode >= 400, options.failsWithBody { refused = try refusal(head) }
         if showsProgress, isWanted, output.isFile {
           let total = head.expectedContentLength >= 0 ? Int(clamping: head.expectedContentLength) : nil
@@ -163,6 +209,7 @@ struct Get {
             missing = count - piece.count
           }
           try output.write(piece.span)
+          part.add(piece.count)
           received += piece.count
           bar?.advance(to: received, now: loop.kernel.now())
         }
@@ -172,11 +219,17 @@ struct Get {
         bar = nil
         if options.session.showsMetrics { Console.note(MetricsTable.lines(metrics)) }
       case .completed(let error):
-        if let error { throw try failure(error) }
+        if let error {
+          guard let delay = part.delay(after: error), deadline > loop.kernel.now().advanced(by: delay) else {
+            throw try failure(error)
+          }
+          report(error.localizedDescription, retryAfter: delay)
+          return .broken(delay)
+        }
         if let count = missing, count > 0 {
           throw CommandFailure(.partialBody, "\(output.name): the server sends \(count) bytes less than it says")
         }
-        return refused
+        return refused.map { .refused($0) } ?? .complete
       }
     }
     // Only a signal ends the stream early, by cancelling the task, and the process exits with that signal's status.
@@ -225,8 +278,10 @@ struct Get {
     return true
   }
 
-  private func refusal(_ response: HTTPURLResponse) throws(CommandFailure) -> CommandFailure {
-    CommandFailure(.httpError, "\(try peer(at: response.url)): the server answered with \(progress.status)")
+  private func refusal(
+    _ response: HTTPURLResponse, _ status: ExitStatus = .httpError
+  ) throws(CommandFailure) -> CommandFailure {
+    CommandFailure(status, "\(try peer(at: response.url)): the server answered with \(progress.status)")
   }
 
   /// Throws if the content has an unknown coding, which a session leaves undecoded.

@@ -7,10 +7,10 @@ extension GetRequest {
   ///
   /// - Parameters:
   ///   - isExact: Whether the session adds no fields of its own. No public API has this.
-  ///   - offset: The number of bytes that the file already has, or `nil` if no file is completed.
+  ///   - range: The fields that ask for a part of the resource.
   func request(
     to target: RequestURL, _ options: GetOptions, isExact: Bool = false, form: FormBody? = nil,
-    from offset: Int? = nil
+    range: FieldList = []
   ) throws(CommandFailure) -> URLRequest {
     guard let url = URL(string: target.uri) else { throw CommandFailure(.malformedURL, "\(target.uri) is no URL") }
     var fields = fields
@@ -18,7 +18,7 @@ extension GetRequest {
     let decodes =
       options.session.decodes && !fields.contains(named: "Accept-Encoding") && !fields.contains(named: "Range")
     if decodes { fields.append(.init("Accept-Encoding", "gzip, deflate")) }
-    if let offset, offset > 0 { fields.replace("Range", with: "bytes=\(offset)-") }
+    for field in range { fields.replace(field.name, with: field.value) }
     if let type = form?.contentType {
       // `-H 'Content-Type:'` removes the field.
       let isRemoved = options.fields.values(named: "Content-Type").contains("")

@@ -10,6 +10,8 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   enum Event: Sendable {
     /// So many bytes of the request's content have been sent, of so many, or of an unknown number.
     case sent(Int, of: Int?)
+    /// Another attempt follows, after a delay.
+    case retrying(URLSessionAttempt, after: Duration)
     case response(HTTPURLResponse)
     case piece(Data)
     case metrics(URLSessionTaskMetrics)
@@ -18,6 +20,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
 
   private let settings: SessionSetUp
   private let form: FormBody?
+  private let retries: URLSession.RetryPolicy?
   private let events: AsyncStream<Event>
   private let continuation: AsyncStream<Event>.Continuation
   private let taken = DispatchSemaphore(value: 0)
@@ -34,13 +37,19 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     var isOver = false
   }
 
-  init(_ settings: SessionSetUp, form: FormBody?) {
+  init(_ settings: SessionSetUp, form: FormBody?, retries: URLSession.RetryPolicy?) {
     self.settings = settings
+    self.retries = retries
     self.form = form
     (events, continuation) = AsyncStream.makeStream()
   }
 
   func start(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> AsyncStream<Event> {
+    if let retries {
+      configuration.interceptors = [
+        RetryReport(policy: retries) { [continuation] in continuation.yield(.retrying($0, after: $1)) }
+      ]
+    }
     let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
     let task = session.dataTask(with: request)
     state.withLock {

@@ -43,6 +43,17 @@ public enum TransportError: Error, Hashable, Sendable {
     if case .connectionLost(_, let cause?) = self { cause.followsOrderlyEnd } else { false }
   }
 
+  /// Whether the error is one of the connection or its server's absence, so that another attempt may succeed.
+  public var isOfConnection: Bool {
+    switch self {
+    case .connectionLost, .connectionClosed, .connectFailed, .resolutionFailed, .timedOut, .badResponse(.truncated):
+      true
+    case .tls(let error): error.problem == .truncated || error.problem == .connectionLost
+    case .proxy(let error): if case .transport(let cause) = error.failure { cause.isOfConnection } else { false }
+    default: false
+    }
+  }
+
   public struct Attempt: Hashable, Sendable {
     public var address: SocketAddress
     public var error: Errno

@@ -58,7 +58,7 @@ import Testing
   @Test func fail() async throws {
     try directory.write("old", to: "file")
     for status in [400, 404, 503] {
-      let result = try await get("/status/\(status)", "--fail", "-i", "-o", directory.path("file"))
+      let result = try await get("/status/\(status)", "--fail", "-i", "--retry", "0", "-o", directory.path("file"))
       #expect(result.status == 22)
       #expect(result.text == "")
       #expect(result.errors.hasPrefix("larkspur: \(server.authority): the server answered with \(status) "))
@@ -143,14 +143,14 @@ import Testing
   func failureKeepsTheOldFile(path: String) async throws {
     server.route("GET", "/nonsense", script: [.send("nonsense\r\n\r\n"), .close])
     try directory.write("old", to: "file")
-    #expect(try await get(path, "-o", directory.path("file")).status != 0)
-    #expect(try await get(path, "-o", directory.path("new")).status != 0)
+    #expect(try await get(path, "--retry", "0", "-o", directory.path("file")).status != 0)
+    #expect(try await get(path, "--retry", "0", "-o", directory.path("new")).status != 0)
     #expect(try directory.text(of: "file") == "old")
     #expect(directory.names == ["file"])
   }
 
   @Test func failureBeforeTheConnection() async throws {
-    let result = try await Command.run("get", "http://127.0.0.1:1/", "-o", directory.path("new"))
+    let result = try await Command.run("get", "http://127.0.0.1:1/", "--retry", "0", "-o", directory.path("new"))
     #expect(result.status == 7)
     #expect(directory.names.isEmpty)
   }

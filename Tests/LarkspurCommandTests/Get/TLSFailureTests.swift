@@ -79,7 +79,7 @@ import Testing
     let server = try TLSServer()
     server.server.enqueue([.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .closeWithoutNotify])
     let file = server.directory.path("body")
-    let result = try await server.get(server.trust + ["-o", file])
+    let result = try await server.get(server.trust + ["--retry", "0", "-o", file])
     #expect(result.status == 18)
     #expect(
       result.errors.hasPrefix("larkspur: \(server.server.authority): TLS: the connection ended without close_notify"))

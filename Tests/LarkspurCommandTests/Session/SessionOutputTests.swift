@@ -77,7 +77,7 @@ import Testing
     ]
     for (script, status) in cases {
       server.defaultScript = script
-      let result = try await get("/", "-L", "-o", directory.path("file"))
+      let result = try await get("/", "-L", "--retry", "0", "-o", directory.path("file"))
       #expect(result.status == status, "\(result.errors)")
       #expect(result.errors.hasPrefix("larkspur: \(server.authority): "))
       #expect(directory.names == [])

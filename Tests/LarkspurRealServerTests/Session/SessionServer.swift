@@ -18,9 +18,11 @@ final class SessionServer {
   /// A compressible text.
   static let text = String(repeating: "The lark sings in the spur's blue flowers.\n", count: 4000)
 
-  /// - Parameter lines: Lines for nginx's `server` block, or for Apache's configuration, after those that every server
-  ///   needs. `FOLDER` stands for the server's directory.
-  init(_ kind: RealServer.Kind, _ lines: String) throws {
+  /// - Parameters:
+  ///   - lines: Lines for nginx's `server` block, or for Apache's configuration, after those that every server
+  ///     needs. `FOLDER` stands for the server's directory.
+  ///   - http: Lines for nginx's `http` block.
+  init(_ kind: RealServer.Kind, _ lines: String, http: String = "") throws {
     try kind.check()
     self.kind = kind
     let files = try RealProxy.Files()
@@ -29,7 +31,7 @@ final class SessionServer {
     let lines = lines.replacing("FOLDER", with: files.directory.path)
     let name = kind == .nginx ? "nginx.conf" : "httpd.conf"
     (port, process) = try RealServer.onFreePort { port in
-      try files.write(name, kind == .nginx ? Self.nginx(files, lines, port) : Self.apache(files, lines, port))
+      try files.write(name, kind == .nginx ? Self.nginx(files, lines, http, port) : Self.apache(files, lines, port))
       let directory = files.directory.path
       return try ServerProcess(
         kind.program,
@@ -77,10 +79,13 @@ final class SessionServer {
     chmod(files.path("cgi/echo"), 0o755)
   }
 
-  private static func nginx(_ files: RealProxy.Files, _ lines: String, _ port: UInt16) -> String {
+  private static func nginx(
+    _ files: RealProxy.Files, _ lines: String, _ http: String, _ port: UInt16
+  ) -> String {
     NginxServer.configuration(
       files.directory.path,
       """
+      \(http)
       server {
         listen 127.0.0.1:\(port);
         root \(files.path("www"));

@@ -116,6 +116,25 @@ import Testing
     #expect(try String(contentsOfFile: executor.contentPath(of: 1), encoding: .utf8) == "secret")
   }
 
+  /// The questions of an attempt end with it, also if another attempt follows.
+  @Test func questionsEndWithTheirAttempt() async throws {
+    fixture.server.route("GET", "/secret") { _ in
+      TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"vault\""])
+    }
+    let executor = try executor()
+    let isAsked = TestServer.Signal()
+    executor.start { notice in if case .question = notice { isAsked.fire() } }
+    executor.send(.create(try record("/secret")))
+    try await isAsked.wait()
+    let (before, after) = executor.queue.sync {
+      let before = executor.questions.count
+      if let inner = executor.attempts[1]?.inner { executor.completed(inner, URLError(.networkConnectionLost)) }
+      return (before, executor.questions.count)
+    }
+    #expect(before == 1 && after == 0)
+    await withCheckedContinuation { isClosed in executor.close { isClosed.resume() } }
+  }
+
   /// A discretionary download does not go on at its full speed while another session of the process has a task that is not
   /// discretionary.
   ///

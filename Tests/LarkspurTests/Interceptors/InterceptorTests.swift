@@ -15,7 +15,7 @@ import Testing
   private final class Recorder: URLSessionInterceptor {
     let attempts = Mutex<[URLSessionAttempt]>([])
     let adaptations = Mutex<[Int]>([])
-    typealias Decision = URLSessionInterceptorDecision
+    typealias Decision = URLSession.InterceptorDecision
     let decisions: [Decision]
     let attemptTimeout: Duration?
 
@@ -127,7 +127,7 @@ import Testing
   }
 
   private struct AfterErrors: URLSessionInterceptor {
-    func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision {
+    func decide(after attempt: URLSessionAttempt) async -> URLSession.InterceptorDecision {
       attempt.error == nil ? .deliver : .retry(after: .zero)
     }
   }

@@ -70,6 +70,41 @@ import Testing
     #expect((response as? HTTPURLResponse)?.statusCode == 429 && server.requestsReceived == 1)
   }
 
+  /// Uploads of files to a server without resumable uploads are sent again as a whole.
+  @Test(arguments: ["PUT", "POST"]) func uploadsOfFiles(method: String) async throws {
+    var upload = TestServer.ResumableUpload()
+    upload.versions = []
+    let setting = try UploadSetting(count: 100, upload)
+    setting.server.enqueue(respond(503), [.expectRequest, .reset])
+    let session = session()
+    defer { session.invalidateAndCancel() }
+    var request = try setting.request("/anything", method: method)
+    request.setValue(method == "POST" ? "key" : nil, forHTTPHeaderField: "Idempotency-Key")
+    let (_, response) = try await session.upload(for: request, fromFile: setting.file)
+    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(setting.server.requests.map(\.body) == Array(repeating: setting.bytes, count: 3))
+  }
+
+  /// An upload that the server can resume continues by its own rules, and sends no byte twice.
+  @Test func anUploadContinues() async throws {
+    var upload = TestServer.ResumableUpload()
+    upload.faults = [.cut(afterBytes: 40), .status(503), .none]
+    let setting = try UploadSetting(count: 100, upload)
+    setting.server.enqueue(respond(503))
+    let configuration = setting.configuration()
+    var policy = URLSession.RetryPolicy.standard
+    policy.rules.firstDelay = .zero
+    policy.rules.repeatsAllMethods = true
+    configuration.interceptors = [policy]
+    let session = URLSession(configuration: configuration)
+    defer { session.invalidateAndCancel() }
+    let (_, response) = try await session.upload(for: setting.request(), fromFile: setting.file)
+    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    setting.expectWhole()
+    #expect(setting.methods == ["POST", "POST", "HEAD", "HEAD", "PATCH"])
+    #expect(setting.server.requests.last?.fields["Content-Length"] == "60")
+  }
+
   /// All loads of a policy share its budget.
   @Test func theBudget() async throws {
     let session = session(URLSession.RetryPolicy(budget: .init(share: 0, reserve: 3)))

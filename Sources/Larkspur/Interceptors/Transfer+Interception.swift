@@ -1,50 +1,6 @@
 import Foundation
 import LarkspurBytes
-
-/// The interceptors of a load, and the attempt that they see. It belongs to the loop.
-final class Interception {
-  let interceptors: [any URLSessionInterceptor]
-  /// The number of the current attempt, counted from 1, or 0 before the first one.
-  private(set) var number = 0
-  /// Whether the request of the current attempt has been changed by the interceptors.
-  private(set) var isAdapted = false
-  /// The status codes of the responses to earlier attempts.
-  private(set) var statusCodes: [Int] = []
-  /// The request of the current attempt before the interceptors changed it, and the number of redirections before it.
-  private var base: (request: URLRequest, redirectCount: Int)?
-
-  init(_ interceptors: [any URLSessionInterceptor]) { self.interceptors = interceptors }
-
-  /// The end of the current attempt by the shortest of the interceptors' limits, once a request of it has been prepared.
-  private var deadline: Deadline?
-
-  /// Returns the end of the current attempt. Its time begins with the first call.
-  func deadline(from now: Deadline) -> Deadline? {
-    if deadline == nil { deadline = interceptors.compactMap(\.attemptTimeout).min().map { now.advanced(by: $0) } }
-    return deadline
-  }
-
-  /// Begins an attempt.
-  func begin(_ request: URLRequest, redirectCount: Int) {
-    number += 1
-    isAdapted = true
-    deadline = nil
-    base = (request, redirectCount)
-  }
-
-  /// Notes the response's status code of an attempt that another one follows.
-  func note(_ statusCode: Int?) { if let statusCode { statusCodes.append(statusCode) } }
-
-  /// Ends the attempt, because another one follows.
-  ///
-  /// - Parameter request: The current request, which may be another one because of a redirection.
-  /// - Returns: The request of the next attempt, before the interceptors change it.
-  func end(_ request: URLRequest, redirectCount: Int) -> URLRequest {
-    isAdapted = false
-    guard let base, base.redirectCount == redirectCount else { return request }
-    return base.request
-  }
-}
+import LarkspurEngine
 
 /// The attempts of a load that has interceptors.
 extension Transfer {
@@ -82,20 +38,20 @@ extension Transfer {
   func askInterceptors(about response: HTTPURLResponse) async throws(URLError) {
     guard let arrival = load?.arrival else { throw Self.inconsistency }
     arrival.isDecided = true
-    guard let delay = try await delayOfRetry(response, nil) else { return }
+    guard let retry = try await decidedRetry(response, nil) else { return }
     if arrival.isUndrained { try await drainResponse() }
     endExchange()
-    try await retry(after: delay)
+    try await perform(retry)
   }
 
   /// Asks the interceptors about the error of an attempt, whose exchange has ended.
   ///
   /// - Returns: Whether another attempt follows.
   func retries(after error: URLError) async throws(URLError) -> Bool {
-    guard interception?.isAdapted == true, interruption == nil, ownFailure == nil, live == nil, resumable == nil else {
-      return false
-    }
-    guard let delay = try await delayOfRetry(content.response, error.failing(at: machine.request.url)) else {
+    guard interception?.isAdapted == true, interruption == nil, ownFailure == nil, live == nil,
+      resumable?.decidesByItself != true
+    else { return false }
+    guard let retry = try await decidedRetry(content.response, error.failing(at: machine.request.url)) else {
       return false
     }
     content = TaskContent()
@@ -104,12 +60,19 @@ extension Transfer {
       $0.bytesReceived = 0
     }
     try download?.repeats()
-    try await retry(after: delay)
+    try await perform(retry)
     return true
   }
 
-  /// Returns the delay before another attempt, or `nil` if there is none.
-  private func delayOfRetry(_ response: URLResponse?, _ error: URLError?) async throws(URLError) -> Duration? {
+  /// Another attempt that the interceptors have decided about.
+  private struct Retry {
+    let delay: Duration
+    /// The status code of the attempt that is over.
+    let statusCode: Int?
+  }
+
+  /// Returns the next attempt, or `nil` if there is none.
+  private func decidedRetry(_ response: URLResponse?, _ error: URLError?) async throws(URLError) -> Retry? {
     guard let interception else { return nil }
     let isRepeatable = canBeRepeated
     let attempt = URLSessionAttempt(
@@ -128,17 +91,16 @@ extension Transfer {
     switch decision {
     case .deliver: return nil
     case .retry(let delay):
-      guard isRepeatable else { return nil }
-      interception.note(attempt.statusCode)
-      return delay
+      return isRepeatable ? Retry(delay: delay, statusCode: attempt.statusCode) : nil
     case .fail(let error): throw failing(with: error)
     }
   }
 
-  private func retry(after delay: Duration) async throws(URLError) {
+  private func perform(_ retry: Retry) async throws(URLError) {
     guard let interception else { throw Self.inconsistency }
-    try await wait(for: delay, "between two attempts")
-    machine.replace(by: interception.end(machine.request, redirectCount: machine.redirectCount))
+    try await wait(for: retry.delay, "between two attempts")
+    machine.replace(
+      by: interception.end(retry.statusCode, machine.request, redirectCount: machine.redirectCount))
     loadAgain()
   }
 
