@@ -18,6 +18,9 @@ final class ClientEngine: @unchecked Sendable {
   private var routes: [RouteKey: ClientRoute] = [:]
   private var jar = CookieJar()
   let credentials = ClientCredentials()
+  let observer: (any HTTPEventObserver)?
+  /// The number of loads, counted for the observer only.
+  var loadsSeen = 0
   /// The target of the latest request.
   var latestTarget: LoadTarget?
 
@@ -55,6 +58,9 @@ final class ClientEngine: @unchecked Sendable {
     } catch {
       throw HTTPClientError(.invalidOption, "\(error)")
     }
+    observer = options.eventObserver
+    var poolOptions = poolOptions
+    poolOptions.observer = observer.map { PoolObserver($0) }
     pool = Pool(on: loop, options: poolOptions)
     composer = RequestComposer(
       additional: options.fields,

@@ -122,6 +122,7 @@ final class ClientLoad: @unchecked Sendable {
       }
       endExchange()
       enter(.complete)
+      note(.ended(error: nil))
     }
   }
 
@@ -156,6 +157,7 @@ final class ClientLoad: @unchecked Sendable {
     endExchange()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
+    note(.ended(error: "\(error)"))
     guard isOfBody else { throw error }
     bodyFailure = error
   }
@@ -171,6 +173,13 @@ final class ClientLoad: @unchecked Sendable {
       if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }
     case .data: try await awaitData()
     case .owner: break
+    }
+  }
+
+  @inline(__always)
+  private func note(_ kind: @autoclosure () -> HTTPEvent.Kind) {
+    if let observer = engine.observer {
+      observer.observe(HTTPEvent(kind(), task: slot.task, at: engine.loop.kernel.now()))
     }
   }
 
@@ -199,6 +208,11 @@ final class ClientLoad: @unchecked Sendable {
 
 extension ClientLoad: LoadStages {
   func start() throws(HTTPClientError) -> Stop? {
+    if engine.observer != nil {
+      engine.loadsSeen += 1
+      slot.task = engine.loadsSeen
+    }
+    note(.started(method: request.method, url: request.url))
     // A cancellation reaches the slot by the loop's inbox, which this call may have overtaken.
     guard !Task.isCancelled else { throw HTTPClientError(.cancelled, "cancelled", url: request.url) }
     startedAt = engine.loop.now
@@ -262,6 +276,7 @@ extension ClientLoad: LoadStages {
       poolRequest.timeouts?.total = nil
       poolRequest.deadline = deadline
       self.poolRequest = poolRequest
+      note(.request(method: request.method, url: request.url))
     } catch {
       throw HTTPClientError(.invalidRequest, "the request cannot be sent: \(error)", url: request.url)
     }
@@ -372,6 +387,7 @@ extension ClientLoad: LoadStages {
     trailers = running?.exchange.trailers.map { FieldList($0.fields, in: $0.bytes) } ?? []
     endExchange()
     enter(.complete)
+    note(.ended(error: nil))
     return nil
   }
 

@@ -1,4 +1,7 @@
 // The values of options, requests and responses. URLSession's side of Larkspur has them from the same modules.
+@_exported import struct LarkspurEngine.HTTPEvent
+@_exported import protocol LarkspurEngine.HTTPEventObserver
+@_exported import struct LarkspurEngine.HTTPEventObservers
 @_exported import struct LarkspurHTTP.Field
 @_exported import typealias LarkspurHTTP.FieldList
 @_exported import struct LarkspurHTTP.PasswordCredential
@@ -13,6 +16,7 @@
 @_exported import struct LarkspurTLS.TLSConfiguration
 @_exported import enum LarkspurTLS.TLSVersion
 @_exported import enum LarkspurTLS.TrustRoots
+@_exported import enum LarkspurTransport.ConnectionEvent
 @_exported import struct LarkspurTransport.HostOverrides
 @_exported import struct LarkspurTransport.RateLimits
 @_exported import struct LarkspurTransport.Timeouts

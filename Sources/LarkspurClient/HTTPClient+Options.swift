@@ -1,3 +1,4 @@
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -66,6 +67,8 @@ extension HTTPClient {
     /// Whether the content codings gzip and deflate are asked for and undone. A request with an `Accept-Encoding` of its
     /// own gets the content as it comes. `true` by default.
     public var decodesContent = true
+    /// The observer of all requests and connections of the client, on its loop's thread. `nil` by default.
+    public var eventObserver: (any HTTPEventObserver)?
 
     /// Creates the default options.
     public init() {

@@ -137,6 +137,7 @@ extension Transfer {
 
   private func retry(after delay: Duration) async throws(URLError) {
     guard let interception else { throw Self.inconsistency }
+    note(.retry(after: delay))
     try await wait(for: delay, "between two attempts")
     machine.replace(by: interception.end(machine.request, redirectCount: machine.redirectCount))
     loadAgain()

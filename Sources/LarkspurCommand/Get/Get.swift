@@ -36,7 +36,7 @@ struct Get {
       configuration.timeoutIntervalForResource = Format.seconds(timeLeft)
     }
     configuration.timeoutIntervalForConnection = options.connectTimeout.map(Format.seconds)
-    configuration.connectionObserver = { [progress] in progress.note($0, at: $1) }
+    configuration.eventObserver = progress
     configuration.tlsTrustSettings.dangerousKeyLogFile = options.tls.keyLogFile
     // For a proxy's tunnel. The request has its own field.
     configuration.httpAdditionalHeaders = ["User-Agent": options.userAgent ?? "larkspur/\(LarkspurCommand.version)"]

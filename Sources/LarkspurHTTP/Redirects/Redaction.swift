@@ -1,0 +1,92 @@
+import LarkspurBytes
+
+/// Takes secrets out of requests and responses before they are written to a log or a file.
+package enum Redaction {
+  /// The text that stands in place of a secret.
+  package static let mark = "[redacted]"
+
+  /// The names of fields, besides those that must not leave their origin, whose values are secrets by convention.
+  private static let secretFields = [
+    "Set-Cookie", "Authentication-Info", "Proxy-Authentication-Info", "X-Api-Key", "Api-Key", "X-Auth-Token",
+    "X-Access-Token", "X-Csrf-Token", "X-Amz-Security-Token", "X-Goog-Api-Key",
+  ]
+
+  /// The names of parameters of queries and forms whose values are secrets by convention, in lower case.
+  private static let secretParameters: Set<String> = [
+    "access_token", "api_key", "apikey", "auth", "client_assertion", "client_secret", "code", "code_verifier",
+    "id_token",
+    "key", "passwd", "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
+    "x-amz-security-token", "x-amz-signature", "x-goog-credential", "x-goog-signature",
+  ]
+
+  /// Whether the value of a field is a secret.
+  package static func isSecret(field name: String) -> Bool {
+    RedirectPolicy.isPrivate(name) && !name.equalsIgnoringCase("Host")
+      || secretFields.contains { name.equalsIgnoringCase($0) }
+  }
+
+  /// Returns the value of a field without secrets.
+  package static func value(_ value: String, of name: String) -> String {
+    if isSecret(field: name) { return mark }
+    let isURL = ["Location", "Content-Location", "Referer"].contains { name.equalsIgnoringCase($0) }
+    return isURL ? url(value) : value
+  }
+
+  /// Returns a URL, or a request's target, without user and password, and without the values of secret parameters.
+  package static func url(_ text: String) -> String {
+    let text = text.withoutUserinfo
+    guard let question = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return text }
+    let rest = text[text.utf8.index(after: question)...]
+    let end = rest.utf8.firstIndex(of: UInt8(ascii: "#")) ?? rest.endIndex
+    return text[...question] + form(String(rest[..<end])) + String(rest[end...])
+  }
+
+  /// Returns a query, or a form's content (`application/x-www-form-urlencoded`), without the values of secret parameters.
+  package static func form(_ text: String) -> String {
+    text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { pair in
+      let name = pair.prefix { $0 != UInt8(ascii: "=") }
+      let decoded = String(decoding: PercentCoding.decoded(name), as: UTF8.self).lowercased()
+      guard name.count < pair.count, secretParameters.contains(decoded) else { return String(Substring(pair)) }
+      return String(Substring(name)) + "=" + mark
+    }
+    .joined(separator: "&")
+  }
+
+  /// Returns the head of a request or a response, as it is on the wire, without secrets.
+  package static func head(_ bytes: [UInt8]) -> [UInt8] {
+    var output: [UInt8] = []
+    var isSecret = false
+    for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+      let isFolded = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
+      // A folded line belongs to the value before it (RFC 9112 5.2).
+      if isSecret, isFolded { continue }
+      if index > 0 { output.append(UInt8(ascii: "\n")) }
+      isSecret = false
+      let end: [UInt8] = line.last == UInt8(ascii: "\r") ? [UInt8(ascii: "\r")] : []
+      let content = line.dropLast(end.count)
+      if index == 0 {
+        output += startLine(content) + end
+      } else if let colon = content.firstIndex(of: UInt8(ascii: ":")) {
+        let name = String(decoding: content[..<colon], as: UTF8.self)
+        let value = content[content.index(after: colon)...]
+        isSecret = Redaction.isSecret(field: name)
+        let text = String(decoding: value, as: UTF8.self)
+        let redacted = Redaction.value(text, of: name)
+        output += content[...colon]
+        output += redacted == text ? Array(value) : Array((isSecret ? " " : "").utf8) + Array(redacted.utf8)
+        output += end
+      } else {
+        output += line
+      }
+    }
+    return output
+  }
+
+  /// Returns a request's first line without the secrets of its target, and a response's first line as it is.
+  private static func startLine(_ line: ArraySlice<UInt8>) -> [UInt8] {
+    guard !line.starts(with: Array("HTTP/".utf8)) else { return Array(line) }
+    let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+    let texts = words.map { url(String(decoding: $0, as: UTF8.self)) }
+    return Array(texts.joined(separator: " ").utf8)
+  }
+}
