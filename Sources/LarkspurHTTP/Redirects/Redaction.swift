@@ -52,6 +52,54 @@ package enum Redaction {
     .joined(separator: "&")
   }
 
+  /// Returns the content of a body without secrets, as far as its type is known: the values of secret parameters of forms,
+  /// and the texts of secret members of JSON.
+  ///
+  /// - Parameter type: The value of `Content-Type`.
+  package static func content(_ bytes: [UInt8], type: String?) -> [UInt8] {
+    let type = type?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
+    if type == "application/x-www-form-urlencoded" { return Array(form(String(decoding: bytes, as: UTF8.self)).utf8) }
+    return type == "application/json" || type.hasSuffix("+json") ? json(bytes) : bytes
+  }
+
+  /// Names of parameters that are common members of JSON without being secrets.
+  private static let commonMembers: Set<String> = ["auth", "code", "key"]
+
+  /// Returns JSON without the texts of secret members. All other bytes stay, also if they are no JSON.
+  private static func json(_ bytes: [UInt8]) -> [UInt8] {
+    var output: [UInt8] = []
+    var index = 0
+    /// The content of the latest text, if only blanks and a colon follow it so far.
+    var name: (text: ArraySlice<UInt8>, hasColon: Bool)?
+    while index < bytes.count {
+      let byte = bytes[index]
+      guard byte == UInt8(ascii: "\"") else {
+        if byte == UInt8(ascii: ":") {
+          name = name.map { ($0.text, true) }
+        } else if byte != UInt8(ascii: " "), byte != UInt8(ascii: "\t"), byte != UInt8(ascii: "\n"),
+          byte != UInt8(ascii: "\r")
+        {
+          name = nil
+        }
+        output.append(byte)
+        index += 1
+        continue
+      }
+      var end = index + 1
+      while end < bytes.count, bytes[end] != UInt8(ascii: "\"") { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
+      end = min(end, bytes.count)
+      let text = bytes[(index + 1)..<end]
+      let owner = name.map { $0.hasColon ? String(decoding: $0.text, as: UTF8.self).lowercased() : "" } ?? ""
+      let isSecret = secretParameters.contains(owner) && !commonMembers.contains(owner)
+      output.append(byte)
+      output += isSecret ? Array(mark.utf8) : Array(text)
+      if end < bytes.count { output.append(byte) }
+      name = (text, false)
+      index = end + 1
+    }
+    return output
+  }
+
   /// Returns the head of a request or a response, as it is on the wire, without secrets.
   package static func head(_ bytes: [UInt8]) -> [UInt8] {
     var output: [UInt8] = []
