@@ -23,8 +23,8 @@ import Synchronization
 /// `Cookie`, and parameters such as `access_token` in queries, forms and JSON. Other content is recorded as it is. The
 /// file is readable by its owner only.
 ///
-/// Any thread may use a recorder, and one recorder may serve several sessions. The file is written on a queue of the
-/// recorder, never on the loop.
+/// Any thread may use a recorder. A recorder serves one session or one client, because each numbers its tasks and connections by
+/// itself. The file is written on a queue of the recorder, never on the loop.
 public final class HARRecorder: HTTPEventObserver {
   public let bodyBytesMax: Int
   private let includesSecrets: Bool

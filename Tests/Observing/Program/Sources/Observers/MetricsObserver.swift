@@ -3,7 +3,7 @@ import Larkspur
 import Metrics
 import Synchronization
 
-/// Measures requests and connections, under the names that OpenTelemetry gives them.
+/// Measures the requests and connections of one session, under the names that OpenTelemetry gives them.
 public final class MetricsObserver: HTTPEventObserver {
   private struct Request {
     var attributes: [(String, String)]
@@ -11,7 +11,7 @@ public final class MetricsObserver: HTTPEventObserver {
   }
 
   private let requests = Mutex<[Int: Request]>([:])
-  private let openConnections = Meter(label: "http.client.open_connections")
+  private let connections = Mutex<Set<Int>>([])
 
   public init() {}
 
@@ -26,10 +26,19 @@ public final class MetricsObserver: HTTPEventObserver {
       requests.withLock { $0[task] = Request(attributes: attributes, start: event.time) }
     case .connection(.headReceived(let status, _)): end(event, [("http.response.status_code", "\(status)")])
     case .ended(let error): end(event, error == nil ? nil : [("error.type", "_OTHER")])
-    case .connection(.connected): openConnections.increment()
-    case .connection(.closed): openConnections.decrement()
+    case .connection(.connected): count { $0.insert(event.connection ?? 0) }
+    case .connection(.closed), .connection(.openFailed), .connection(.handedOver):
+      count { $0.remove(event.connection ?? 0) }
     case .started, .cache, .retry, .connection: break
     }
+  }
+
+  private func count<Change>(_ change: (inout Set<Int>) -> Change) {
+    let count = connections.withLock { connections in
+      _ = change(&connections)
+      return connections.count
+    }
+    Meter(label: "http.client.open_connections").set(count)
   }
 
   /// Records a request whose response begins, or that has failed. `nil` drops a request that the cache has answered.
