@@ -48,14 +48,17 @@ public final class HARRecorder: HTTPEventObserver {
   public func observe(_ event: HTTPEvent) {
     guard let finished = ledger.withLock({ $0.note(event) }) else { return }
     let (bytesMax, includesSecrets) = (bodyBytesMax, includesSecrets)
-    file.append { HAREntry(finished, bodyBytesMax: bytesMax, includesSecrets: includesSecrets) }
+    file.append(bytes: finished.requestBody.count + finished.responseBody.count) {
+      HAREntry(finished, bodyBytesMax: bytesMax, includesSecrets: includesSecrets)
+    }
   }
 
   /// Waits until the entries of all exchanges that are over have been written.
   ///
   /// Blocks the calling thread. Call it on any thread but a loop's.
   ///
-  /// - Throws: The first error of writing the file. Later entries have not been written then.
+  /// - Throws: The first error of writing the file, or `CocoaError.fileWriteUnknown` if entries were added so much faster than
+  ///   they are written that 256 MiB of bodies waited. Later entries have not been written then.
   public func flush() throws { try file.flush() }
 }
 
@@ -152,8 +155,9 @@ struct HARLedger {
     case .securing: link.opening?.handshake = (now, nil)
     case .secured: link.opening?.handshake?.end = now
     case .openFailed: isOver = true
-    case .requestStarted(let head, _, _):
+    case .requestStarted(let head, let bytes, _):
       link.exchange = begin(head, event, link)
+      link.exchange?.requestBodyCount = max(0, bytes - head.count)
       link.opening = nil
     case .requestContent(let bytes): link.exchange?.requestBody += bytes
     case .bodySent(let bytes): link.exchange?.requestBodyCount = bytes

@@ -100,6 +100,11 @@ struct Get {
       throw error
     }
     try finish(heads, settings.jar)
+    do {
+      try recorder?.flush()
+    } catch {
+      throw CommandFailure(.writeFailed, "could not write \(options.harFile ?? ""): \(error.localizedDescription)")
+    }
   }
 
   private func printCommand(

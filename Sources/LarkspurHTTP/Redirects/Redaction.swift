@@ -32,13 +32,16 @@ package enum Redaction {
     return isURL ? url(value) : value
   }
 
-  /// Returns a URL, or a request's target, without user and password, and without the values of secret parameters.
+  /// Returns a URL, or a request's target, without user and password, and without the values of secret parameters in its query
+  /// and in its fragment.
   package static func url(_ text: String) -> String {
     let text = text.withoutUserinfo
-    guard let question = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return text }
-    let rest = text[text.utf8.index(after: question)...]
-    let end = rest.utf8.firstIndex(of: UInt8(ascii: "#")) ?? rest.endIndex
-    return text[...question] + form(String(rest[..<end])) + String(rest[end...])
+    let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
+    var output = String(text[..<hash])
+    if let question = output.utf8.firstIndex(of: UInt8(ascii: "?")) {
+      output = output[...question] + form(String(output[output.utf8.index(after: question)...]))
+    }
+    return output + (hash == text.endIndex ? "" : "#" + form(String(text[text.utf8.index(after: hash)...])))
   }
 
   /// Returns a query, or a form's content (`application/x-www-form-urlencoded`), without the values of secret parameters.
