@@ -114,7 +114,7 @@ let package = Package(
     .executableTarget(
       name: "LarkspurCommand",
       dependencies: [
-        "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
         "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport",
       ],
       exclude: ["Support"],

@@ -20,6 +20,9 @@ final class ClientEngine: @unchecked Sendable {
   let credentials = ClientCredentials()
   /// Whether no interceptor waits or blocks.
   let interceptsQuickly: Bool
+  let observer: (any HTTPEventObserver)?
+  /// The number of loads, counted for the observer only.
+  var loadsSeen = 0
   /// The target of the latest request.
   var latestTarget: LoadTarget?
 
@@ -58,6 +61,9 @@ final class ClientEngine: @unchecked Sendable {
     } catch {
       throw HTTPClientError(.invalidOption, "\(error)")
     }
+    observer = options.eventObserver
+    var poolOptions = poolOptions
+    poolOptions.observer = observer.map { PoolObserver($0) }
     pool = Pool(on: loop, options: poolOptions)
     composer = RequestComposer(
       additional: options.fields,

@@ -79,6 +79,7 @@ extension ClientLoad {
   private func retry(after delay: Duration) async throws(HTTPClientError) {
     guard let interception else { throw .inconsistency }
     let loop = engine.loop
+    note(.retry(after: delay))
     // The attempt is over: no interceptor is asked about an error of the wait.
     let next = interception.end(hasHead ? head.status : nil, request, redirectCount: machine.redirectCount)
     let end = min(loop.now.advanced(by: delay), deadline)

@@ -194,6 +194,7 @@ final class ClientLoad: @unchecked Sendable {
       }
       endExchange()
       enter(.complete)
+      note(.ended(error: nil))
     }
   }
 
@@ -241,6 +242,7 @@ final class ClientLoad: @unchecked Sendable {
     endAttempt()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
+    note(.ended(error: "\(error)"))
     if isOfBody { bodyFailure = error } else { failure = error }
   }
 
@@ -260,6 +262,13 @@ final class ClientLoad: @unchecked Sendable {
   func drain() async {
     isDrained = true
     if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }
+  }
+
+  @inline(__always)
+  func note(_ kind: @autoclosure () -> HTTPEvent.Kind) {
+    if let observer = engine.observer {
+      observer.observe(HTTPEvent(kind(), task: slot.task, at: engine.loop.kernel.now()))
+    }
   }
 
   private func failure(_ error: TransportError) -> HTTPClientError { HTTPClientError(error, url: request.url) }
@@ -287,6 +296,11 @@ final class ClientLoad: @unchecked Sendable {
 
 extension ClientLoad: LoadStages {
   func start() throws(HTTPClientError) -> Stop? {
+    if engine.observer != nil {
+      engine.loadsSeen += 1
+      slot.task = engine.loadsSeen
+    }
+    note(.started(method: request.method, url: request.url))
     startedAt = engine.loop.now
     if let total = engine.options.timeouts.total { deadline = startedAt.advanced(by: total) }
     enter(.requested)
@@ -361,6 +375,7 @@ extension ClientLoad: LoadStages {
         }
       }
       self.poolRequest = poolRequest
+      note(.request(method: request.method, url: request.url))
     } catch {
       throw HTTPClientError(.invalidRequest, "the request cannot be sent: \(error)", url: request.url)
     }
@@ -491,6 +506,7 @@ extension ClientLoad: LoadStages {
     trailers = running?.exchange.trailers.map { FieldList($0.fields, in: $0.bytes) } ?? []
     endExchange()
     enter(.complete)
+    note(.ended(error: nil))
     return nil
   }
 

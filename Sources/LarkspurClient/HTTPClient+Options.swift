@@ -1,3 +1,4 @@
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTLS
@@ -69,6 +70,8 @@ extension HTTPClient {
     /// The parts of the program that see each attempt of the client's requests, in the order in which they are called. Empty by
     /// default, and then without any cost. A WebSocket's opening handshake asks for changes only.
     public var interceptors: [any Interceptor] = []
+    /// The observer of all requests and connections of the client, on its loop's thread. `nil` by default.
+    public var eventObserver: (any HTTPEventObserver)?
 
     /// Creates the default options.
     public init() {

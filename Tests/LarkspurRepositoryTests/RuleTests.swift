@@ -38,8 +38,9 @@ import Testing
     "AFNetworkingXML": ["AFNetworking", "Foundation", "FoundationXML", "Larkspur", "Synchronization"],
     "ZipArchive": ["Foundation", "Glibc", "LarkspurBytes", "LarkspurIO", "Synchronization"],
     "LarkspurCommand": [
-      "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP", "LarkspurIO",
-      "LarkspurTLS", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
+      "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurEngine",
+      "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransferServer", "LarkspurTransfers", "LarkspurTransport",
+      "Synchronization",
     ],
     "LarkspurDemonstration": [
       "AFNetworking", "Dispatch", "Foundation", "Glibc", "Larkspur", "LarkspurBytes", "LarkspurConsole", "LarkspurHTTP",

@@ -98,6 +98,7 @@ extension Transfer {
 
   private func perform(_ retry: Retry) async throws(URLError) {
     guard let interception else { throw Self.inconsistency }
+    note(.retry(after: retry.delay))
     try await wait(for: retry.delay, "between two attempts")
     machine.replace(
       by: interception.end(retry.statusCode, machine.request, redirectCount: machine.redirectCount))

@@ -10,6 +10,7 @@ import LarkspurTransport
 final class SessionEngine: @unchecked Sendable {
   let loop: ClientLoop
   let pool: Pool
+  let observer: (any HTTPEventObserver)?
   /// The clocks of the session's loads. They belong to the loop.
   let clocks: LoadClocks
   /// The pool of tasks that carry out loads which have to wait for more than the server.
@@ -121,7 +122,8 @@ final class SessionEngine: @unchecked Sendable {
     }
     options.timeouts = storage.settings.timeouts
     options.rates = storage.settings.rateLimits
-    options.observer = storage.connectionObserver
+    observer = storage.eventObserver
+    options.observer = observer.map { PoolObserver($0) }
     pool = Pool(on: loop, options: options)
     tls = TLSProvider(storage)
     var proxies: ProxySettings?

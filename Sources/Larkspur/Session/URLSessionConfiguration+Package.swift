@@ -28,14 +28,6 @@ extension URLSessionConfiguration {
     set { storage.addressFamily = newValue }
   }
 
-  /// Called for each event of the session's connections and exchanges, with its time: soon after it, on the thread of
-  /// the session's loop, which the call must not block for long. Of WebSockets the opening handshake is observed, and
-  /// streams are not. If there is an observer, requests are not pipelined.
-  package var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)? {
-    get { storage.connectionObserver }
-    set { storage.connectionObserver = newValue }
-  }
-
   /// How often and after which delays an upload that broke off continues by itself. `nil`, the default, sets three
   /// tries without progress after 0.5 to 4 s, and no limit for background sessions.
   package var uploadRetry: UploadRetry? {

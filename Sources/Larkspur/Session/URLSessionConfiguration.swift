@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -54,7 +55,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     var transferConditions: (@Sendable () -> TransferConditions)?
     /// The only kind of addresses to connect to, or `nil` for all.
     var addressFamily: SocketAddress.Family?
-    var connectionObserver: (@Sendable (ConnectionEvent, Deadline) -> Void)?
+    var eventObserver: (any HTTPEventObserver)?
     /// The times and the number of tries of resumable uploads, or `nil` for the session's own.
     var uploadRetry: UploadRetry?
     /// The loop of the session, or `nil` for one of the shared loops. For tests, whose loop has a scripted kernel.

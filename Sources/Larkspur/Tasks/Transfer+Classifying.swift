@@ -35,9 +35,12 @@ extension Transfer {
     switch cacheVerdict(on: response, caching) {
     case .deliver: arrival.step = step(after: response)
     case .deliverAndStore(let storing):
+      note(.cache(.storing))
       arrival.storing = storing
       arrival.step = step(after: response)
-    case .useStored(let answer): arrival.stored = answer
+    case .useStored(let answer):
+      note(.cache(.storedUsed))
+      arrival.stored = answer
     case .reload: arrival.step = .load
     }
     load.arrival = arrival

@@ -7,6 +7,7 @@ extension Transfer {
   func complete(failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
     // Breaks a cycle of references: the observer of the present request refers to this transfer.
     load = nil
+    note(.ended(error: (failure ?? cancellation)?.localizedDescription))
     guard let task = currentTask ?? core.end(self) else {
       self.failure = failure
       return resultHasCome()

@@ -10,6 +10,7 @@ extension Transfer {
   // MARK: - Begin
 
   func start() throws(URLError) -> Stop? {
+    note(machine.request, isFirst: true)
     adoptTaskState()
     perCallDelegate = PerCallDelegate.of(self)
     startClock()
@@ -113,9 +114,11 @@ extension Transfer {
     switch load.plan {
     case nil: break
     case .load(let exchange)?, .validate(let exchange)?:
+      if case .validate? = load.plan { note(.cache(.validating)) }
       load.additions.conditions = exchange.addedFields
       load.caching = exchange
     case .serve(let answer)?:
+      note(.cache(.served))
       use(answer, for: load)
       return nil
     case .fail(let code)?:
@@ -147,6 +150,7 @@ extension Transfer {
       poolRequest.deadline = engine.loop.now.advanced(by: timeMax)
     }
     load.poolRequest = poolRequest
+    note(request)
     enter(.prepared)
     return nil
   }
@@ -284,6 +288,7 @@ extension Transfer {
         return loadAgain()
       }
       if interruption == nil, let answer = standIn(for: load.caching) {
+        note(.cache(.storedUsed))
         return use(answer, for: load)
       }
       throw URLError(error, url: load.request.url)

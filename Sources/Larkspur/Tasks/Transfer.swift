@@ -178,6 +178,7 @@ final class Transfer: @unchecked Sendable {
     self.selective = selective
     loopBound = LoopBound(State(machine: TaskMachine(request)))
     slot = RequestSlot(of: engine.pool, collectsMetrics: isWatched)
+    if engine.observer != nil { slot.task = identifier }
     let idle =
       request.own.timeoutInterval?.asTimeout.map { LoadClock.nanoseconds(Duration(interval: $0)) }
       ?? core.timeoutForRequest

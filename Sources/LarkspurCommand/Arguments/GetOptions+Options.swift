@@ -135,6 +135,13 @@ extension GetOptions {
     .flag("i", "include", "Put the heads of all responses before the body.", \.showsHead),
     .flag("I", "head", "Ask for the head only (HEAD), and write it.", \.isHead),
     .file("D", "dump-header", "Write the heads of all responses to FILE. (`-`: standard output.)", \.headFile),
+    .file(
+      nil, "har", "Record the traffic in FILE as an HTTP Archive, for developer tools and for tests, without secrets.",
+      \.harFile),
+    .flag(
+      nil, "as-curl", "Write the request as a command line of curl without secrets, and send nothing.", \.printsCurl),
+    .flag(
+      nil, "with-secrets", "Leave passwords, tokens and cookies in what --har and --as-curl write.", \.showsSecrets),
   ]
 
   private static let optionsOfLoading: [CommandOption<GetOptions>] = [

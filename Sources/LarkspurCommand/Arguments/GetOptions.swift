@@ -21,6 +21,12 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var showsHead = false
   /// The file for the heads of all responses, or `-` for standard output.
   package var headFile: String?
+  /// The file for the record of the traffic, or `nil`.
+  package var harFile: String?
+  /// Whether the request is written as a command line, and not sent.
+  package var printsCurl = false
+  /// Whether records contain secrets.
+  package var showsSecrets = false
   package var isVerbose = false
   package var isSilent = false
   /// Whether errors are shown even if `isSilent` is set.
@@ -107,6 +113,9 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   mutating func checkRequest() throws(UsageError) {
     if isHead || dataIsQuery { method = method ?? (isHead ? "HEAD" : "GET") }
     guard !url.isEmpty else { throw UsageError("the URL is missing") }
+    guard !showsSecrets || harFile != nil || printsCurl else {
+      throw UsageError("--with-secrets is for --har and --as-curl")
+    }
     try tls.check()
   }
 

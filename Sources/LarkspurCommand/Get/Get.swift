@@ -28,7 +28,7 @@ struct Get {
   private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
 
   /// The configuration of the session, with the settings that only the command has.
-  private func configuration(_ settings: SessionSetUp) -> URLSessionConfiguration {
+  private func configuration(_ settings: SessionSetUp, _ recorder: HARRecorder?) -> URLSessionConfiguration {
     let configuration = settings.configuration
     if deadline != .never {
       // Reading the body from standard input counts. A timeout of 0 would be the default of a session.
@@ -36,7 +36,7 @@ struct Get {
       configuration.timeoutIntervalForResource = Format.seconds(timeLeft)
     }
     configuration.timeoutIntervalForConnection = options.connectTimeout.map(Format.seconds)
-    configuration.connectionObserver = { [progress] in progress.note($0, at: $1) }
+    configuration.eventObserver = recorder.map { HTTPEventObservers([progress, $0]) } ?? progress
     configuration.tlsTrustSettings.dangerousKeyLogFile = options.tls.keyLogFile
     // For a proxy's tunnel. The request has its own field.
     configuration.httpAdditionalHeaders = ["User-Agent": options.userAgent ?? "larkspur/\(LarkspurCommand.version)"]
@@ -70,6 +70,9 @@ struct Get {
       options.session.parts.isEmpty
       ? plan.stream : try FormBody(options.session.parts, type: plan.fields.values(named: "Content-Type").last)
     let settings = try SessionSetUp(options, for: target)
+    if options.printsCurl { return try printCommand(plan, target, settings, form) }
+    let recorder = try self.recorder()
+    defer { try? recorder?.flush() }
     let output = try self.output(target)
     var heads: FileOutput?
     CaughtSignal.interruptCalls(at: deadline)
@@ -86,7 +89,7 @@ struct Get {
         var request = try plan.request(to: target, options, isExact: true, form: form, range: range)
         settings.addCookies(to: &request)
         let transfer = SessionTransfer(settings, form: form, retries: retries)
-        let events = transfer.start(request, configuration(settings))
+        let events = transfer.start(request, configuration(settings, recorder))
         do throws(CommandFailure) {
           end = try await receive(events, of: transfer, to: output, heads, &part)
         } catch {
@@ -104,7 +107,34 @@ struct Get {
       throw error
     }
     try finish(heads, settings.jar)
+    do {
+      try recorder?.flush()
+    } catch {
+      throw CommandFailure(.writeFailed, "could not write \(options.harFile ?? ""): \(error.localizedDescription)")
+    }
   }
+
+  private func printCommand(
+    _ plan: GetRequest, _ target: RequestURL, _ settings: SessionSetUp, _ form: FormBody?
+  ) throws(CommandFailure) {
+    var request = try plan.request(to: target, options, isExact: true, form: form)
+    settings.addCookies(to: &request)
+    let output = try FileOutput(path: nil, deadline: deadline)
+    try output.write(Array((request.curlCommand(includesSecrets: options.showsSecrets) + "\n").utf8).span)
+  }
+
+  private func recorder() throws(CommandFailure) -> HARRecorder? {
+    guard let path = options.harFile else { return nil }
+    do {
+      return try HARRecorder(
+        URL(filePath: path), bodyBytesMax: Self.recordedBytesMax, includesSecrets: options.showsSecrets)
+    } catch {
+      throw CommandFailure(.writeFailed, "could not create \(path): \(error.localizedDescription)")
+    }
+  }
+
+  /// The number of bytes of each body that `--har` records.
+  private static let recordedBytesMax = 16 << 20
 
   private func output(_ target: RequestURL) throws(CommandFailure) -> FileOutput {
     let path = options.usesRemoteName ? target.fileName : options.output

@@ -1,10 +1,12 @@
+import Larkspur
 import LarkspurBytes
+import LarkspurEngine
 import LarkspurIO
 import LarkspurTransport
 import Synchronization
 
 /// The state of one transfer, as far as its connections have reported it. For any thread.
-final class TransferProgress: Sendable {
+final class TransferProgress: HTTPEventObserver {
   private struct State {
     var phase = TransportError.Phase.queueing
     /// The address of the latest connection that was opened.
@@ -55,9 +57,10 @@ final class TransferProgress: Sendable {
   }
 
   /// Takes an event of the session's connections.
-  func note(_ event: ConnectionEvent, at time: Deadline) {
-    state.withLock { $0.note(event) }
-    if isLogged { continuation.yield((event, time)) }
+  func observe(_ event: HTTPEvent) {
+    guard case .connection(let connectionEvent) = event.kind else { return }
+    state.withLock { $0.note(connectionEvent) }
+    if isLogged { continuation.yield((connectionEvent, event.moment)) }
   }
 
   /// Ends the events for the log.

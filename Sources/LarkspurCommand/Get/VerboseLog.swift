@@ -16,8 +16,6 @@ struct VerboseLog {
   private let start: Deadline
   /// The number of bytes of the present response's body that have come.
   private var received = 0
-  /// Whether the connection was opened for the next request.
-  private var isNew = false
 
   init(since start: Deadline) { self.start = start }
 
@@ -27,22 +25,19 @@ struct VerboseLog {
     case .resolved(let addresses): say("resolved: \(addresses.map(\.description).joined(separator: ", "))", time)
     case .connecting(let address): say("connecting to \(address)", time)
     case .connectFailed(let address, let error): say("could not connect to \(address): \(error)", time)
-    case .connected(let address):
-      isNew = true
-      say("connected to \(address)", time)
+    case .connected(let address): say("connected to \(address)", time)
     case .tunnelling(let target, let proxy): say("asking \(proxy) for a tunnel to \(target)", time)
     case .tunnelled: say("the tunnel is open", time)
     case .securing(let server): say("TLS handshake with \(server.text)", time)
     case .secured(let handshake):
       say("\(handshake.version), \(handshake.cipher)" + (handshake.isResumed ? ", resumed" : ""), time)
       for line in TrustReport.lines(of: handshake.trust) { Console.note("*              " + line) }
-    case .requestStarted(let head, let bytes):
-      if !isNew { say("the connection is used again", time) }
-      isNew = false
+    case .requestStarted(let head, let bytes, let isReused):
+      if isReused { say("the connection is used again", time) }
       received = 0
       say("sending the request, \(Format.grouped(bytes)) bytes" + (bytes > head.count ? " with its body" : ""), time)
       writeHead(head, prefix: ">")
-    case .bodySent: break
+    case .openFailed, .requestContent, .bodySent, .responseContent: break
     case .requestSent: say("request sent", time)
     case .interimReceived(let status, _, _): say("interim response: \(status)", time)
     case .headReceived(let status, let bytes):

@@ -287,6 +287,14 @@ final class ServerCore: Sendable {
 
   func add(_ route: Router.Route) { state.withLock { $0.router.add(route) } }
 
+  /// Removes the server's own routes.
+  func replaceRoutes(by route: Router.Route) {
+    state.withLock {
+      $0.router = Router(only: route)
+      $0.uploads = []
+    }
+  }
+
   /// Returns the latest route of resumable uploads that takes the path.
   func uploads(at path: String) -> TestServer.Uploads? { state.withLock { $0.uploads.last { $0.takes(path) } } }
 

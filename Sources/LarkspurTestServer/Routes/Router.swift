@@ -35,6 +35,11 @@ struct Router: Sendable {
     routes: echoRoutes + contentRoutes + streamRoutes + statusRoutes + redirectRoutes + rangeRoutes + codingRoutes
       + faultRoutes + webSocketRoutes + eventRoutes)
 
+  /// A router of one route.
+  init(only route: Route) { routes = [route] }
+
+  private init(routes: [Route]) { self.routes = routes }
+
   mutating func add(_ route: Route) { routes.insert(route, at: 0) }
 
   /// Returns the answer of the first matching route, or an error response. Sets the request's parameters from the path.

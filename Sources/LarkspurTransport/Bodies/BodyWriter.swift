@@ -30,6 +30,10 @@ public final class BodyWriter: @unchecked Sendable {
   /// Performance: pieces are joined up to this size, so that the queue and each send have fewer parts.
   private static let pieceBytesMin = 4 * 1024
 
+  /// The first bytes of the body, at most `copyBytesMax`, for an observer.
+  private(set) var copied: [UInt8] = []
+  var copyBytesMax = 0
+
   private let loop: ClientLoop
   private let isChunked: Bool
   /// The number of bytes that a body of known length still lacks.
@@ -71,6 +75,7 @@ public final class BodyWriter: @unchecked Sendable {
       isWhole = missing == piece.count && !isChunked
     }
     byteCount += piece.count
+    if copied.count < copyBytesMax { copied += piece.prefix(copyBytesMax - copied.count) }
     if let last = pieces.indices.last, pieces[last].count + piece.count <= Self.pieceBytesMin {
       pieces[last] += piece
     } else {

@@ -378,9 +378,12 @@ public final class Connection: EndOfTickHook {
   }
 
   /// Replaces the observer, or removes it if `observer` is `nil`.
-  func observe(by observer: Observer?) {
+  ///
+  /// - Parameter bodyBytesMax: The number of bytes of each body that the observer gets.
+  func observe(by observer: Observer?, bodyBytesMax: Int = 0) {
     self.observer = observer
     core.isObserved = observer != nil
+    core.copies.bytesMax = bodyBytesMax
   }
 
   var isObserved: Bool { observer != nil }

@@ -54,7 +54,9 @@ extension ConnectionCore {
   ///
   /// - Returns: Their number, or `nil` if the pipe cannot be used or nothing has come.
   private mutating func splice(into file: OpenFile) throws(TransportError) -> Int? {
-    guard layers.isPlain, sender == .done, canSplice, input.count == consumed, let channel, channel.mayReceive else {
+    guard layers.isPlain, sender == .done, canSplice, copies.bytesMax == 0, input.count == consumed, let channel,
+      channel.mayReceive
+    else {
       return nil
     }
     let limit = min(parser.passableBytes, Self.spliceBytesMax, isTimed ? pace.receivingAllowance(at: loop.now) : .max)

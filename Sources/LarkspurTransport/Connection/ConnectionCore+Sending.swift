@@ -33,6 +33,7 @@ extension ConnectionCore {
     record.requestBodyBytes = body.count
     output.append(request.bytes)
     if !body.isEmpty { output.append(body) }
+    if isObserved { copies.begin(.bytes(body), .none, on: loop) }
     return start(request, over: channel, deadline: deadline)
   }
 
@@ -62,6 +63,7 @@ extension ConnectionCore {
     // The bytes are counted when they are sent. The count starts below zero so that the head does not count as body.
     if sender.hasUpload { record.requestBodyBytes = -request.bytes.count }
     output.append(request.bytes)
+    if isObserved { copies.begin(body, self.upload, on: loop) }
     let number = start(request, over: channel, deadline: total)
     if case .produced(_, let produce) = body, case .produced(let writer) = self.upload { writer.start(produce) }
     return number
@@ -100,7 +102,7 @@ extension ConnectionCore {
 
   private mutating func start(_ request: RequestHead, over channel: Channel, deadline: Deadline) -> UInt64 {
     channel.start(exchange: exchangeNumber, deadline: deadline)
-    if isObserved { note(.requestStarted(head: request.bytes, bytes: output.byteCount + upload.byteCount)) }
+    if isObserved { noteStart(of: request) }
     flush(to: channel)
     return exchangeNumber
   }
@@ -209,7 +211,7 @@ extension ConnectionCore {
     if isTimed { pace.progressed(at: loop.now) }
     if phase == .sending { phase = .awaitingHead }
     record.sent = loop.now
-    note(.requestSent)
+    if isObserved { noteSent() }
     decide { $0.requestSent(into: &$1) }
   }
 

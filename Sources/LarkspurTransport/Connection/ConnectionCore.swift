@@ -91,6 +91,8 @@ struct ConnectionCore: ~Copyable {
 
   /// Whether there is an observer.
   var isObserved: Bool
+  /// The copies of bodies for the observer.
+  var copies = BodyCopies()
   /// The events since the last call of `takeEvents`.
   var events: [(ConnectionEvent, Deadline)] = []
 
@@ -204,7 +206,7 @@ struct ConnectionCore: ~Copyable {
       if machine.isSendingOnly { return try pollSending() }
       switch try poll() {
       case .event(.body(let piece)):
-        note(.bodyReceived(bytes: piece.count))
+        if isObserved { noteBody(piece) }
         if isTimed { pace.answered(at: loop.now) }
         range = piece
         return .ready

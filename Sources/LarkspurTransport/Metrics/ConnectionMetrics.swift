@@ -62,10 +62,8 @@ public struct ConnectionMetrics: Sendable {
       handshake?.end = time
       tlsVersion = result.version
       cipher = result.cipher
-    case .requestStarted, .bodySent, .requestSent, .interimReceived, .headReceived, .bodyReceived, .completed,
-      .handedOver,
-      .failed,
-      .closed:
+    case .openFailed, .requestStarted, .requestContent, .bodySent, .requestSent, .interimReceived, .headReceived,
+      .bodyReceived, .responseContent, .completed, .handedOver, .failed, .closed:
       break
     }
   }
@@ -89,8 +87,13 @@ final class DialRecord: @unchecked Sendable {
   var failure: TransportError?
   /// Whether the connection was to use multipath TCP.
   private let wantsMultipath: Bool
+  /// The number of the connection in its pool, counted from 1.
+  let number: UInt64
 
-  init(wantsMultipath: Bool = false) { self.wantsMultipath = wantsMultipath }
+  init(number: UInt64 = 0, wantsMultipath: Bool = false) {
+    self.number = number
+    self.wantsMultipath = wantsMultipath
+  }
 
   /// The part of opening that is in progress.
   private(set) var phase = TransportError.Phase.connecting

@@ -16,6 +16,11 @@ extension Pool {
     return present
   }
 
+  private func connectionCount(of endpoint: Endpoint) -> Int {
+    guard let id = endpoint.id else { return 0 }
+    return loopBound.state.decide { machine, _ in machine.members(of: id).count }
+  }
+
   /// Waits until the rate limit lets a request to the endpoint leave.
   func waitForRate(of endpoint: Endpoint, in slot: RequestSlot, until deadline: Deadline) async throws(TransportError) {
     guard let moment = rates.host(of: endpoint, at: loop.now)?.takeRequest(at: loop.now), moment > loop.now else {

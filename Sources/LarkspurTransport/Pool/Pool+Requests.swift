@@ -70,7 +70,7 @@ extension Pool {
         slot.end()
         return .needsTask
       }
-      slot.state = .subscribed(enqueue(endpoint, demand))
+      slot.state = .subscribed(enqueue(endpoint, demand, in: slot))
     }
     guard case .subscribed(let index) = slot.state else { return .needsTask }
     switch wait(index, for: callback) {
@@ -165,16 +165,7 @@ extension Pool {
         isIdempotent: request.head.isIdempotent))
     guard let connection else { return inFlight }
     inFlight.isAlone = connection.isIdle
-    if let observer = request.observer {
-      if let other = options.observer {
-        connection.observe { event, time in
-          other(event, time)
-          observer(event, time)
-        }
-      } else {
-        connection.observe(by: observer)
-      }
-    }
+    if request.observer != nil || options.observer != nil { observe(connection, for: slot, request.observer) }
     do throws(TransportError) {
       let number = try connection.start(request, deadline: deadline, isPipelined: demand.isPipelinable)
       inFlight.number = number

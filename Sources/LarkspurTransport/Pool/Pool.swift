@@ -31,9 +31,8 @@ public final class Pool: @unchecked Sendable {
     public var resolver = Resolver.shared
     /// The limits of responses.
     public var responseLimits = Limits()
-    /// Called on the loop for each event of the pool's connections, from the look-up of the host's name to the end of the
-    /// connection. If there is an observer, requests are not pipelined.
-    public var observer: (@Sendable (ConnectionEvent, Deadline) -> Void)?
+    /// The observer of the pool's connections. If there is one, requests are not pipelined.
+    public var observer: PoolObserver?
 
     public init() {}
 
@@ -66,16 +65,20 @@ public final class Pool: @unchecked Sendable {
     var waiter = Waiter.none
     /// The record of the failed dial that the request waited for.
     var failedDial: DialRecord?
+    /// The number of the load, for the pool's observer.
+    var task: Int?
+    /// Whether a connection has been dialled for the request. Noted for an observer only.
+    var hasDial = false
     var sequenceNumber: UInt64 { id?.sequenceNumber ?? 0 }
   }
 
-  private enum ConnectionSlot {
+  enum ConnectionSlot {
     case empty
     case dialing(Task<Void, Never>)
     case open(Connection)
   }
 
-  private struct State: ~Copyable {
+  struct State: ~Copyable {
     var machine: PoolMachine
     var actions: PoolMachine.Actions = []
     var endpoints: [Route: Endpoint] = [:]
@@ -87,6 +90,8 @@ public final class Pool: @unchecked Sendable {
     var freePendingIndices: [Int] = []
     /// The indices of `pendingRequests` by the indices of the machine's request IDs.
     var pendingByRequestID: [Int] = []
+    /// The number of connections that were dialled so far.
+    var dialsSeen: UInt64 = 0
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// Cancelled dials whose sockets are still open. A new dial awaits them, so that `totalMax` holds.
     var givenUp: [(id: PoolMachine.ConnectionID, dial: Task<Void, Never>)] = []
@@ -104,7 +109,7 @@ public final class Pool: @unchecked Sendable {
 
   public let loop: ClientLoop
   let options: Options
-  private let loopBound: LoopBound<State>
+  let loopBound: LoopBound<State>
   let rates: PoolRates
 
   public init(on loop: ClientLoop, options: Options = Options()) {
@@ -139,7 +144,7 @@ public final class Pool: @unchecked Sendable {
       slot.metrics.append(metrics)
     }
     slot.runsNowhere()
-    if connection.isObserved { connection.observe(by: options.observer) }
+    if connection.isObserved { observe(connection) }
     release(connection, id, number)
   }
 
@@ -196,7 +201,7 @@ public final class Pool: @unchecked Sendable {
   func wait(
     for endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot, deadline: Deadline
   ) async throws(TransportError) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64) {
-    let index = if case .subscribed(let index) = slot.state { index } else { enqueue(endpoint, demand) }
+    let index = if case .subscribed(let index) = slot.state { index } else { enqueue(endpoint, demand, in: slot) }
     slot.state = .queued(index)
     if case .waiting = loopBound.state.pendingRequests[index].state { await wait(index, deadline: deadline) }
     let pending = leaveQueue(index, in: slot)
@@ -262,8 +267,9 @@ public final class Pool: @unchecked Sendable {
   }
 
   /// Requests a connection from the machine.
-  func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> Int {
+  func enqueue(_ endpoint: Endpoint, _ demand: PoolMachine.Demand, in slot: RequestSlot) -> Int {
     let index = takePendingRequest()
+    loopBound.state.pendingRequests[index].task = slot.task
     let (endpointID, now) = (id(of: endpoint), loop.now)
     let requestID = loopBound.state.decide { $0.requested(endpointID, demand, now: now, into: &$1) }
     guard let requestID else {
@@ -369,7 +375,10 @@ public final class Pool: @unchecked Sendable {
   private func dial(_ id: PoolMachine.ConnectionID, to endpoint: Endpoint) {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
-    let record = DialRecord(wantsMultipath: route.local?.usesMultipath == true)
+    loopBound.state.dialsSeen += 1
+    let record = DialRecord(
+      number: loopBound.state.dialsSeen, wantsMultipath: route.local?.usesMultipath == true)
+    let observer = options.observer?.observer(of: record, for: taskAwaitingDial(of: endpoint))
     endpoint.latestDial = record
     let givenUp = loopBound.state.givenUp
     let task = Task(executorPreference: loop) { @concurrent [self] in
@@ -382,12 +391,13 @@ public final class Pool: @unchecked Sendable {
           limits: options.responseLimits,
           observer: { event, time in
             record.note(event, at: time)
-            options.observer?(event, time)
+            observer?(event, time)
           })
-        connection.observe(by: options.observer)
         connection.dialRecord = record
+        observe(connection)
         opened(connection, as: id)
       } catch {
+        observer?(.openFailed(error), loop.kernel.now())
         failed(error, record, as: id)
       }
     }
@@ -404,11 +414,6 @@ public final class Pool: @unchecked Sendable {
     return loopBound.state.decide { machine, _ in machine.members(of: endpointID) }.compactMap { index in
       if case .dialing(let task) = loopBound.state.connectionSlots[index] { task } else { nil }
     }
-  }
-
-  func connectionCount(of endpoint: Endpoint) -> Int {
-    guard let id = endpoint.id else { return 0 }
-    return loopBound.state.decide { machine, _ in machine.members(of: id).count }
   }
 
   private func opened(_ connection: Connection, as id: PoolMachine.ConnectionID) {

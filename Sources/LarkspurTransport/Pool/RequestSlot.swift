@@ -24,6 +24,8 @@ public final class RequestSlot: @unchecked Sendable {
   }
 
   let pool: Pool
+  /// The number of the load that makes the requests, for the pool's observer. `nil` if there is none.
+  public var task: Int?
   public private(set) var isCancelled = false
   /// Whether requests are held back: nothing more is sent, and no connection is taken.
   private(set) var isSuspended = false
