@@ -101,7 +101,10 @@ final class SimulatedExecutor {
       try? journal.sync()
       outputs.append(.flushed(number))
     case .close:
-      for task in attempts.keys { attempts[task]?.load = nil }
+      for task in attempts.keys.sorted() {
+        attempts[task]?.load = nil
+        if attempts[task]?.isWritten == false { write(task) }
+      }
       (attempts, questions) = ([:], [:])
       journal.close()
       isClosed = true

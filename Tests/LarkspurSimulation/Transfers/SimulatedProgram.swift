@@ -41,7 +41,7 @@ final class SimulatedProgram {
   var isRefused: Bool { if case .refused = machine.state { true } else { false } }
   var isAtRest: Bool {
     machine.state == .attached && live.isEmpty && actions.isEmpty && calls.isEmpty && questions.isEmpty
-      && (world.isOneProcess ? executor?.isEmpty : connection?.isAtRest) ?? false
+      && flushes.isEmpty && (world.isOneProcess ? executor?.isEmpty : connection?.isAtRest) ?? false
   }
 
   /// The process is killed. Of the commands on their way some arrive.
@@ -185,7 +185,11 @@ final class SimulatedProgram {
     case .refuse(let task, _):
       live[task] = nil
       world.ledger.refused(task)
-    case .confirmFlush(let number): for task in flushes.removeValue(forKey: number) ?? [] { world.ledger.confirm(task) }
+    case .confirmFlush(let number):
+      guard let tasks = flushes.removeValue(forKey: number) else {
+        return world.ledger.complain("flush \(number) is confirmed twice")
+      }
+      for task in tasks { world.ledger.confirm(task) }
     case .finishClosing: isFinished = true
     case .show, .finishOpening, .releaseIdentifier: break
     }

@@ -82,6 +82,9 @@ struct TransferLedger {
     if event == .completed, record.failure != nil, !task.isExcused, !hasDiskFailed {
       complain("task \(record.task) has failed")
     }
+    if event == .completed, record.failure == nil, !task.delivered.contains(.downloaded) {
+      complain("task \(record.task) has no file")
+    }
     tasks[record.task, default: Task()].delivered.insert(event)
   }
 
