@@ -19,10 +19,11 @@ let printsDigests = arguments.contains("--digests")
 if arguments.contains("--transfers") {
   var kills = 0
   for number in 0..<count {
-    var scenario = TransferScenario(seed: first &+ number)
+    let scenario = TransferScenario(seed: first &+ number)
     let report = scenario.run()
     kills += report.kills
     guard report.complaints.isEmpty else {
+      print(TransferScenario(seed: first &+ number, isTraced: true).run().trace.suffix(400).joined(separator: "\n"))
       print("seed \(first &+ number), \(report.kills) kills:", report.complaints.joined(separator: "; "))
       exit(1)
     }

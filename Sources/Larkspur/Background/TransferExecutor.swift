@@ -151,6 +151,8 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
       for attempt in attempts.values {
         attempt.timer?.cancel()
         stop(attempt)
+        // The disk may have room by now. No other place has the end of a task that the disk has refused.
+        if !attempt.isWritten { write(attempt) }
       }
       attempts = [:]
       questions = [:]

@@ -32,12 +32,11 @@ package struct UploadRetry: Hashable, Sendable {
   ///   - retryAfter: The delay in seconds that the server has asked for.
   ///   - fraction: A random number from 0 to 1.
   package func delay(_ failureCount: Int, retryAfter: Double?, fraction: Double) -> Duration {
-    let doublings = Double(UInt64(1) << UInt64(min(max(failureCount, 1) - 1, 40)))
-    let longest = max(delayMax.inSeconds, 0)
-    let value = min(max(firstDelay.inSeconds, 0) * doublings, longest)
+    let delay = BackOff.delay(
+      failures: failureCount, first: firstDelay.inSeconds, longest: delayMax.inSeconds, fixedShare: 0.5,
+      fraction: fraction)
     let asked = retryAfter.map { $0.isNaN ? 0 : min(max($0, 0), serverDelayMax.inSeconds) } ?? 0
-    let share = fraction.isNaN ? 0 : min(max(fraction, 0), 1)
-    return .seconds(max(value / 2 + value / 2 * share, asked))
+    return .seconds(max(delay, asked))
   }
 }
 

@@ -64,9 +64,9 @@ public struct RetryRules: Hashable, Sendable {
     case .error(let isOfConnection):
       guard isOfConnection else { return nil }
     }
-    let doublings = Double(UInt64(1) << UInt64(min(max(attempt.number, 1) - 1, 40)))
-    let longest = min(max(firstDelay.inSeconds, 0) * doublings, max(delayMax.inSeconds, 0))
-    let share = fraction.isNaN ? 0 : min(max(fraction, 0), 1)
-    return .seconds(max(longest * share, asked))
+    let delay = BackOff.delay(
+      failures: attempt.number, first: firstDelay.inSeconds, longest: delayMax.inSeconds, fixedShare: 0,
+      fraction: fraction)
+    return .seconds(max(delay, asked))
   }
 }

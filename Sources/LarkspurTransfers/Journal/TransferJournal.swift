@@ -306,8 +306,12 @@ public final class TransferJournal: Sendable {
       // The bytes of a damaged record stay beside it: a user may still want them.
       let tasks = Set(names.filter { $0.kind == .record || $0.kind == .damaged }.map(\.task))
       let lone = names.filter { $0.kind == .content && !tasks.contains($0.task) }
+      // An earlier owner may have been killed before its last sync. A loss of power must not undo what this owner reads: the
+      // program may have moved the file of a task that has ended, and an earlier record would count its bytes.
+      state.isUnsynced = !names.isEmpty
+      if state.isUnsynced { try? sync(&state) }
       // Unless the removal of a record is on the disk, the record can come back, and must find its bytes.
-      if !lone.isEmpty, (try? files.sync()) != nil { for name in lone { remove(name, "it has no record") } }
+      if !state.isUnsynced { for name in lone { remove(name, "it has no record") } }
       let damaged = names.filter { $0.kind == .damaged }.sorted { $0.task < $1.task }
       for name in damaged.dropLast(Self.damagedMax) {
         remove(name, "more than \(Self.damagedMax) damaged records are kept")

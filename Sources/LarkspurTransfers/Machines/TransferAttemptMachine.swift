@@ -160,8 +160,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
   /// Returns the wait before the next attempt, in seconds: 1 s after the first failure, and twice as long after each
   /// further one. Half of the wait is random: the tasks of many programs must not come back all at once.
   static func wait(failures: Int, fraction: Double) -> Double {
-    let whole = min(Double(1 << (min(max(failures, 1), 30) - 1)), waitMax)
-    return whole / 2 + whole / 2 * fraction
+    BackOff.delay(failures: failures, first: 1, longest: waitMax, fixedShare: 0.5, fraction: fraction)
   }
 
   /// The task has ended.

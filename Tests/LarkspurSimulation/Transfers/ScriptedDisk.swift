@@ -32,6 +32,9 @@ package final class ScriptedDisk: TransferFiles {
     var unreadable: Set<String> = []
     var isLocked = false
     var calls: [String] = []
+    var keepsCalls = true
+    /// Whether a call has failed whose process lives on.
+    var hasFailedOnce = false
     /// Whether `sync` has no effect, for tests of the checks.
     var ignoresSync = false
 
@@ -41,9 +44,11 @@ package final class ScriptedDisk: TransferFiles {
 
   private let state: Mutex<Content>
 
-  package init(ignoresSync: Bool = false) {
-    state = Mutex(Content())
-    if ignoresSync { state.withLock { $0.ignoresSync = true } }
+  /// - Parameter keepsCalls: Whether `calls` has the calls.
+  package init(ignoresSync: Bool = false, keepsCalls: Bool = true) {
+    var content = Content()
+    (content.ignoresSync, content.keepsCalls) = (ignoresSync, keepsCalls)
+    state = Mutex(content)
   }
 
   private init(_ content: Content) { state = Mutex(content) }
@@ -138,6 +143,17 @@ package final class ScriptedDisk: TransferFiles {
 
   private static let pageBytes = 4
 
+  /// Whether a call has failed whose process lives on.
+  package var hasFailedOnce: Bool { state.withLock { $0.hasFailedOnce } }
+
+  /// Removes a file in another process, which no failure concerns.
+  package func take(_ name: String) {
+    state.withLock { state in
+      guard let node = state.names.removeValue(forKey: name) else { return }
+      state.changes.append(.remove(name, node))
+    }
+  }
+
   /// Whether the process has been killed: all calls fail.
   package var isDead: Bool { state.withLock { $0.isDead } }
 
@@ -152,12 +168,12 @@ package final class ScriptedDisk: TransferFiles {
   }
 
   private func step<Value: Sendable>(
-    _ call: String, _ body: @Sendable (inout Content) -> Result<Value, Errno>
+    _ call: @autoclosure () -> String, _ body: @Sendable (inout Content) -> Result<Value, Errno>
   ) throws(Errno) -> Value {
     let result: Result<Value, Errno> = state.withLock { state in
-      state.calls.append(call)
+      if state.keepsCalls { state.calls.append(call()) }
       guard state.stepsLeft > 0 else {
-        if state.failsOnce { state.stepsLeft = .max }
+        if state.failsOnce { (state.stepsLeft, state.hasFailedOnce) = (.max, true) }
         return .failure(state.error)
       }
       state.stepsLeft -= 1
@@ -218,9 +234,9 @@ package final class ScriptedDisk: TransferFiles {
   package func remove(_ name: String) throws(Errno) { try change("remove \(name)", name) { .remove(name, $0) } }
 
   private func change(
-    _ call: String, _ name: String, _ make: @Sendable (_ node: Int) -> Change
+    _ call: @autoclosure () -> String, _ name: String, _ make: @Sendable (_ node: Int) -> Change
   ) throws(Errno) {
-    try step(call) { state -> Result<Void, Errno> in
+    try step(call()) { state -> Result<Void, Errno> in
       guard let node = state.names[name] else { return .failure(.noSuchFile) }
       let change = make(node)
       Self.apply(change, to: &state.names)

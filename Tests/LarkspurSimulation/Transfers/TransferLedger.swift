@@ -4,28 +4,45 @@ import LarkspurTransfers
 /// The facts of a world of transfers that must hold in the end, kept outside of all processes.
 struct TransferLedger {
   struct Task {
-    /// Whether the creation was confirmed to the program.
+    /// Whether the program was confirmed that the task outlives it.
     var isConfirmed = false
+    /// Whether the program has cancelled the task, or its question.
+    var isExcused = false
+    /// Whether the program has ended the task without an executor.
+    var isRefused = false
+    /// Whether the program has moved the file.
+    var isTaken = false
     /// The bytes that a record on the disk counts.
     var safe: ResumePoint?
-    /// The events that are in a record on the disk, that have been delivered, and whose acknowledgement is on the disk.
-    var written: Set<TransferRecord.Event> = []
+    /// Whether a record on the disk has the end.
+    var hasEnd = false
+    /// The events that have been delivered, and whose acknowledgement is on the disk.
     var delivered: Set<TransferRecord.Event> = []
     var acknowledged: Set<TransferRecord.Event> = []
   }
 
+  /// Whether a call of the disk has failed whose process lives on. Then an end may have reached the program, and no disk.
+  var hasDiskFailed = false
   private(set) var tasks: [Int: Task] = [:]
   private(set) var complaints: [String] = []
   private(set) var fetchedBytes = 0
+  private(set) var deliveredFiles = 0
+  private(set) var questions = 0
 
   mutating func complain(_ text: String) { complaints.append(text) }
 
   mutating func confirm(_ task: Int) { tasks[task, default: Task()].isConfirmed = true }
 
+  mutating func excuse(_ task: Int) { tasks[task, default: Task()].isExcused = true }
+
+  mutating func refused(_ task: Int) { tasks[task, default: Task()].isRefused = true }
+
+  mutating func asked() { questions += 1 }
+
   /// A record is on the disk.
   mutating func written(_ record: TransferRecord) {
     tasks[record.task, default: Task()].safe = record.resumePoint
-    tasks[record.task, default: Task()].written.formUnion(record.events)
+    if record.state == .completed { tasks[record.task, default: Task()].hasEnd = true }
   }
 
   mutating func acknowledged(_ task: Int, _ events: some Sequence<TransferRecord.Event>) {
@@ -35,22 +52,47 @@ struct TransferLedger {
   /// A task receives bytes of a version from a position on.
   mutating func fetched(_ task: Int, _ validator: String, from offset: Int, count: Int) {
     fetchedBytes += count
-    guard let safe = tasks[task]?.safe, safe.validator == validator, offset < safe.offset else { return }
+    guard !hasDiskFailed, let safe = tasks[task]?.safe, safe.validator == validator, offset < safe.offset else {
+      return
+    }
     complain("task \(task) fetches byte \(offset), and \(safe.offset) are on the disk")
   }
 
-  mutating func delivered(_ task: Int, _ event: TransferRecord.Event) {
-    let entry = tasks[task, default: Task()]
-    if entry.acknowledged.contains(event) { complain("\(event) of task \(task) comes after its acknowledgement") }
-    tasks[task, default: Task()].delivered.insert(event)
+  mutating func cannotContinue(_ task: Int, from start: Int, with count: Int) {
+    if !hasDiskFailed { complain("task \(task) has \(count) bytes, and its record counts \(start)") }
+  }
+
+  /// The program takes a file.
+  ///
+  /// - Parameter isWhole: `nil` if there is no file.
+  mutating func took(_ task: Int, isWhole: Bool?, isMoved: Bool) {
+    // A process that was killed after it had moved the file did not acknowledge it.
+    if isWhole != true, !hasDiskFailed, tasks[task]?.isTaken != true {
+      complain("the file of task \(task) is \(isWhole == nil ? "gone" : "not whole")")
+    }
+    deliveredFiles += 1
+    if isMoved { tasks[task, default: Task()].isTaken = true }
+  }
+
+  mutating func delivered(_ record: TransferRecord, _ event: TransferRecord.Event) {
+    let task = tasks[record.task, default: Task()]
+    if task.acknowledged.contains(event) {
+      complain("\(event) of task \(record.task) comes after its acknowledgement")
+    }
+    if event == .completed, record.failure != nil, !task.isExcused, !hasDiskFailed {
+      complain("task \(record.task) has failed")
+    }
+    if event == .completed, record.failure == nil, !task.delivered.contains(.downloaded) {
+      complain("task \(record.task) has no file")
+    }
+    tasks[record.task, default: Task()].delivered.insert(event)
   }
 
   /// Checks what must hold when no task is left.
   mutating func end(names: [String]) {
     for (number, task) in tasks.sorted(by: { $0.key < $1.key }) {
-      if task.isConfirmed, !task.delivered.contains(.completed) { complain("task \(number) has no end") }
-      let lost = task.written.subtracting(task.delivered)
-      if !lost.isEmpty { complain("task \(number): \(lost) are lost") }
+      let isEnded = task.isRefused || task.delivered.contains(.completed)
+      if task.isConfirmed || task.hasEnd, !isEnded, !hasDiskFailed { complain("task \(number) has no end") }
     }
     let left = names.filter { $0 != "lock" }
     if !left.isEmpty { complain("\(left) are left") }

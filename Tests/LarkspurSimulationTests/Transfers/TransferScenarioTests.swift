@@ -10,7 +10,7 @@ import Testing
     var kills = 0
     for _ in 0..<1_250 {
       let seed = seeds.next() &+ part
-      var scenario = TransferScenario(seed: seed)
+      let scenario = TransferScenario(seed: seed)
       let report = scenario.run()
       #expect(report.complaints == [], "seed \(seed)")
       kills += report.kills
@@ -20,7 +20,7 @@ import Testing
 
   @Test func oneSeedIsOneWorld() {
     for seed in 0..<20 as Range<UInt64> {
-      var (one, other) = (TransferScenario(seed: seed), TransferScenario(seed: seed))
+      let (one, other) = (TransferScenario(seed: seed), TransferScenario(seed: seed))
       #expect(one.run() == other.run(), "seed \(seed)")
     }
   }
@@ -29,7 +29,7 @@ import Testing
   @Test func aDiskThatDoesNotSyncIsFound() {
     var complaints = 0
     for seed in 0..<200 as Range<UInt64> {
-      var scenario = TransferScenario(seed: seed, ignoresSync: true)
+      let scenario = TransferScenario(seed: seed, ignoresSync: true)
       complaints += scenario.run().complaints.count
     }
     #expect(complaints > 0)

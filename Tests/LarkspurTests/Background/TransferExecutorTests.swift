@@ -397,6 +397,21 @@ import Testing
     signal.fire()
   }
 
+  /// The end of a new task that the disk has refused comes to the disk when there is room.
+  @Test func aNewTaskThatTheDiskRefuses() async throws {
+    let executor = try executor()
+    let obstacle = URL(filePath: session.directory).appending(path: "1.new")
+    try FileManager.default.createDirectory(at: obstacle, withIntermediateDirectories: false)
+    let isOver = TestServer.Signal()
+    executor.start { if case .changed(let record) = $0, record.state == .completed { isOver.fire() } }
+    executor.send(.create(try record("/bytes/10")))
+    try await isOver.wait()
+    try FileManager.default.removeItem(at: obstacle)
+    await withCheckedContinuation { continuation in executor.close { continuation.resume() } }
+    let next = try self.executor()
+    #expect(next.records.map(\.failure?.code) == [Int64(URLError.Code.cannotWriteToFile.rawValue)])
+  }
+
   /// A clock that is set while a task waits neither ends the task nor keeps it.
   @Test(arguments: [-40 * 365 * 86_400.0, 40 * 365 * 86_400.0]) func aClockThatIsSet(step: Double) async throws {
     fixture.server.enqueue([

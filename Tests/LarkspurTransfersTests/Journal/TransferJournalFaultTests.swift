@@ -104,6 +104,22 @@ import Testing
     #expect(try TransferJournal(disk.afterPowerLoss(&generator)).content().records.count == 1_000)
   }
 
+  /// A loss of power takes nothing that a journal has read, although the process that wrote it was killed before its sync.
+  @Test(arguments: Operation.allCases) func whatIsReadIsOnTheDisk(operation: Operation) throws {
+    for step in 0..<8 {
+      let disk = try Self.disk(operation)
+      let journal = try TransferJournal(disk)
+      _ = try journal.content()
+      disk.fail(after: step)
+      _ = Self.attempt(operation, journal)
+      let next = disk.afterKill()
+      let record = try Self.found(try TransferJournal(next), "step \(step)")
+      for left in next.afterPowerLoss() {
+        #expect(try Self.found(try TransferJournal(left), "step \(step)") == record, "step \(step)")
+      }
+    }
+  }
+
   /// Content whose storage was confirmed survives a loss of power, and other content stays whole until then.
   @Test func contentIsStoredAsAWhole() throws {
     for step in 0..<12 {
