@@ -368,7 +368,7 @@ extension ClientLoad: LoadStages {
       if let interception {
         if let end = interception.deadline(from: engine.loop.now) { poolRequest.deadline = min(deadline, end) }
         bodyBytesSent = 0
-        if length != .none {
+        if body.length != .none {
           poolRequest.observer = { [weak self] event, _ in
             if case .bodySent(let bytes) = event { self?.bodyBytesSent = bytes }
           }

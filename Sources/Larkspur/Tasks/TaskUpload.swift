@@ -45,16 +45,6 @@ struct UploadBody {
     { [UInt8](data[data.startIndex + $0.lowerBound..<data.startIndex + $0.upperBound]) }
   }
 
-  /// Whether the body is so short that it usually leaves at once.
-  var isLittle: Bool {
-    switch content {
-    case .none: true
-    case .bytes(let bytes): bytes.count <= Self.littleBytesMax
-    case .lent, .file, .produced: false
-    }
-  }
-
-  private static let littleBytesMax = 16 * 1024
   /// Longer data is sent from the caller's memory. A copy of shorter data leaves in one piece with the head.
   static let copiedBytesMax = 64 * 1024
 }

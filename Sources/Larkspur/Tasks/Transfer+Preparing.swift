@@ -219,10 +219,10 @@ extension Transfer {
 
   /// Whether events of the request have an observer: the sending of its body, or interim responses.
   private func isObserved(_ body: UploadBody) -> Bool {
-    guard let currentTask else { return !body.isLittle }
+    guard let currentTask else { return !body.content.isLittle }
     if resumable != nil { return true }
     if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
-    return !body.isLittle || currentTask.read { $0.progress != nil }
+    return !body.content.isLittle || currentTask.read { $0.progress != nil }
   }
 
   static var inconsistency: URLError { .make(.unknown, "a stage of the load has come out of its order") }
@@ -234,7 +234,9 @@ extension Transfer {
     if hasWorker { return .need(.response) }
     if !slot.isSent {
       guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
-      guard slot.isInFlight || mayBeSubscribed(load, request) else { return .need(.response) }
+      guard slot.isInFlight || !core.settings.shouldUsePipelining && !load.request.httpShouldUsePipelining else {
+        return .need(.response)
+      }
       switch engine.pool.send(request, with: route.endpoint, in: slot, for: self) {
       case .sent: sent(request)
       case .queued: return .wait(.callback)
@@ -249,12 +251,6 @@ extension Transfer {
       // A worker waits for the response by `Pool.start`, which may send the request again.
       return .need(.response)
     }
-  }
-
-  private func mayBeSubscribed(_ load: NetworkLoad, _ request: PoolRequest) -> Bool {
-    // The server's consent to a body may take long to come, and a long body long to leave.
-    !core.settings.shouldUsePipelining && !load.request.httpShouldUsePipelining && !request.head.context.expectsContinue
-      && (load.body?.isLittle ?? true)
   }
 
   /// The request has been sent. If it has an observer, that has been notified.

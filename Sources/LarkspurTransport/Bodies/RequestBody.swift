@@ -21,6 +21,17 @@ public enum RequestBody: Sendable {
 
   /// Whether the body can be sent again after sending has begun.
   var isRepeatable: Bool { if case .produced = self { false } else { true } }
+
+  /// Whether the body is so short that it usually leaves at once.
+  public var isLittle: Bool {
+    switch self {
+    case .none: true
+    case .bytes(let bytes): bytes.count <= Self.littleBytesMax
+    case .lent, .file, .produced: false
+    }
+  }
+
+  private static let littleBytesMax = 16 * 1024
 }
 
 /// An error of a request's or a response's body.

@@ -50,7 +50,10 @@ extension Pool {
   public func send(
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot, for callback: any LoopCallback
   ) -> Sending {
-    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isRepeatable else { return .needsTask }
+    // The server's consent to a body may take long to come, and a long body long to leave.
+    guard loop.isCurrent, !slot.isCancelled, !slot.isSuspended, request.body.isLittle,
+      !request.head.context.expectsContinue
+    else { return .needsTask }
     let demand = demand(of: request)
     if !slot.isInFlight {
       guard !demand.isPipelinable, options.rates.requestsPerSecondPerHost == nil, slot.start(at: loop.now) else {
