@@ -63,6 +63,8 @@ struct BackgroundDownloads {
     let end = DispatchTime.now() + Self.patience
     while true {
       let (session, files) = open(place)
+      // Only the command that has the session knows which identifiers of tasks are taken.
+      _ = session.presentTasks
       let task = session.downloadTask(with: request)
       task.taskDescription = place.path
       // A task of a session that another command has ends at once, on the delegate's queue.
