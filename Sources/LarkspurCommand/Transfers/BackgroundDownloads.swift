@@ -63,7 +63,7 @@ struct BackgroundDownloads {
     let end = DispatchTime.now() + Self.patience
     while true {
       let (session, files) = open(place)
-      // Only the command that has the session knows which identifiers of tasks are taken.
+      // The identifiers of earlier tasks are known when the session has its executor.
       _ = session.presentTasks
       let task = session.downloadTask(with: request)
       task.taskDescription = place.path
