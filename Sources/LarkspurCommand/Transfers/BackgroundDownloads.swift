@@ -63,6 +63,8 @@ struct BackgroundDownloads {
     let end = DispatchTime.now() + Self.patience
     while true {
       let (session, files) = open(place)
+      // The identifiers of earlier tasks are known when the session has its executor.
+      _ = session.presentTasks
       let task = session.downloadTask(with: request)
       task.taskDescription = place.path
       // A task of a session that another command has ends at once, on the delegate's queue.

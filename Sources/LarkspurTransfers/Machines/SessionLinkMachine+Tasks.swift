@@ -56,13 +56,19 @@ extension SessionLinkMachine {
   mutating func continueTasks(
     _ records: [TransferRecord], adopting isFirst: Bool, into actions: inout Actions
   ) {
-    let own = tasks.keys.sorted()
+    let found = Dictionary(records.map { ($0.task, $0) }) { $1 }
+    let own = tasks.filter { $0.value.phase != .new || found[$0.key] == nil }.keys.sorted()
     var hasEvents = false
-    for record in records where tasks[record.task] == nil {
-      guard isFirst else {
+    for record in records {
+      switch tasks[record.task]?.phase {
+      // Another process has had the session since this one chose the identifier: the record is none of the new task.
+      case .new: actions.append(.refuse(record.task, .link(.inUse)))
+      case nil where isFirst: break
+      case nil:
         // The program has been given all events of this task.
         dismiss(record.task, isEnded: record.state == .completed, into: &actions)
         continue
+      case .sent, .ending, .left, .kept: continue
       }
       tasks[record.task] = TransferTask(record, isNew: false)
       actions.append(.adopt(record))
@@ -70,13 +76,12 @@ extension SessionLinkMachine {
       deliver(record.task, into: &actions)
     }
     if hasEvents { actions.append(.call(.finishEvents)) }
-    let found = Dictionary(records.map { ($0.task, $0) }) { $1 }
     for task in own {
       switch (tasks[task]?.phase, found[task]) {
-      case (.new, let record?), (.sent, let record?):
+      case (.sent, let record?):
         changed(record, into: &actions)
         if tasks[task]?.phase == .sent { sendState(of: task, isNew: false, into: &actions) }
-      case (.new, nil), (.sent, nil): create(task, into: &actions)
+      case (.new, _), (.sent, nil): create(task, into: &actions)
       case (.ending, let record?) where record.state != .completed: tasks[task]?.apply(.endLost)
       case (.ending, _), (.left, _), (.kept, _), (nil, _): break
       }

@@ -1,5 +1,5 @@
-/// The server of a world of transfers: a resource for each task, which may get another version at any time, and the uploads
-/// that have arrived.
+/// The server of a world of transfers: a resource for each task, which may get another version at any time, and the
+/// uploads so far.
 struct SimulatedResources {
   struct Resource {
     var validator: String

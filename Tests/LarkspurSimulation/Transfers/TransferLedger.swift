@@ -12,7 +12,7 @@ struct TransferLedger {
     var isRefused = false
     /// Whether the program has moved the file.
     var isTaken = false
-    /// The bytes that a record on the disk counts.
+    /// The bytes that the last record on the disk with a version has counted.
     var safe: ResumePoint?
     /// Whether a record on the disk has the end.
     var hasEnd = false
@@ -41,7 +41,7 @@ struct TransferLedger {
 
   /// A record is on the disk.
   mutating func written(_ record: TransferRecord) {
-    tasks[record.task, default: Task()].safe = record.resumePoint
+    if let point = record.resumePoint { tasks[record.task, default: Task()].safe = point }
     if record.state == .completed { tasks[record.task, default: Task()].hasEnd = true }
   }
 

@@ -68,6 +68,8 @@ import Testing
   }
 
   private static let adopted: Actions = [.adopt(task7)]
+  /// No executor has been sent the program's task: the record is of another process.
+  private static let taken1: Actions = [.refuse(1, .link(.inUse)), .adopt(task1)]
   private static let create3: Actions = [.create(.running(3))]
   private static let found1: Actions = [
     .send(.update(task: 1, TransferProperties(task1))), .send(.resume(task: 1)),
@@ -83,7 +85,7 @@ import Testing
       name: "searching", before: [], state: .searching,
       answers: [
         .attached: [.attach, .create(task1), .listen(link: 1), .finishOpening, .flush(1)],
-        .attachedWithTasks: [.attach] + adopted + found1 + [.listen(link: 1), .finishOpening, .flush(1)],
+        .attachedWithTasks: [.attach] + taken1 + adopted + [.listen(link: 1), .finishOpening, .flush(1)],
         .inUse: [.refuse(1, .link(.inUse)), .confirmFlush(1), .finishOpening],
         .unavailable: [.refuse(1, .link(gone)), .confirmFlush(1), .finishOpening],
         .earlierSession: [.finishOpening, .pause(.zero)],
@@ -106,7 +108,7 @@ import Testing
         .attached: [
           .attach, .create(task1), .listen(link: 1), .watch(.seconds(30), link: 1), .finishOpening, .flush(1),
         ],
-        .attachedWithTasks: [.attach] + adopted + found1
+        .attachedWithTasks: [.attach] + taken1 + adopted
           + [.listen(link: 1), .watch(.seconds(30), link: 1), .finishOpening, .flush(1)],
         .inUse: [.refuse(1, .link(.inUse)), .confirmFlush(1)],
         .unavailable: [.pause(.milliseconds(40))], .earlierSession: [.pause(.milliseconds(40))],

@@ -206,6 +206,24 @@ import Testing
     }
   }
 
+  /// A program chooses the identifier of a task before it has the executor. Another process may have had the session
+  /// meanwhile: the new task ends, and takes no record of another task for its own.
+  @Test(arguments: [false, true]) func theIdentifierOfATaskIsTaken(isLost: Bool) {
+    var machine = Self.machine(
+      in: Row(name: "", isFound: isLost, isLost: isLost, beginsLate: isLost, phase: .new, answers: [:]))
+    var pause: Actions = []
+    machine.pauseOver(into: &pause)
+    for record in [TransferRecord.running(1), .running(1, .completed, [.downloaded, .completed])] {
+      var (machine, actions) = (machine, Actions())
+      machine.attached([record], into: &actions)
+      let isEnded = record.state == .completed
+      #expect(actions.contains(.refuse(1, .link(.inUse))) && actions.contains(.adopt(record)))
+      #expect(actions.contains(.call(.end(1))) == isEnded)
+      #expect(!actions.contains { if case .send = $0 { true } else if case .create = $0 { true } else { false } })
+      #expect(machine.tasks[1]?.phase == (isEnded ? .ending : .sent))
+    }
+  }
+
   /// The next executor is sent what the program has made of its tasks.
   @Test func commandsAreSentAgain() {
     for (before, last) in [
