@@ -82,7 +82,7 @@ extension ClientLoad {
     note(.retry(after: delay))
     // The attempt is over: no interceptor is asked about an error of the wait.
     let next = interception.end(hasHead ? head.status : nil, request, redirectCount: machine.redirectCount)
-    let end = min(loop.now.advanced(by: delay), deadline)
+    let end = min(loop.kernel.now().advanced(by: delay), deadline)
     if end > loop.now {
       let over = OneShot<Void>()
       let timer = loop.startTimer(end) { over.set(()) }

@@ -3,7 +3,7 @@ import LarkspurHTTP
 
 extension HTTPClient {
   /// A part of a program that sees each attempt of a client's requests: changes requests before they are sent, and decides
-  /// after a response's head or an error whether another attempt follows. For ``Options/interceptors``. `RetryPolicy` and
+  /// after a response's head or an error whether another attempt follows. For ``HTTPClient/Options/interceptors``. `RetryPolicy` and
   /// `BearerTokenInterceptor` are interceptors.
   ///
   /// The functions run in the task of the request, on Swift's thread pool. Their time counts for the limit of the whole

@@ -66,7 +66,9 @@ final class RetryWatch: HTTPClient.Interceptor, QuickInterceptor, @unchecked Sen
   }
 
   func decide(after attempt: HTTPClient.InterceptedAttempt) async -> HTTPClient.InterceptorDecision {
-    let asked = attempt.fields.values(named: "Retry-After").first.flatMap { UInt64($0) }
+    let asked = attempt.fields.values(named: "Retry-After").first.flatMap { text in
+      text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? UInt64(text) : nil
+    }
     if let number = number(of: attempt.request), attempt.error == nil, let asked {
       earliest[number] = kernel.time + seconds(min(asked, 1_000))
     }

@@ -214,7 +214,7 @@ extension Transfer: LoadStages {
   func wait(for delay: Duration, _ phase: String) async throws(URLError) {
     let loop = engine.loop
     let over = OneShot<Void>()
-    let timer = loop.startTimer(loop.now.advanced(by: delay)) { over.set(()) }
+    let timer = loop.startTimer(loop.kernel.now().advanced(by: delay)) { over.set(()) }
     defer { loop.stopTimer(timer) }
     _ = try await waiting(givingUpBy: { over.giveUp() }, timed: phase) { await over.get() }
   }

@@ -96,7 +96,8 @@ struct Get {
           await transfer.end(closingConnections: options.isVerbose)
           throw error
         }
-        await transfer.end(closingConnections: options.isVerbose)
+        // Observers get the events of one session at a time.
+        await transfer.end(closingConnections: options.isVerbose || end.isBroken)
       }
       try output.commit()
       if case .refused(let failure) = end { throw failure }
@@ -162,6 +163,8 @@ struct Get {
     case refused(CommandFailure)
     /// A request for the rest follows after a delay.
     case broken(Duration)
+
+    var isBroken: Bool { if case .broken = self { true } else { false } }
   }
 
   private func pause(for delay: Duration) async throws(CommandFailure) {

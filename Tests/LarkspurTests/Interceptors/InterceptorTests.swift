@@ -185,11 +185,15 @@ import Testing
     #expect(codes.first == .timedOut && codes.last == .some(nil))
   }
 
-  /// The limits of the session count while a delay passes.
-  @Test func aDelayThatIsTooLong() async throws {
+  /// Both limits of the session count while a delay passes.
+  @Test(arguments: [false, true]) func aDelayThatIsTooLong(isForResource: Bool) async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.interceptors = [Recorder([.retry(after: .seconds(3600))])]
-    configuration.timeoutIntervalForRequest = 5
+    if isForResource {
+      configuration.timeoutIntervalForResource = 5
+    } else {
+      configuration.timeoutIntervalForRequest = 5
+    }
     let session = URLSession(configuration: configuration)
     defer { session.invalidateAndCancel() }
     let error = await #expect(throws: URLError.self) { try await session.data(from: url("/status/503")) }
@@ -205,6 +209,41 @@ import Testing
     task.cancel()
     let error = await #expect(throws: URLError.self) { try await task.value }
     #expect(error?.code == .cancelled && server.requestsReceived == 1)
+  }
+
+  /// No attempt begins while the task is suspended.
+  @Test func suspensionDuringADelay() async throws {
+    final class Suspending: URLSessionInterceptor {
+      let task = Mutex<URLSessionTask?>(nil)
+      let isResumed = Mutex(false)
+      let wasResumed = Mutex<[Bool]>([])
+      let decided = Event()
+
+      func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest {
+        let resumed = isResumed.withLock { $0 }
+        wasResumed.withLock { $0.append(resumed) }
+        return request
+      }
+
+      func decide(after attempt: URLSessionAttempt) async -> URLSession.InterceptorDecision {
+        guard attempt.number == 1 else { return .deliver }
+        task.withLock { $0 }?.suspend()
+        decided.fire()
+        return .retry(after: .zero)
+      }
+    }
+    let interceptor = Suspending()
+    let session = session(interceptor)
+    defer { session.invalidateAndCancel() }
+    let over = Event()
+    let task = session.dataTask(with: try url("/status/503")) { _, _, _ in over.fire() }
+    interceptor.task.withLock { $0 = task }
+    task.resume()
+    try await interceptor.decided.wait()
+    interceptor.isResumed.withLock { $0 = true }
+    task.resume()
+    try await over.wait()
+    #expect(interceptor.wasResumed.withLock { $0 } == [false, true] && server.requestsReceived == 2)
   }
 
   /// Code of the program's is cancelled with its load.

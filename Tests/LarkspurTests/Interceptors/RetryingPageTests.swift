@@ -10,9 +10,9 @@ import Testing
     let api: URL
     let session: URLSession
 
-    init(api: URL, refreshToken: String) {
+    init(api: URL, token: String, refreshToken: String) {
       let login = URLSession(configuration: .ephemeral)
-      let tokens = URLSession.BearerTokenInterceptor("", for: [api]) { _ in
+      let tokens = URLSession.BearerTokenInterceptor(token, for: [api]) { _ in
         var request = URLRequest(url: api.appending(path: "token"))
         request.httpMethod = "POST"
         request.httpBody = Data("grant_type=refresh_token&refresh_token=\(refreshToken)".utf8)
@@ -43,7 +43,8 @@ import Testing
       .expectRequest, .send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"), .close,
     ]
     server.enqueue(busy, [.expectRequest, .reset])
-    let items = Items(api: try #require(URL(string: server.url("/v1"))), refreshToken: "secret")
+    let api = try #require(URL(string: server.url("/v1")))
+    let items = Items(api: api, token: "old", refreshToken: "secret")
     defer { items.session.invalidateAndCancel() }
     #expect(try await items.all() == ["one", "two"])
     let targets = server.requests.map(\.target)
