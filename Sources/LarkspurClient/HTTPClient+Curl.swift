@@ -2,7 +2,7 @@ import LarkspurHTTP
 
 extension HTTPClient.Request {
   /// The request as a command line of curl, quoted for a POSIX shell, without secrets: passwords, tokens and cookies read
-  /// `[redacted]`. See ``curlCommand(includesSecrets:)``.
+  /// `(redacted)`. See ``curlCommand(includesSecrets:)``.
   public var curlCommand: String { curlCommand(includesSecrets: false) }
 
   /// Returns the request as a command line of curl, quoted for a POSIX shell.

@@ -98,12 +98,13 @@ extension HAREntry {
 }
 
 extension HAREntry {
-  /// Returns the IP address, or `nil` for a socket in the file system.
+  /// Returns the IP address without its zone, or `nil` for a socket in the file system.
   private static func host(of address: SocketAddress) -> String? {
     guard address.family != .unix else { return nil }
     let text = "\(address)"
     guard let colon = text.lastIndex(of: ":") else { return text }
-    return text[..<colon].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+    let host = text[..<colon].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+    return String(host.prefix { $0 != "%" })
   }
 }
 

@@ -26,6 +26,7 @@ import Synchronization
 /// Any thread may use a recorder. A recorder serves one session or one client, because each numbers its tasks and connections by
 /// itself. The file is written on a queue of the recorder, never on the loop.
 public final class HARRecorder: HTTPEventObserver {
+  /// Maximum number of bytes of each body to record.
   public let bodyBytesMax: Int
   private let includesSecrets: Bool
   private let file: HARFile
@@ -45,6 +46,7 @@ public final class HARRecorder: HTTPEventObserver {
     file = try HARFile(url)
   }
 
+  /// Takes an event of the session or the client.
   public func observe(_ event: HTTPEvent) {
     guard let finished = ledger.withLock({ $0.note(event) }) else { return }
     let (bytesMax, includesSecrets) = (bodyBytesMax, includesSecrets)

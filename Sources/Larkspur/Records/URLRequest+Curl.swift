@@ -3,7 +3,7 @@ import LarkspurHTTP
 
 extension URLRequest {
   /// The request as a command line of curl, quoted for a POSIX shell, without secrets: passwords, tokens and cookies read
-  /// `[redacted]`. See ``curlCommand(includesSecrets:)``. Darwin has no such property.
+  /// `(redacted)`. See ``curlCommand(includesSecrets:)``. Darwin has no such property.
   public var curlCommand: String { curlCommand(includesSecrets: false) }
 
   /// Returns the request as a command line of curl, quoted for a POSIX shell.

@@ -9,8 +9,8 @@ import LarkspurTransport
 /// }
 /// ```
 ///
-/// Cost. Without an observer each event costs one comparison. With an observer an event costs a call, and a copy of the head for
-/// those that have one: 8 calls for a small request over a used connection, 12 over a new one, 14 with TLS. Requests are not
+/// Cost. Without an observer each event costs one comparison. With an observer an event costs a call, and a copy of the head
+/// if it has one: 8 calls for a small request over a used connection, 12 over a new one, 14 with TLS. Requests are not
 /// pipelined then. Bodies are copied only up to ``bodyBytesMax``.
 public protocol HTTPEventObserver: Sendable {
   /// Maximum number of bytes of each request's and each response's body that events carry. Read once, when the session or
@@ -32,6 +32,7 @@ extension HTTPEventObserver {
 /// Several observers in one. Each gets all events, in the order of the list.
 public struct HTTPEventObservers: HTTPEventObserver {
   private let observers: [any HTTPEventObserver]
+  /// The largest of the observers' limits.
   public let bodyBytesMax: Int
 
   /// Combines observers. Bodies are copied up to the largest of their limits, and all of them get these copies.
@@ -40,6 +41,7 @@ public struct HTTPEventObservers: HTTPEventObserver {
     bodyBytesMax = observers.map(\.bodyBytesMax).max() ?? 0
   }
 
+  /// Passes an event to each observer.
   public func observe(_ event: HTTPEvent) { for observer in observers { observer.observe(event) } }
 }
 

@@ -2,8 +2,8 @@ import LarkspurBytes
 
 /// Takes secrets out of requests and responses before they are written to a log or a file.
 package enum Redaction {
-  /// The text that stands in place of a secret.
-  package static let mark = "[redacted]"
+  /// The text that stands in place of a secret. It may stand in the query of a URL as it is (RFC 3986 3.4).
+  package static let mark = "(redacted)"
 
   /// The names of fields, besides those that must not leave their origin, whose values are secrets by convention.
   private static let secretFields = [

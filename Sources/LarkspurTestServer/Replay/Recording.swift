@@ -6,19 +6,26 @@ extension TestServer {
   public struct Recording: Hashable, Sendable {
     /// A request and its response.
     public struct Entry: Hashable, Sendable {
+      /// The method of the request.
       public var method: String
       /// The absolute URL. A server that answers compares path and query.
       public var url: String
+      /// The fields of the request.
       public var requestFields: Fields
+      /// The body of the request.
       public var requestBody: [UInt8]
+      /// The status of the response, from 200 to 999.
       public var status: Int
+      /// The fields of the response. The server adds those that frame the body.
       public var fields: Fields
+      /// The body of the response.
       public var body: [UInt8]
       /// The time from the request's end to the response's first byte.
       public var wait: Duration
       /// The time from there to the last byte.
       public var receive: Duration
 
+      /// Creates an entry.
       public init(
         _ method: String, _ url: String, requestFields: Fields = [:], requestBody: [UInt8] = [], status: Int = 200,
         fields: Fields = [:], body: [UInt8] = [], wait: Duration = .zero, receive: Duration = .zero
@@ -37,9 +44,11 @@ extension TestServer {
 
     /// The reason, in words, why a file is no recording to answer from.
     public struct Invalid: Error, Hashable, CustomStringConvertible {
+      /// The reason, with the number of the entry or the offset in bytes.
       public let description: String
     }
 
+    /// The exchanges in their order.
     public var entries: [Entry]
 
     /// Maximum length of an archive in bytes.
@@ -47,6 +56,7 @@ extension TestServer {
     /// Maximum number of entries of an archive.
     public static let entriesMax = 100_000
 
+    /// Creates a recording of entries that a test has made or chosen.
     public init(_ entries: [Entry]) { self.entries = entries }
 
     /// Reads an HTTP Archive (HAR 1.2), of `HARRecorder`, of `larkspur get --har`, or of a browser.

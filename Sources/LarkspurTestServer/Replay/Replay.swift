@@ -22,15 +22,18 @@ extension TestServer {
       case clock(VirtualClock)
     }
 
+    /// Any order by default.
     public var order = Order.anyOrder
     /// The names of the request fields that have to agree, besides method, path and query.
     public var matchedFields: [String] = []
     /// Whether the request's body has to agree.
     public var matchesBody = true
+    /// At once by default.
     public var timing = Timing.none
     /// The faults, of which the first that takes the request strikes.
     public var faults: [Fault] = []
 
+    /// Creates the defaults.
     public init() {}
   }
 
@@ -120,6 +123,7 @@ extension TestServer {
 
     private let state = Mutex(State())
 
+    /// Creates a clock that shows zero.
     public init() {}
 
     /// The time since the clock's start.

@@ -17,7 +17,7 @@ import Testing
     let first = try await Command(["get", server.url(path), "--har", file] + options).end()
     #expect(first.errors == "")
     let recording = try TestServer.Recording(contentsOf: file)
-    #expect(recording.entries.allSatisfy { $0.requestFields["Authorization"] == "[redacted]" })
+    #expect(recording.entries.allSatisfy { $0.requestFields["Authorization"] == "(redacted)" })
     let replay = try TestServer(replaying: recording)
     let second = try await Command(["get", replay.url(path)] + options).end()
     #expect(second.status == 0)

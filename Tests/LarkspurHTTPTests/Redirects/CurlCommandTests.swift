@@ -44,7 +44,7 @@ import Testing
       ])
     #expect(
       try words(command("DELETE", [fields[2]]), includesSecrets: false).words == [
-        "--globoff", "--request", "DELETE", "--header", "Authorization: [redacted]", url,
+        "--globoff", "--request", "DELETE", "--header", "Authorization: (redacted)", url,
       ])
     #expect(try words(command("HEAD")).words == ["--globoff", "--head", url])
   }
@@ -58,7 +58,7 @@ import Testing
         "a='b'\n&password=@x", url,
       ])
     #expect(
-      try words(command("PUT", [type], form), includesSecrets: false).words.contains("a='b'\n&password=[redacted]"))
+      try words(command("PUT", [type], form), includesSecrets: false).words.contains("a='b'\n&password=(redacted)"))
     let binary = (0...255).map { UInt8($0) } + Array("%d\\n'".utf8)
     let (words, input) = try words(command("POST", [], .bytes(binary)))
     #expect(words == ["--globoff", "--header", "Content-Type:", "--data-binary", "@-", url])
@@ -75,7 +75,7 @@ import Testing
       .text(includesSecrets: false)
     #expect(
       redacted.contains(
-        "{\"a\": \"access_token\", \"Access_Token\" : \"[redacted]\", \"password\":[\"p\"], \"code\":\"E1\", \"token\":\"[redacted]"
+        "{\"a\": \"access_token\", \"Access_Token\" : \"(redacted)\", \"password\":[\"p\"], \"code\":\"E1\", \"token\":\"(redacted)"
       ))
   }
 }

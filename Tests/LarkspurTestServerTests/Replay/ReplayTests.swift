@@ -16,7 +16,7 @@ import Testing
 
   private let items = [
     Entry(
-      "GET", "http://api.example:8080/items?page=1&key=[redacted]", fields: ["ETag": "\"1\""], body: Array("one".utf8)),
+      "GET", "http://api.example:8080/items?page=1&key=(redacted)", fields: ["ETag": "\"1\""], body: Array("one".utf8)),
     Entry("GET", "https://api.example/items?page=2", body: Array("two".utf8)),
     Entry("GET", "https://api.example/items?page=2", body: Array("two again".utf8)),
     Entry("HEAD", "https://api.example/long", fields: ["Content-Length": "1000"]),
@@ -44,7 +44,7 @@ import Testing
     #expect(
       server.failures == [
         "connection 1, GET /items?page=2: no entry answers GET /items?page=2; the next one is entry 1, "
-          + "GET /items?page=1&key=[redacted]: the query is page=1&key=[redacted]",
+          + "GET /items?page=1&key=(redacted): the query is page=1&key=(redacted)",
         "connection 1, GET /items?page=2: no entry answers GET /items?page=2: all 2 entries have answered",
       ])
   }
@@ -69,7 +69,7 @@ import Testing
     ("user=a&password=x&b=1", 200), ("user=a&password=&b=1", 200), ("user=c&password=x&b=1", 404), ("", 404),
   ])
   func redactedBody(_ body: String, _ status: Int) throws {
-    let recorded = Entry("POST", "http://a/", requestBody: Array("user=a&password=[redacted]&b=1".utf8))
+    let recorded = Entry("POST", "http://a/", requestBody: Array("user=a&password=(redacted)&b=1".utf8))
     let (client, server) = try client([recorded])
     try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
     #expect(try client.response().status == status)
