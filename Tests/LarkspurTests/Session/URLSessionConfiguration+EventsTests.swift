@@ -117,7 +117,7 @@ import Testing
   }
 
   private struct OneRetry: URLSessionInterceptor {
-    func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision {
+    func decide(after attempt: URLSessionAttempt) async -> URLSession.InterceptorDecision {
       attempt.statusCode == 503 && attempt.number == 1 ? .retry(after: .zero) : .deliver
     }
   }

@@ -32,7 +32,7 @@ public struct TraceInterceptor<T: Tracer>: URLSessionInterceptor {
     return request
   }
 
-  public func decide(after attempt: URLSessionAttempt) async -> URLSessionInterceptorDecision {
+  public func decide(after attempt: URLSessionAttempt) async -> URLSession.InterceptorDecision {
     guard let span = spans.take(attempt.request) else { return .deliver }
     if let status = attempt.statusCode { span.attributes["http.response.status_code"] = status }
     if let error = attempt.error {
