@@ -70,13 +70,13 @@ import Testing
     var trust = try trustInRoot()
     trust.identity = try ClientIdentity(certificateFile: folder.path("identity.pem"))
     let seen = Mutex<Set<String>>([])
-    let isOver = Atomic(false)
+    let isOver = Mutex(false)
     let url = try url(server)
     try await URLSession.withSession(configuration: configuration(trust)) { session in
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<3 {
           group.addTask {
-            while !isOver.load(ordering: .relaxed) {
+            while !isOver.withLock({ $0 }) {
               let (status, _, response) = try await session.load(url)
               #expect(status == 200)
               seen.withLock { _ = $0.insert(response.value(forHTTPHeaderField: "X-Client") ?? "") }
@@ -84,7 +84,7 @@ import Testing
           }
         }
         group.addTask {
-          defer { isOver.store(true, ordering: .relaxed) }
+          defer { isOver.withLock { $0 = true } }
           for name in ["first", "second", "third"] {
             if name != "first" { try write(name) }
             await Wait.until("the server sees the \(name) identity") { seen.withLock { $0.contains("CN=\(name)") } }
