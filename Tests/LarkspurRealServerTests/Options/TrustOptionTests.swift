@@ -69,31 +69,32 @@ import Testing
     try write("first")
     var trust = try trustInRoot()
     trust.identity = try ClientIdentity(certificateFile: folder.path("identity.pem"))
-    let seen = Mutex<Set<String>>([])
-    let isOver = Mutex(false)
+    let rotation = Rotation()
     let url = try url(server)
     try await URLSession.withSession(configuration: configuration(trust)) { session in
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<3 {
           group.addTask {
-            while !isOver.withLock({ $0 }) {
+            while !rotation.isOver.load(ordering: .relaxed) {
               let (status, _, response) = try await session.load(url)
               #expect(status == 200)
-              seen.withLock { _ = $0.insert(response.value(forHTTPHeaderField: "X-Client") ?? "") }
+              rotation.seen.withLock { _ = $0.insert(response.value(forHTTPHeaderField: "X-Client") ?? "") }
             }
           }
         }
         group.addTask {
-          defer { isOver.withLock { $0 = true } }
+          defer { rotation.isOver.store(true, ordering: .relaxed) }
           for name in ["first", "second", "third"] {
             if name != "first" { try write(name) }
-            await Wait.until("the server sees the \(name) identity") { seen.withLock { $0.contains("CN=\(name)") } }
+            await Wait.until("the server sees the \(name) identity") {
+              rotation.seen.withLock { $0.contains("CN=\(name)") }
+            }
           }
         }
         try await group.waitForAll()
       }
     }
-    #expect(seen.withLock { $0 } == ["CN=first", "CN=second", "CN=third"])
+    #expect(rotation.seen.withLock { $0 } == ["CN=first", "CN=second", "CN=third"])
   }
 
   @Test func rootsThatAreReplaced() async throws {
@@ -112,4 +113,10 @@ import Testing
       #expect(try await session.load(url(server)).status == 200)
     }
   }
+}
+
+/// The names of the certificates that a server has seen, and whether the test has written the last one.
+private final class Rotation: Sendable {
+  let seen = Mutex<Set<String>>([])
+  let isOver = Atomic(false)
 }
