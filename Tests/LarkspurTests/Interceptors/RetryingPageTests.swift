@@ -11,6 +11,7 @@ import Testing
     let session: URLSession
 
     init(api: URL, token: String, refreshToken: String) {
+      self.api = api
       let login = URLSession(configuration: .ephemeral)
       let tokens = URLSession.BearerTokenInterceptor(token, for: [api]) { _ in
         var request = URLRequest(url: api.appending(path: "token"))
