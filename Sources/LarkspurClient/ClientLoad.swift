@@ -283,12 +283,11 @@ final class ClientLoad: @unchecked Sendable {
   private func record() {
     guard let recorder = request.recorder else { return }
     let tries = slot.takeMetrics()
-    let isProxied = route?.endpoint.route.proxy != nil
     recorder.add(
       tries.indices.map { index in
         let isLast = hasHead && index == tries.count - 1
         return HTTPClient.Attempt(
-          tries[index], of: request, status: isLast ? head.status : nil, isProxied: isProxied,
+          tries[index], of: request, status: isLast ? head.status : nil,
           contentBytes: isLast ? contentBytes : 0, since: startedAt)
       })
   }

@@ -31,7 +31,7 @@ extension HTTPClient {
     /// The status of the response, or `nil` if the attempt got none.
     public let status: Int?
     /// Whether the request went through a proxy of any kind.
-    public let isProxied: Bool
+    public var isProxied: Bool { metrics.connection?.isProxied == true }
     /// The number of bytes of the response's body that were received and decoded. The program may have read fewer.
     public let contentBytes: Int
 
@@ -83,7 +83,7 @@ extension HTTPClient {
     private let start: Deadline
 
     init(
-      _ metrics: ExchangeMetrics, of request: Request, status: Int?, isProxied: Bool, contentBytes: Int,
+      _ metrics: ExchangeMetrics, of request: Request, status: Int?, contentBytes: Int,
       since start: Deadline
     ) {
       self.metrics = metrics
@@ -92,7 +92,6 @@ extension HTTPClient {
       method = request.method
       url = request.url
       self.status = status
-      self.isProxied = isProxied
       self.contentBytes = contentBytes
     }
 

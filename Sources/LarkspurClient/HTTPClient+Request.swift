@@ -17,8 +17,8 @@ extension HTTPClient {
     public var fields: FieldList
     /// The body. A GET has none.
     public var body: RequestBody
-    /// The coding that compresses the body while it is sent, with `Content-Encoding`. `nil`, the default, sends the body as
-    /// it is. A client cannot know whether a server accepts the coding: some answer 415 (RFC 9110 12.5.3).
+    /// The coding that compresses the body while it is sent, with `Content-Encoding`. With `nil`, the default, the body is
+    /// sent unchanged. A client cannot know whether a server accepts the coding: some answer 415 (RFC 9110 12.5.3).
     ///
     /// - Bytes of at most 64 KiB are compressed at once, and sent with their new length; if they would not become shorter,
     ///   they are sent as they are. Longer ones, and bodies that are written or iterated, are compressed as they are sent, in

@@ -143,14 +143,14 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   ///   - start: The earliest possible date.
   ///   - clock: Converts times of the loop's clock to dates.
   init(
-    _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, isProxied: Bool, bodyBytes: Int64,
-    decodedBytes: Int64, start: Date, clock: ClockReading
+    _ metrics: ExchangeMetrics, request: URLRequest, response: URLResponse?, bodyBytes: Int64, decodedBytes: Int64,
+    start: Date, clock: ClockReading
   ) {
     storedRequest = request
     storedResponse = response
     self.start = start
     source = .network(metrics, clock, bodyBytes: bodyBytes, decodedBytes: decodedBytes)
-    self.isProxied = isProxied
+    isProxied = metrics.connection?.isProxied == true
     fetchType = .networkLoad
   }
 

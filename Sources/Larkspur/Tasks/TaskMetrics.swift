@@ -25,7 +25,6 @@ final class TaskMetrics {
       transactions.append(
         URLSessionTaskTransactionMetrics(
           metrics, request: load.request, response: isLast ? load.arrival?.response : nil,
-          isProxied: load.route?.proxy != nil,
           bodyBytes: bodyBytes, decodedBytes: isLast ? received : 0,
           start: transactions.last?.responseEndDate ?? startDate, clock: clock))
     }

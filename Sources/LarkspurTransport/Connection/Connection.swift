@@ -21,6 +21,8 @@ public final class Connection: EndOfTickHook {
   private var hasPutOffSending = false
   /// The record of how the connection was opened. Only a pool keeps one.
   var dialRecord: DialRecord?
+  /// Whether the connection leads past the route's proxy, which could not be reached.
+  var hasLeftProxy = false
   private var secured: Secured?
   /// The result of the TLS handshake, or `nil` without TLS.
   public var handshake: Handshake? { secured?.handshake }

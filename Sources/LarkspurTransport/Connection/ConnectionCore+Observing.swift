@@ -35,9 +35,15 @@ struct BodyCopies {
     }
   }
 
-  mutating func takeRequest() -> [UInt8] {
-    if let writer { request = writer.copied }
-    writer = nil
+  /// Returns the copy of the request's body, once.
+  ///
+  /// - Parameter isSent: Whether the whole body has been sent. What a closure writes is known then only.
+  mutating func takeRequest(isSent: Bool) -> [UInt8] {
+    if let writer {
+      guard isSent else { return [] }
+      request = writer.copied
+      self.writer = nil
+    }
     defer { request = [] }
     return request
   }
@@ -55,17 +61,17 @@ extension ConnectionCore {
   mutating func noteStart(of request: RequestHead) {
     let bytes = output.byteCount + upload.byteCount
     note(.requestStarted(head: request.bytes, bytes: bytes, isReused: exchangeNumber > 1))
-    noteRequestContent()
+    noteRequestContent(isSent: false)
   }
 
   mutating func noteSent() {
-    noteRequestContent()
+    noteRequestContent(isSent: true)
     note(.requestSent)
   }
 
-  private mutating func noteRequestContent() {
+  private mutating func noteRequestContent(isSent: Bool) {
     guard copies.bytesMax > 0 else { return }
-    let content = copies.takeRequest()
+    let content = copies.takeRequest(isSent: isSent)
     if !content.isEmpty { note(.requestContent(content)) }
   }
 

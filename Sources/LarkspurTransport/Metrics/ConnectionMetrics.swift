@@ -32,7 +32,9 @@ public struct ConnectionMetrics: Sendable {
   public var localAddress: SocketAddress?
   /// Whether the connection uses multipath TCP, at the end of its first exchange.
   public internal(set) var isMultipath = false
-  /// The proxy, without user and password.
+  /// Whether the connection leads to a proxy, and not past it because it could not be reached.
+  public internal(set) var isProxied = false
+  /// The proxy of a tunnel, without user and password.
   public var proxy: String?
   public var tlsVersion: TLSVersion?
   public var cipher: String?
@@ -90,10 +92,15 @@ final class DialRecord: @unchecked Sendable {
   /// The number of the connection in its pool, counted from 1.
   let number: UInt64
 
-  init(number: UInt64 = 0, wantsMultipath: Bool = false) {
+  /// - Parameter route: The route that is dialled, or `nil` if the connection was not opened by a pool.
+  init(number: UInt64 = 0, of route: Route? = nil) {
     self.number = number
-    self.wantsMultipath = wantsMultipath
+    wantsMultipath = route?.local?.usesMultipath == true
+    metrics.isProxied = route?.proxy != nil
   }
+
+  /// Notes that the connection leads past the proxy.
+  func leftProxy() { metrics.isProxied = false }
 
   /// The part of opening that is in progress.
   private(set) var phase = TransportError.Phase.connecting

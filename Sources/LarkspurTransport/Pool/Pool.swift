@@ -376,8 +376,7 @@ public final class Pool: @unchecked Sendable {
     let (route, loop, options) = (endpoint.route, loop, options)
     let deadline = loop.kernel.now().advanced(by: options.dialMax)
     loopBound.state.dialsSeen += 1
-    let record = DialRecord(
-      number: loopBound.state.dialsSeen, wantsMultipath: route.local?.usesMultipath == true)
+    let record = DialRecord(number: loopBound.state.dialsSeen, of: route)
     let observer = options.observer?.observer(of: record, for: taskAwaitingDial(of: endpoint))
     endpoint.latestDial = record
     let givenUp = loopBound.state.givenUp
@@ -394,6 +393,7 @@ public final class Pool: @unchecked Sendable {
             observer?(event, time)
           })
         connection.dialRecord = record
+        if connection.hasLeftProxy { record.leftProxy() }
         observe(connection)
         opened(connection, as: id)
       } catch {

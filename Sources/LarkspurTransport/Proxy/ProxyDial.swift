@@ -35,9 +35,11 @@ extension Connection {
       return try await dial.open(by: security, as: host, port: port)
     } catch {
       guard mayFail, dial.isOfProxy(error) else { throw error }
-      return try await open(
+      let connection = try await open(
         host: host, port: port, at: place, security: security, via: nil, resolver: resolver, from: local, on: loop,
         deadline: end, timeouts: timeouts, limits: limits, observer: observer)
+      connection.hasLeftProxy = true
+      return connection
     }
   }
 }
