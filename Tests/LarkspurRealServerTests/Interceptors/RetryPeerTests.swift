@@ -34,8 +34,8 @@ import Testing
   @Test(arguments: [429, 503]) func aLimitOfRequests(status: Int) async throws {
     let server = try SessionServer(
       .nginx, "limit_req zone=one; limit_req_status \(status);",
-      http: "limit_req_zone $server_name zone=one:1m rate=1r/s;")
-    let session = session(attemptsMax: 50, firstDelay: .milliseconds(200))
+      http: "limit_req_zone $binary_remote_addr zone=one:1m rate=5r/s;")
+    let session = session(attemptsMax: 50, firstDelay: .milliseconds(50))
     defer { session.invalidateAndCancel() }
     let (url, count) = (try server.url("/small"), 3)
     let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -49,24 +49,27 @@ import Testing
   @Test func aServerBehindHAProxy() async throws {
     let origin = try TestServer()
     let proxy = try HAProxyServer(before: origin.port)
-    origin.enqueue([.expectRequest, .close], [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-"), .reset])
+    origin.enqueue(
+      [.expectRequest, .close], [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-"), .reset],
+      [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"), .close])
     let session = session()
     defer { session.invalidateAndCancel() }
     let url = try #require(URL(string: "http://127.0.0.1:\(proxy.port)/bytes/9"))
     #expect(try await session.load(url).status == 200)
-    #expect("\(attempts) \(origin.requestsReceived)" == "3 3")
+    // HAProxy may close its connection in place of a second 502: the transport then repeats the request by itself.
+    let first = attempts
+    #expect(2...3 ~= first && origin.requestsReceived == 3)
 
     var request = URLRequest(url: url)
     request.httpMethod = "POST"
     origin.enqueue([.expectRequest, .close])
-    let refused = try await session.load(request).status
-    #expect(refused == 502)
-    #expect("\(attempts) \(origin.requestsReceived)" == "4 4")
+    #expect(try await session.load(request).status == 502)
+    #expect(attempts == first + 1 && origin.requestsReceived == 4)
 
     let deserted = try HAProxyServer(before: Int(try RealServer.freePort()))
     let other = try #require(URL(string: "http://127.0.0.1:\(deserted.port)/"))
     #expect(try await session.load(other).status == 503)
-    #expect(attempts == 7)
+    #expect(attempts == first + 4)
   }
 
   @Test func aServerWithAScript() async throws {
