@@ -62,13 +62,6 @@ extension _URLSessionTypes {
   public typealias BearerTokenInterceptor = HTTPBearerTokenInterceptor
 }
 
-extension URLSession {
-  /// A part of a program that sees each attempt of a session's loads.
-  ///
-  /// Not in the extension of the protocol: there the compiler does not find the name where a type declares its conformance.
-  public typealias Interceptor = URLSessionInterceptor
-}
-
 /// Nested types of `URLSessionConfiguration`.
 public protocol _URLSessionConfigurationTypes {}
 

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 
 /// A retry policy that reports each retry before its delay.
-struct RetryReport: URLSession.Interceptor {
+struct RetryReport: URLSessionInterceptor {
   let policy: URLSession.RetryPolicy
   let report: @Sendable (URLSessionAttempt, Duration) -> Void
 

@@ -8,7 +8,7 @@ import Testing
 /// The standard policy, with short delays, against real servers that fail.
 @Suite(.serialized, .ownThread) struct RetryPeerTests {
   /// Counts the attempts of a session's loads.
-  private final class Counter: URLSession.Interceptor {
+  private final class Counter: URLSessionInterceptor {
     let count = Mutex(0)
 
     func adapt(_ request: URLRequest, attempt: Int) async throws -> URLRequest {
