@@ -167,7 +167,8 @@ let package = Package(
     .testTarget(
       name: "LarkspurRealServerTests",
       dependencies: [
-        "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurHTTP",
+        "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurClient",
+        "LarkspurHTTP",
         "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer",
         "LarkspurTestSupport", "TestHelper", "TestKit",
       ],

@@ -1,11 +1,11 @@
 // The values of options, requests and responses. URLSession's side of Larkspur has them from the same modules.
 @_exported import enum LarkspurCoding.BodyCompression
 @_exported import class LarkspurEngine.HTTPBearerTokenInterceptor
-@_exported import enum LarkspurEngine.HTTPInterceptorDecision
-@_exported import struct LarkspurEngine.HTTPRetryPolicy
 @_exported import struct LarkspurEngine.HTTPEvent
 @_exported import protocol LarkspurEngine.HTTPEventObserver
 @_exported import struct LarkspurEngine.HTTPEventObservers
+@_exported import enum LarkspurEngine.HTTPInterceptorDecision
+@_exported import struct LarkspurEngine.HTTPRetryPolicy
 @_exported import struct LarkspurHTTP.Field
 @_exported import typealias LarkspurHTTP.FieldList
 @_exported import struct LarkspurHTTP.PasswordCredential

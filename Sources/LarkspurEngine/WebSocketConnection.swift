@@ -279,7 +279,8 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   /// more, messages are collected up to a limit, because the server's Close may be behind them. After the conversation,
   /// bytes are received up to the end of the stream, and discarded.
   package var wantsBytes: Bool {
-    unread.isEmpty || !machine.state.readsFrames || !machine.state.isOpen && unreadBytes < machine.settings.messageBytesMax
+    unread.isEmpty || !machine.state.readsFrames
+      || !machine.state.isOpen && unreadBytes < machine.settings.messageBytesMax
   }
 
   private static func memory(of message: WebSocketMessage) -> Int { message.bytes.count + 64 }
