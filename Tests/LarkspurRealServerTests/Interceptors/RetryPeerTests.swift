@@ -34,10 +34,10 @@ import Testing
   @Test(arguments: [429, 503]) func aLimitOfRequests(status: Int) async throws {
     let server = try SessionServer(
       .nginx, "limit_req zone=one; limit_req_status \(status);",
-      http: "limit_req_zone $binary_remote_addr zone=one:1m rate=5r/s;")
+      http: "limit_req_zone $binary_remote_addr zone=one:1m rate=1r/s;")
     let session = session(attemptsMax: 50, firstDelay: .milliseconds(50))
     defer { session.invalidateAndCancel() }
-    let (url, count) = (try server.url("/small"), 3)
+    let (url, count) = (try server.url("/small"), 2)
     let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<count { group.addTask { try await session.load(url).status } }
       return try await group.reduce(into: []) { $0.append($1) }
