@@ -242,7 +242,8 @@ final class ClientLoad: @unchecked Sendable {
     endAttempt()
     enter(.complete)
     let error = slot.isCancelled ? HTTPClientError(.cancelled, "cancelled", url: request.url) : error
-    note(.ended(error: "\(error)"))
+    // Without the URL, which may have secrets: events and recordings redact it where it stands.
+    note(.ended(error: error.reason))
     if isOfBody { bodyFailure = error } else { failure = error }
   }
 

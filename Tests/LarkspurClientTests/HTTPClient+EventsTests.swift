@@ -51,4 +51,26 @@ import Testing
         "2.0 ended", "3.0 started GET", "3.0 request GET", "3.0 failed",
       ])
   }
+
+  private final class Errors: HTTPEventObserver {
+    let texts = Mutex<[String]>([])
+
+    func observe(_ event: HTTPEvent) {
+      if case .ended(let error?) = event.redacted.kind { texts.withLock { $0.append(error) } }
+    }
+  }
+
+  /// The description of an error names the URL, whose parameters may be secrets.
+  @Test func errorsNameNoURL() async throws {
+    let errors = Errors()
+    var options = HTTPClient.Options()
+    options.proxy = .none
+    options.eventObserver = errors
+    let client = HTTPClient(options)
+    await #expect(throws: HTTPClientError.self) {
+      try await client.get("http://127.0.0.1:1/?access_token=pearl") { _ in }
+    }
+    let texts = errors.texts.withLock { $0 }
+    #expect(texts.count == 1 && !texts[0].contains("pearl"))
+  }
 }
