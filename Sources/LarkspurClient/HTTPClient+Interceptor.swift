@@ -69,8 +69,8 @@ extension HTTPClient.Interceptor {
 extension HTTPClient.InterceptedAttempt: InterceptedAttempt {
   package var method: String { request.method }
   package var hasFailed: Bool { error != nil }
-  package func requestField(_ name: String) -> String? { request.fields.values(named: name).first }
-  package func responseField(_ name: String) -> String? { fields.values(named: name).first }
+  package func requestField(_ name: String) -> String? { request.fields.firstValue(named: name) }
+  package func responseField(_ name: String) -> String? { fields.firstValue(named: name) }
 }
 
 extension HTTPRetryPolicy: HTTPClient.Interceptor {
@@ -90,11 +90,10 @@ extension HTTPBearerTokenInterceptor: HTTPClient.Interceptor {
   /// Adds the token to a request for one of the origins. Waits while a replacement of the token is in progress, and throws
   /// its error.
   public func adapt(_ request: HTTPClient.Request, attempt: Int) async throws -> HTTPClient.Request {
-    let own = request.fields.values(named: "Authorization").first
+    let own = request.fields.firstValue(named: "Authorization")
     guard let value = try await value(for: Self.target(of: request), own: own) else { return request }
     var request = request
-    request.fields.removeAll { $0.name.lowercased() == "authorization" }
-    request.fields.append(Field("Authorization", value))
+    request.fields.replace("Authorization", with: value)
     return request
   }
 

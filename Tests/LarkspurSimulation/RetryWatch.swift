@@ -9,7 +9,7 @@ final class RetryWatch: HTTPClient.Interceptor, QuickInterceptor, @unchecked Sen
   let policy: HTTPClient.RetryPolicy
   private let budget: RetryBudget
   private let oracle: Oracle
-  private unowned let kernel: SimulatedKernel
+  private let kernel: SimulatedKernel
   private var requests = 0
   private(set) var repetitions = 0
   /// The earliest time of a request's next attempt, in nanoseconds, by its number.

@@ -19,7 +19,7 @@ import Synchronization
 /// each. If the process ends by force, the file lacks the exchanges that were not over, and the last entry if that moment was
 /// within its writing.
 ///
-/// Secrets are left out, unless the recorder is told otherwise: user and password in URLs, fields such as `Authorization` and
+/// Secrets are left out, unless `includesSecrets` is `true`: user and password in URLs, fields such as `Authorization` and
 /// `Cookie`, and parameters such as `access_token` in queries, forms and JSON. Other content is recorded as it is. The
 /// file is readable by its owner only.
 ///
@@ -96,7 +96,7 @@ struct HARLedger {
     var responseBody: [UInt8] = []
     var responseBodyCount = 0
     var failure: String?
-    /// Whether secrets have been taken out of the request, and are to be taken out of the response.
+    /// Whether secrets have been taken out of the request, and the response follows.
     var isRedacted = false
   }
 

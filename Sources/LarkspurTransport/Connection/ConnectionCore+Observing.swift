@@ -48,7 +48,7 @@ struct BodyCopies {
     return request
   }
 
-  /// Returns the part of a piece of the response's body that is to be copied.
+  /// Returns the part of a piece of the response's body to copy.
   mutating func part(of piece: Range<Int>) -> Range<Int> {
     let part = piece.prefix(responseLeft)
     responseLeft -= part.count
