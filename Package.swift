@@ -168,8 +168,8 @@ let package = Package(
       name: "LarkspurRealServerTests",
       dependencies: [
         "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurClient",
-        "LarkspurHTTP",
-        "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport",
+        "LarkspurTestServer",
         "LarkspurTestSupport", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
@@ -336,6 +336,7 @@ if wantsFuzzers {
   for name in [
     "ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies", "WebSocket",
     "EventStream", "ArchiveName", "ImageHead", "TransferRecord",
+    "DownloadRecord",
   ] {
     package.targets.append(
       .executableTarget(
