@@ -79,11 +79,7 @@ extension DownloadMachine {
 
   private mutating func complete(_ index: Int) {
     let lane = lanes.remove(at: index)
-    sources[lane.source].lanesMax = nil
-    if let rate = lane.rate {
-      completedRates.append(rate)
-      if completedRates.count > rules.lanesMax { completedRates.removeFirst() }
-    }
+    retire(lane)
     if lane.bodyEnd == .max { version?.total = lane.position }
   }
 

@@ -81,7 +81,7 @@ extension DownloadMachine {
   /// The index of the slowest lane, if it is much slower than the others are or were.
   private var slowest: Int? {
     let candidates = lanes.indices.filter {
-      !lanes[$0].hasTwin && !lanes[$0].isWaiting && lanes[$0].left > 0 && lanes[$0].rate != nil
+      lanes[$0].hasHead && !lanes[$0].hasTwin && !lanes[$0].isWaiting && lanes[$0].left > 0 && lanes[$0].rate != nil
     }
     guard let index = candidates.min(by: { lanes[$0].rate ?? 0 < lanes[$1].rate ?? 0 }), let rate = lanes[index].rate
     else { return nil }
@@ -156,20 +156,37 @@ extension DownloadMachine {
     return isCancelled ? [.cancel(lane: lane.number)] : []
   }
 
-  /// Fails the lanes that have been slower than the lowest rate for too long.
+  /// Measures the lanes, and fails those that have been slower than the lowest rate for too long.
   mutating func failSlowLanes(_ now: Double) -> [Action] {
-    var actions: [Action] = []
-    for number in lanes.map(\.number) {
-      guard let index = lanes.firstIndex(where: { $0.number == number }) else { continue }
+    var slow: [Int] = []
+    for index in lanes.indices {
       lanes[index].meter.pass(now)
       let lane = lanes[index]
-      guard rules.lowestRate > 0, lane.hasHead, lane.meter.seconds >= rules.slowSeconds else { continue }
+      guard lane.hasHead, lane.meter.seconds >= rules.slowSeconds else { continue }
       lanes[index].meter.restart()
-      guard let rate = lane.rate, rate < Double(rules.lowestRate), !lane.isWaiting, lane.left > 0 else { continue }
-      loseLane(index, .tooSlow, .error(isOfConnection: true), now)
-      actions.append(.cancel(lane: number))
+      let isSlow = lane.rate.map { $0 < Double(rules.lowestRate) } ?? false
+      if isSlow, !lane.isWaiting, lane.left > 0 { slow.append(lane.number) }
     }
-    return actions
+    for number in slow {
+      guard let index = lanes.firstIndex(where: { $0.number == number }) else { continue }
+      loseLane(index, .tooSlow, .error(isOfConnection: true), now)
+    }
+    return slow.map { .cancel(lane: $0) }
+  }
+
+  /// Stops the lanes whose rest is written, by them or by others.
+  mutating func stopFinishedLanes() -> [Action] {
+    let finished = lanes.filter { !$0.isAtBodyEnd && $0.granted.isEmpty && written.contains($0.range) }
+    finished.forEach { retire($0) }
+    return cancelLanes { lane in finished.contains { $0.number == lane.number } }
+  }
+
+  /// Takes note of a lane that has fetched its range.
+  mutating func retire(_ lane: Lane) {
+    sources[lane.source].lanesMax = nil
+    guard let rate = lane.rate else { return }
+    completedRates.append(rate)
+    if completedRates.count > rules.lanesMax { completedRates.removeFirst() }
   }
 }
 

@@ -63,7 +63,10 @@ extension DownloadMachine {
       self.version?.total = total ?? (isTail ? end : nil)
       accept(index, bodyEnd: end, validator, .acceptsRanges)
       return []
-    case .replace(let count) where head.names(validator) && count ?? .max >= written.end:
+    // A 203 was changed on its way.
+    case .replace(let count)
+    where head.status == 200 && head.names(validator) && ResumePoint.coding(of: head.values) == version.coding
+      && count ?? .max >= written.end:
       let others = sources.indices.filter { $0 != lane.source && sources[$0].acceptsRequests }
       guard others.isEmpty else { return dismiss(index, .ignoresRanges) }
       self.version?.total = version.total ?? count
@@ -83,7 +86,8 @@ extension DownloadMachine {
     }
   }
 
-  /// Why a mirror that answers for the first time does not have the version, or `nil` if its size is right.
+  /// Why a mirror that answers for the first time does not have the version, or `nil` if it names the
+  /// size of the version.
   private func disagreement(_ head: Head, _ extent: BodyExtent) -> DownloadFailure? {
     let found: Int? =
       switch extent {
@@ -92,8 +96,8 @@ extension DownloadMachine {
       case .nothing(let total): total
       case .unclear, .contradiction, .other: nil
       }
-    guard let found else { return .badResponse }
-    return total.flatMap { $0 == found ? nil : .size(expected: $0, found: found) }
+    guard let found, let total else { return .badResponse }
+    return found == total ? nil : .size(expected: total, found: found)
   }
 
   /// Lets a lane's body through.

@@ -28,13 +28,12 @@ extension DownloadMachine {
       }
     case .loading:
       actions += failSlowLanes(time)
-      // The rest of a lane may have been fetched by another.
-      actions += cancelLanes { !$0.isAtBodyEnd && $0.granted.isEmpty && written.contains($0.range) }
+      actions += stopFinishedLanes()
       guard phase == .loading else { return actions + advance(now) }
+      actions += continueLanes()
       actions += diskStep()
       // Wrong bytes leave the record before right ones are written.
       if !isPaused, !isWhole, !isKeptWrong { actions += fill(time) }
-      actions += continueLanes()
       guard lanes.isEmpty, work == nil, !isPaused, !isWhole, sources.allSatisfy({ $0.failure != nil }) else { break }
       return actions + fail(lastFailure, now)
     }
@@ -80,7 +79,8 @@ extension DownloadMachine {
   /// of lanes that have ended may not be kept.
   func room(_ lane: Lane) -> Int {
     guard isRecordable else { return .max }
-    let ofLane = kept.gaps(in: lane.first..<max(lane.first, lane.position)).reduce(0) { $0 + $1.count }
+    let range = lane.first..<max(lane.first, lane.position)
+    let ofLane = kept.gaps(in: range).reduce(0) { $0 + $1.count } - written.gaps(in: range).reduce(0) { $0 + $1.count }
     let granted = lanes.reduce(0) { $0 + $1.granted.count }
     return max(min(rules.pieceBytes - ofLane, rules.pieceBytes * lanesMax - unkeptCount - granted), 0)
   }
@@ -157,14 +157,16 @@ extension DownloadMachine {
 
   // MARK: - The end
 
-  /// Ends the download, after what it has is kept.
+  /// Ends the download, after what it has is kept. An earlier failure has precedence.
   mutating func fail(_ failure: DownloadFailure, _ now: Double) -> [Action] {
-    guard phase == .idle || phase == .loading || phase == .discarding else { return [] }
-    phase = .ending(failure)
+    switch phase {
+    case .idle, .loading, .discarding: phase = .ending(failure)
+    case .ending, .ended: break
+    }
     return advance(now)
   }
 
-  /// Ends the download at once. An earlier failure has precedence.
+  /// Ends the download at once.
   mutating func finish(_ failure: DownloadFailure?) -> [Action] {
     let actions = cancelLanes { _ in true }
     var failure = failure
