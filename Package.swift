@@ -336,6 +336,7 @@ if wantsFuzzers {
   for name in [
     "ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies", "WebSocket",
     "EventStream", "ArchiveName", "ImageHead", "TransferRecord",
+    "DownloadRecord",
   ] {
     package.targets.append(
       .executableTarget(

@@ -15,8 +15,12 @@ package struct DownloadHashes: Hashable, Sendable {
 
   /// Compares a file with the hashes. Reads the file to its end on the calling thread.
   ///
-  /// - Parameter total: Size of the file in bytes.
-  func verification(of file: some DownloadPart, _ total: Int) -> DownloadMachine.Verification {
+  /// - Parameters:
+  ///   - total: Size of the file in bytes.
+  ///   - isWanted: Called from time to time. The comparison fails with `interrupted` when it returns `false`.
+  func verification(
+    of file: some DownloadPart, _ total: Int, isWanted: () -> Bool = { true }
+  ) -> DownloadMachine.Verification {
     do throws(Errno) {
       if let pieces {
         guard pieces.cover(total) else { return .wrong([]) }
@@ -24,12 +28,12 @@ package struct DownloadHashes: Hashable, Sendable {
         for (index, hash) in pieces.hashes.enumerated() {
           let first = index * pieces.pieceBytes
           let piece = first..<first + min(pieces.pieceBytes, total - first)
-          if try Self.hash(file, piece, pieces.algorithm) != hash { wrong.append(piece) }
+          if try Self.hash(file, piece, pieces.algorithm, isWanted) != hash { wrong.append(piece) }
         }
         guard wrong.isEmpty else { return .wrong(wrong) }
       }
       guard let checksum else { return .fits }
-      return try Self.hash(file, 0..<total, checksum.algorithm) == checksum.bytes ? .fits : .wrong([])
+      return try Self.hash(file, 0..<total, checksum.algorithm, isWanted) == checksum.bytes ? .fits : .wrong([])
     } catch {
       return .failed(DownloadMachine.DiskError(error))
     }
@@ -39,11 +43,13 @@ package struct DownloadHashes: Hashable, Sendable {
   private static let readBytes = 1 << 18
 
   private static func hash(
-    _ file: some DownloadPart, _ range: Range<Int>, _ algorithm: DownloadChecksum.Algorithm
+    _ file: some DownloadPart, _ range: Range<Int>, _ algorithm: DownloadChecksum.Algorithm,
+    _ isWanted: () -> Bool
   ) throws(Errno) -> [UInt8] {
     guard var digest = MessageDigest(algorithm.function) else { throw .notSupported }
     var position = range.lowerBound
     while position < range.upperBound {
+      guard isWanted() else { throw .interrupted }
       let bytes = try file.read(at: position, atMost: min(readBytes, range.upperBound - position))
       guard !bytes.isEmpty else { throw .inputOutput }
       digest.update(bytes.span)

@@ -54,6 +54,7 @@ package final class DownloadStore: Sendable {
     var isInstalled = false
     /// The checksum that a response has stated.
     var stated: DownloadChecksum?
+    var isInterrupted = false
     /// The error of a sync. The kernel may have dropped bytes, and the next sync would not say so.
     var lost: Errno?
   }
@@ -112,38 +113,28 @@ package final class DownloadStore: Sendable {
       case nil, .regularFile, .symbolicLink: break
       case let kind?: throw .destination(kind)
       }
-      if let destination, destination.kind == .regularFile, !hashes.isEmpty,
-        let file = try? files.openPart(name, .read), hashes.verification(of: file, destination.size) == .fits
+      let found = try Self.part(files, name, .update)
+      let record = try Self.record(files, name)
+      if let destination, destination.kind == .regularFile, let file = try? files.openPart(name, .read),
+        hashes.isEmpty
+          ? found == nil && record?.isOf(destination, urls) == true
+          : hashes.verification(of: file, destination.size) == .fits
       {
-        (part, inode, completeCount) = (file, destination.inode, destination.size)
-        return
-      }
-      if let part = try Self.part(files, name, .update) {
-        self.part = part
-        let facts = try Self.disk { () throws(Errno) in try part.facts() }
-        inode = facts.inode
-        // A part of another inode, or one that is too short, is not the record's: a file was removed or copied.
-        record = try Self.record(files, name).flatMap {
-          $0.inode == facts.inode && $0.kept.end <= facts.size ? $0 : nil
-        }
-        return
-      }
-      if let destination, hashes.isEmpty, let record = try Self.record(files, name), record.isComplete,
-        destination.kind == .regularFile, record.inode == destination.inode, record.total == destination.size,
-        record.sources.contains(where: { urls.contains($0.url) }), let file = try? files.openPart(name, .read)
-      {
-        try Self.disk { () throws(Errno) in
-          try files.sync()
-          try files.removeIfPresent(DownloadStore.recordName(name))
-          try files.sync()
-        }
+        // The name of a killed download's file may not be on the disk yet.
+        try Self.disk { () throws(Errno) in try files.sync() }
+        try? files.removeIfPresent(DownloadStore.recordName(name))
+        if found != nil { try? files.removeIfPresent(DownloadStore.partName(name)) }
+        try? files.sync()
         (part, inode, completeCount) = (file, destination.inode, destination.size)
         return
       }
       // Another download may have created the part meanwhile.
-      guard let part = try Self.part(files, name, .create) else { throw .inUse }
+      guard let part = try found ?? Self.part(files, name, .create) else { throw .inUse }
       self.part = part
-      inode = try Self.disk { () throws(Errno) in try part.facts().inode }
+      let facts = try Self.disk { () throws(Errno) in try part.facts() }
+      inode = facts.inode
+      // A part of another inode, or one that is too short, is not the record's: a file was removed or copied.
+      if let record, found != nil, record.inode == inode, record.kept.end <= facts.size { self.record = record }
     }
 
     /// - Returns: `nil` if there is no part to update, or there is one in place of a new one.
@@ -260,8 +251,13 @@ package final class DownloadStore: Sendable {
   /// Compares the part with the hashes of the plan, or with the checksum that a response has stated.
   package func verify(total: Int) -> DownloadMachine.Verification {
     let stated = state.withLock { $0.stated }
-    return (hashes.isEmpty ? DownloadHashes(checksum: stated) : hashes).verification(of: part, total)
+    return (hashes.isEmpty ? DownloadHashes(checksum: stated) : hashes).verification(of: part, total) {
+      state.withLock { !$0.isInterrupted }
+    }
   }
+
+  /// Makes `verify` fail soon, also a call that is under way: the download has been cancelled. Any thread may call.
+  package func interrupt() { state.withLock { $0.isInterrupted = true } }
 
   /// Cuts the part to its size and gives it its name, which replaces a file of the name, and removes the record: each on
   /// the disk before the next. A file that replaces another one gets its permissions.
@@ -284,5 +280,14 @@ package final class DownloadStore: Sendable {
   package func close() {
     if !state.withLock({ $0.hasRecord || $0.isInstalled }) { try? files.removeIfPresent(Self.partName(name)) }
     part.unlock()
+  }
+}
+
+extension DownloadRecord {
+  /// Whether a destination is the whole part of a download from one of the URLs, which was killed before it removed the
+  /// record.
+  fileprivate func isOf(_ destination: OpenDirectory.Facts, _ urls: [String]) -> Bool {
+    isComplete && inode == destination.inode && total == destination.size
+      && sources.contains { urls.contains($0.url) }
   }
 }

@@ -51,7 +51,7 @@ package final class ScriptedDisk: TransferFiles {
     var isDead: Bool { stepsLeft <= 0 && !failsOnce }
 
     /// Number of bytes that files may still get.
-    var freeBytes: Int { roomBytes - names.values.reduce(0) { $0 + (nodes[$1]?.allocated ?? 0) } }
+    var freeBytes: Int { max(0, roomBytes - names.values.reduce(0) { $0 + (nodes[$1]?.allocated ?? 0) }) }
 
     mutating func create(_ name: String) -> Int {
       lastNode += 1
