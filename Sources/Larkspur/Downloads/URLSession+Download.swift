@@ -56,6 +56,9 @@ extension URLSession: DownloadClient {
     _ url: String, _ fields: FieldList, head: (Int, FieldList) -> Bool, piece: ([UInt8]) async -> Bool
   ) async throws {
     guard let location = URL(string: url) else { throw URLError.make(.badURL) }
+    if core.isBackground {
+      throw URLError(.optionInvalid("download(_:)", "a background session has no connections"), url: location)
+    }
     var request = URLRequest(url: location)
     for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
     let bytes = unstartedBytes(for: request, isCached: false)
