@@ -106,8 +106,11 @@ struct DownloadWatch {
     held.insert(range)
   }
 
-  /// Bytes are wrong, or of no use any more.
-  mutating func dropped(_ range: Range<Int>) { held.remove(range) }
+  /// All bytes are of no use any more.
+  mutating func discarded() { held = ByteRanges() }
+
+  /// Bytes have wrong hashes.
+  mutating func limit(to right: ByteRanges) { for gap in right.gaps(in: 0..<held.end) { held.remove(gap) } }
 
   /// Returns the number of bytes that the next program has to fetch again.
   func lost(keeping record: DownloadRecord?) -> Int {

@@ -1,5 +1,7 @@
+import Foundation
 import LarkspurBytes
 import LarkspurHTTP
+import LarkspurTLS
 
 /// The versions of the file that a world of downloads is about.
 struct SimulatedVersions {
@@ -29,6 +31,8 @@ struct SimulatedMirror {
     case otherTag, noTag, lie
   }
 
+  enum Digest { case content, whole }
+
   let number: Int
   var validator = Validator.strong
   var hasRanges = true
@@ -44,7 +48,8 @@ struct SimulatedMirror {
   /// Time of a piece of a body in nanoseconds, and its size in bytes.
   var pieceTime = milliseconds(10)
   var pieceBytes = 16
-  var hasDigest = false
+  /// What the digests of responses are of, if there are any (RFC 9530).
+  var digest: Digest?
   /// The share of responses that are faulty, in sixteenths, and their faults.
   var faultiness = 0
   var faults: [Fault] = []
@@ -105,6 +110,11 @@ struct SimulatedMirror {
     if fault == .refused { return nil }
     if let refusal = refusal(fault, &draw) { return refusal }
     var response = answer(fault == .wholeForRange ? nil : range, condition, versions)
+    switch digest {
+    case .content: response.set("content-digest", Self.field(response.body))
+    case .whole: response.set("repr-digest", Self.field(versions.bytes(of: version)))
+    case nil: break
+    }
     if let fault { spoil(&response, fault, versions, &draw) }
     return response
   }
@@ -153,6 +163,15 @@ struct SimulatedMirror {
     response.set("content-length", "\(response.body.count)")
     if isTerse, condition != nil, let tag { response.set(tag.name, nil) }
     return response
+  }
+
+  /// The value of a field of RFC 9530.
+  private static func field(_ bytes: [UInt8]) -> String {
+    "sha-256=:\(Data(hash(bytes, .sha256)).base64EncodedString()):"
+  }
+
+  static func hash(_ bytes: [UInt8], _ algorithm: MessageDigest.Algorithm) -> [UInt8] {
+    MessageDigest.of(bytes, algorithm) ?? []
   }
 
   /// Reads `bytes=FIRST-` or `bytes=FIRST-LAST`.
