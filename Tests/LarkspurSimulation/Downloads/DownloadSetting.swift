@@ -1,5 +1,6 @@
 import LarkspurEngine
 import LarkspurHTTP
+import LarkspurTLS
 
 /// What does not change in a world of downloads: the file's versions, the servers' habits, and what the user knows.
 struct DownloadSetting {
@@ -27,19 +28,20 @@ struct DownloadSetting {
     lowestRate = draw.chance(1, of: 4) ? 1 : 0
     knowsTotal = draw.chance(1, of: 6)
     let isResumable = draw.chance(2, of: 3)
-    requiresResumable = draw.chance(1, of: 8)
+    let isStrict = draw.chance(1, of: 8)
+    requiresResumable = isStrict
     // A server that lies is found by a hash only.
     let mayLie = isVerified || draw.chance(1, of: 16)
     let faults = SimulatedMirror.Fault.allCases.filter { ($0 != .lie || mayLie) && draw.chance(1, of: 3) }
     mirrors = (0..<count).map { number in
       var mirror = SimulatedMirror(number: number)
-      if isResumable || !requiresResumable && draw.chance(1, of: 2) {
+      if isResumable || !isStrict && draw.chance(1, of: 2) {
         mirror.validator = draw.pick([.strong, .strong, .date, .bare])
       } else {
         mirror.validator = draw.pick([.weak, .none, .strong])
         mirror.hasRanges = mirror.validator != .strong && draw.chance(1, of: 2)
       }
-      mirror.announcesRanges = requiresResumable || draw.chance(1, of: 2)
+      mirror.announcesRanges = isStrict || draw.chance(1, of: 2)
       mirror.isTerse = draw.chance(1, of: 3)
       mirror.hasLength = draw.chance(3, of: 4)
       if draw.chance(1, of: 8) { mirror.rangeMax = draw.number(1...60) }
@@ -70,6 +72,9 @@ struct DownloadSetting {
 
   /// Whether wrong bytes cannot be found.
   var isBlind: Bool { hashes.isEmpty && mirrors.contains { $0.faultiness > 0 && $0.faults.contains(.lie) } }
+
+  /// Whether servers may have different versions that nothing but a hash tells apart.
+  var mayMix: Bool { !isOneURL && !hashes.isEmpty && Set(versions.sizes).count < versions.sizes.count }
 
   /// Whether no server can do what the user asks for.
   var isHopeless: Bool { requiresResumable && !mirrors.contains(where: \.isResumable) }

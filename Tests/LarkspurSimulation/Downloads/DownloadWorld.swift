@@ -40,8 +40,7 @@ final class DownloadWorld: @unchecked Sendable {
     mirrors = setting.mirrors
     let earlier: [UInt8]? = draw.chance(1, of: 3) ? Array("the earlier file".utf8) : nil
     if let earlier { disk.put(Self.name, earlier) }
-    ledger = DownloadLedger(
-      versions: setting.versions, allowed: setting.allowed, isBlind: setting.isBlind, earlier: earlier)
+    ledger = DownloadLedger(setting, earlier: earlier)
     use(disk)
   }
 
@@ -121,7 +120,7 @@ final class DownloadWorld: @unchecked Sendable {
 
   /// Selects how the disk fails in the next run.
   private func arm() {
-    hasDiskFault = false
+    disarm()
     switch draw.number(0...7) {
     case 0...3: disk.fail(after: draw.number(0...draw.pick([8, 30, 120])))
     case 4:
