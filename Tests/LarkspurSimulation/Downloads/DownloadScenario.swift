@@ -50,9 +50,12 @@ package struct DownloadScenario {
 
   private let world: DownloadWorld
 
-  /// - Parameter isTraced: Whether the report has the events.
-  package init(seed: UInt64, plant: Plant? = nil, isTraced: Bool = false) {
-    world = DownloadWorld(seed, plant, isTraced: isTraced)
+  /// - Parameters:
+  ///   - killedCall: The call of the disk at which the first program is killed. The second program has to succeed. If `nil`,
+  ///     the seed decides on kills.
+  ///   - isTraced: Whether the report has the events.
+  package init(seed: UInt64, plant: Plant? = nil, killedCall: Int? = nil, isTraced: Bool = false) {
+    world = DownloadWorld(seed, plant, killedCall: killedCall, isTraced: isTraced)
   }
 
   package func run() -> Report { world.run() }

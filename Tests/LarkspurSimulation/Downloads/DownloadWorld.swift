@@ -12,6 +12,8 @@ final class DownloadWorld: @unchecked Sendable {
   private var generator: SeededGenerator
   let plant: DownloadScenario.Plant?
   private let isTraced: Bool
+  /// The call of the disk at which the only faulty program is killed, or `nil` if the seed decides.
+  private let killedCall: Int?
   private(set) var disk: ScriptedDisk
   var ledger: DownloadLedger
   let setting: DownloadSetting
@@ -31,8 +33,8 @@ final class DownloadWorld: @unchecked Sendable {
   /// The file that has the destination's name, when it was last checked.
   private var checkedNode: Int?
 
-  init(_ seed: UInt64, _ plant: DownloadScenario.Plant?, isTraced: Bool) {
-    (self.plant, self.isTraced) = (plant, isTraced)
+  init(_ seed: UInt64, _ plant: DownloadScenario.Plant?, killedCall: Int?, isTraced: Bool) {
+    (self.plant, self.killedCall, self.isTraced) = (plant, killedCall, isTraced)
     draw = SeededRandom(seed: seed)
     generator = SeededGenerator(seed: ~seed)
     disk = ScriptedDisk(keepsCalls: false)
@@ -105,7 +107,7 @@ final class DownloadWorld: @unchecked Sendable {
   private static let eventsMax = 50_000
 
   func run() -> DownloadScenario.Report {
-    for _ in 0..<setting.runs where report.complaints.isEmpty {
+    for _ in 0..<(killedCall == nil ? setting.runs : 1) where ledger.complaints.isEmpty {
       arm()
       plan()
       run(setting.plan(&draw, isCalm: false))
@@ -121,6 +123,7 @@ final class DownloadWorld: @unchecked Sendable {
   /// Selects how the disk fails in the next run.
   private func arm() {
     disarm()
+    if let killedCall { return disk.fail(after: killedCall) }
     switch draw.number(0...7) {
     case 0...3: disk.fail(after: draw.number(0...draw.pick([8, 30, 120])))
     case 4:
@@ -144,7 +147,7 @@ final class DownloadWorld: @unchecked Sendable {
 
   /// Selects what happens besides in the next run.
   private func plan() {
-    while draw.chance(1, of: 2) {
+    while killedCall == nil, draw.chance(1, of: 2) {
       let time = draw.time(0...draw.pick([milliseconds(200), LarkspurSimulation.seconds(3)]))
       switch draw.number(0...7) {
       case 0...2: after(time) { self.change() }

@@ -17,6 +17,17 @@ import Testing
     #expect(kills > 300)
   }
 
+  /// A program is killed at each of its calls of the disk in turn.
+  @Test func aKillAtEachCall() {
+    for seed in 0..<8 as Range<UInt64> {
+      for call in 0..<1_000 {
+        let report = DownloadScenario(seed: seed, killedCall: call).run()
+        #expect(report.complaints == [], "seed \(seed), call \(call)")
+        if report.kills == 0 { break }
+      }
+    }
+  }
+
   @Test func oneSeedIsOneWorld() {
     for seed in 0..<20 as Range<UInt64> {
       let (one, other) = (DownloadScenario(seed: seed, isTraced: true), DownloadScenario(seed: seed, isTraced: true))
