@@ -208,8 +208,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRepositoryTests",
       dependencies: [
-        "CAllocations", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
+        "AFNetworking", "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "Soak", "TestHelper",
+        "TestKit", "ZipArchive",
       ],
       swiftSettings: testSettings),
     .testTarget(
