@@ -168,8 +168,8 @@ let package = Package(
       name: "LarkspurRealServerTests",
       dependencies: [
         "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurClient",
-        "LarkspurHTTP",
-        "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport",
+        "LarkspurTestServer",
         "LarkspurTestSupport", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
