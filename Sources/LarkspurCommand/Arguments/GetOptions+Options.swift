@@ -117,6 +117,13 @@ extension GetOptions {
     },
     .flag(
       "O", "remote-name", "As -o with the last name in the URL's path, as it stands there.", \.usesRemoteName),
+    .text(
+      nil, "output-dir", "DIR", "Write the files of -o, -O and -i into the directory DIR, which has to be there.",
+      \.outputDirectory),
+    .file(
+      nil, "etag-file",
+      "Load only what has changed: FILE has the entity tag (ETag) of the version that is there, as of curl's "
+        + "--etag-save, and gets the new one when the new version is complete.", \.etagFile),
     .flag(
       nil, "background",
       "Leave the download to the transfer service, which goes on with it when this command has ended. Goes with -o and "
@@ -124,7 +131,8 @@ extension GetOptions {
     .flag(
       nil, "resume",
       "Complete the file of -o: ask for what comes behind its bytes. It is written in place, and stays as far as it "
-        + "came when the transfer fails. A status of 400 or more fails.", \.session.resumes),
+        + "came when the transfer fails. If the server has another version than the file, it begins anew. A status of "
+        + "400 or more fails.", \.session.resumes),
     .init("C", "continue-at", "-", "As --resume. (Another place than the end of the file is not supported.)") {
       options, value throws(UsageError) in
       guard value == "-" else {

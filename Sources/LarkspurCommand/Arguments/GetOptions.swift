@@ -35,6 +35,10 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var output: String?
   /// Whether standard output was asked for, so that any bytes are written to a terminal.
   package var writesAnyBytes = false
+  /// The directory for the files of `-o` and `-O`, or `nil` for the working directory.
+  package var outputDirectory: String?
+  /// The file with the entity tag of the version that is there already.
+  package var etagFile: String?
   /// Whether the file has the last name in the URL's path.
   package var usesRemoteName = false
   /// The fields of `-H`. An empty value removes a field that the command would send by default.
