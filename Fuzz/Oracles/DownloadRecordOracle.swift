@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 
 /// Checks the reader of a download's record on any bytes that a disk could deliver.

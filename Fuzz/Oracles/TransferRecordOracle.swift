@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurTransfers
 
 /// Checks the readers of background transfers on any bytes that a disk or a local socket could deliver.

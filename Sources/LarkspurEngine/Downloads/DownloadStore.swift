@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 import Synchronization
@@ -128,8 +129,15 @@ package final class DownloadStore: Sendable {
         (part, inode, completeCount) = (file, destination.inode, destination.size)
         return
       }
-      // Another download may have created the part meanwhile.
-      guard let part = try found ?? Self.part(files, name, .create) else { throw .inUse }
+      let part: any DownloadPart
+      if let found {
+        part = found
+      } else if let new = try Self.part(files, name, .create) {
+        part = new
+      } else {
+        // Another download has created the part meanwhile.
+        throw .inUse
+      }
       self.part = part
       let facts = try Self.disk { () throws(Errno) in try part.facts() }
       inode = facts.inode

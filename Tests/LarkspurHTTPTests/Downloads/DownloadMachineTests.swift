@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import Testing
 

@@ -57,7 +57,7 @@ import Testing
   private static func content(
     _ sources: [(String, String)] = [("u", "v")], sourceCount: UInt32? = nil, total: UInt64 = 100,
     coding: String? = nil,
-    _ ranges: [(UInt64, UInt64)] = [], rangeCount: UInt32? = nil
+    ranges: [(UInt64, UInt64)] = [], rangeCount: UInt32? = nil
   ) -> [UInt8] {
     var writer = RecordWriter()
     writer.number(sourceCount ?? UInt32(sources.count))
@@ -83,14 +83,15 @@ import Testing
     func isRead(_ content: [UInt8]) -> Bool { DownloadRecord(file: DownloadRecord.envelope.wrapped(content)) != nil }
     let most = (0..<UInt64(DownloadRecord.rangesMax)).map { ($0 * 2, $0 * 2 + 1) }
     let allowed: [[UInt8]] = [
-      Self.content(), Self.content(total: .max, [(5, high - 1)]), Self.content([(0, 50), (51, 100)]),
+      Self.content(), Self.content(total: .max, ranges: [(5, high - 1)]), Self.content(ranges: [(0, 50), (51, 100)]),
       Self.content([(String(long.dropLast()), "v")]),
-      Self.content(Array(repeating: ("u", "v"), count: DownloadRecord.sourcesMax)), Self.content(total: .max, most),
+      Self.content(Array(repeating: ("u", "v"), count: DownloadRecord.sourcesMax)),
+      Self.content(total: .max, ranges: most),
       Self.content(coding: long),
     ]
     for (index, content) in allowed.enumerated() { #expect(isRead(content), "\(index)") }
     let refused: [[UInt8]] = [
-      Self.content([] as [(String, String)]), Self.content([("", "v")]), Self.content([("u", "")]),
+      Self.content([]), Self.content([("", "v")]), Self.content([("u", "")]),
       Self.content([("u\r\nX: y", "v")]), Self.content([("u", "v\nX: y")]), Self.content([("u", "v\0")]),
       Self.content([(long, "v")]), Self.content(coding: long + "x"), Self.content(coding: ""),
       Self.content(coding: "a\r\n"),
@@ -98,10 +99,12 @@ import Testing
       Self.content(sourceCount: .max), Self.content(sourceCount: 2), Self.content(rangeCount: .max),
       Self.content(rangeCount: 1), Self.content(total: high), Self.content(total: .max - 1),
       // Empty, backwards, touching, overlapping, out of order, beyond the total, beyond any size.
-      Self.content([(5, 5)]), Self.content([(6, 5)]), Self.content([(0, 5), (5, 6)]), Self.content([(0, 5), (4, 6)]),
-      Self.content([(8, 9), (0, 5)]), Self.content([(0, 101)]), Self.content(total: .max, [(0, high)]),
-      Self.content(total: .max, [(high, high + 1)]), Self.content(total: .max, [(.max, .max)]),
-      Self.content(total: .max, most + [(1 << 40, 1 << 41)]), Self.content() + [0],
+      Self.content(ranges: [(5, 5)]), Self.content(ranges: [(6, 5)]), Self.content(ranges: [(0, 5), (5, 6)]),
+      Self.content(ranges: [(0, 5), (4, 6)]),
+      Self.content(ranges: [(8, 9), (0, 5)]), Self.content(ranges: [(0, 101)]),
+      Self.content(total: .max, ranges: [(0, high)]),
+      Self.content(total: .max, ranges: [(high, high + 1)]), Self.content(total: .max, ranges: [(.max, .max)]),
+      Self.content(total: .max, ranges: most + [(1 << 40, 1 << 41)]), Self.content() + [0],
     ]
     for (index, content) in refused.enumerated() { #expect(!isRead(content), "\(index)") }
     #expect(DownloadRecord(file: [UInt8](repeating: 0, count: DownloadRecord.bytesMax + 1)) == nil)

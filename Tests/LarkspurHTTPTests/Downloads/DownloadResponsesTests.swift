@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurHTTP
 import Testing
 
@@ -179,10 +180,10 @@ import Testing
   @Test func theLargestNumbers() {
     let most = 999_999_999_999_999_999
     var stage = DownloadStage(lanes: .max, piece: .max) { $0.lowestRate = .max }
-    stage.check([
-      (.start, "get0 a 0-"), (.part(0, 0..<most, of: most), "reserve \(most)"),
-      (.reserveFailed(.full), "stop0, end diskFull"),
-    ])
+    stage.check([(.start, "get0 a 0-")])
+    #expect(stage.apply(.part(0, 0..<most, of: most)).hasPrefix("reserve \(most), get1 a "))
+    #expect(stage.machine.lanes.count == DownloadRules.lanesLimit)
+    #expect(stage.apply(.reserveFailed(.full)).hasSuffix(", end diskFull"))
     var least = DownloadStage(lanes: .min, piece: .min) {
       ($0.lowestRate, $0.slowSeconds, $0.expectedTotal, $0.retry.attemptsMax) = (.min, .nan, .min, .min)
     }
