@@ -32,7 +32,7 @@ final class EntityTagFile {
       let line = bytes.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }).first ?? []
       let text = line.allSatisfy { 0x20..<0x7f ~= $0 } ? String(decoding: line, as: UTF8.self) : ""
       // Without the file its version has to be loaded.
-      let isThere = if let output { try FilePaths.kind(of: output) != nil } else { true }
+      let isThere = if let output { (try? FilePaths.kind(of: output)) != nil } else { true }
       tag = isThere && !text.isEmpty ? text : nil
     } catch {
       throw CommandFailure(.readFailed, "could not read \(path): \(error)")

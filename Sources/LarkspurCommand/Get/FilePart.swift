@@ -51,9 +51,9 @@ struct FilePart {
     let (status, fields) = (response.statusCode, response.fieldValues)
     if let point, point.offset > 0 {
       let decision = point.decide(asking: point.offset, status: status, fields: fields)
-      guard case .replace(let total) = decision else { return decision }
+      guard case .replace = decision else { return decision }
       // A server without ranges sends what the file has.
-      if total == count, Self.version(of: response) == point.validator { return .confirmLast }
+      if response.expectedContentLength == count, Self.version(of: response) == point.validator { return .confirmLast }
     }
     (count, point) = (0, ResumePoint(status: status, now: MachineClock.wallSeconds, fields: fields))
     if point?.coding != nil { point = nil }

@@ -85,7 +85,7 @@ import Testing
 
   @Test(arguments: [
     "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nETag: \"1\"\r\n\r\none",
+    "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nETag: \"1\"\r\n\r\nNOT",
   ])
   func aCompleteFileStays(response: String) async throws {
     server.enqueue(whole("one", tag: Self.one), [.expectRequest, .send(response), .close])
