@@ -3,6 +3,7 @@ import LarkspurIO
 extension GetOptions {
   static let options: [CommandOption<GetOptions>] =
     optionsOfOutput + optionsOfRequests + optionsOfContent + optionsOfLoading + TLSOptions.options.within(\.tls)
+    + DownloadOptions.options.within(\.downloads)
 
   /// The options of all commands that send a request, without those of TLS.
   static let optionsOfRequests: [CommandOption<GetOptions>] = [
@@ -66,11 +67,12 @@ extension GetOptions {
     .init(
       nil, "unix-socket", "PATH", "Connect to the Unix socket PATH, whatever the URL's host. No proxy is used."
     ) { options, value throws(UsageError) in options.connect(toSocket: value) },
-    .text(
+    .init(
       "x", "proxy", "URL",
       "Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http (as it is without one), https, "
         + "socks4, socks4a, socks5 or socks5h; 4a and 5h leave the look-up of names to the proxy. Empty: through none. "
-        + "Without the option http_proxy (in lower case), https_proxy or else all_proxy count.", \.proxy),
+        + "Without the option http_proxy (in lower case), https_proxy or else all_proxy count."
+    ) { options, value throws(UsageError) in try options.setProxyOrConnections(value) },
     .text(
       nil, "noproxy", "LIST",
       "The hosts that are reached directly: example.org (and all below it), 192.0.2.1, 192.0.2.0/24, or * for all. "

@@ -65,6 +65,7 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var retriesAllMethods = false
   /// Whether the command fails like `failsOnHTTPError`, but writes the response's content first.
   package var failsWithBody = false
+  package var downloads = DownloadOptions()
   package var tls = TLSOptions()
   package var session = SessionOptions()
   /// The proxy; empty for none. If `nil`, the environment decides.
@@ -108,15 +109,22 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   }
 
   mutating func check() throws(UsageError) {
-    try checkRequest()
+    readList()
+    try checkRequest(isDownload: true)
     try session.check(with: self)
+    try downloads.check(with: self)
     try checkBackground()
   }
 
   /// Checks that there is a URL, and the combination of the options of TLS. Sets the method that options imply.
-  mutating func checkRequest() throws(UsageError) {
+  ///
+  /// - Parameter isDownload: Whether the command takes the options of downloads, of which `-x N` is one.
+  mutating func checkRequest(isDownload: Bool = false) throws(UsageError) {
     if isHead || dataIsQuery { method = method ?? (isHead ? "HEAD" : "GET") }
-    guard !url.isEmpty else { throw UsageError("the URL is missing") }
+    guard isDownload || !downloads.isInUse else { throw UsageError("-x wants a proxy, and not a number") }
+    guard url.isEmpty == (downloads.list != nil) else {
+      throw UsageError(url.isEmpty ? "the URL is missing" : "--input-file and a URL exclude each other")
+    }
     guard !showsSecrets || harFile != nil || printsCurl else {
       throw UsageError("--with-secrets is for --har and --as-curl")
     }

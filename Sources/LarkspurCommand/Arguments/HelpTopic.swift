@@ -33,6 +33,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
     case .get:
       """
       larkspur get URL [option ...]
+      larkspur get -i LIST [option ...]
 
       Fetches URL (http or https; `http://` may be left out) and writes the body to standard output.
 

@@ -71,7 +71,7 @@ package struct SessionOptions: Hashable, Sendable {
     }
     if usesDigest, bearerToken != nil { throw Self.exclusion("digest", "oauth2-bearer") }
     guard resumes else { return }
-    guard options.output != nil || options.usesRemoteName else {
+    guard options.output != nil || options.usesRemoteName || options.downloads.list != nil else {
       throw UsageError("--resume needs -o: there has to be a file to go on with")
     }
     if options.sendsContent || options.isHead || options.method ?? "GET" != "GET" {

@@ -12,8 +12,8 @@ import LarkspurTransport
 /// The delegate passes one piece of the body on and waits until the main thread has written it. So memory does not grow
 /// with the body, a slow output slows the server down, and a signal ends a write that blocks.
 struct Get {
-  private let options: GetOptions
-  private let loop: ClientLoop
+  let options: GetOptions
+  let loop: ClientLoop
   private let start: Deadline
   private let progress: TransferProgress
 
@@ -25,10 +25,10 @@ struct Get {
     options.mute()
   }
 
-  private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
+  var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
 
   /// The configuration of the session, with the settings that only the command has.
-  private func configuration(_ settings: SessionSetUp, _ recorder: HARRecorder?) -> URLSessionConfiguration {
+  func configuration(_ settings: SessionSetUp, _ recorder: HARRecorder?) -> URLSessionConfiguration {
     let configuration = settings.configuration
     if deadline != .never {
       // Reading the body from standard input counts. A timeout of 0 would be the default of a session.
@@ -62,6 +62,7 @@ struct Get {
   }
 
   private func load() async throws(CommandFailure) {
+    if options.downloads.isInUse { return try await loadInPieces() }
     var options = options
     let target = try options.readData()
     let plan = try GetRequest(
