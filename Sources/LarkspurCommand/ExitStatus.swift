@@ -152,8 +152,8 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
   package init(_ error: DownloadError) {
     self =
       switch error.code {
-      case .invalidPlan: .usage
-      case .inUse, .diskFull, .disk: .writeFailed
+      // Of a plan that was checked only the destination can be wrong.
+      case .invalidPlan, .inUse, .diskFull, .disk: .writeFailed
       case .status: .httpError
       case .tooSlow: .timedOut
       case .requestFailed: (error.underlying as? URLError).map { Self($0) } ?? .receiveFailed

@@ -36,7 +36,6 @@ extension Get {
     options.tls.warnOfKeyLog()
     let configuration = configuration(settings, nil)
     configuration.timeoutIntervalForRequest = Self.silenceMax
-    configuration.timeoutIntervalForResource = .infinity
     configuration.httpMaximumConnectionsPerHost = DownloadOptions.connectionsRange.upperBound
     let session = URLSession(configuration: configuration)
     defer { session.invalidateAndCancel() }

@@ -57,6 +57,14 @@ import Testing
     #expect(!directory.names.contains("file"))
   }
 
+  @Test func aFileThatCannotBe() async throws {
+    for name in ["none/file", "."] {
+      let result = try await get(server.url("/range/10"), "-x2", "-o", name)
+      #expect(result.status == (name == "." ? 2 : 23) && result.errors.hasPrefix("larkspur: "), "\(result.errors)")
+    }
+    #expect(server.connectionsAccepted == 0 && directory.names == [])
+  }
+
   @Test func mirrors() async throws {
     let other = try TestServer()
     let result = try await get(
