@@ -74,6 +74,9 @@ extension Get {
   private func item(
     _ entry: DownloadList.Entry, _ mirrors: [RequestURL], _ checksums: ChecksumList?
   ) throws(CommandFailure) -> Item {
+    var options = options
+    // The fields go to the mirrors, too.
+    if mirrors.isEmpty { try options.readNetrc(for: entry.url) }
     let request = try GetRequest(options, to: entry.url, through: ProxySetUp.proxy(options, to: entry.url))
     let path = options.downloads.list == nil ? entry.path : options.path(named: entry.path)
     var plan = DownloadPlan([entry.url.uri] + mirrors.map(\.uri), to: path)
@@ -109,6 +112,8 @@ extension Get {
   private func checksumList(
     at target: RequestURL, by session: URLSession, _ settings: SessionSetUp
   ) async throws(CommandFailure) -> ChecksumList {
+    var options = options
+    try options.readNetrc(for: target)
     let request = try GetRequest(options, to: target, through: ProxySetUp.proxy(options, to: target))
       .request(to: target, options)
     do {
