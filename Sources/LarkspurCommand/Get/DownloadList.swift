@@ -21,6 +21,12 @@ package struct DownloadList {
     package var checksum: DownloadChecksum?
   }
 
+  /// All faults of a list: the status of the first one, and a message for each.
+  package struct Faults: Error, Hashable, Sendable {
+    package var status: ExitStatus
+    package var messages: [String]
+  }
+
   /// Limits of a list.
   static let bytesMax = 16 << 20
   private static let faultsShown = 20
@@ -28,7 +34,7 @@ package struct DownloadList {
   package let entries: [Entry]
 
   /// - Parameter name: The list's name in messages.
-  package init(_ text: String, name: String) throws(CommandFailure) {
+  package init(_ text: String, name: String) throws(Faults) {
     var entries: [Entry] = []
     var faults: [CommandFailure] = []
     var lines: [String: Int] = [:]
@@ -45,12 +51,11 @@ package struct DownloadList {
         faults.append(CommandFailure(error.status, "\(name):\(number): \(error.message ?? "")"))
       }
     }
+    if entries.isEmpty, faults.isEmpty { faults = [CommandFailure(.usage, "\(name) names no URL")] }
     if let first = faults.first {
       let more = faults.count > Self.faultsShown ? ["and \(faults.count - Self.faultsShown) more"] : []
-      let messages = faults.prefix(Self.faultsShown).compactMap(\.message) + more
-      throw CommandFailure(first.status, messages.joined(separator: "\nlarkspur: "))
+      throw Faults(status: first.status, messages: faults.prefix(Self.faultsShown).compactMap(\.message) + more)
     }
-    guard !entries.isEmpty else { throw CommandFailure(.usage, "\(name) names no URL") }
     self.entries = entries
   }
 

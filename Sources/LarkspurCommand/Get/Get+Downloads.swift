@@ -63,8 +63,13 @@ extension Get {
       guard let bytes else {
         throw CommandFailure(.readFailed, "\(list) is larger than \(Format.bytes(DownloadList.bytesMax))")
       }
-      return try DownloadList(String(decoding: bytes, as: UTF8.self), name: list == "-" ? "standard input" : list)
-        .entries
+      do throws(DownloadList.Faults) {
+        return try DownloadList(String(decoding: bytes, as: UTF8.self), name: list == "-" ? "standard input" : list)
+          .entries
+      } catch {
+        for message in error.messages { Console.complain(message) }
+        throw CommandFailure(error.status)
+      }
     }
     let url = try RequestURL.parse(options.url)
     let path = try options.outputPath(for: url) ?? ""

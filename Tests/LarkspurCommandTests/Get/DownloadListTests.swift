@@ -23,8 +23,8 @@ import Testing
     "x\u{202e}y",
   ])
   func pathsThatAreRefused(path: String) {
-    let error = #expect(throws: CommandFailure.self) { try DownloadList("h/x out=\"\(path)\"", name: "list") }
-    #expect(error?.status == .usage && error?.message?.hasPrefix("list:1: out=\(path): ") == true)
+    let error = #expect(throws: DownloadList.Faults.self) { try DownloadList("h/x out=\"\(path)\"", name: "list") }
+    #expect(error?.status == .usage && error?.messages.first?.hasPrefix("list:1: out=\(path): ") == true)
   }
 
   /// The name of a URL is made safe.
@@ -44,12 +44,14 @@ import Testing
       http://h/e out=e out=f
       http://
       """
-    let error = #expect(throws: CommandFailure.self) { try DownloadList(text, name: "list") }
+    let error = #expect(throws: DownloadList.Faults.self) { try DownloadList(text, name: "list") }
     #expect(error?.status == .unsupportedProtocol)
-    let lines = error?.message?.split(separator: "\n").map { $0.replacing("larkspur: ", with: "") } ?? []
+    let lines = error?.messages ?? []
     #expect(
       lines.map { String($0.prefix { $0 != " " }) } == [2, 3, 4, 5, 6, 7, 8].map { "list:\($0):" }, "\(lines)")
     #expect(lines.count > 4 && lines[4] == "list:6: a is the file of line 1, too")
-    #expect(throws: CommandFailure(.usage, "list names no URL")) { try DownloadList("\n # x\n", name: "list") }
+    #expect(throws: DownloadList.Faults(status: .usage, messages: ["list names no URL"])) {
+      try DownloadList("\n # x\n", name: "list")
+    }
   }
 }

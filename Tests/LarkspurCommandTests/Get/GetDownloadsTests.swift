@@ -134,9 +134,12 @@ import Testing
   }
 
   @Test func aListThatIsRefused() async throws {
-    let list = "\(server.url("/range/1"))\n\(server.url("/range/2"))  out=../two\n"
+    let list = "\(server.url("/range/1"))\n\(server.url("/range/2"))  out=../two\nftp://x/y\n"
     let result = try await get("-i", "-", input: list)
-    #expect(result.status == 2 && result.errors.hasPrefix("larkspur: standard input:2: out=../two: "))
+    let lines = result.errors.split(separator: "\n")
+    #expect(result.status == 2 && lines.count == 2, "\(result.errors)")
+    #expect(lines.first?.hasPrefix("larkspur: standard input:2: out=../two: ") == true)
+    #expect(lines.last?.hasPrefix("larkspur: standard input:3: ftp:// is not supported") == true)
     #expect(server.connectionsAccepted == 0)
     #expect(try await get("--input-file", "none").status == 26)
   }
