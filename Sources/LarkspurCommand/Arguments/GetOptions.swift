@@ -61,6 +61,13 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var retriesAllMethods = false
   /// Whether the command fails like `failsOnHTTPError`, but writes the response's content first.
   package var failsWithBody = false
+  /// The text to write when the transfer is over.
+  package var writeOut: WriteOut?
+  /// Whether the user's own file of passwords is read.
+  package var usesNetrc = false
+  package var netrcFile: String?
+  /// Whether braces and brackets in the URL stand for themselves.
+  package var takesURLAsIs = false
   package var tls = TLSOptions()
   package var session = SessionOptions()
   /// The proxy; empty for none. If `nil`, the environment decides.

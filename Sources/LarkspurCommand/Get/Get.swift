@@ -54,16 +54,20 @@ struct Get {
         log.write(entry.event, at: entry.time)
       }
     }
-    var failure: CommandFailure?
-    do throws(CommandFailure) { try await load() } catch { failure = error }
+    var report = TransferReport(url: RequestURL.redacted(options.url))
+    do throws(CommandFailure) { try await load(&report) } catch { report.failure = error }
     progress.endLog()
     await logging.value
-    return failure?.report() ?? .success
+    let status = report.failure?.report() ?? .success
+    report.head = progress.head
+    if CaughtSignal.pending == nil { options.writeOut?.write(report, until: deadline) }
+    return status
   }
 
-  private func load() async throws(CommandFailure) {
+  private func load(_ report: inout TransferReport) async throws(CommandFailure) {
     var options = options
     let target = try options.readData()
+    try options.readNetrc(for: target)
     let plan = try GetRequest(
       options, to: target, through: ProxySetUp.proxy(options, to: target), streams: true)
     let form =
@@ -73,6 +77,7 @@ struct Get {
     if options.printsCurl { return try printCommand(plan, target, settings, form) }
     let recorder = try self.recorder()
     defer { try? recorder?.flush() }
+    report.fileName = options.usesRemoteName ? target.fileName : options.output
     let output = try self.output(target)
     var heads: FileOutput?
     CaughtSignal.interruptCalls(at: deadline)
@@ -93,9 +98,11 @@ struct Get {
         do throws(CommandFailure) {
           end = try await receive(events, of: transfer, to: output, heads, &part)
         } catch {
-          await transfer.end(closingConnections: options.isVerbose)
+          await transfer.end(closingConnections: options.isVerbose || options.writeOut != nil)
+          report.metrics = transfer.metrics
           throw error
         }
+        report.metrics = transfer.metrics
         // Observers get the events of one session at a time.
         await transfer.end(closingConnections: options.isVerbose || end.isBroken)
       }

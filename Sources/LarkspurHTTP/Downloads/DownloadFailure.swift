@@ -4,7 +4,10 @@ public enum DownloadFailure: Error, Hashable, Sendable {
   case status(Int)
   /// No mirror can be used any more. The last failure is the owner's: it has the error by the lane's number.
   case lane(Int)
-  /// `requiresResumable`: there is no strong validator, or the server accepts no ranges.
+  /// No mirror can be used any more. The last lane was slower than the lowest rate.
+  case tooSlow
+  /// `requiresResumable`: there is no strong validator, or the server accepts no ranges. Or a further mirror has no strong
+  /// validator, and no other mirror can be used any more.
   case notResumable
   /// The size is not the plan's, or mirrors have different ones.
   case size(expected: Int, found: Int)

@@ -86,9 +86,10 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   public var firstAsked: Int { offset > 0 && offset == total ? offset - 1 : offset }
 
   /// Returns the fields that request the bytes from `first` up to `last`, or up to the end, if the version is still the
-  /// one of `validator`.
-  public static func conditions(from first: Int, through last: Int? = nil, validator: String) -> FieldList {
-    [Field("Range", "bytes=\(first)-\(last.map { "\($0)" } ?? "")"), Field("If-Range", validator)]
+  /// one of `validator`, or whatever the version is if `validator` is `nil`.
+  public static func conditions(from first: Int, through last: Int? = nil, validator: String?) -> FieldList {
+    [Field("Range", "bytes=\(first)-\(last.map { "\($0)" } ?? "")")]
+      + (validator.map { [Field("If-Range", $0)] } ?? [])
   }
 
   // MARK: - The answer

@@ -103,6 +103,20 @@ public final class OpenFile: Sendable {
     return nil
   }
 
+  /// Returns the first `count` bytes of a file that has just been opened, or all of them if there are fewer.
+  func readFromStart(atMost count: Int) throws(Errno) -> [UInt8] {
+    let size = try status().size
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      // Ask for one byte more than the rest of the file: a shorter read then shows the end, without another call.
+      let wanted = min(count - bytes.count, max(size - bytes.count, 0) + 1)
+      let piece = try read(atMost: wanted)
+      if bytes.isEmpty { bytes = piece } else { bytes += piece }
+      if piece.isEmpty || piece.count < wanted && bytes.count >= size { break }
+    }
+    return bytes
+  }
+
   /// Writes all bytes.
   ///
   /// - Parameter deadline: A blocked call ends at it only after ``CaughtSignal/interruptCalls(at:)``.

@@ -1,0 +1,141 @@
+import LarkspurBytes
+
+/// Judges the heads of responses. `ResumePoint` and `BodyExtent` have the rules of ranges.
+extension DownloadMachine {
+  /// Reports the head of a lane's response. Unless an action cancels the lane, its body follows.
+  public mutating func head(_ number: Int, _ head: Head, now: Double) -> [Action] {
+    guard phase == .loading, let index = lanes.firstIndex(where: { $0.number == number }), !lanes[index].hasHead else {
+      return []
+    }
+    let actions: [Action]
+    switch BodyExtent(status: head.status, head.values) {
+    case .other:
+      loseLane(index, .status(head.status), .status(head.status, retryAfter: head.retryAfter), now)
+      actions = [.cancel(lane: number)]
+    case let extent: actions = version == nil ? judgeFirst(index, head, extent) : judge(index, head, extent, now)
+    }
+    return actions + advance(now)
+  }
+
+  /// Judges the first response of a version, which decides how it is fetched.
+  private mutating func judgeFirst(_ index: Int, _ head: Head, _ extent: BodyExtent) -> [Action] {
+    var found: Int?
+    var bodyEnd = Int.max
+    var acceptsRanges = true
+    switch extent {
+    case .part(let range) where range.bytes.lowerBound == 0:
+      found = range.total
+      bodyEnd = range.bytes.upperBound
+    case .whole(let count):
+      found = count ?? BodyExtent.length(head.values)
+      bodyEnd = found ?? .max
+      acceptsRanges = head.fields.members(named: "Accept-Ranges").contains { $0.equalsIgnoringCase("bytes") }
+    default:
+      // A contradiction, or no range in an empty file: the whole is asked for, once.
+      let wasAsked = sources[lanes[index].source].standing == .ignoresRanges
+      return dismiss(index, wasAsked ? .out(.badResponse) : .ignoresRanges)
+    }
+    let point = head.point
+    if rules.requiresResumable, point == nil || !acceptsRanges { return dismiss(index, .out(.notResumable)) }
+    if let found, let expected = rules.expectedTotal, found != expected {
+      return dismiss(index, .out(.size(expected: expected, found: found)))
+    }
+    version = Version(total: found ?? rules.expectedTotal, coding: ResumePoint.coding(of: head.values))
+    accept(index, bodyEnd: min(bodyEnd, total ?? .max), point?.validator, acceptsRanges ? .acceptsRanges : .answered)
+    return []
+  }
+
+  /// Judges a further response.
+  private mutating func judge(_ index: Int, _ head: Head, _ extent: BodyExtent, _ now: Double) -> [Action] {
+    let lane = lanes[index]
+    let known = sources[lane.source].validator
+    if known == nil, let failure = disagreement(head, extent) { return dismiss(index, .out(failure)) }
+    guard let validator = known ?? head.point?.validator, let version else {
+      return dismiss(index, .out(.notResumable))
+    }
+    // Where the whole's size is unknown, a range begins one byte before the end of those that are there.
+    let offset = version.total == nil && lane.first > 0 ? lane.first + 1 : lane.first
+    let point = ResumePoint(validator: validator, offset: offset, total: version.total, coding: version.coding)
+    switch point.decide(asking: lane.first, status: head.status, fields: head.values) {
+    case .continueAt(_, let end, let total):
+      // No more bytes than those that are there: the range was the tail.
+      let isTail = version.total == nil && total == nil && end <= written.end
+      self.version?.total = total ?? (isTail ? end : nil)
+      accept(index, bodyEnd: end, validator, .acceptsRanges)
+      return []
+    // A 203 was changed on its way.
+    case .replace(let count)
+    where head.status == 200 && head.names(validator) && ResumePoint.coding(of: head.values) == version.coding
+      && count ?? .max >= written.end:
+      let others = sources.indices.filter { $0 != lane.source && sources[$0].acceptsRequests }
+      guard others.isEmpty else { return dismiss(index, .ignoresRanges) }
+      self.version?.total = version.total ?? count
+      lanes[index].first = 0
+      lanes[index].position = 0
+      lanes[index].end = total ?? .max
+      accept(index, bodyEnd: total ?? .max, validator, .ignoresRanges)
+      return cancelLanes { $0.number != lane.number }
+    case .replace, .startOver, .confirmLast, .deliver:
+      if known == nil { return dismiss(index, .out(.badResponse)) }
+      // One version, and a range that does not fit.
+      if head.names(validator) || extent == .nothing(total: version.total) && version.total != nil {
+        loseLane(index, .badResponse, .error(isOfConnection: true), now)
+        return [.cancel(lane: lane.number)]
+      }
+      return change(lane)
+    }
+  }
+
+  /// Why a mirror that answers for the first time does not have the version, or `nil` if it names the
+  /// size of the version.
+  private func disagreement(_ head: Head, _ extent: BodyExtent) -> DownloadFailure? {
+    let found: Int? =
+      switch extent {
+      case .part(let range): range.total
+      case .whole(let count): count ?? BodyExtent.length(head.values)
+      case .nothing(let total): total
+      case .unclear, .contradiction, .other: nil
+      }
+    guard let found, let total else { return .badResponse }
+    return found == total ? nil : .size(expected: total, found: found)
+  }
+
+  /// Lets a lane's body through.
+  private mutating func accept(_ index: Int, bodyEnd: Int, _ validator: String?, _ standing: Standing) {
+    lanes[index].hasHead = true
+    lanes[index].bodyEnd = bodyEnd
+    lanes[index].end = min(lanes[index].end, bodyEnd)
+    lanes[index].meter = Meter(now: time)
+    let source = lanes[index].source
+    sources[source].validator = validator
+    sources[source].standing = standing
+    // Without a size there is no room to reserve.
+    if total == nil { isReserved = true }
+  }
+
+  /// Ends a lane whose response is of no use, and remembers of the mirror why.
+  private mutating func dismiss(_ index: Int, _ standing: Standing) -> [Action] {
+    let source = lanes[index].source
+    sources[source].standing = standing
+    if let failure = sources[source].failure { lastFailure = failure }
+    return cancelLane(index)
+  }
+
+  /// The number of times that a download begins anew because of another version.
+  static let restartsMax = 3
+
+  /// Another version was found. If other mirrors still have the version, they continue. Otherwise all begins anew.
+  private mutating func change(_ lane: Lane) -> [Action] {
+    let others = sources.indices.filter {
+      $0 != lane.source && sources[$0].failure == nil && sources[$0].validator != nil
+    }
+    if !others.isEmpty {
+      sources[lane.source].standing = .out(.changing)
+      lastFailure = .changing
+      return cancelLanes { $0.source == lane.source }
+    }
+    restarts += 1
+    phase = restarts > Self.restartsMax ? .ending(.changing) : .discarding
+    return cancelLanes { _ in true }
+  }
+}
