@@ -45,6 +45,7 @@ import Testing
     "BackgroundTransfers.md": "let delegate: any URLSessionDelegate = given(); let url: URL = given()",
     "Errors.md": "let error: any Error = given()",
     "Larkspur.md": "let url: URL = given()",
+    "LargeDownloads.md": "let session: URLSession = given(); let url: URL = given()",
     "LarkspurClient.md": """
     let json: String = given(); let pieces: AsyncStream<[UInt8]> = given(); let token: String = given(); \
     actor Counter { var value = 0 }; let counter: Counter = given(); \

@@ -31,7 +31,7 @@ import Testing
       "Synchronization",
     ],
     "Larkspur": [
-      "Dispatch", "Foundation", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine",
+      "Dispatch", "Foundation", "FoundationEssentials", "LarkspurBytes", "LarkspurCoding", "LarkspurEngine",
       "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "Synchronization",
     ],
     "FoundationNetworking": ["Foundation", "Larkspur"],
