@@ -3,8 +3,8 @@ import LarkspurBytes
 /// Decides how a file is downloaded in pieces, over several connections and from several mirrors.
 ///
 /// The machine deals with sizes, bytes, errors and times, and with neither files nor sockets. Its owner reports facts,
-/// each by one function, and executes the actions that the function returns, in their order. Times are seconds of a clock
-/// that never goes back; after `nextTime` the owner calls `passTime`. Facts of a lane that has ended are ignored.
+/// each by one function, and executes the actions that the function returns, in their order. Times are seconds of a
+/// monotonic clock; after `nextTime` the owner calls `passTime`. Facts of a lane that has ended are ignored.
 ///
 /// ```
 ///   start ──► loading ──► verify ──► install ──► ended
