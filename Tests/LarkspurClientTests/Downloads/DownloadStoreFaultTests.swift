@@ -69,7 +69,7 @@ import Testing
       }
     }
     guard kept.contains(0..<total) else { return }
-    if isRecorded { try store.checkpoint(record(version, kept, store.inode)) }
+    if isRecorded, count > 0 { try store.checkpoint(record(version, kept, store.inode)) }
     #expect(store.verify(total: total) == .fits)
     try store.install(total: total)
   }
@@ -88,6 +88,7 @@ import Testing
       let inode = try #require(try disk.facts(DownloadStore.partName(name))?.inode)
       let kept = try #require(ByteRanges([0..<Version.other.bytes.count]))
       disk.put(DownloadStore.recordName(name), try #require(record(.other, kept, inode).encoded()))
+      disk.put(DownloadStore.recordName(name) + ".new", [1])
     case .strayRecord:
       // The next node is the new part's.
       let kept = try #require(ByteRanges([0..<Version.wanted.bytes.count]))
