@@ -168,8 +168,8 @@ let package = Package(
       name: "LarkspurRealServerTests",
       dependencies: [
         "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurClient",
-        "LarkspurHTTP",
-        "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport",
+        "LarkspurTestServer",
         "LarkspurTestSupport", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
@@ -177,8 +177,8 @@ let package = Package(
     .target(
       name: "LarkspurSimulation",
       dependencies: [
-        "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport",
-        "LarkspurTransfers", "LarkspurTransport", "TestKit",
+        "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTestSupport", "LarkspurTransfers", "LarkspurTransport", "TestKit",
       ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(
@@ -208,8 +208,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRepositoryTests",
       dependencies: [
-        "CAllocations", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
+        "AFNetworking", "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "Soak", "TestHelper",
+        "TestKit", "ZipArchive",
       ],
       swiftSettings: testSettings),
     .testTarget(
@@ -336,6 +337,7 @@ if wantsFuzzers {
   for name in [
     "ResponseParser", "ChunkedBody", "ConnectionSession", "TLSEngine", "ContentCoding", "SOCKSReplies", "WebSocket",
     "EventStream", "ArchiveName", "ImageHead", "TransferRecord",
+    "DownloadRecord",
   ] {
     package.targets.append(
       .executableTarget(

@@ -17,21 +17,11 @@ package enum TransferRecordOracle {
     guard let kind = input.first else { return nil }
     let rest = input.dropFirst()
     switch kind % 4 {
-    case 0: return record(enveloped(rest, name: "LKTR", version: TransferRecord.formatVersion))
-    case 1: return session(enveloped(rest, name: "LKTP", version: TransferSessionFile.formatVersion))
+    case 0: return record(TransferRecord.envelope.wrapped(Array(rest)))
+    case 1: return session(TransferSessionFile.envelope.wrapped(Array(rest)))
     case 2: return stream(Array(rest.dropFirst(3)), sizes: rest.prefix(3))
     default: return record(Array(rest)) ?? session(Array(rest))
     }
-  }
-
-  /// Returns the bytes of a file (`TransferEnvelope`).
-  private static func enveloped(_ content: ArraySlice<UInt8>, name: String, version: UInt32) -> [UInt8] {
-    func number(_ value: some FixedWidthInteger) -> [UInt8] {
-      (0..<value.bitWidth / 8).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
-    }
-    let covered = Array(name.utf8) + number(version) + number(UInt64(content.count))
-    let all = covered + content
-    return covered + number(Checksum.of(all.span)) + content
   }
 
   private static func record(_ file: [UInt8]) -> String? {

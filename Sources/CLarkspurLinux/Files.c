@@ -127,6 +127,7 @@ int larkspur_status_of_descriptor(int descriptor, struct larkspur_file_status *r
   result->modification_seconds = status.st_mtim.tv_sec;
   result->modification_nanoseconds = (uint32_t)status.st_mtim.tv_nsec;
   result->inode = status.st_ino;
+  result->allocated = (int64_t)status.st_blocks * 512;
   return 0;
 }
 
@@ -135,23 +136,17 @@ int larkspur_terminal_columns(int descriptor) {
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// Opens a file for writing, and creates it with mode 0600 if `flags` say so. Fails with EPERM for anything but a regular
-// file of the current user with one name, of that size unless `size` is negative.
-static int larkspur_open_own_in_folder(int folder, const char *name, int flags, int64_t size) {
-  int file = openat(folder, name, flags | O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-  if (file < 0) return -1;
+int larkspur_open_in_folder(int folder, const char *name, int flags, uint32_t mode, int is_own) {
+  int file = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, (mode_t)mode);
+  if (file < 0) {
+    // What the kernel says of links, directories and sockets.
+    if (errno == ELOOP || errno == EISDIR || errno == ENXIO) errno = EPERM;
+    return -1;
+  }
   struct stat facts;
   if (fstat(file, &facts) != 0) return larkspur_close_failed(file, errno);
-  int is_own = S_ISREG(facts.st_mode) && facts.st_uid == geteuid() && facts.st_nlink == 1;
-  return is_own && (size < 0 || facts.st_size == size) ? file : larkspur_close_failed(file, EPERM);
-}
-
-int larkspur_open_part_in_folder(int folder, const char *name, int64_t size) {
-  return larkspur_open_own_in_folder(folder, name, 0, size);
-}
-
-int larkspur_open_appending_in_folder(int folder, const char *name) {
-  return larkspur_open_own_in_folder(folder, name, O_APPEND | O_CREAT, -1);
+  int fits = S_ISREG(facts.st_mode) && (!is_own || (facts.st_uid == geteuid() && facts.st_nlink == 1));
+  return fits ? file : larkspur_close_failed(file, EPERM);
 }
 
 int larkspur_cut_file(int descriptor, int64_t size) {
@@ -165,6 +160,8 @@ int larkspur_access_in_folder(int folder, const char *name, struct larkspur_acce
   access->user = (uint32_t)status.st_uid;
   access->group = (uint32_t)status.st_gid;
   access->mode = (uint32_t)status.st_mode;
+  access->size = status.st_size;
+  access->inode = (uint64_t)status.st_ino;
   return 0;
 }
 

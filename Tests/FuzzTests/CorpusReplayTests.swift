@@ -16,6 +16,7 @@ import Testing
     ("ImageHead", ImageHeadOracle.finding),
     ("ArchiveName", ArchiveNameOracle.finding),
     ("TransferRecord", TransferRecordOracle.finding),
+    ("DownloadRecord", DownloadRecordOracle.finding),
   ]
 
   @Test(arguments: targets.map(\.name)) func replay(target: String) throws {

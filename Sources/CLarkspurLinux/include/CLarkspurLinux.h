@@ -157,6 +157,7 @@ struct larkspur_file_status {
   int64_t modification_seconds;
   uint32_t modification_nanoseconds;
   uint64_t inode;
+  int64_t allocated;  // the room on the disk in bytes
 };
 
 // Returns 0, or -1 with errno.
@@ -175,18 +176,18 @@ int larkspur_open_netlink(uint32_t groups, int is_blocking);
 // not send it.
 ssize_t larkspur_receive_netlink(int descriptor, void *buffer, size_t capacity);
 
-// Opens a file of this size to append to it.
-int larkspur_open_part_in_folder(int folder, const char *name, int64_t size);
-
-// Opens a file for writing behind its end, wherever that is at each write, and creates it if there is none.
-int larkspur_open_appending_in_folder(int folder, const char *name);
+// Opens a regular file with the flags, and creates it with the mode if they say so. Fails with EPERM for any other kind of
+// file, and, if `is_own` is not 0, for a file of another user or with another number of names than one.
+int larkspur_open_in_folder(int folder, const char *name, int flags, uint32_t mode, int is_own);
 int larkspur_cut_file(int descriptor, int64_t size);
 
-// The owner, the group and the `st_mode` of an entry.
+// The owner, the group, the `st_mode`, the size in bytes and the inode of an entry.
 struct larkspur_access {
   uint32_t user;
   uint32_t group;
   uint32_t mode;
+  int64_t size;
+  uint64_t inode;
 };
 
 // Returns 0, or -1 with errno. The name "." stands for the directory.

@@ -3,7 +3,8 @@ import LarkspurIO
 extension GetOptions {
   static let options: [CommandOption<GetOptions>] =
     optionsOfRequests + optionsOfContent + optionsOfURLs.in(.urls) + optionsOfOutput.in(.output)
-    + optionsOfDownloads.in(.downloads) + optionsOfHeads.in(.output) + optionsOfRecords.in(.messages)
+    + optionsOfDownloads.in(.downloads) + DownloadOptions.options.within(\.downloads).in(.downloads)
+    + optionsOfHeads.in(.output) + optionsOfRecords.in(.messages)
     + optionsOfForms.in(.body) + optionsOfTime.in(.time) + optionsOfErrors.in(.output)
     + optionsOfRedirections.in(.redirection) + optionsOfSessions + TLSOptions.options.within(\.tls)
 
@@ -82,11 +83,12 @@ extension GetOptions {
     .init(
       nil, "unix-socket", "PATH", "Connect to the Unix socket PATH, whatever the URL's host. No proxy is used."
     ) { options, value throws(UsageError) in options.connect(toSocket: value) },
-    .text(
+    .init(
       "x", "proxy", "URL",
       "Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http (as it is without one), https, "
         + "socks4, socks4a, socks5 or socks5h; 4a and 5h leave the look-up of names to the proxy. Empty: through none. "
-        + "Without the option http_proxy (in lower case), https_proxy or else all_proxy count.", \.proxy),
+        + "Without the option http_proxy (in lower case), https_proxy or else all_proxy count."
+    ) { options, value throws(UsageError) in try options.setProxyOrConnections(value) },
     .text(
       nil, "noproxy", "LIST",
       "The hosts that are reached directly: example.org (and all below it), 192.0.2.1, 192.0.2.0/24, or * for all. "
@@ -158,6 +160,13 @@ extension GetOptions {
   ]
 
   private static let optionsOfDownloads: [CommandOption<GetOptions>] = [
+    .text(
+      nil, "output-dir", "DIR", "Write the files of -o, -O and -i into the directory DIR, which has to be there.",
+      \.outputDirectory),
+    .file(
+      nil, "etag-file",
+      "Load only what has changed: FILE has the entity tag (ETag) of the version that is there, as of curl's "
+        + "--etag-save, and gets the new one when the new version is complete.", \.etagFile),
     .flag(
       nil, "background",
       "Leave the download to the transfer service, which goes on with it when this command has ended. Goes with -o and "
@@ -165,7 +174,8 @@ extension GetOptions {
     .flag(
       nil, "resume",
       "Complete the file of -o: ask for what comes behind its bytes. It is written in place, and stays as far as it "
-        + "came when the transfer fails. A status of 400 or more fails.", \.session.resumes),
+        + "came when the transfer fails. If the server has another version than the file, it begins anew. A status of "
+        + "400 or more fails.", \.session.resumes),
     .init("C", "continue-at", "-", "As --resume. (Another place than the end of the file is not supported.)") {
       options, value throws(UsageError) in
       guard value == "-" else {

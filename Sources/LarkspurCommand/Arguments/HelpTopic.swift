@@ -79,6 +79,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
     case .get:
       """
       larkspur get URL [option ...]
+      larkspur get -i LIST [option ...]
 
       Fetches URL (http or https; `http://` may be left out) and writes the body to standard output. {a,b} and [1-9] in URL
       stand for several.

@@ -12,7 +12,7 @@ struct GetEach {
     options.mute()
     let glob: URLGlob
     do throws(CommandFailure) {
-      if options.takesURLAsIs { return await Get(options, on: loop).run() }
+      if options.takesURLAsIs || options.downloads.list != nil { return await Get(options, on: loop).run() }
       glob = try URLGlob(options.url)
       if glob.count > 1 { try check(glob) }
     } catch {
@@ -30,7 +30,9 @@ struct GetEach {
   private func check(_ glob: URLGlob) throws(CommandFailure) {
     var seen: Set<String> = []
     let outputs = (0..<glob.count).lazy.compactMap { options.forURL($0, of: glob).path }
-    let others = [options.headFile, options.harFile, options.session.cookieJar.output].compactMap { $0 }
+    let others = [options.headFile, options.harFile, options.etagFile, options.session.cookieJar.output].compactMap {
+      $0
+    }
     let repeated = others.first { $0 != "-" } ?? outputs.first { !seen.insert($0).inserted }
     // What is written to a device is not lost.
     if let repeated, (try? FilePaths.kind(of: repeated)) != .other {
@@ -47,7 +49,9 @@ struct GetEach {
 
 extension GetOptions {
   /// The file that the content is written to, or `nil` for standard output.
-  fileprivate var path: String? { usesRemoteName ? (try? RequestURL.parse(url))?.fileName : output }
+  fileprivate var path: String? {
+    (try? RequestURL.parse(url)).flatMap { try? outputPath(for: $0) }
+  }
 
   /// Returns the options for one of the URLs. `#1` in the output's name becomes the text of the first set or range.
   func forURL(_ index: Int, of glob: URLGlob) -> GetOptions {

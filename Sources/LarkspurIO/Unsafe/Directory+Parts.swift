@@ -40,7 +40,9 @@ extension Directory {
   ///   bytes. Another process may have put another file in its place.
   public func openPart(_ name: String, size: Int) throws(Errno) -> OpenFile {
     // Safe: the call reads a NUL-terminated copy of the name.
-    try OpenFile(opened: unsafe larkspur_open_part_in_folder(descriptor.number, name, Int64(size)))
+    let file = try OpenFile(opened: unsafe larkspur_open_in_folder(descriptor.number, name, O_WRONLY, 0, 1))
+    guard try file.byteCount() == size else { throw .notPermitted }
+    return file
   }
 
   /// Opens a file whose writes go behind its end, also while other processes write to it (`O_APPEND`). Creates the file,
@@ -49,7 +51,8 @@ extension Directory {
   /// - Throws: `notPermitted` if the file is not a regular file of the current user with exactly one name.
   public func openAppending(_ name: String) throws(Errno) -> OpenFile {
     // Safe: the call reads a NUL-terminated copy of the name.
-    try OpenFile(opened: unsafe larkspur_open_appending_in_folder(descriptor.number, name))
+    let flags = O_WRONLY | O_APPEND | O_CREAT
+    return try OpenFile(opened: unsafe larkspur_open_in_folder(descriptor.number, name, flags, 0o600, 1))
   }
 }
 

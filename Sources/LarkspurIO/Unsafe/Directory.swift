@@ -50,16 +50,7 @@ public final class Directory: Sendable {
     // Safe: the call reads a NUL-terminated copy of the name.
     let file = try OpenFile(
       opened: unsafe openat(descriptor.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK))
-    let size = try file.byteCount()
-    var bytes: [UInt8] = []
-    while bytes.count < count {
-      // Ask for one byte more than the rest of the file: a shorter read then shows the end, without another call.
-      let wanted = min(count - bytes.count, max(size - bytes.count, 0) + 1)
-      let piece = try file.read(atMost: wanted)
-      if bytes.isEmpty { bytes = piece } else { bytes += piece }
-      if piece.isEmpty || piece.count < wanted && bytes.count >= size { break }
-    }
-    return bytes
+    return try file.readFromStart(atMost: count)
   }
 
   /// Creates a file that only the current user can read. Fails if there is a file of that name.

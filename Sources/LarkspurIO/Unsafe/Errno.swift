@@ -68,6 +68,10 @@ public struct Errno: Error, Hashable, Sendable {
   /// A file cannot be moved to another file system.
   public static let crossesFileSystems = Errno(rawValue: EXDEV)
   public static let noSpace = Errno(rawValue: ENOSPC)
+  /// The user has as many bytes on the file system as the quota allows.
+  public static let overQuota = Errno(rawValue: EDQUOT)
+  /// The file system has no such operation.
+  public static let notSupported = Errno(rawValue: EOPNOTSUPP)
   /// A path, or a part of it, is longer than the kernel accepts.
   public static let nameTooLong = Errno(rawValue: ENAMETOOLONG)
   public static let tooManyLinks = Errno(rawValue: ELOOP)
@@ -81,6 +85,9 @@ public struct Errno: Error, Hashable, Sendable {
     default: false
     }
   }
+
+  /// Whether a write needs more room than the user has on the file system.
+  public var isFull: Bool { self == .noSpace || self == .overQuota }
 
   /// Whether the error of a send leaves the other direction whole. A broken pipe that no other error precedes follows
   /// the orderly end of the peer's stream, so that everything that the peer sent arrives.
@@ -107,7 +114,7 @@ public struct Errno: Error, Hashable, Sendable {
     .fileExists: "EEXIST", .noSuchFile: "ENOENT", .isDirectory: "EISDIR", .notDirectory: "ENOTDIR",
     .notEmpty: "ENOTEMPTY",
     .readOnlyFileSystem: "EROFS", .crossesFileSystems: "EXDEV", .noSpace: "ENOSPC", .nameTooLong: "ENAMETOOLONG",
-    .noSuchDevice: "ENODEV",
+    .noSuchDevice: "ENODEV", .overQuota: "EDQUOT", .notSupported: "EOPNOTSUPP",
     .tooManyLinks: "ELOOP", .inputOutput: "EIO", .fileTooLarge: "EFBIG", .notImplemented: "ENOSYS",
   ]
 }

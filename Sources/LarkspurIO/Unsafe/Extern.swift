@@ -15,6 +15,7 @@ let MSG_DONTWAIT: Int32 = 0x40
 let MSG_NOSIGNAL: Int32 = 0x4000
 let EAI_NODATA: Int32 = -5
 let EAI_ADDRFAMILY: Int32 = -9
+let FALLOC_FL_KEEP_SIZE: Int32 = 1
 let O_PATH: Int32 = 0x20_0000
 let RTMGRP_LINK: UInt32 = 0x001
 let RTMGRP_IPV4_IFADDR: UInt32 = 0x010
@@ -40,12 +41,15 @@ struct larkspur_file_status {
   var modification_seconds: Int64 = 0
   var modification_nanoseconds: UInt32 = 0
   var inode: UInt64 = 0
+  var allocated: Int64 = 0
 }
 
 struct larkspur_access {
   var user: UInt32 = 0
   var group: UInt32 = 0
   var mode: UInt32 = 0
+  var size: Int64 = 0
+  var inode: UInt64 = 0
 }
 
 struct larkspur_identity {
@@ -58,6 +62,12 @@ struct larkspur_identity {
 @_extern(c) func pthread_self() -> UInt
 @discardableResult
 @_extern(c) func pthread_setname_np(_ thread: UInt, _ name: UnsafePointer<CChar>?) -> Int32
+@_extern(c) func fgetxattr(
+  _ file: Int32, _ name: UnsafePointer<CChar>?, _ value: UnsafeMutableRawPointer?, _ count: Int
+) -> Int
+@_extern(c) func fsetxattr(
+  _ file: Int32, _ name: UnsafePointer<CChar>?, _ value: UnsafeRawPointer?, _ count: Int, _ flags: Int32
+) -> Int32
 @_extern(c) func larkspur_epoll_create() -> Int32
 @_extern(c) func larkspur_epoll_add(
   _ poller: Int32, _ descriptor: Int32, _ events: UInt32, _ slot: UInt32, _ registration: UInt32
@@ -126,8 +136,10 @@ struct larkspur_identity {
 @_extern(c) func larkspur_receive_netlink(
   _ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int
 ) -> Int
-@_extern(c) func larkspur_open_part_in_folder(_ folder: Int32, _ name: UnsafePointer<CChar>?, _ size: Int64) -> Int32
-@_extern(c) func larkspur_open_appending_in_folder(_ folder: Int32, _ name: UnsafePointer<CChar>?) -> Int32
+@_extern(c) func fallocate(_ descriptor: Int32, _ mode: Int32, _ offset: Int64, _ count: Int64) -> Int32
+@_extern(c) func larkspur_open_in_folder(
+  _ folder: Int32, _ name: UnsafePointer<CChar>?, _ flags: Int32, _ mode: UInt32, _ is_own: Int32
+) -> Int32
 @_extern(c) func larkspur_cut_file(_ descriptor: Int32, _ size: Int64) -> Int32
 @_extern(c) func larkspur_access_in_folder(
   _ folder: Int32, _ name: UnsafePointer<CChar>?, _ access: UnsafeMutableRawPointer?

@@ -81,11 +81,13 @@ extension OpenDirectory {
     }
   }
 
-  func access(_ name: String = ".") throws(Errno) -> Access {
+  func access(_ name: String = ".") throws(Errno) -> Access { Access(try raw(name)) }
+
+  func raw(_ name: String) throws(Errno) -> larkspur_access {
     var found = larkspur_access()
     // Safe: the call reads a NUL-terminated copy of the name, and writes one structure.
     guard unsafe larkspur_access_in_folder(descriptor.number, name, &found) == 0 else { throw .current }
-    return Access(found)
+    return found
   }
 
   /// Returns the permissions of a regular file of the effective user or of root, and `nil` for other entries.

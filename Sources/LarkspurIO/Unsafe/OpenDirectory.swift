@@ -27,6 +27,20 @@ public final class OpenDirectory: Sendable {
     let born: Int64
   }
 
+  /// What is known of an entry without opening it.
+  public struct Facts: Hashable, Sendable {
+    public var kind: Kind
+    /// Size in bytes.
+    public var size: Int
+    public var inode: UInt64
+    /// The nine lowest bits of `st_mode`.
+    public var permissions: UInt32
+
+    public init(kind: Kind, size: Int, inode: UInt64, permissions: UInt32) {
+      (self.kind, self.size, self.inode, self.permissions) = (kind, size, inode, permissions)
+    }
+  }
+
   let descriptor: OpenFile
 
   init(_ descriptor: OpenFile) { self.descriptor = descriptor }
@@ -70,21 +84,28 @@ public final class OpenDirectory: Sendable {
   /// The kind of an entry.
   ///
   /// - Returns: `nil` if there is no such entry.
-  public func kind(_ name: String) throws(Errno) -> Kind? {
-    let mode: UInt32
+  public func kind(_ name: String) throws(Errno) -> Kind? { try facts(name)?.kind }
+
+  /// Returns what is known of an entry.
+  ///
+  /// - Returns: `nil` if there is no such entry.
+  public func facts(_ name: String) throws(Errno) -> Facts? {
+    let found: larkspur_access
     do throws(Errno) {
-      mode = try access(name).mode
+      found = try raw(name)
     } catch {
       if error == .noSuchFile { return nil }
       throw error
     }
     // The values of `S_IFMT` and of the types in it.
-    return switch mode & 0o170000 {
-    case 0o100000: .regularFile
-    case 0o040000: .directory
-    case 0o120000: .symbolicLink
-    default: .other
-    }
+    let kind: Kind =
+      switch found.mode & 0o170000 {
+      case 0o100000: .regularFile
+      case 0o040000: .directory
+      case 0o120000: .symbolicLink
+      default: .other
+      }
+    return Facts(kind: kind, size: Int(found.size), inode: found.inode, permissions: found.mode & 0o777)
   }
 
   /// Returns the names of all entries but `.` and `..`, in no particular order.
@@ -148,8 +169,11 @@ public final class OpenDirectory: Sendable {
     guard unsafe unlinkat(descriptor.number, name, AT_REMOVEDIR) == 0 else { throw .current }
   }
 
-  /// Returns once the names of the entries have reached the disk.
-  public func sync() throws(Errno) { try descriptor.sync() }
+  /// Returns once the names of the entries have reached the disk, or at once if the file system cannot sync a directory (some
+  /// network file systems refuse the call).
+  public func sync() throws(Errno) {
+    do throws(Errno) { try descriptor.sync() } catch .invalidArgument {}
+  }
 
   /// Sets this directory's permissions (the twelve lowest bits of `st_mode`).
   public func setPermissions(_ mode: UInt32) throws(Errno) { try descriptor.setPermissions(mode) }

@@ -103,6 +103,20 @@ public final class OpenFile: Sendable {
     return nil
   }
 
+  /// Returns the first `count` bytes of a file that has just been opened, or all of them if there are fewer.
+  func readFromStart(atMost count: Int) throws(Errno) -> [UInt8] {
+    let size = try status().size
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      // Ask for one byte more than the rest of the file: a shorter read then shows the end, without another call.
+      let wanted = min(count - bytes.count, max(size - bytes.count, 0) + 1)
+      let piece = try read(atMost: wanted)
+      if bytes.isEmpty { bytes = piece } else { bytes += piece }
+      if piece.isEmpty || piece.count < wanted && bytes.count >= size { break }
+    }
+    return bytes
+  }
+
   /// Writes all bytes.
   ///
   /// - Parameter deadline: A blocked call ends at it only after ``CaughtSignal/interruptCalls(at:)``.
@@ -177,6 +191,26 @@ public final class OpenFile: Sendable {
   /// Sets the file's permissions (the twelve lowest bits of `st_mode`).
   public func setPermissions(_ mode: UInt32) throws(Errno) {
     guard fchmod(number, mode) == 0 else { throw .current }
+  }
+
+  /// Returns an extended attribute of the file, such as `user.version`.
+  ///
+  /// - Returns: The value, or `nil` if there is none, if it has more than `max` bytes, or if the file system has no such
+  ///   attributes.
+  public func attribute(_ name: String, atMost max: Int) -> [UInt8]? {
+    var count = 0
+    let value = unsafe [UInt8](unsafeUninitializedCapacity: max) { buffer, initialized in
+      // Safe: the call writes at most `max` bytes, and returns their number, or -1.
+      count = unsafe fgetxattr(number, name, buffer.baseAddress, max)
+      initialized = Swift.max(count, 0)
+    }
+    return count < 0 ? nil : value
+  }
+
+  /// Sets an extended attribute of the file.
+  public func setAttribute(_ name: String, to value: String) throws(Errno) {
+    // Safe: the call reads NUL-terminated copies of name and value, and no more bytes than the value has.
+    guard unsafe fsetxattr(number, name, value, value.utf8.count, 0) == 0 else { throw .current }
   }
 
   /// Returns once the written bytes have reached the disk.

@@ -126,6 +126,7 @@ struct larkspur_tls_verification_result {
 @_extern(c) func EVP_md5() -> OpaquePointer?
 @_extern(c) func EVP_sha1() -> OpaquePointer?
 @_extern(c) func EVP_sha256() -> OpaquePointer?
+@_extern(c) func EVP_sha512() -> OpaquePointer?
 @_extern(c) func EVP_sha512_256() -> OpaquePointer?
 @_extern(c) func EVP_PKEY_free(_ pkey: OpaquePointer?)
 @discardableResult

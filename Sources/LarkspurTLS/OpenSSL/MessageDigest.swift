@@ -7,6 +7,7 @@ public struct MessageDigest: ~Copyable {
     /// Broken for signatures. The opening handshake of a WebSocket needs it, for which it is good enough.
     case sha1
     case sha256
+    case sha512
     /// SHA-512/256 of FIPS 180-4: a shorter SHA-512 with its own initial values.
     case sha512_256
   }
@@ -63,6 +64,7 @@ public struct MessageDigest: ~Copyable {
     case .md5: unsafe EVP_md5()
     case .sha1: unsafe EVP_sha1()
     case .sha256: unsafe EVP_sha256()
+    case .sha512: unsafe EVP_sha512()
     case .sha512_256: unsafe EVP_sha512_256()
     }
   }

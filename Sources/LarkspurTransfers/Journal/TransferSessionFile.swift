@@ -1,12 +1,14 @@
+import LarkspurBytes
 import LarkspurIO
 
 /// The file `session` in a journal's directory: all that a service needs to go on with the session without its program.
 ///
-/// The file has a `TransferEnvelope` and is replaced as a whole, like the records of tasks. The settings contain secrets;
+/// The file has a `RecordEnvelope` and is replaced as a whole, like the records of tasks. The settings contain secrets;
 /// the file's mode is 0600.
 public enum TransferSessionFile {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
   public static let formatVersion: UInt32 = 3
+  package static let envelope = RecordEnvelope(name: "LKTP", version: formatVersion)
   static let name = "session"
   static let new = "session.new"
   /// Maximum size of the file in bytes.
@@ -71,8 +73,7 @@ public enum TransferSessionFile {
   ///
   /// - Throws: `invalid`.
   package static func encoded(_ session: TransferSession) throws(TransferValueError) -> [UInt8] {
-    TransferEnvelope.wrapped(
-      try Content(session).bytes(), version: formatVersion, name: TransferEnvelope.sessionName)
+    envelope.wrapped(try Content(session).bytes())
   }
 
   /// Reads the bytes of the file, which are untrusted.
@@ -80,8 +81,6 @@ public enum TransferSessionFile {
   /// - Throws: `otherVersion`, `damaged`, `tooLarge`.
   package static func decoded(_ file: [UInt8], directory: String) throws(TransferValueError) -> TransferSession {
     guard file.count <= bytesMax else { throw .tooLarge(file.count, max: bytesMax) }
-    let content = try TransferEnvelope.content(
-      of: file, version: formatVersion, name: TransferEnvelope.sessionName)
-    return try Content(bytes: content).session(in: directory)
+    return try Content(bytes: TransferValueError.content(of: file, envelope)).session(in: directory)
   }
 }

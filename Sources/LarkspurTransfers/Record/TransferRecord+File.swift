@@ -6,6 +6,7 @@ import LarkspurHTTP
 extension TransferRecord {
   /// The version of the format. Every change of the parts or of their meaning gets a new one.
   public static let formatVersion: UInt32 = 6
+  package static let envelope = RecordEnvelope(name: "LKTR", version: formatVersion)
   /// Maximum size of a record's file in bytes. A larger file, which no journal writes, would fill the memory.
   public static let bytesMax = 1 << 20
   /// Maximum size of a new record's file in bytes. What the task gets later has room up to `bytesMax`.
@@ -21,7 +22,7 @@ extension TransferRecord {
   ///
   /// - Throws: `invalid`, `tooLarge`.
   public func encoded() throws(TransferValueError) -> [UInt8] {
-    let bytes = TransferEnvelope.wrapped(try bytes(), version: Self.formatVersion)
+    let bytes = Self.envelope.wrapped(try bytes())
     guard bytes.count <= Self.bytesMax else { throw .tooLarge(bytes.count, max: Self.bytesMax) }
     return bytes
   }
@@ -31,7 +32,7 @@ extension TransferRecord {
   /// - Throws: `otherVersion`, `damaged`, `tooLarge`.
   public init(file: [UInt8]) throws(TransferValueError) {
     guard file.count <= Self.bytesMax else { throw .tooLarge(file.count, max: Self.bytesMax) }
-    try self.init(bytes: TransferEnvelope.content(of: file, version: Self.formatVersion))
+    try self.init(bytes: TransferValueError.content(of: file, Self.envelope))
   }
 
   /// Reads the file of a task of a session.

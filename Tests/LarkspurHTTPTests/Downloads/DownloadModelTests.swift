@@ -6,7 +6,7 @@ import Testing
 @Suite struct DownloadModelTests {
   @Test func everyDownloadEndsWithOneVersion() {
     var seeds = SeededGenerator(for: "Downloads")
-    for _ in 0..<300 { run(seeds.next()) }
+    for _ in 0..<200 { run(seeds.next()) }
   }
 
   private func run(_ seed: UInt64) {
@@ -21,7 +21,7 @@ import Testing
     for index in world.mirrors.indices { world.mirrors[index].version = version }
     for _ in 0..<3 where world.file == nil {
       if world.end != nil { world.start() }
-      for _ in 0..<3000 where world.end == nil { _ = world.step() }
+      for _ in 0..<2000 where world.end == nil { _ = world.step() }
       guard world.end != nil else { break }
     }
     #expect(world.file != nil, "seed \(seed): \(String(describing: world.end))")

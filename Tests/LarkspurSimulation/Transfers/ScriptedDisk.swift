@@ -7,18 +7,25 @@ import Synchronization
 /// Written bytes and names are on the disk only after a `sync` of the file or of the directory. A loss of power leaves
 /// any of the changes of names since then, and any pages of the bytes.
 package final class ScriptedDisk: TransferFiles {
-  private struct Node {
+  struct Node {
     var bytes: [UInt8] = []
     var synced: [UInt8] = []
+    /// The bytes that a sync has failed to write. The kernel takes them for written, until they are written to again.
+    var lost: Set<Int> = []
+    /// Number of bytes that are reserved from the start of the file on.
+    var reserved = 0
+
+    /// The room that the file takes. A hole takes room, too.
+    var allocated: Int { max(bytes.count, reserved) }
   }
 
-  private enum Change {
+  enum Change {
     case create(String, Int)
     case rename(String, String, Int)
     case remove(String, Int)
   }
 
-  private struct Content {
+  struct Content {
     var nodes: [Int: Node] = [:]
     var lastNode = 0
     var names: [String: Int] = [:]
@@ -31,18 +38,37 @@ package final class ScriptedDisk: TransferFiles {
     var error = Errno.noSpace
     var unreadable: Set<String> = []
     var isLocked = false
+    /// The files that a download has locked, by their nodes.
+    var lockedNodes: Set<Int> = []
+    /// Number of bytes that all files together may have.
+    var roomBytes = Int.max
     var calls: [String] = []
     var keepsCalls = true
     /// Whether a call has failed whose process lives on.
     var hasFailedOnce = false
     /// Whether `sync` has no effect, for tests of the checks.
     var ignoresSync = false
+    /// Whether `sync` of the directory, or of the part of a download, has no effect, and whether a lock has none.
+    var (ignoresDirectorySync, ignoresPartSync, ignoresLock) = (false, false, false)
 
     /// Whether all calls fail from now on: the process has been killed.
     var isDead: Bool { stepsLeft <= 0 && !failsOnce }
+
+    /// Number of bytes that files may still get.
+    var freeBytes: Int { max(0, roomBytes - names.values.reduce(0) { $0 + (nodes[$1]?.allocated ?? 0) }) }
+
+    mutating func create(_ name: String) -> Int {
+      lastNode += 1
+      nodes[lastNode] = Node()
+      names[name] = lastNode
+      changes.append(.create(name, lastNode))
+      return lastNode
+    }
   }
 
-  private let state: Mutex<Content>
+  let state: Mutex<Content>
+  /// What happens before each call.
+  private let beforeCall = Mutex<(@Sendable () -> Void)?>(nil)
 
   /// - Parameter keepsCalls: Whether `calls` has the calls.
   package init(ignoresSync: Bool = false, keepsCalls: Bool = true) {
@@ -87,8 +113,7 @@ package final class ScriptedDisk: TransferFiles {
   /// The disk as it is after the process has been killed.
   package func afterKill() -> ScriptedDisk {
     var content = state.withLock { $0 }
-    content.stepsLeft = .max
-    content.isLocked = false
+    content.restart()
     return ScriptedDisk(content)
   }
 
@@ -99,15 +124,15 @@ package final class ScriptedDisk: TransferFiles {
     for subset in 0..<(1 << content.changes.count) {
       for part in 0...2 {
         var left = Content()
-        left.lastNode = content.lastNode
+        (left.lastNode, left.roomBytes) = (content.lastNode, content.roomBytes)
         left.names = content.syncedNames
         for (index, change) in content.changes.enumerated() where subset >> index & 1 == 1 {
           Self.apply(change, to: &left.names)
         }
         left.nodes = content.nodes.mapValues { node in
-          let lost = node.bytes.count - node.synced.count
-          let left = Array(node.bytes.prefix(node.synced.count + lost * part / 2))
-          return Node(bytes: left, synced: left)
+          // Nothing of what is new, every second page of its first half, or all of it.
+          let count = node.synced.count + (node.bytes.count - node.synced.count) * part / 2
+          return node.left(count) { page in part == 2 || part == 1 && page % 2 == 0 }
         }
         left.syncedNames = left.names
         disks.append(ScriptedDisk(left))
@@ -119,29 +144,18 @@ package final class ScriptedDisk: TransferFiles {
   /// A disk that a loss of power may leave: any changes of names, in their order, and of each file's bytes any pages.
   package func afterPowerLoss(_ random: inout some RandomNumberGenerator) -> ScriptedDisk {
     var left = state.withLock { $0 }
-    left.stepsLeft = .max
-    left.isLocked = false
+    left.restart()
     left.names = left.syncedNames
     for change in left.changes where Bool.random(using: &random) { Self.apply(change, to: &left.names) }
     for (number, node) in left.nodes.sorted(by: { $0.key < $1.key }) where node.bytes != node.synced {
-      var bytes = node.synced
       let sizes = [node.synced.count, node.bytes.count].sorted()
       let count = Int.random(in: sizes[0]...sizes[1], using: &random)
-      bytes += repeatElement(0, count: max(0, count - bytes.count))
-      bytes.removeLast(bytes.count - count)
-      for start in stride(from: 0, to: min(count, node.bytes.count), by: Self.pageBytes)
-      where Bool.random(using: &random) {
-        let page = start..<min(start + Self.pageBytes, count, node.bytes.count)
-        bytes.replaceSubrange(page, with: node.bytes[page])
-      }
-      left.nodes[number] = Node(bytes: bytes, synced: bytes)
+      left.nodes[number] = node.left(count) { _ in Bool.random(using: &random) }
     }
     left.syncedNames = left.names
     left.changes = []
     return ScriptedDisk(left)
   }
-
-  private static let pageBytes = 4
 
   /// Whether a call has failed whose process lives on.
   package var hasFailedOnce: Bool { state.withLock { $0.hasFailedOnce } }
@@ -157,7 +171,7 @@ package final class ScriptedDisk: TransferFiles {
   /// Whether the process has been killed: all calls fail.
   package var isDead: Bool { state.withLock { $0.isDead } }
 
-  private static func apply(_ change: Change, to names: inout [String: Int]) {
+  static func apply(_ change: Change, to names: inout [String: Int]) {
     switch change {
     case .create(let name, let node): names[name] = node
     case .rename(let name, let other, let node):
@@ -167,13 +181,22 @@ package final class ScriptedDisk: TransferFiles {
     }
   }
 
-  private func step<Value: Sendable>(
-    _ call: @autoclosure () -> String, _ body: @Sendable (inout Content) -> Result<Value, Errno>
+  /// Sets what happens before each call.
+  func interleave(_ body: @escaping @Sendable () -> Void) { beforeCall.withLock { $0 = body } }
+
+  /// - Parameter failing: What a call that fails does before. The process lives on.
+  func step<Value: Sendable>(
+    _ call: @autoclosure () -> String, failing: @Sendable (inout Content) -> Void = { _ in },
+    _ body: @Sendable (inout Content) -> Result<Value, Errno>
   ) throws(Errno) -> Value {
+    beforeCall.withLock { $0 }?()
     let result: Result<Value, Errno> = state.withLock { state in
       if state.keepsCalls { state.calls.append(call()) }
       guard state.stepsLeft > 0 else {
-        if state.failsOnce { (state.stepsLeft, state.hasFailedOnce) = (.max, true) }
+        if state.failsOnce {
+          failing(&state)
+          (state.stepsLeft, state.hasFailedOnce) = (.max, true)
+        }
         return .failure(state.error)
       }
       state.stepsLeft -= 1
@@ -198,31 +221,22 @@ package final class ScriptedDisk: TransferFiles {
     }
   }
 
-  package func create(_ name: String) throws(Errno) -> any TransferFile {
+  package func create(_ name: String) throws(Errno) -> any RecordFile {
     let node = try step("create \(name)") { state -> Result<Int, Errno> in
-      guard state.names[name] == nil else { return .failure(.fileExists) }
-      state.lastNode += 1
-      state.nodes[state.lastNode] = Node()
-      state.names[name] = state.lastNode
-      state.changes.append(.create(name, state.lastNode))
-      return .success(state.lastNode)
+      state.names[name] == nil ? .success(state.create(name)) : .failure(.fileExists)
     }
     return File(disk: self, node: node)
   }
 
   /// Opens a file that may exist, and cuts it to a size.
-  package func open(_ name: String, cutTo count: Int) throws(Errno) -> any TransferFile {
+  package func open(_ name: String, cutTo count: Int) throws(Errno) -> any RecordFile {
     let node = try step("open \(name)") { state -> Result<Int, Errno> in
       if let node = state.names[name] {
         let kept = state.nodes[node]?.bytes.prefix(count) ?? []
         state.nodes[node]?.bytes = Array(kept)
         return .success(node)
       }
-      state.lastNode += 1
-      state.nodes[state.lastNode] = Node()
-      state.names[name] = state.lastNode
-      state.changes.append(.create(name, state.lastNode))
-      return .success(state.lastNode)
+      return .success(state.create(name))
     }
     return File(disk: self, node: node)
   }
@@ -247,7 +261,7 @@ package final class ScriptedDisk: TransferFiles {
 
   package func sync() throws(Errno) {
     try step("sync") { state -> Result<Void, Errno> in
-      if state.ignoresSync { return .success(()) }
+      if state.ignoresSync || state.ignoresDirectorySync { return .success(()) }
       state.syncedNames = state.names
       state.changes = []
       return .success(())
@@ -257,7 +271,7 @@ package final class ScriptedDisk: TransferFiles {
   package func sync(_ name: String) throws(Errno) {
     try step("sync \(name)") { state -> Result<Void, Errno> in
       guard let node = state.names[name] else { return .failure(.noSuchFile) }
-      if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
+      if !state.ignoresSync { state.nodes[node]?.sync() }
       return .success(())
     }
   }
@@ -282,7 +296,7 @@ package final class ScriptedDisk: TransferFiles {
     deinit { disk.state.withLock { $0.isLocked = false } }
   }
 
-  private struct File: TransferFile {
+  private struct File: RecordFile {
     let disk: ScriptedDisk
     let node: Int
 
@@ -290,6 +304,7 @@ package final class ScriptedDisk: TransferFiles {
     func append(_ bytes: [UInt8]) throws(Errno) {
       for half in [bytes.prefix(bytes.count / 2), bytes.dropFirst(bytes.count / 2)] {
         try disk.step("append") { state -> Result<Void, Errno> in
+          guard half.count <= state.freeBytes else { return .failure(.noSpace) }
           state.nodes[node]?.bytes += half
           return .success(())
         }
@@ -298,9 +313,52 @@ package final class ScriptedDisk: TransferFiles {
 
     func sync() throws(Errno) {
       try disk.step("sync file") { state -> Result<Void, Errno> in
-        if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
+        if !state.ignoresSync { state.nodes[node]?.sync() }
         return .success(())
       }
     }
+  }
+}
+
+extension ScriptedDisk.Content {
+  /// Ends the process.
+  mutating func restart() {
+    stepsLeft = .max
+    isLocked = false
+    lockedNodes = []
+  }
+}
+
+extension ScriptedDisk.Node {
+  private static let pageBytes = 4
+
+  /// All bytes reach the disk, except those that an earlier sync has lost.
+  mutating func sync() {
+    var synced = bytes
+    for position in lost where position < synced.count {
+      synced[position] = position < self.synced.count ? self.synced[position] : 0
+    }
+    self.synced = synced
+  }
+
+  /// A sync fails, and loses all that is new.
+  mutating func failSync() {
+    lost.formUnion(bytes.indices.filter { $0 >= synced.count || bytes[$0] != synced[$0] })
+  }
+
+  /// Bytes are written over those that were lost.
+  mutating func wrote(_ range: Range<Int>) { if !lost.isEmpty { lost.subtract(range) } }
+
+  /// The file that a loss of power leaves: of that size, with those pages of the new bytes for which `isNew` returns `true`,
+  /// and the earlier bytes or zeros in the others.
+  func left(_ count: Int, isNew: (_ page: Int) -> Bool) -> ScriptedDisk.Node {
+    var left = synced + repeatElement(0, count: max(0, count - synced.count))
+    left.removeLast(left.count - count)
+    for start in stride(from: 0, to: min(count, bytes.count), by: Self.pageBytes)
+    where isNew(start / Self.pageBytes) {
+      let page = start..<min(start + Self.pageBytes, count, bytes.count)
+      left.replaceSubrange(page, with: bytes[page])
+    }
+    return ScriptedDisk.Node(bytes: left, synced: left, reserved: reserved)
   }
 }

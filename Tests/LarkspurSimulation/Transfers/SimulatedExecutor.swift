@@ -22,7 +22,7 @@ final class SimulatedExecutor {
 
   private struct Load {
     /// `nil` for an upload.
-    var file: (any TransferFile)?
+    var file: (any RecordFile)?
     var validator = ""
     var offset = 0
   }

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import Testing
 
 @testable import LarkspurTransfers
@@ -16,7 +17,7 @@ import Testing
       seeds["file-record-\(name)"] = [3] + (try record.encoded())
     }
     let session = try TransferSessionFile.encoded(Fixture.transferSession())
-    seeds["session"] = [1] + session.dropFirst(TransferEnvelope.headCount)
+    seeds["session"] = [1] + session.dropFirst(RecordEnvelope.headCount)
     seeds["file-session"] = [3] + session
     // Three sizes of pieces follow the kind.
     let stream: [UInt8] = [2, 1, 2, 3]

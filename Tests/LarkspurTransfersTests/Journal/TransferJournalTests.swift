@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurIO
 import LarkspurSimulation
 import Testing
@@ -132,7 +133,7 @@ import Testing
   /// The file of another version is reported with its version, and stays for that version.
   @Test(arguments: [1, TransferRecord.formatVersion + 1, .max]) func otherVersions(version: UInt32) throws {
     let disk = ScriptedDisk()
-    let file = TransferEnvelope.wrapped([1, 2, 3], version: version)
+    let file = RecordEnvelope(name: "LKTR", version: version).wrapped([1, 2, 3])
     disk.put("5.task", file)
     disk.put("5.part", [1])
     let lines = LogLines()

@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurBytes
 import LarkspurIO
 import LarkspurSimulation
 import Testing
@@ -64,8 +65,7 @@ import Testing
     // A task's record is no session, and a session no task.
     #expect(isDamaged(try Fixture.plain().encoded()))
     #expect(throws: TransferValueError.damaged("the file is no record")) { try TransferRecord(file: bytes) }
-    let later = TransferEnvelope.wrapped(
-      [1, 2], version: TransferSessionFile.formatVersion + 1, name: TransferEnvelope.sessionName)
+    let later = RecordEnvelope(name: "LKTP", version: TransferSessionFile.formatVersion + 1).wrapped([1, 2])
     #expect(
       throws: TransferValueError.otherVersion(
         TransferSessionFile.formatVersion + 1, known: TransferSessionFile.formatVersion)

@@ -61,7 +61,7 @@ import Testing
 
   @Test(arguments: [(1, "an earlier"), (TransferRecord.formatVersion + 1, "a later"), (.max, "a later")])
   func otherVersions(version: UInt32, age: String) {
-    let file = TransferEnvelope.wrapped(Array("what this version does not know".utf8), version: version)
+    let file = RecordEnvelope(name: "LKTR", version: version).wrapped(Array("what this version does not know".utf8))
     let error = TransferValueError.otherVersion(version, known: TransferRecord.formatVersion)
     #expect(Self.error(file) == error)
     let words = "\(error)"
@@ -80,7 +80,7 @@ import Testing
     var generator = SeededGenerator(for: "transfer records")
     var (accepted, refused) = (0, 0)
     for record in Fixture.all {
-      let content = Array(try record.encoded()[TransferEnvelope.headCount...])
+      let content = Array(try record.encoded()[RecordEnvelope.headCount...])
       for _ in 0..<4_000 {
         var changed = content
         for _ in 0..<Int.random(in: 1...3, using: &generator) {
@@ -92,7 +92,7 @@ import Testing
           default: if changed.count > 1 { changed.remove(at: index) }
           }
         }
-        let file = TransferEnvelope.wrapped(changed, version: TransferRecord.formatVersion)
+        let file = TransferRecord.envelope.wrapped(changed)
         do throws(TransferValueError) {
           let read = try TransferRecord(file: file)
           #expect(try read.encoded() == file)
@@ -114,7 +114,7 @@ import Testing
     for position in [8, url.upperBound] {
       var changed = content
       changed.replaceSubrange(position..<position + 4, with: [0xff, 0xff, 0xff, 0xff])
-      #expect(Self.isDamage(Self.error(TransferEnvelope.wrapped(changed, version: TransferRecord.formatVersion))))
+      #expect(Self.isDamage(Self.error(TransferRecord.envelope.wrapped(changed))))
     }
   }
 
