@@ -101,7 +101,8 @@ extension GetOptions {
     },
     .flag(
       "g", "globoff",
-      "Take the URL as it is. Without the option {a,b}, [1-10], [001-100:2] and [a-z] in it stand for several URLs.",
+      "Take the URL as it is. Without the option {a,b}, [1-10], [001-100:2] and [a-z] in it stand for several URLs, and #1 "
+        + "in the name of -o for the text of the first of these.",
       \.takesURLAsIs),
     .init(
       "K", "config", "FILE",
