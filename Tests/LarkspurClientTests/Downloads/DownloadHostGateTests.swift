@@ -17,7 +17,10 @@ import Testing
     try await isIn.wait()
     var others: [Task<Void, Never>] = []
     for number in 1...3 {
-      others.append(Task { await gate.run(at: "a") { order.withLock { $0.append(number) } } })
+      others.append(
+        Task {
+          await gate.run(at: "a") { @Sendable in order.withLock { $0.append(number) } }
+        })
       await Wait.until("the request waits") { gate.waiterCount(at: "a") == number }
     }
     // The second one leaves before its turn, and another host has turns of its own.
