@@ -61,7 +61,8 @@ struct DownloadSetting {
     let pieces = stride(from: 0, to: bytes.count, by: pieceBytes).map { Array(bytes[$0...].prefix(pieceBytes)) }
     let hasPieces = draw.chance(1, of: 2)
     return DownloadHashes(
-      checksum: hasPieces && draw.chance(1, of: 2) ? nil : try? DownloadChecksum(.md5, SimulatedMirror.hash(bytes, .md5)),
+      checksum: hasPieces && draw.chance(1, of: 2)
+        ? nil : try? DownloadChecksum(.md5, SimulatedMirror.hash(bytes, .md5)),
       pieces: hasPieces
         ? try? DownloadPieceHashes(
           .md5, pieceBytes: pieceBytes, hashes: pieces.map { SimulatedMirror.hash($0, .md5) }) : nil)

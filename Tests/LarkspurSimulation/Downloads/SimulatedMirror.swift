@@ -27,7 +27,8 @@ struct SimulatedMirror {
   enum Validator: CaseIterable { case strong, weak, none, date, bare }
 
   enum Fault: CaseIterable {
-    case refused, cut, stalled, status, unavailable, missing, wholeForRange, shortRange, wrongRange, wrongTotal, wrongLength
+    case refused, cut, stalled, status, unavailable, missing, wholeForRange, shortRange, wrongRange, wrongTotal,
+      wrongLength
     case otherTag, noTag, lie
   }
 
@@ -216,7 +217,8 @@ struct SimulatedMirror {
       guard response.status == 200 || response.status == 206, count > 0 else { return }
       let first = draw.number(0...count - 1)
       let start = (range?.bytes.lowerBound ?? 0) + first
-      response.body.replaceSubrange(first..., with: versions.bytes(start..<start + count - first, of: SimulatedVersions.lie))
+      response.body.replaceSubrange(
+        first..., with: versions.bytes(start..<start + count - first, of: SimulatedVersions.lie))
       response.isLie = true
       hasLied = true
     case .refused, .status, .unavailable, .missing, .wholeForRange: break
