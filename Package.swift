@@ -168,8 +168,8 @@ let package = Package(
       name: "LarkspurRealServerTests",
       dependencies: [
         "AFNetworking", "CLarkspurOpenSSL", "CNamespaces", "Larkspur", "LarkspurBytes", "LarkspurClient",
-        "LarkspurHTTP",
-        "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport", "LarkspurTestServer",
+        "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransfers", "LarkspurTransport",
+        "LarkspurTestServer",
         "LarkspurTestSupport", "TestHelper", "TestKit",
       ],
       swiftSettings: testSettings),
@@ -208,8 +208,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRepositoryTests",
       dependencies: [
-        "CAllocations", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
+        "AFNetworking", "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "Soak", "TestHelper",
+        "TestKit", "ZipArchive",
       ],
       swiftSettings: testSettings),
     .testTarget(

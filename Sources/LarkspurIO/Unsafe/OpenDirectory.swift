@@ -169,8 +169,11 @@ public final class OpenDirectory: Sendable {
     guard unsafe unlinkat(descriptor.number, name, AT_REMOVEDIR) == 0 else { throw .current }
   }
 
-  /// Returns once the names of the entries have reached the disk.
-  public func sync() throws(Errno) { try descriptor.sync() }
+  /// Returns once the names of the entries have reached the disk, or at once if the file system cannot sync a directory (some
+  /// network file systems refuse the call).
+  public func sync() throws(Errno) {
+    do throws(Errno) { try descriptor.sync() } catch .invalidArgument {}
+  }
 
   /// Sets this directory's permissions (the twelve lowest bits of `st_mode`).
   public func setPermissions(_ mode: UInt32) throws(Errno) { try descriptor.setPermissions(mode) }

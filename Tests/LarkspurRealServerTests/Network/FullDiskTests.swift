@@ -1,10 +1,14 @@
 import Foundation
+import LarkspurBytes
+import LarkspurEngine
+import LarkspurHTTP
+import LarkspurIO
 import LarkspurTestServer
 import TestKit
 import Testing
 
-/// Background downloads whose journal is on a disk that is full at some moment. The program has a disk of its own in its
-/// own namespace.
+/// Downloads to a disk that is full at some moment, and the journal of background downloads. The program has a disk of its
+/// own in its own namespace.
 @Suite(.serialized, .timeLimit(.minutes(3)), .ownThread, .ownProcess)
 struct FullDiskTests {
   let machine: Namespace
@@ -59,5 +63,64 @@ struct FullDiskTests {
     #expect(content == (isThere ? Data(TestServer.content(count: Self.size)) : nil))
     let ends = try String(contentsOf: folder.appending(path: "ends"), encoding: .utf8)
     #expect(ends == (isThere ? "download 0\n" : "download -3003\n"))
+  }
+
+  /// A download in pieces keeps what it has synced on a disk that gets full, and continues when there is room. The file takes
+  /// five pages, and the record one, or two while it is replaced.
+  @Test(arguments: 1...8) func aDownloadOnADiskOfPages(count: Int) throws {
+    let temporary = try TemporaryDirectory()
+    let (path, content) = (temporary.path("name"), Array(TestServer.content(count: Self.size)))
+    let (pageCount, total) = (5, Self.size)
+    try machine.mountDisk(at: temporary.url.path, pages: count)
+    let kept = try machine.run {
+      let store = try DownloadStore(path: path, urls: ["u"], DownloadHashes(), bytesToLeave: 0)
+      if count < pageCount {
+        #expect(throws: Errno.noSpace) { try store.reserve(total) }
+      } else {
+        try store.reserve(total)
+      }
+      defer { store.close() }
+      return try Self.download(content, to: store)
+    }
+    #expect(kept == nil ? count > pageCount + 1 : count < pageCount + 2)
+    guard let kept else { return }
+    try machine.mountDisk(at: temporary.url.path, pages: 100, again: true)
+    try machine.run {
+      let store = try DownloadStore(path: path, urls: ["u"], DownloadHashes(), bytesToLeave: 0)
+      #expect(store.record?.kept ?? ByteRanges() == kept)
+      for range in kept.ranges {
+        #expect(try store.read(at: range.lowerBound, atMost: range.count) == Array(content[range]))
+      }
+      try store.reserve(total)
+      #expect(try Self.download(content, to: store) == nil)
+      store.close()
+      #expect(try Data(contentsOf: URL(filePath: path)) == Data(content))
+    }
+  }
+
+  /// Downloads page by page, with a checkpoint after each.
+  ///
+  /// - Returns: The bytes of the last checkpoint, if the disk is full, or `nil` if the file is complete.
+  private static func download(_ content: [UInt8], to store: DownloadStore) throws -> ByteRanges? {
+    var kept = store.record?.kept ?? ByteRanges()
+    do throws(Errno) {
+      for start in stride(from: 0, to: content.count, by: 4096) {
+        let page = start..<min(start + 4096, content.count)
+        if kept.contains(page) { continue }
+        try store.write(content[page].span, at: start)
+        var now = kept
+        now.insert(page)
+        try store.checkpoint(
+          DownloadRecord(
+            sources: [.init(url: "u", validator: "v")], total: content.count, coding: nil, kept: now,
+            inode: store.inode))
+        kept = now
+      }
+      try store.install(total: content.count)
+      return nil
+    } catch {
+      #expect(error == .noSpace)
+      return kept
+    }
   }
 }
