@@ -43,6 +43,8 @@ struct SimulatedMirror {
   var isTerse = false
   /// Whether a response with the whole states its length.
   var hasLength = true
+  /// The coding of the bytes, or `nil` for none.
+  var coding: String?
   /// Maximum size of the body of a 206.
   var rangeMax = Int.max
   var connectionsMax = Int.max
@@ -142,6 +144,7 @@ struct SimulatedMirror {
     var response = Response()
     let size = versions.sizes[version]
     let tag = tag(of: version)
+    response.set("content-encoding", coding)
     response.set("date", "Sun, 06 Nov 1994 10:00:00 GMT")
     if let tag { response.set(tag.name, tag.value) }
     let isStrong = validator == .strong || validator == .date || validator == .bare
