@@ -20,7 +20,7 @@ package final class DownloadStore: Sendable {
   package enum Failure: Error, Hashable, Sendable {
     /// Another download, of this process or another one, writes the file.
     case inUse
-    /// The name is empty, has a slash, or is too long.
+    /// The name is empty, has a slash, is too long, or ends as the names of files beside destinations do.
     case name
     /// The destination is a directory, a device, a pipe or a socket.
     case destination(OpenDirectory.Kind)
@@ -90,7 +90,8 @@ package final class DownloadStore: Sendable {
     _ files: any DownloadFiles, _ name: String, urls: [String], _ hashes: DownloadHashes, bytesToLeave: Int
   ) throws(Failure) {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")), !name.utf8.contains(0),
-      name.utf8.count <= Self.nameBytesMax
+      name.utf8.count <= Self.nameBytesMax,
+      ![Self.partName, Self.recordName, Self.newName].contains(where: { of in name.hasSuffix(of("")) })
     else { throw .name }
     let found = try Found(files, name, urls, hashes)
     (self.files, self.name, self.hashes, self.bytesToLeave) = (files, name, hashes, bytesToLeave)
@@ -279,6 +280,7 @@ package final class DownloadStore: Sendable {
     if size > total { try part.cut(toBytes: total) }
     if let earlier, earlier.kind == .regularFile { try? part.setPermissions(earlier.permissions) }
     try sync()
+    guard try isPartInPlace() else { throw .noSuchFile }
     try files.rename(Self.partName(name), to: name)
     state.withLock { $0.isInstalled = true }
     try files.sync()
@@ -287,10 +289,15 @@ package final class DownloadStore: Sendable {
     try files.sync()
   }
 
+  /// Whether the part has its name. A user may have removed or replaced it.
+  private func isPartInPlace() throws(Errno) -> Bool { try files.facts(Self.partName(name))?.inode == inode }
+
   /// Ends the use of the files: another download may have them, also while there are references to this object. Removes the
   /// part of a download that has failed, unless a later download can continue it.
   package func close() {
-    if !state.withLock({ $0.hasRecord || $0.isInstalled }) { try? files.removeIfPresent(Self.partName(name)) }
+    if !state.withLock({ $0.hasRecord || $0.isInstalled }), (try? isPartInPlace()) == true {
+      try? files.remove(Self.partName(name))
+    }
     part.unlock()
   }
 }
