@@ -177,8 +177,8 @@ let package = Package(
     .target(
       name: "LarkspurSimulation",
       dependencies: [
-        "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTestSupport",
-        "LarkspurTransfers", "LarkspurTransport", "TestKit",
+        "LarkspurBytes", "LarkspurClient", "LarkspurEngine", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS",
+        "LarkspurTestSupport", "LarkspurTransfers", "LarkspurTransport", "TestKit",
       ],
       path: "Tests/LarkspurSimulation", swiftSettings: testSettings),
     .executableTarget(
@@ -208,8 +208,9 @@ let package = Package(
     .testTarget(
       name: "LarkspurRepositoryTests",
       dependencies: [
-        "CAllocations", "Soak", "LarkspurBytes", "LarkspurHTTP", "LarkspurIO", "LarkspurTLS", "LarkspurTransport",
-        "LarkspurTestServer", "LarkspurTestSupport", "TestHelper", "TestKit",
+        "AFNetworking", "CAllocations", "Larkspur", "LarkspurBytes", "LarkspurClient", "LarkspurHTTP", "LarkspurIO",
+        "LarkspurTLS", "LarkspurTransport", "LarkspurTestServer", "LarkspurTestSupport", "Soak", "TestHelper",
+        "TestKit", "ZipArchive",
       ],
       swiftSettings: testSettings),
     .testTarget(

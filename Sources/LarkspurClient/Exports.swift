@@ -1,5 +1,10 @@
 // The values of options, requests and responses. URLSession's side of Larkspur has them from the same modules.
 @_exported import enum LarkspurCoding.BodyCompression
+@_exported import class LarkspurEngine.Download
+@_exported import struct LarkspurEngine.DownloadChecksum
+@_exported import struct LarkspurEngine.DownloadError
+@_exported import struct LarkspurEngine.DownloadPieceHashes
+@_exported import struct LarkspurEngine.DownloadPlan
 @_exported import class LarkspurEngine.HTTPBearerTokenInterceptor
 @_exported import struct LarkspurEngine.HTTPEvent
 @_exported import protocol LarkspurEngine.HTTPEventObserver

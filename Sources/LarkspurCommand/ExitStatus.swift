@@ -13,7 +13,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
   case sendFailed = 55, receiveFailed, clientCertificateProblem = 58, certificateUntrusted = 60, codingBroken
   case rootsUnreadable = 77, pinMismatch = 90, revocationStatus
   case proxyHandshakeFailed = 97, clientCertificateRequired
-  case foreignNetworking = 110, networkingUnknown, closedWithError, transfersFailed
+  case foreignNetworking = 110, networkingUnknown, closedWithError, transfersFailed, checksumWrong
   /// A signal has cancelled the command.
   case hungUp = 129, interrupted = 130, terminated = 143
 
@@ -34,7 +34,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
       "The fields of the response break the rules of HTTP/1.1, or are not those of a WebSocket or an event stream."
     case .partialBody: "The connection ended inside the response: behind its status line, or in the body."
     case .httpError:
-      "With --fail, --fail-with-body or --resume: the status is 400 or more. (socket, events: another than 101 or 200.)"
+      "With --fail, --fail-with-body, --resume or in pieces: the status is an error. (socket, events: not 101 or 200.)"
     case .writeFailed: "The output could not be written. Silent when it is a pipe whose reader is gone."
     case .readFailed: "A file of -d, --json, -F or -b, a program to check, or the input of socket could not be read."
     case .outOfResources: "No memory or no descriptors are left."
@@ -43,7 +43,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case .rangeRefused: "--resume: the server sends the whole only. The file stays as it was."
     case .tlsFailed: "The two sides could not agree on TLS, or the server broke its rules."
     case .resumeFailed:
-      "--resume: the server has another number of bytes than the file, or sends others than were wanted."
+      "--resume, or in pieces: the server has another number of bytes than the file, or sends others than were wanted."
     case .defect: "A defect of larkspur's."
     case .localEndUnusable: "No connection can begin at the interface or the address of --interface."
     case .tooManyRedirects: "-L: more redirections than --max-redirs allows."
@@ -65,6 +65,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
       "check: a stripped program, a build folder that cannot be read, or the times in it do not tell."
     case .closedWithError: "socket: the server closed the WebSocket with another code than 1000, 1001 or none."
     case .transfersFailed: "transfers: the service did not do what was asked, or runs already."
+    case .checksumWrong: "The bytes do not have the checksum, or the file of --checksum-from has none for the file."
     case .hungUp: "Ended by SIGHUP."
     case .interrupted: "Ended by SIGINT (Ctrl-C)."
     case .terminated: "Ended by SIGTERM."
@@ -144,6 +145,24 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
       case .trustStoreUnreadable, .revocationListUnreadable: .rootsUnreadable
       case .keyLogUnwritable: .writeFailed
       case .outOfMemory: .outOfResources
+      }
+  }
+
+  /// A request that failed has the status of its own error.
+  package init(_ error: DownloadError) {
+    self =
+      switch error.code {
+      // Of a plan that was checked only the destination can be wrong.
+      case .invalidPlan, .inUse, .diskFull, .disk: .writeFailed
+      case .status: .httpError
+      case .tooSlow: .timedOut
+      case .requestFailed: (error.underlying as? URLError).map { Self($0) } ?? .receiveFailed
+      case .notResumable: .rangeRefused
+      case .size, .changing: .resumeFailed
+      case .badResponse: .weirdReply
+      case .checksum: .checksumWrong
+      // As of a transport, only a signal cancels.
+      case .cancelled: .signal(2)
       }
   }
 

@@ -120,4 +120,24 @@ package enum Format {
     default: scalar.properties.isDefaultIgnorableCodePoint && !(0xfe00...0xfe0f).contains(scalar.value)
     }
   }
+
+  /// Formats a string of JSON (RFC 8259 7). All hidden characters are escaped, also those that JSON allows.
+  package static func json(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
+      case _ where isHidden(scalar):
+        for unit in String(scalar).utf16 {
+          result += "\\u" + padded(String(unit, radix: 16), to: 4, with: "0", atEnd: false)
+        }
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
 }

@@ -11,6 +11,7 @@ import Testing
     "LarkspurCoding": ["zlib.h"],
     "LarkspurIO": [
       "CLarkspurLinux.h", "fcntl.h", "linux/rtnetlink.h", "netdb.h", "poll.h", "sys/epoll.h", "sys/socket.h",
+      "sys/xattr.h",
     ],
     "LarkspurTLS": ["CLarkspurOpenSSL.h"],
     "ZipArchive": ["CLarkspurZip.h"],

@@ -1,9 +1,9 @@
 // Runs simulated worlds one after another until one breaks a rule.
 //
-// Usage: `Simulate [COUNT] [FIRST SEED] [--digests] [--transfers] [--retries]`. The seed rises by one from world to
-// world. At the first world that breaks a rule, prints its seed, the broken rules and the last events, and exits with 1.
-// `--digests` prints each world's digest: two processes print equal ones. `--transfers` runs worlds of background
-// transfers, and `--retries` worlds of a client that retries.
+// Usage: `Simulate [COUNT] [FIRST SEED] [--digests] [--transfers] [--downloads] [--retries]`. The seed rises by one from
+// world to world. At the first world that breaks a rule, prints its seed, the broken rules and the last events, and exits
+// with 1. `--digests` prints each world's digest: two processes print equal ones. `--transfers` runs worlds of background
+// transfers, `--downloads` worlds of a file that is downloaded in pieces, and `--retries` worlds of a client that retries.
 //
 //     swift build -c release --product Simulate && .build/release/Simulate 1000000
 
@@ -29,6 +29,21 @@ if arguments.contains("--transfers") {
     }
   }
   print("\(count) worlds of transfers, \(kills) kills")
+  exit(0)
+}
+
+if arguments.contains("--downloads") {
+  var (runs, kills, sent) = (0, 0, 0)
+  for number in 0..<count {
+    let report = DownloadScenario(seed: first &+ number).run()
+    (runs, kills, sent) = (runs + report.runs, kills + report.kills, sent + report.requests)
+    guard report.complaints.isEmpty else {
+      print(DownloadScenario(seed: first &+ number, isTraced: true).run().trace.suffix(400).joined(separator: "\n"))
+      print("seed \(first &+ number), \(report.kills) kills:", report.complaints.joined(separator: "; "))
+      exit(1)
+    }
+  }
+  print("\(count) worlds of downloads, \(runs) programs, \(kills) kills, \(sent) requests")
   exit(0)
 }
 

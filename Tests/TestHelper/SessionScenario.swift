@@ -5,6 +5,8 @@
 //   TestHelper session discard URL         loads with a delegate that drops every piece
 //   TestHelper session collect URL         loads the content into one `Data`
 //   TestHelper session broken URL          downloads, and prints the resume data of the download that broke off (Base64)
+//   TestHelper session pieces URL FILE     downloads over one connection to FILE, and prints each number of bytes that a
+//                                          killed process would keep
 //   TestHelper session upload URL FILE POINT
 //                                          uploads FILE, writes the upload's first point to POINT, and is killed then
 //   TestHelper session afterwards URL      loads, loads again while the process exits, and prints both statuses
@@ -101,6 +103,14 @@ func runSessionScenario(_ arguments: [String]) async throws {
     } catch let error as URLError {
       say(error.downloadTaskResumeData?.base64EncodedString() ?? "")
     }
+  case "pieces":
+    guard arguments.count == 3 else { throw Failure.wrongArguments }
+    var plan = DownloadPlan(arguments[1], to: arguments[2])
+    plan.connections = 1
+    plan.smallestPiece = 10_000
+    let download = URLSession(configuration: configuration).download(plan)
+    for await state in download.states { say("\(state.kept)") }
+    _ = try await download.value
   case "upload":
     guard arguments.count == 4 else { throw Failure.wrongArguments }
     var request = URLRequest(url: try url(arguments[1]))

@@ -32,6 +32,9 @@ public struct URLSessionAsyncBytes: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(lifetime) }
 
+  /// Returns the next piece of the body, or `nil` at its end. For a reader that takes whole pieces, and has no iterator.
+  func nextPiece() async throws -> [UInt8]? { try await lifetime.read() }
+
   final class Lifetime: Sendable {
     let channel: BytesChannel
     let task: URLSessionDataTask
@@ -42,6 +45,15 @@ public struct URLSessionAsyncBytes: AsyncSequence, Sendable {
     }
 
     deinit { task.cancel() }
+
+    /// Waits for the next piece. Cancelling the caller's task cancels the load.
+    func read() async throws -> [UInt8]? {
+      try await withTaskCancellationHandler {
+        try await channel.read()
+      } onCancel: {
+        task.cancel()
+      }
+    }
   }
 
   /// Returns the bytes one by one, from the piece that arrived last. When the iterator and its copies are gone, the
@@ -97,12 +109,7 @@ public struct URLSessionAsyncBytes: AsyncSequence, Sendable {
       guard !isOver else { return false }
       let lifetime = lifetime
       isOver = true
-      let piece = try await withTaskCancellationHandler {
-        try await lifetime.channel.read()
-      } onCancel: {
-        lifetime.task.cancel()
-      }
-      guard let piece else { return false }
+      guard let piece = try await lifetime.read() else { return false }
       rest = piece
       isOver = false
       return true

@@ -26,10 +26,15 @@ final class BytesChannel: Sendable {
   /// How long the body may pause, in nanoseconds, or `nil` for the request's timeout. The head has the request's
   /// timeout in any case.
   let idleTime: UInt64?
+  /// Whether the session's cache may answer, and store the response.
+  let isCached: Bool
   /// The head of the response, which comes before the pieces.
   let response = OneShot<Result<URLResponse, any Error>>()
 
-  init(idleTime: UInt64? = nil) { self.idleTime = idleTime }
+  init(idleTime: UInt64? = nil, isCached: Bool = true) {
+    self.idleTime = idleTime
+    self.isCached = isCached
+  }
 
   // MARK: - The task's side
 

@@ -114,11 +114,14 @@ extension URLSession {
 
   /// Makes the task of an awaited body, which has not been started.
   ///
-  /// - Parameter idleTime: How long the body may pause, in nanoseconds, or `nil` for the request's timeout.
+  /// - Parameters:
+  ///   - idleTime: How long the body may pause, in nanoseconds, or `nil` for the request's timeout.
+  ///   - isCached: Whether the session's cache may answer, and store the response.
   func unstartedBytes(
-    for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil, idleTime: UInt64? = nil
+    for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil, idleTime: UInt64? = nil,
+    isCached: Bool = true
   ) -> AsyncBytes {
-    let channel = BytesChannel(idleTime: idleTime)
+    let channel = BytesChannel(idleTime: idleTime, isCached: isCached)
     let task = URLSessionDataTask(core, request: request, output: .bytes(channel))
     task.delegate = delegate
     core.register(task, self)

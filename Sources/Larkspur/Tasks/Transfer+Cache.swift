@@ -10,7 +10,8 @@ import Synchronization
 extension Transfer {
   /// The cache of data and upload tasks. `nil` for a download, whose content goes to a file, and for a WebSocket.
   var cache: URLCache? {
-    download == nil && live == nil ? core.cache : nil
+    if case .bytes(let channel) = output, !channel.isCached { return nil }
+    return download == nil && live == nil ? core.cache : nil
   }
 
   /// Applies the request's cache policy without a cache: no stored response can be used, but a field may direct caches

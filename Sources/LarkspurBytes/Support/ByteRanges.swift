@@ -46,8 +46,6 @@ public struct ByteRanges: Hashable, Sendable {
     }
   }
 
-  public mutating func formUnion(_ other: ByteRanges) { for range in other.ranges { insert(range) } }
-
   public mutating func subtract(_ other: ByteRanges) { for range in other.ranges { remove(range) } }
 
   /// Whether all positions of a range are in the set.

@@ -1,20 +1,15 @@
-import LarkspurConsole
-
 /// An option of a command: its names, its help, and its effect. The lists of options are the only place that knows an
 /// option: `OptionList` reads command lines by them, and writes the help.
 package struct CommandOption<Options>: Sendable {
   package typealias Effect = @Sendable (inout Options, String) throws(UsageError) -> Void
 
-  package let names: ArgumentReader.Option
-  /// The name of the value in the help; empty for an option without a value.
-  private let value: String
-  private let help: String
+  package private(set) var entry: OptionEntry
   package let effect: Effect
 
+  package var names: ArgumentReader.Option { entry.names }
+
   init(_ short: Character? = nil, _ long: String, _ value: String = "", _ help: String, effect: @escaping Effect) {
-    names = .init(short, long, takesValue: !value.isEmpty)
-    self.value = value
-    self.help = help
+    entry = OptionEntry(names: .init(short, long, takesValue: !value.isEmpty), value: value, help: help)
     self.effect = effect
   }
 
@@ -57,31 +52,16 @@ package struct CommandOption<Options>: Sendable {
 
   /// Returns the option for options of which `Options` are a part.
   func within<Whole>(_ path: any WritableKeyPath<Whole, Options> & Sendable) -> CommandOption<Whole> {
-    CommandOption<Whole>(names.short, names.long, value, help) { [effect] whole, value throws(UsageError) in
+    CommandOption<Whole>(names.short, names.long, entry.value, entry.help) { [effect] whole, value throws(UsageError) in
       try effect(&whole[keyPath: path], value)
-    }
+    }.in(entry.group)
   }
 
-  // MARK: - Help
-
-  /// The column in which the help begins.
-  private static var helpColumn: Int { 28 }
-  /// Maximum width of a line.
-  private static var lineMax: Int { 118 }
-
-  /// The lines of the help: the names, and the text beside them, or below names that are too long.
-  package var helpLines: String {
-    let heading = "  \(names.short.map { "-\($0), " } ?? "    ")--\(names.long)\(value.isEmpty ? "" : " \(value)")"
-    let indentation = String(repeating: " ", count: Self.helpColumn)
-    var lines = [Format.padded(heading, to: Self.helpColumn)]
-    if heading.count + 1 >= Self.helpColumn { lines = [heading, indentation] }
-    for word in help.split(separator: " ") {
-      // A line that begins with an option would look like the next entry.
-      if lines[lines.count - 1].count + word.count >= Self.lineMax, !word.hasPrefix("-") { lines.append(indentation) }
-      if lines[lines.count - 1].count > Self.helpColumn { lines[lines.count - 1] += " " }
-      lines[lines.count - 1] += word
-    }
-    return lines.map { $0 + "\n" }.joined()
+  /// Returns the option with its purpose.
+  func `in`(_ group: OptionGroup) -> Self {
+    var option = self
+    option.entry.group = group
+    return option
   }
 }
 
@@ -91,6 +71,9 @@ extension Array {
   ) -> [CommandOption<Whole>] where Element == CommandOption<Part> {
     map { $0.within(path) }
   }
+
+  /// Returns the options with their purpose.
+  func `in`<Options>(_ group: OptionGroup) -> Self where Element == CommandOption<Options> { map { $0.in(group) } }
 }
 
 /// The options of one command.
@@ -108,20 +91,27 @@ protocol OptionList {
 
 extension OptionList {
   /// - Returns: The options, or `nil` if the command line asks for help.
-  static func parse(_ arguments: ArraySlice<String>) throws(UsageError) -> Self? {
+  ///
+  /// - Parameter defaults: The options before the command line changes them.
+  static func parse(_ arguments: ArraySlice<String>, changing defaults: Self = .init()) throws(UsageError) -> Self? {
     var reader = ArgumentReader(arguments, options: options.map(\.names) + [.init("h", "help")])
-    var result = Self()
+    var result = defaults
     while let argument = try reader.next() {
       switch argument {
       case .operand(let word): try result.take(word)
       case .option("help", _): return nil
-      case .option(let name, let value): try options.first { $0.names.long == name }?.effect(&result, value)
+      case .option(let name, let value): try result.apply(name, value)
       }
     }
     try result.check()
     return result
   }
 
+  /// Applies an option.
+  mutating func apply(_ name: String, _ value: String) throws(UsageError) {
+    try Self.options.first { $0.names.long == name }?.effect(&self, value)
+  }
+
   /// The help on all options.
-  static var optionsHelp: String { options.map(\.helpLines).joined() + "  -h, --help\n" }
+  static var optionsHelp: String { options.map(\.entry).help }
 }

@@ -2,16 +2,27 @@ import LarkspurIO
 
 extension GetOptions {
   static let options: [CommandOption<GetOptions>] =
-    optionsOfOutput + optionsOfRequests + optionsOfContent + optionsOfLoading + TLSOptions.options.within(\.tls)
+    optionsOfRequests + optionsOfContent + optionsOfURLs.in(.urls) + optionsOfOutput.in(.output)
+    + optionsOfDownloads.in(.downloads) + DownloadOptions.options.within(\.downloads).in(.downloads)
+    + optionsOfHeads.in(.output) + optionsOfRecords.in(.messages)
+    + optionsOfForms.in(.body) + optionsOfTime.in(.time) + optionsOfErrors.in(.output)
+    + optionsOfRedirections.in(.redirection) + optionsOfSessions + TLSOptions.options.within(\.tls)
 
   /// The options of all commands that send a request, without those of TLS.
-  static let optionsOfRequests: [CommandOption<GetOptions>] = [
+  static let optionsOfRequests: [CommandOption<GetOptions>] =
+    optionsOfMessages.in(.messages) + optionsOfFields.in(.request) + optionsOfAuthorization.in(.authorization)
+    + optionsOfConnections.in(.connection)
+
+  private static let optionsOfMessages: [CommandOption<GetOptions>] = [
     .flag(
       "v", "verbose",
       "Write the connection's events to standard error, in milliseconds since the start: `>` is sent, `<` is received.",
       \.isVerbose),
     .flag("s", "silent", "Show no progress, no warnings and no errors.", \.isSilent),
     .flag("S", "show-error", "Show errors even with -s.", \.showsErrors),
+  ]
+
+  private static let optionsOfFields: [CommandOption<GetOptions>] = [
     .init(
       "H", "header", "'Name: value'",
       "Send the field, in place of one that would be sent by itself (Host, User-Agent, Accept, Content-Type, "
@@ -37,6 +48,9 @@ extension GetOptions {
         options.session.cookieJar.files.append(value)
       }
     },
+  ]
+
+  private static let optionsOfAuthorization: [CommandOption<GetOptions>] = [
     .init(
       "u", "user", "USER:PASSWORD",
       "Send them as Basic authorization. (Others on this machine can see command lines.)"
@@ -44,6 +58,9 @@ extension GetOptions {
     .text(
       nil, "oauth2-bearer", "TOKEN", "Send TOKEN as Bearer authorization. It comes before --user.",
       \.session.bearerToken),
+  ]
+
+  private static let optionsOfConnections: [CommandOption<GetOptions>] = [
     .init("4", "ipv4", "", "Connect to IPv4 addresses only. The last one of -4 and -6 counts.") {
       options, _ throws(UsageError) in options.addressFamily = .ipv4
     },
@@ -66,24 +83,47 @@ extension GetOptions {
     .init(
       nil, "unix-socket", "PATH", "Connect to the Unix socket PATH, whatever the URL's host. No proxy is used."
     ) { options, value throws(UsageError) in options.connect(toSocket: value) },
-    .text(
+    .init(
       "x", "proxy", "URL",
       "Go through this proxy: [KIND://][USER:PASSWORD@]HOST[:PORT], where KIND is http (as it is without one), https, "
         + "socks4, socks4a, socks5 or socks5h; 4a and 5h leave the look-up of names to the proxy. Empty: through none. "
-        + "Without the option http_proxy (in lower case), https_proxy or else all_proxy count.", \.proxy),
+        + "Without the option http_proxy (in lower case), https_proxy or else all_proxy count."
+    ) { options, value throws(UsageError) in try options.setProxyOrConnections(value) },
     .text(
       nil, "noproxy", "LIST",
       "The hosts that are reached directly: example.org (and all below it), 192.0.2.1, 192.0.2.0/24, or * for all. "
         + "Without the option no_proxy counts.", \.proxyExceptions),
   ]
 
+  private static let optionsOfURLs: [CommandOption<GetOptions>] = [
+    .init(nil, "url", "URL", "As URL itself, for a file of options.") { options, value throws(UsageError) in
+      try options.take(value)
+    },
+    .flag(
+      "g", "globoff",
+      "Take the URL as it is. Without the option {a,b}, [1-10], [001-100:2] and [a-z] in it stand for several URLs, and #1 "
+        + "in the name of -o for the text of the first of these.",
+      \.takesURLAsIs),
+    .init(
+      "K", "config", "FILE",
+      "Read options from FILE (`-`: standard input), one in each line: `option = value`, with double quotes around a "
+        + "value with blanks. Lines with # are comments."
+    ) { options, value throws(UsageError) in try ConfigFile.read(value, into: &options) },
+    .init("q", "disable", "", "As the first option: do not read $XDG_CONFIG_HOME/larkspur/get.conf.") { _, _ in },
+  ]
+
   /// The options for the method and the content of a request.
-  static let optionsOfContent: [CommandOption<GetOptions>] = [
+  static let optionsOfContent: [CommandOption<GetOptions>] = optionsOfMethod.in(.request) + optionsOfData.in(.body)
+
+  private static let optionsOfMethod: [CommandOption<GetOptions>] = [
     .init("X", "request", "METHOD", "Instead of GET (or of POST with -d).") { options, value throws(UsageError) in
       // A 2xx response to CONNECT opens a tunnel, and the command has nothing to send through one.
       guard value != "CONNECT" else { throw UsageError("CONNECT is not a request for a resource") }
       options.method = value
-    },
+    }
+  ]
+
+  private static let optionsOfData: [CommandOption<GetOptions>] = [
     .init(
       "d", "data", "DATA",
       "Send DATA as the body, as a form unless -H says otherwise. `@FILE` is what FILE holds, byte for byte; `@-` is "
@@ -117,6 +157,16 @@ extension GetOptions {
     },
     .flag(
       "O", "remote-name", "As -o with the last name in the URL's path, as it stands there.", \.usesRemoteName),
+  ]
+
+  private static let optionsOfDownloads: [CommandOption<GetOptions>] = [
+    .text(
+      nil, "output-dir", "DIR", "Write the files of -o, -O and -i into the directory DIR, which has to be there.",
+      \.outputDirectory),
+    .file(
+      nil, "etag-file",
+      "Load only what has changed: FILE has the entity tag (ETag) of the version that is there, as of curl's "
+        + "--etag-save, and gets the new one when the new version is complete.", \.etagFile),
     .flag(
       nil, "background",
       "Leave the download to the transfer service, which goes on with it when this command has ended. Goes with -o and "
@@ -124,7 +174,8 @@ extension GetOptions {
     .flag(
       nil, "resume",
       "Complete the file of -o: ask for what comes behind its bytes. It is written in place, and stays as far as it "
-        + "came when the transfer fails. A status of 400 or more fails.", \.session.resumes),
+        + "came when the transfer fails. If the server has another version than the file, it begins anew. A status of "
+        + "400 or more fails.", \.session.resumes),
     .init("C", "continue-at", "-", "As --resume. (Another place than the end of the file is not supported.)") {
       options, value throws(UsageError) in
       guard value == "-" else {
@@ -132,9 +183,15 @@ extension GetOptions {
       }
       options.session.resumes = true
     },
+  ]
+
+  private static let optionsOfHeads: [CommandOption<GetOptions>] = [
     .flag("i", "include", "Put the heads of all responses before the body.", \.showsHead),
     .flag("I", "head", "Ask for the head only (HEAD), and write it.", \.isHead),
     .file("D", "dump-header", "Write the heads of all responses to FILE. (`-`: standard output.)", \.headFile),
+  ]
+
+  private static let optionsOfRecords: [CommandOption<GetOptions>] = [
     .file(
       nil, "har", "Record the traffic in FILE as an HTTP Archive, for developer tools and for tests, without secrets.",
       \.harFile),
@@ -144,12 +201,15 @@ extension GetOptions {
       nil, "with-secrets", "Leave passwords, tokens and cookies in what --har and --as-curl write.", \.showsSecrets),
   ]
 
-  private static let optionsOfLoading: [CommandOption<GetOptions>] = [
+  private static let optionsOfForms: [CommandOption<GetOptions>] = [
     .init(
       "F", "form", "NAME=TEXT",
       "Send a multipart form. NAME=@FILE sends a file. ;type=TYPE, ;filename=NAME and ;headers='Name: value' may "
         + "follow. Double quotes around TEXT, FILE or NAME keep semicolons, commas and blanks. Repeatable."
-    ) { options, value throws(UsageError) in options.session.parts.append(try FormPartReader.part(value)) },
+    ) { options, value throws(UsageError) in options.session.parts.append(try FormPartReader.part(value)) }
+  ]
+
+  private static let optionsOfTime: [CommandOption<GetOptions>] = [
     .seconds(
       nil, "connect-timeout", "Give up when there is no connection after S seconds (0.5 is half a second).",
       \.connectTimeout),
@@ -174,9 +234,15 @@ extension GetOptions {
     .flag(
       nil, "retry-all", "Send requests of all methods again, such as POST. Twice, unless --retry says otherwise.",
       \.retriesAllMethods),
+  ]
+
+  private static let optionsOfErrors: [CommandOption<GetOptions>] = [
     .flag(
       "f", "fail", "For a status of 400 or more print no body, and exit with 22.", \.failsOnHTTPError),
     .flag(nil, "fail-with-body", "For a status of 400 or more print the body, and exit with 22.", \.failsWithBody),
+  ]
+
+  private static let optionsOfRedirections: [CommandOption<GetOptions>] = [
     .flag(
       "L", "location",
       "Follow redirections. User, password and the fields of one origin are not told to another.",
@@ -189,15 +255,28 @@ extension GetOptions {
       }
       options.session.redirectsMax = number
     },
+  ]
+
+  private static let optionsOfSessions: [CommandOption<GetOptions>] = [
+    .flag("n", "netrc", "Take user and password for the URL's host from ~/.netrc.", \.usesNetrc).in(.authorization),
+    .file(nil, "netrc-file", "As --netrc, from FILE.", \.netrcFile).in(.authorization),
     .flag(
       nil, "digest", "Prove to know user and password in place of sending them: as Digest, when the server asks.",
-      \.session.usesDigest),
+      \.session.usesDigest
+    ).in(.authorization),
     .file(
       "c", "cookie-jar",
       "Write all cookies to FILE (Netscape's format), those of -b and the new ones. (`-`: standard output.)",
-      \.session.cookieJar.output),
-    .flag(nil, "compressed", "Ask for gzip or deflate, and write what was compressed.", \.session.decodes),
+      \.session.cookieJar.output
+    ).in(.request),
+    .flag(nil, "compressed", "Ask for gzip or deflate, and write what was compressed.", \.session.decodes).in(.output),
+    .init(
+      "w", "write-out", "FORMAT",
+      "Write FORMAT to standard output when the transfer is over, with %{http_code}, %{time_total}, %{json}, "
+        + "%header{NAME} and others of curl's. `@FILE` is the format in FILE, `@-` that in standard input."
+    ) { options, value throws(UsageError) in options.writeOut = try WriteOut(option: value) }.in(.messages),
     .flag(
-      nil, "metrics", "Show on standard error how long each part of each request took.", \.session.showsMetrics),
+      nil, "metrics", "Show on standard error how long each part of each request took.", \.session.showsMetrics
+    ).in(.messages),
   ]
 }

@@ -35,6 +35,10 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var output: String?
   /// Whether standard output was asked for, so that any bytes are written to a terminal.
   package var writesAnyBytes = false
+  /// The directory for the files of `-o` and `-O`, or `nil` for the working directory.
+  package var outputDirectory: String?
+  /// The file with the entity tag of the version that is there already.
+  package var etagFile: String?
   /// Whether the file has the last name in the URL's path.
   package var usesRemoteName = false
   /// The fields of `-H`. An empty value removes a field that the command would send by default.
@@ -61,6 +65,14 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   package var retriesAllMethods = false
   /// Whether the command fails like `failsOnHTTPError`, but writes the response's content first.
   package var failsWithBody = false
+  package var downloads = DownloadOptions()
+  /// The text to write when the transfer is over.
+  package var writeOut: WriteOut?
+  /// Whether the user's own file of passwords is read.
+  package var usesNetrc = false
+  package var netrcFile: String?
+  /// Whether braces and brackets in the URL stand for themselves.
+  package var takesURLAsIs = false
   package var tls = TLSOptions()
   package var session = SessionOptions()
   /// The proxy; empty for none. If `nil`, the environment decides.
@@ -104,15 +116,22 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   }
 
   mutating func check() throws(UsageError) {
-    try checkRequest()
+    readList()
+    try checkRequest(isDownload: true)
     try session.check(with: self)
+    try downloads.check(with: self)
     try checkBackground()
   }
 
   /// Checks that there is a URL, and the combination of the options of TLS. Sets the method that options imply.
-  mutating func checkRequest() throws(UsageError) {
+  ///
+  /// - Parameter isDownload: Whether the command takes the options of downloads, of which `-x N` is one.
+  mutating func checkRequest(isDownload: Bool = false) throws(UsageError) {
     if isHead || dataIsQuery { method = method ?? (isHead ? "HEAD" : "GET") }
-    guard !url.isEmpty else { throw UsageError("the URL is missing") }
+    guard isDownload || !downloads.isInUse else { throw UsageError("-x wants a proxy, and not a number") }
+    guard url.isEmpty == (downloads.list != nil) else {
+      throw UsageError(url.isEmpty ? "the URL is missing" : "--input-file and a URL exclude each other")
+    }
     guard !showsSecrets || harFile != nil || printsCurl else {
       throw UsageError("--with-secrets is for --har and --as-curl")
     }

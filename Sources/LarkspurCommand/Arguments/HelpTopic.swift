@@ -9,10 +9,58 @@ package enum HelpTopic: String, CaseIterable, Sendable {
   case pins
   case check
   case transfers
+  case completions
   case exitStatus = "exit-status"
 
   /// The topics that are commands.
-  static let commands: [HelpTopic] = [.get, .socket, .events, .pins, .check, .transfers]
+  static let commands: [HelpTopic] = [.get, .socket, .events, .pins, .check, .transfers, .completions]
+
+  /// The operands and the purpose of a command.
+  private var line: (operands: String, summary: String) {
+    switch self {
+    case .get: ("URL [option ...]", "fetch a URL")
+    case .socket: ("URL [option ...]", "send lines to a WebSocket, and show its messages")
+    case .events: ("URL [option ...]", "show the events of an event stream")
+    case .pins: ("URL [option ...]", "show the keys of a server's certificates, for --pin")
+    case .check: ("PROGRAM ...", "tell whether programs still have the toolchain's networking in them")
+    case .transfers: ("ACTION", "show and change the transfers that outlive their programs")
+    case .completions: ("KIND", "write or install completions for shells, and the page of the manual")
+    case .overview, .exitStatus: ("", "")
+    }
+  }
+
+  /// The command line of a command. `get` may be left out.
+  var synopsis: String { "larkspur \(self == .get ? "[get]" : rawValue) \(line.operands)" }
+
+  /// The purpose of a command.
+  var summary: String { line.summary }
+
+  /// The options of a command.
+  var options: [OptionEntry] {
+    switch self {
+    case .get: GetOptions.options.map(\.entry)
+    case .socket: SocketOptions.options.map(\.entry)
+    case .events: EventsOptions.options.map(\.entry)
+    case .pins: PinsOptions.options.map(\.entry)
+    case .check: CheckOptions.options.map(\.entry)
+    case .transfers: TransfersOptions.options.map(\.entry)
+    case .completions: CompletionsOptions.options.map(\.entry)
+    case .overview, .exitStatus: []
+    }
+  }
+
+  /// The words that may follow a command's name.
+  var words: [String] {
+    switch self {
+    case .transfers: TransfersOptions.Action.allCases.map(\.rawValue)
+    case .completions: CompletionsOptions.Kind.allCases.map(\.rawValue)
+    case .overview, .get, .socket, .events, .pins, .check, .exitStatus: []
+    }
+  }
+
+  private static var topics: String {
+    allCases.dropFirst().dropLast().map(\.rawValue).joined(separator: ", ") + " or \(exitStatus.rawValue)"
+  }
 
   package var text: String {
     switch self {
@@ -20,21 +68,21 @@ package enum HelpTopic: String, CaseIterable, Sendable {
       """
       larkspur: an HTTP/1.1 client written from the socket up
 
-        larkspur [get] URL [option ...]   fetch a URL
-        larkspur socket URL [option ...]  send lines to a WebSocket, and show its messages
-        larkspur events URL [option ...]  show the events of an event stream
-        larkspur pins URL [option ...]    show the keys of a server's certificates, for --pin
-        larkspur check PROGRAM ...        tell whether programs still have the toolchain's networking in them
-        larkspur transfers ACTION         show and change the transfers that outlive their programs
-        larkspur help [TOPIC]             TOPIC is get, socket, events, pins, check, transfers or exit-status
-        larkspur --version
 
       """
+        + Self.commands.map { "  \(Format.padded($0.synopsis, to: 33)) \($0.summary)\n" }.joined()
+          + """
+            larkspur help [TOPIC]             TOPIC is \(Self.topics)
+            larkspur --version
+
+          """
     case .get:
       """
       larkspur get URL [option ...]
+      larkspur get -i LIST [option ...]
 
-      Fetches URL (http or https; `http://` may be left out) and writes the body to standard output.
+      Fetches URL (http or https; `http://` may be left out) and writes the body to standard output. {a,b} and [1-9] in URL
+      stand for several.
 
 
       """ + GetOptions.optionsHelp + """
@@ -80,6 +128,7 @@ package enum HelpTopic: String, CaseIterable, Sendable {
 
         """
     case .transfers: TransfersOptions.help
+    case .completions: CompletionsOptions.help
     case .exitStatus:
       "larkspur exits with\n\n"
         + ExitStatus.allCases.map { "  \(Format.padded("\($0.rawValue)", to: 3, atEnd: false))  \($0.meaning)\n" }

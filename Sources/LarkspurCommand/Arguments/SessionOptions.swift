@@ -65,9 +65,13 @@ package struct SessionOptions: Hashable, Sendable {
     if options.isHead, options.sendsContent { throw Self.exclusion("head", parts.isEmpty ? "data" : "form") }
     if options.failsOnHTTPError, options.failsWithBody { throw Self.exclusion("fail", "fail-with-body") }
     if options.usesRemoteName, options.output != nil { throw Self.exclusion("remote-name", "output") }
+    if options.etagFile != nil {
+      if resumes { throw Self.exclusion("etag-file", "resume") }
+      if options.sendsContent || options.method ?? "GET" != "GET" { throw UsageError("--etag-file is for GET only") }
+    }
     if usesDigest, bearerToken != nil { throw Self.exclusion("digest", "oauth2-bearer") }
     guard resumes else { return }
-    guard options.output != nil || options.usesRemoteName else {
+    guard options.output != nil || options.usesRemoteName || options.downloads.list != nil else {
       throw UsageError("--resume needs -o: there has to be a file to go on with")
     }
     if options.sendsContent || options.isHead || options.method ?? "GET" != "GET" {
@@ -78,7 +82,7 @@ package struct SessionOptions: Hashable, Sendable {
     if decodes { throw Self.exclusion("resume", "compressed") }
   }
 
-  private static func exclusion(_ one: String, _ other: String) -> UsageError {
+  static func exclusion(_ one: String, _ other: String) -> UsageError {
     UsageError("--\(one) and --\(other) exclude each other")
   }
 

@@ -29,11 +29,14 @@ package struct TLSOptions: Hashable, Sendable {
         nil, "dangerously-log-keys",
         "Append the connection's secrets to the file that SSLKEYLOGFILE names, for debuggers. Whoever has the file can "
           + "read the traffic. It must not be accessible to others; without this option the variable is ignored.",
-        \.logsKeys)
+        \.logsKeys
+      ).in(.tls)
     ]
 
   /// The options of `larkspur socket` and `larkspur events`, which write no key log.
-  static let optionsOfSessions: [CommandOption<TLSOptions>] = [
+  static let optionsOfSessions = optionsOfConnections.in(.tls)
+
+  private static let optionsOfConnections: [CommandOption<TLSOptions>] = [
     .text(
       nil, "cacert", "FILE",
       "Trust the roots in FILE (PEM or DER) and no others. Otherwise SSL_CERT_FILE and SSL_CERT_DIR count, or the "

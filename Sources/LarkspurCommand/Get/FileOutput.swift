@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurBytes
+import LarkspurConsole
 import LarkspurIO
 
 /// The destination of the body: standard output, or a file that gets its name only when it is complete.
@@ -19,10 +20,25 @@ final class FileOutput {
   let isFile: Bool
 
   private let deadline: Deadline
-  /// The length of a file that is continued, or `nil` if the file is replaced.
-  private(set) var offset: Int?
+  /// The bytes of a file that is continued, or `nil` if the file is replaced.
+  private(set) var kept: Kept?
   /// The owner of the descriptor that `file` borrows.
   private var appended: FileHandle?
+
+  /// The bytes that a file to continue has at the start.
+  struct Kept {
+    var count = 0
+    /// The validator of their version: empty if the server named none, and `nil` if another program has written them.
+    var version: String?
+
+    /// The first byte to ask for without a condition. Bytes of a known version are continued by `FilePart`.
+    var offset: Int { version == nil ? count : 0 }
+  }
+
+  /// The attribute of a file that has the version of its bytes. A file that is complete keeps it: the next command has to
+  /// recognize another version as well.
+  private static let versionAttribute = "user.larkspur.version"
+  private static let versionBytesMax = 1 << 10
 
   /// Opens the destination.
   ///
@@ -70,13 +86,36 @@ final class FileOutput {
       case .other: throw CommandFailure(.writeFailed, "\(path) is no file that could be gone on with")
       }
       let handle = try FileHandle(forUpdating: URL(filePath: path))
-      offset = Int(clamping: try handle.seekToEnd())
+      let file = OpenFile(lent: handle.fileDescriptor)
+      kept = Kept(count: Int(clamping: try handle.seekToEnd()), version: Self.version(of: file))
+      if kept?.count == 0 { kept?.version = "" }
       appended = handle
-      file = OpenFile(lent: handle.fileDescriptor)
+      self.file = file
     } catch let failure as CommandFailure {
       throw failure
     } catch {
       throw CommandFailure(.writeFailed, "could not open \(path): \(error)")
+    }
+  }
+
+  private static func version(of file: OpenFile) -> String? {
+    guard let bytes = file.attribute(versionAttribute, atMost: versionBytesMax) else { return nil }
+    // What no field can have is no version, and the file begins anew.
+    return bytes.allSatisfy { 0x20..<0x7f ~= $0 } ? String(decoding: bytes, as: UTF8.self) : ""
+  }
+
+  /// Notes the version of the bytes that follow in a file that can be continued.
+  ///
+  /// - Parameter version: The validator, or `nil` if there is none.
+  func note(version: String?) {
+    // Bytes of another program stay of an unknown version, until a server names one.
+    guard let kept, let file, let version = version ?? kept.version.map({ _ in "" }) else { return }
+    do throws(Errno) {
+      guard version.utf8.count <= Self.versionBytesMax else { throw .invalidArgument }
+      try file.setAttribute(Self.versionAttribute, to: version)
+    } catch {
+      Console.complain(
+        "warning: the version of \(name) cannot be noted (\(error)): compare a checksum if it is resumed")
     }
   }
 
@@ -116,13 +155,13 @@ final class FileOutput {
   }
 
   /// Whether the bytes that were written can be dropped.
-  var canStartOver: Bool { replacement != nil }
+  var canStartOver: Bool { replacement != nil || kept?.version != nil }
 
   /// Drops the bytes that were written.
   func startOver() throws(CommandFailure) {
-    guard let replacement else { return }
-    do throws(Errno) {
-      file = try OpenFile(overwriting: replacement.temporaryPath)
+    do {
+      try appended?.truncate(atOffset: 0)
+      if let replacement { file = try OpenFile(overwriting: replacement.temporaryPath) }
     } catch {
       throw CommandFailure(.writeFailed, "could not write to \(name): \(error)")
     }

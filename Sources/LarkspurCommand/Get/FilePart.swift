@@ -14,8 +14,15 @@ struct FilePart {
   /// The number of bytes in the file.
   private(set) var count = 0
 
-  /// - Parameter policy: The policy, or `nil` if the bytes cannot be taken back or continued.
-  init(_ policy: URLSession.RetryPolicy?) { self.policy = policy }
+  /// - Parameters:
+  ///   - policy: The policy, or `nil` if the bytes cannot be taken back or continued.
+  ///   - kept: The bytes that an earlier command has left in the file.
+  init(_ policy: URLSession.RetryPolicy?, continuing kept: FileOutput.Kept?) {
+    self.policy = policy
+    guard let kept, let version = kept.version else { return }
+    count = kept.count
+    if count > 0, version != "" { point = ResumePoint(validator: version, offset: count, total: nil, coding: nil) }
+  }
 
   /// The fields that ask for the rest. Empty if the request asks for the whole.
   var conditions: FieldList {
@@ -45,10 +52,19 @@ struct FilePart {
     if let point, point.offset > 0 {
       let decision = point.decide(asking: point.offset, status: status, fields: fields)
       guard case .replace = decision else { return decision }
+      // A server without ranges sends what the file has.
+      if response.expectedContentLength == count, Self.version(of: response) == point.validator { return .confirmLast }
     }
     (count, point) = (0, ResumePoint(status: status, now: MachineClock.wallSeconds, fields: fields))
     if point?.coding != nil { point = nil }
     return .replace(count: nil)
+  }
+
+  /// Returns the strong validator of a response, or `nil` if the bytes are coded, or a proxy has changed them (203).
+  static func version(of response: HTTPURLResponse) -> String? {
+    let fields = response.fieldValues
+    guard [200, 206].contains(response.statusCode), ResumePoint.coding(of: fields) == nil else { return nil }
+    return ResumePoint.validator(now: MachineClock.wallSeconds, fields: fields)
   }
 }
 

@@ -12,8 +12,8 @@ import LarkspurTransport
 /// The delegate passes one piece of the body on and waits until the main thread has written it. So memory does not grow
 /// with the body, a slow output slows the server down, and a signal ends a write that blocks.
 struct Get {
-  private let options: GetOptions
-  private let loop: ClientLoop
+  let options: GetOptions
+  let loop: ClientLoop
   private let start: Deadline
   private let progress: TransferProgress
 
@@ -25,10 +25,10 @@ struct Get {
     options.mute()
   }
 
-  private var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
+  var deadline: Deadline { options.maxTime.map { start.advanced(by: $0) } ?? .never }
 
   /// The configuration of the session, with the settings that only the command has.
-  private func configuration(_ settings: SessionSetUp, _ recorder: HARRecorder?) -> URLSessionConfiguration {
+  func configuration(_ settings: SessionSetUp, _ recorder: HARRecorder?) -> URLSessionConfiguration {
     let configuration = settings.configuration
     if deadline != .never {
       // Reading the body from standard input counts. A timeout of 0 would be the default of a session.
@@ -54,16 +54,21 @@ struct Get {
         log.write(entry.event, at: entry.time)
       }
     }
-    var failure: CommandFailure?
-    do throws(CommandFailure) { try await load() } catch { failure = error }
+    var report = TransferReport(url: RequestURL.redacted(options.url))
+    do throws(CommandFailure) { try await load(&report) } catch { report.failure = error }
     progress.endLog()
     await logging.value
-    return failure?.report() ?? .success
+    let status = report.failure?.report() ?? .success
+    report.head = progress.head
+    if !options.downloads.isInUse { options.writeOut?.write(report, until: deadline) }
+    return status
   }
 
-  private func load() async throws(CommandFailure) {
+  private func load(_ report: inout TransferReport) async throws(CommandFailure) {
+    if options.downloads.isInUse { return try await loadInPieces() }
     var options = options
     let target = try options.readData()
+    try options.readNetrc(for: target)
     let plan = try GetRequest(
       options, to: target, through: ProxySetUp.proxy(options, to: target), streams: true)
     let form =
@@ -73,33 +78,39 @@ struct Get {
     if options.printsCurl { return try printCommand(plan, target, settings, form) }
     let recorder = try self.recorder()
     defer { try? recorder?.flush() }
-    let output = try self.output(target)
+    let path = try options.outputPath(for: target)
+    report.fileName = path
+    let tag = try EntityTagFile(options, for: path)
+    let output = try self.output(path)
     var heads: FileOutput?
     CaughtSignal.interruptCalls(at: deadline)
     do throws(CommandFailure) {
       if let path = options.headFile { heads = try FileOutput(path: path == "-" ? nil : path, deadline: deadline) }
       if settings.usesTLS { options.tls.warnOfKeyLog() }
       let retries = options.retryPolicy
-      var part = FilePart(output.canStartOver && !options.showsHead ? retries : nil)
-      let start = output.offset.map { $0 > 0 ? [Field("Range", "bytes=\($0)-")] : [] } ?? []
+      var part = FilePart(output.canStartOver && !options.showsHead ? retries : nil, continuing: output.kept)
+      let start: FieldList = output.kept.map { $0.offset > 0 ? [Field("Range", "bytes=\($0.offset)-")] : [] } ?? []
       var end = End.broken(.zero)
       while case .broken(let delay) = end {
         try await pause(for: delay)
-        let range = part.conditions.isEmpty ? start : part.conditions
+        let range = (part.conditions.isEmpty ? start : part.conditions) + (tag?.condition ?? [])
         var request = try plan.request(to: target, options, isExact: true, form: form, range: range)
         settings.addCookies(to: &request)
         let transfer = SessionTransfer(settings, form: form, retries: retries)
         let events = transfer.start(request, configuration(settings, recorder))
         do throws(CommandFailure) {
-          end = try await receive(events, of: transfer, to: output, heads, &part)
+          end = try await receive(events, of: transfer, to: output, heads, tag, &part)
         } catch {
-          await transfer.end(closingConnections: options.isVerbose)
+          await transfer.end(closingConnections: options.isVerbose || options.writeOut != nil)
+          report.metrics = transfer.metrics
           throw error
         }
+        report.metrics = transfer.metrics
         // Observers get the events of one session at a time.
         await transfer.end(closingConnections: options.isVerbose || end.isBroken)
       }
-      try output.commit()
+      if case .unchanged = end { output.abandon() } else { try output.commit() }
+      try tag?.save(until: deadline)
       if case .refused(let failure) = end { throw failure }
     } catch {
       output.abandon()
@@ -137,11 +148,7 @@ struct Get {
   /// The number of bytes of each body that `--har` records.
   private static let recordedBytesMax = 16 << 20
 
-  private func output(_ target: RequestURL) throws(CommandFailure) -> FileOutput {
-    let path = options.usesRemoteName ? target.fileName : options.output
-    if options.usesRemoteName, path == nil {
-      throw CommandFailure(.writeFailed, "the URL's path has no file name at its end: use -o in place of -O")
-    }
+  private func output(_ path: String?) throws(CommandFailure) -> FileOutput {
     if options.session.resumes, let path { return try FileOutput(goingOnWith: path, deadline: deadline) }
     return try FileOutput(path: path, deadline: deadline, allowsAnyBytes: options.writesAnyBytes)
   }
@@ -159,6 +166,8 @@ struct Get {
   /// The end of a transfer that has not failed.
   private enum End {
     case complete
+    /// The version is the one of the tag's file.
+    case unchanged
     /// The response counts as a failure, whose body has been written.
     case refused(CommandFailure)
     /// A request for the rest follows after a delay.
@@ -183,7 +192,7 @@ struct Get {
 
   private func receive(
     _ events: AsyncStream<SessionTransfer.Event>, of transfer: SessionTransfer, to output: FileOutput,
-    _ heads: FileOutput?, _ part: inout FilePart
+    _ heads: FileOutput?, _ tag: EntityTagFile?, _ part: inout FilePart
   ) async throws(CommandFailure) -> End {
     let showsProgress =
       !options.isVerbose && !options.isSilent && !options.session.showsMetrics && OpenFile.standardError.isTerminal
@@ -192,6 +201,7 @@ struct Get {
     var received = 0
     defer { bar?.finish(now: loop.kernel.now()) }
     var isWanted = true
+    var isUnchanged = false
     var missing: Int?
     /// The response whose coding has not been checked yet, or `nil` once its body has begun.
     var response: HTTPURLResponse?
@@ -212,19 +222,34 @@ struct Get {
         bar = nil
         response = head
         missing = nil
+        isUnchanged = tag?.take(head) == true
+        isWanted = !isUnchanged
+        if isUnchanged {
+          try heads?.write(progress.takeHeads().span)
+          continue
+        }
         let hasBytes = part.count > 0
         switch part.take(head) {
         case .continueAt(let offset, let end, _):
           missing = end - offset
           try heads?.write(progress.takeHeads().span)
-        case .startOver, .confirmLast:
-          guard let delay = part.delay(after: nil) else { throw try refusal(head, .partialBody) }
+        case .startOver:
+          guard let delay = part.delay(after: nil) else {
+            throw try refusal(head, output.kept == nil ? .partialBody : .resumeFailed)
+          }
           report("the server has another version of the file", retryAfter: delay)
           return .broken(delay)
-        case .deliver: throw try refusal(head, .partialBody)
+        case .confirmLast:
+          isWanted = false
+          try heads?.write(progress.takeHeads().span)
+        case .deliver:
+          if output.kept != nil { isWanted = try take(head, output, heads, &missing) }
+          throw try refusal(head, .partialBody)
         case .replace:
-          if hasBytes { try output.startOver() }
           isWanted = try take(head, output, heads, &missing)
+          guard isWanted else { break }
+          if hasBytes { try output.startOver() }
+          output.note(version: FilePart.version(of: head))
         }
         if head.statusCode >= 400, options.failsWithBody { refused = try refusal(head) }
         if showsProgress, isWanted, output.isFile {
@@ -262,7 +287,7 @@ struct Get {
         if let count = missing, count > 0 {
           throw CommandFailure(.partialBody, "\(output.name): the server sends \(count) bytes less than it says")
         }
-        return refused.map { .refused($0) } ?? .complete
+        return refused.map { .refused($0) } ?? (isUnchanged ? .unchanged : .complete)
       }
     }
     // Only a signal ends the stream early, by cancelling the task, and the process exits with that signal's status.
@@ -279,7 +304,8 @@ struct Get {
     let status = response.statusCode
     let text = progress.takeHeads()
     try heads?.write(text.span)
-    if let offset = output.offset {
+    if let kept = output.kept {
+      let offset = kept.offset
       let failure = "\(output.name) cannot be \(offset == 0 ? "loaded" : "completed"): "
       let named = response.value(forHTTPHeaderField: "Content-Range") ?? "no range"
       switch response.bodyExtent {
@@ -293,6 +319,8 @@ struct Get {
           response.value(forHTTPHeaderField: name).map { ", \(name): \($0)" }
         }
         throw CommandFailure(.resumeFailed, "\(failure)the server sends \(named)\(others.joined())")
+      case .other where status < 400 && kept.count > 0:
+        throw CommandFailure(.rangeRefused, "\(failure)the server answered with \(progress.status)")
       case _ where offset == 0: break
       // Without a total the server states that no bytes follow those of the file.
       case .nothing(let total) where total ?? offset == offset: return false
@@ -301,13 +329,11 @@ struct Get {
       case .whole, .unclear:
         throw CommandFailure(
           .rangeRefused, "\(failure)the server sends the whole only (without --resume it begins again)")
-      case .other where status < 400:
-        throw CommandFailure(.rangeRefused, "\(failure)the server answered with \(progress.status)")
       case .other: break
       }
     }
     if options.showsHead || options.isHead { try output.write(text.span) }
-    if status >= 400, options.failsOnHTTPError || output.offset != nil { throw try refusal(response) }
+    if status >= 400, options.failsOnHTTPError || output.kept != nil { throw try refusal(response) }
     return true
   }
 

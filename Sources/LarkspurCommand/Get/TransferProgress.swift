@@ -81,6 +81,9 @@ final class TransferProgress: HTTPEventObserver {
     }
   }
 
+  /// The head of the latest final response, as received.
+  var head: [UInt8] { state.withLock { $0.head } }
+
   /// The status and the reason of the latest response: `404 Not Found`.
   var status: String {
     let line = state.withLock { $0.head }.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }

@@ -35,6 +35,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     var credential: URLCredential?
     var redirectCount = 0
     var isOver = false
+    var metrics: URLSessionTaskMetrics?
   }
 
   init(_ settings: SessionSetUp, form: FormBody?, retries: URLSession.RetryPolicy?) {
@@ -78,6 +79,9 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     }
     session?.invalidateAndCancel()
   }
+
+  /// The metrics of the task, or `nil` while it runs.
+  var metrics: URLSessionTaskMetrics? { state.withLock { $0.metrics } }
 
   func pieceIsTaken() { taken.signal() }
 
@@ -178,6 +182,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+    state.withLock { $0.metrics = metrics }
     continuation.yield(.metrics(metrics))
   }
 

@@ -34,6 +34,11 @@ package final class DownloadStore: Sendable {
   /// Returns the name of the file for the record.
   package static func recordName(_ name: String) -> String { name + ".larkspur-download" }
   private static func newName(_ name: String) -> String { recordName(name) + ".new" }
+  /// Whether a download of another destination may have a file of this name: two downloads at once would replace each
+  /// other's files.
+  static func isReserved(_ name: String) -> Bool {
+    [partName(""), recordName(""), newName("")].contains { name.hasSuffix($0) }
+  }
   /// Maximum size of a destination's name in bytes. File systems accept names of 255 bytes.
   package static let nameBytesMax = 255 - newName("").utf8.count
   /// Maximum number of parts that other downloads remove while the files are opened.

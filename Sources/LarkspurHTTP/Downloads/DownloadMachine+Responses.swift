@@ -22,8 +22,10 @@ extension DownloadMachine {
     var found: Int?
     var bodyEnd = Int.max
     var acceptsRanges = true
+    let point = head.point
     switch extent {
-    case .part(let range) where range.bytes.lowerBound == 0:
+    // Without a strong validator no further response fits to a part.
+    case .part(let range) where range.isWhole || range.bytes.lowerBound == 0 && point != nil:
       found = range.total
       bodyEnd = range.bytes.upperBound
     case .whole(let count):
@@ -31,11 +33,10 @@ extension DownloadMachine {
       bodyEnd = found ?? .max
       acceptsRanges = head.fields.members(named: "Accept-Ranges").contains { $0.equalsIgnoringCase("bytes") }
     default:
-      // A contradiction, or no range in an empty file: the whole is asked for, once.
+      // A part that cannot be used, a contradiction, or no range in an empty file: the whole is asked for, once.
       let wasAsked = sources[lanes[index].source].standing == .ignoresRanges
       return dismiss(index, wasAsked ? .out(.badResponse) : .ignoresRanges)
     }
-    let point = head.point
     if rules.requiresResumable, point == nil || !acceptsRanges { return dismiss(index, .out(.notResumable)) }
     if let found, let expected = rules.expectedTotal, found != expected {
       return dismiss(index, .out(.size(expected: expected, found: found)))
@@ -109,6 +110,9 @@ extension DownloadMachine {
     let source = lanes[index].source
     sources[source].validator = validator
     sources[source].standing = standing
+    if lanesRunning(source) > sources[source].lanesMax ?? .max {
+      (sources[source].lanesMax, sources[source].refusals) = (nil, 0)
+    }
     // Without a size there is no room to reserve.
     if total == nil { isReserved = true }
   }

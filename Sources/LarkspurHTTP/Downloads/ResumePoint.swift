@@ -57,7 +57,10 @@ public struct ResumePoint: Hashable, Codable, Sendable {
     self.init(validator: validator, offset: 0, total: BodyExtent.length(fields), coding: Self.coding(of: fields))
   }
 
-  private static func validator(now: Double, fields: Fields) -> String? {
+  /// Returns the validator that names the response's version, or `nil` if there is none.
+  ///
+  /// - Parameter now: The time at which the response came, in seconds since 1970.
+  package static func validator(now: Double, fields: Fields) -> String? {
     let (tags, dates) = (fields("etag"), fields("last-modified"))
     // Two validators name no version: only one of them can be right.
     guard tags.count + (tags.isEmpty ? dates.count : 0) == 1 else { return nil }

@@ -62,6 +62,12 @@ struct larkspur_identity {
 @_extern(c) func pthread_self() -> UInt
 @discardableResult
 @_extern(c) func pthread_setname_np(_ thread: UInt, _ name: UnsafePointer<CChar>?) -> Int32
+@_extern(c) func fgetxattr(
+  _ file: Int32, _ name: UnsafePointer<CChar>?, _ value: UnsafeMutableRawPointer?, _ count: Int
+) -> Int
+@_extern(c) func fsetxattr(
+  _ file: Int32, _ name: UnsafePointer<CChar>?, _ value: UnsafeRawPointer?, _ count: Int, _ flags: Int32
+) -> Int32
 @_extern(c) func larkspur_epoll_create() -> Int32
 @_extern(c) func larkspur_epoll_add(
   _ poller: Int32, _ descriptor: Int32, _ events: UInt32, _ slot: UInt32, _ registration: UInt32

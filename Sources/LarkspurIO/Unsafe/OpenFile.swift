@@ -193,6 +193,26 @@ public final class OpenFile: Sendable {
     guard fchmod(number, mode) == 0 else { throw .current }
   }
 
+  /// Returns an extended attribute of the file, such as `user.version`.
+  ///
+  /// - Returns: The value, or `nil` if there is none, if it has more than `max` bytes, or if the file system has no such
+  ///   attributes.
+  public func attribute(_ name: String, atMost max: Int) -> [UInt8]? {
+    var count = 0
+    let value = unsafe [UInt8](unsafeUninitializedCapacity: max) { buffer, initialized in
+      // Safe: the call writes at most `max` bytes, and returns their number, or -1.
+      count = unsafe fgetxattr(number, name, buffer.baseAddress, max)
+      initialized = Swift.max(count, 0)
+    }
+    return count < 0 ? nil : value
+  }
+
+  /// Sets an extended attribute of the file.
+  public func setAttribute(_ name: String, to value: String) throws(Errno) {
+    // Safe: the call reads NUL-terminated copies of name and value, and no more bytes than the value has.
+    guard unsafe fsetxattr(number, name, value, value.utf8.count, 0) == 0 else { throw .current }
+  }
+
   /// Returns once the written bytes have reached the disk.
   public func sync() throws(Errno) {
     while fsync(number) != 0 {

@@ -61,7 +61,7 @@ import Testing
       var end = gap.upperBound
       while end > gap.lowerBound, count < pieces {
         let piece = max(gap.lowerBound, end - pieceBytes)..<end
-        try store.write(version.bytes[piece].span, at: piece.lowerBound)
+        try store.write(version.bytes[piece], at: piece.lowerBound)
         kept.insert(piece)
         end = piece.lowerBound
         count += 1
@@ -205,7 +205,7 @@ import Testing
   @Test func noRecordIsWrittenAfterAFailedSync() throws {
     let disk = ScriptedDisk()
     let store = try Self.open(disk, .wanted, DownloadHashes())
-    try store.write(Version.wanted.bytes.span, at: 0)
+    try store.write(Version.wanted.bytes, at: 0)
     let record = Self.record(.wanted, try #require(ByteRanges([0..<13])), store.inode)
     disk.fail(after: 0, with: .inputOutput, once: true)
     #expect(throws: Errno.inputOutput) { try store.checkpoint(record) }

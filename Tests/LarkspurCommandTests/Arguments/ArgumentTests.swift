@@ -137,7 +137,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ([], "a command is missing: get, socket, events, pins, check, transfers or help"),
+    ([], "a command is missing: get, socket, events, pins, check, transfers, completions or help"),
     (["fetch"], "unknown command fetch"), (["-x"], "-x needs a value"), (["-~"], "unknown option -~"),
     (["gte"], "unknown command gte (did you mean get?)"), (["evnets"], "unknown command evnets (did you mean events?)"),
     (["trans"], "unknown command trans (did you mean transfers?)"), (["g"], "unknown command g"),
@@ -174,7 +174,7 @@ import Testing
       decoding: try OpenFile(reading: root + "/Sources/Larkspur/Larkspur.docc/Command.md").readToEnd(), as: UTF8.self)
     func check<Options>(_ options: [CommandOption<Options>], _ topic: HelpTopic) {
       for option in options {
-        #expect(topic.text.contains(option.helpLines), "\(option.names.long)")
+        #expect(topic.text.contains(option.entry.helpLines), "\(option.names.long)")
         #expect(page.contains("--\(option.names.long)`") || page.contains("--\(option.names.long) "), "\(option.names)")
       }
       #expect(Set(options.map(\.names.long)).count == options.count)

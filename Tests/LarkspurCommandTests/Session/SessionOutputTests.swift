@@ -160,7 +160,7 @@ import Testing
 
   /// Received bytes stay in the file, so that the next command can resume from them.
   @Test func resumeAgain() async throws {
-    let result = try await get("/lie/900?bytes=100", "--resume", "-o", directory.path("file"))
+    let result = try await get("/lie/900?bytes=100", "--resume", "--retry", "0", "-o", directory.path("file"))
     #expect(result.status == 18, "\(result.errors)")
     #expect(try directory.bytes(of: "file") == TestServer.content(count: 100))
     #expect(try await get("/range/1000", "--resume", "-o", directory.path("file")).status == 0)

@@ -210,21 +210,31 @@ import Testing
     // More bytes follow.
     var more = DownloadStage(piece: 1000, record: record)
     more.check([
-      (.start, "get0 a 59- if v"), (.part(0, 59..<100, of: 100), ""), (.bytes(0, 41), "skip 1"),
-      (.complete(0), "save 0..100"),
+      (.start, "get0 a 59- if v"), (.part(0, 59..<100, of: 100), "reserve 100"), (.reserved, ""),
+      (.bytes(0, 41), "skip 1"), (.complete(0), "save 0..100"),
     ])
     // All bytes are there.
     for total in [60, nil] {
       var none = DownloadStage(record: record)
-      none.check([(.start, "get0 a 59- if v"), (.part(0, 59..<60, of: total), ""), (.bytes(0, 1), "skip 1")])
-      #expect(none.apply(.complete(0)) == (total == nil ? "verify" : "verify"))
+      none.check([(.start, "get0 a 59- if v"), (.part(0, 59..<60, of: total), "stop0, verify")])
     }
     // No byte follows the range that the server cut off.
     var cut = DownloadStage(piece: 1000, record: record)
     cut.check([
       (.start, "get0 a 59- if v"), (.part(0, 59..<80, of: nil), ""), (.bytes(0, 21), "skip 1"),
-      (.complete(0), "save 0..80, get1 a 79- if v"), (.saved, ""), (.part(1, 79..<80, of: nil), ""),
-      (.bytes(1, 1), "skip 1"), (.complete(1), "verify"),
+      (.complete(0), "save 0..80, get1 a 79- if v"), (.saved, ""), (.part(1, 79..<80, of: nil), "stop1, verify"),
+    ])
+    // The server ignores the range, and does not state the size.
+    var ignored = DownloadStage(piece: 1000, record: record)
+    ignored.check([
+      (.start, "get0 a 59- if v"), (.whole(0, nil), ""), (.bytes(0, 70), "skip 60"), (.complete(0), "save 0..70"),
+      (.saved, "verify"),
+    ])
+    // A version does not become shorter.
+    var short = DownloadStage(record: record)
+    short.check([
+      (.start, "get0 a 59- if v"), (.whole(0, nil), ""), (.bytes(0, 50), "skip 50"), (.complete(0), ""),
+      (.time(0.5), "get1 a all"),
     ])
   }
 

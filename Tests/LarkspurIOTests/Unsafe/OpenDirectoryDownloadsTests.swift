@@ -20,7 +20,8 @@ import Testing
     let part = try part("p")
     try part.write([5, 6].span, at: 5)
     try part.write([1, 2].span, at: 1)
-    try part.write([].span, at: 100)
+    let nothing: [UInt8] = []
+    try part.write(nothing.span, at: 100)
     try part.sync()
     #expect(try part.read(at: 0, atMost: 100) == [0, 1, 2, 0, 0, 5, 6])
     #expect(try part.read(at: 5, atMost: 1) == [5])

@@ -27,6 +27,19 @@ import Testing
     #expect(throws: Errno.noSuchFile) { try OpenFile(namelessIn: temporary.path("none")) }
   }
 
+  /// An attribute stays with the file, and a longer value than the caller takes is none.
+  @Test func attributes() throws {
+    let file = try OpenFile(creating: temporary.path("name"))
+    #expect(file.attribute("user.version", atMost: 8) == nil)
+    try file.setAttribute("user.version", to: "12345678")
+    try file.setAttribute("user.empty", to: "")
+    let same = try OpenFile(reading: temporary.path("name"))
+    #expect(same.attribute("user.version", atMost: 8) == Array("12345678".utf8))
+    #expect(same.attribute("user.version", atMost: 7) == nil)
+    #expect(same.attribute("user.empty", atMost: 8) == [])
+    #expect(throws: Errno.self) { try OpenFile.standardInput.setAttribute("none", to: "x") }
+  }
+
   @Test func locks() throws {
     let file = try #require(try directory.createLocked("name"))
     #expect(try directory.lock("name") == nil)

@@ -6,6 +6,22 @@ extension ScriptedDisk: DownloadFiles {
   /// Limits the bytes of all files together.
   package func setRoom(_ bytes: Int) { state.withLock { $0.roomBytes = bytes } }
 
+  /// The number of the file of a name.
+  func node(_ name: String) -> Int? { state.withLock { $0.names[name] } }
+
+  /// Makes the checks of a world fail.
+  func plant(_ fault: DownloadScenario.Plant) {
+    state.withLock { state in
+      switch fault {
+      case .ignoresSync: state.ignoresSync = true
+      case .ignoresPartSync: state.ignoresPartSync = true
+      case .ignoresDirectorySync: state.ignoresDirectorySync = true
+      case .ignoresLock: state.ignoresLock = true
+      default: break
+      }
+    }
+  }
+
   package func facts(_ name: String) throws(Errno) -> OpenDirectory.Facts? {
     try step("facts \(name)") { state in
       .success(
@@ -17,14 +33,17 @@ extension ScriptedDisk: DownloadFiles {
   }
 
   package func openPart(_ name: String, _ use: DownloadPartUse) throws(Errno) -> (any DownloadPart)? {
-    try step("open part \(name)") { state -> Result<Part?, Errno> in
-      if use == .create {
-        guard state.names[name] == nil else { return .failure(.fileExists) }
-        _ = state.create(name)
-      }
-      guard let node = state.names[name] else { return .failure(.noSuchFile) }
-      guard use == .read || state.lockedNodes.insert(node).inserted else { return .success(nil) }
-      return .success(Part(disk: self, node: node, isLocked: use != .read))
+    let node = try step("open part \(name)") { state -> Result<Int, Errno> in
+      if use == .create { return state.names[name] == nil ? .success(state.create(name)) : .failure(.fileExists) }
+      return state.names[name].map { .success($0) } ?? .failure(.noSuchFile)
+    }
+    if use == .read { return Part(disk: self, node: node, isLocked: false) }
+    return try step("lock part \(name)") { state -> Result<Part?, Errno> in
+      guard !state.lockedNodes.contains(node) || state.ignoresLock else { return .success(nil) }
+      // An earlier holder of the lock may have renamed the file after it was opened here.
+      guard state.names[name] == node else { return .failure(.noSuchFile) }
+      state.lockedNodes.insert(node)
+      return .success(Part(disk: self, node: node, isLocked: true))
     }
   }
 
@@ -76,6 +95,7 @@ extension ScriptedDisk: DownloadFiles {
           guard growth <= free else { return .failure(.noSpace) }
           node.bytes += repeatElement(0, count: max(0, first + part.count - node.bytes.count))
           node.bytes.replaceSubrange(first..<first + part.count, with: part)
+          node.wrote(first..<first + part.count)
           return .success(())
         }
       }
@@ -104,8 +124,8 @@ extension ScriptedDisk: DownloadFiles {
     func setPermissions(_ mode: UInt32) throws(Errno) { try step("part mode") { _, _ in .success(()) } }
 
     func sync() throws(Errno) {
-      try disk.step("part sync") { state -> Result<Void, Errno> in
-        if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
+      try disk.step("part sync", failing: { $0.nodes[node]?.failSync() }) { state -> Result<Void, Errno> in
+        if !state.ignoresSync, !state.ignoresPartSync { state.nodes[node]?.sync() }
         return .success(())
       }
     }

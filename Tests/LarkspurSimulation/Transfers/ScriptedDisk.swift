@@ -10,6 +10,8 @@ package final class ScriptedDisk: TransferFiles {
   struct Node {
     var bytes: [UInt8] = []
     var synced: [UInt8] = []
+    /// The bytes that a sync has failed to write. The kernel takes them for written, until they are written to again.
+    var lost: Set<Int> = []
     /// Number of bytes that are reserved from the start of the file on.
     var reserved = 0
 
@@ -46,6 +48,8 @@ package final class ScriptedDisk: TransferFiles {
     var hasFailedOnce = false
     /// Whether `sync` has no effect, for tests of the checks.
     var ignoresSync = false
+    /// Whether `sync` of the directory, or of the part of a download, has no effect, and whether a lock has none.
+    var (ignoresDirectorySync, ignoresPartSync, ignoresLock) = (false, false, false)
 
     /// Whether all calls fail from now on: the process has been killed.
     var isDead: Bool { stepsLeft <= 0 && !failsOnce }
@@ -63,6 +67,8 @@ package final class ScriptedDisk: TransferFiles {
   }
 
   let state: Mutex<Content>
+  /// What happens before each call.
+  private let beforeCall = Mutex<(@Sendable () -> Void)?>(nil)
 
   /// - Parameter keepsCalls: Whether `calls` has the calls.
   package init(ignoresSync: Bool = false, keepsCalls: Bool = true) {
@@ -175,13 +181,22 @@ package final class ScriptedDisk: TransferFiles {
     }
   }
 
+  /// Sets what happens before each call.
+  func interleave(_ body: @escaping @Sendable () -> Void) { beforeCall.withLock { $0 = body } }
+
+  /// - Parameter failing: What a call that fails does before. The process lives on.
   func step<Value: Sendable>(
-    _ call: @autoclosure () -> String, _ body: @Sendable (inout Content) -> Result<Value, Errno>
+    _ call: @autoclosure () -> String, failing: @Sendable (inout Content) -> Void = { _ in },
+    _ body: @Sendable (inout Content) -> Result<Value, Errno>
   ) throws(Errno) -> Value {
+    beforeCall.withLock { $0 }?()
     let result: Result<Value, Errno> = state.withLock { state in
       if state.keepsCalls { state.calls.append(call()) }
       guard state.stepsLeft > 0 else {
-        if state.failsOnce { (state.stepsLeft, state.hasFailedOnce) = (.max, true) }
+        if state.failsOnce {
+          failing(&state)
+          (state.stepsLeft, state.hasFailedOnce) = (.max, true)
+        }
         return .failure(state.error)
       }
       state.stepsLeft -= 1
@@ -246,7 +261,7 @@ package final class ScriptedDisk: TransferFiles {
 
   package func sync() throws(Errno) {
     try step("sync") { state -> Result<Void, Errno> in
-      if state.ignoresSync { return .success(()) }
+      if state.ignoresSync || state.ignoresDirectorySync { return .success(()) }
       state.syncedNames = state.names
       state.changes = []
       return .success(())
@@ -256,7 +271,7 @@ package final class ScriptedDisk: TransferFiles {
   package func sync(_ name: String) throws(Errno) {
     try step("sync \(name)") { state -> Result<Void, Errno> in
       guard let node = state.names[name] else { return .failure(.noSuchFile) }
-      if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
+      if !state.ignoresSync { state.nodes[node]?.sync() }
       return .success(())
     }
   }
@@ -298,7 +313,7 @@ package final class ScriptedDisk: TransferFiles {
 
     func sync() throws(Errno) {
       try disk.step("sync file") { state -> Result<Void, Errno> in
-        if let bytes = state.nodes[node]?.bytes, !state.ignoresSync { state.nodes[node]?.synced = bytes }
+        if !state.ignoresSync { state.nodes[node]?.sync() }
         return .success(())
       }
     }
@@ -316,6 +331,23 @@ extension ScriptedDisk.Content {
 
 extension ScriptedDisk.Node {
   private static let pageBytes = 4
+
+  /// All bytes reach the disk, except those that an earlier sync has lost.
+  mutating func sync() {
+    var synced = bytes
+    for position in lost where position < synced.count {
+      synced[position] = position < self.synced.count ? self.synced[position] : 0
+    }
+    self.synced = synced
+  }
+
+  /// A sync fails, and loses all that is new.
+  mutating func failSync() {
+    lost.formUnion(bytes.indices.filter { $0 >= synced.count || bytes[$0] != synced[$0] })
+  }
+
+  /// Bytes are written over those that were lost.
+  mutating func wrote(_ range: Range<Int>) { if !lost.isEmpty { lost.subtract(range) } }
 
   /// The file that a loss of power leaves: of that size, with those pages of the new bytes for which `isNew` returns `true`,
   /// and the earlier bytes or zeros in the others.

@@ -76,10 +76,11 @@ final class Relay: Sendable {
     return result
   }
 
-  /// Whether a field is meant for the other end, and not for one connection (RFC 9110 7.6.1). Lengths follow from the bodies.
+  /// Whether a field is meant for the other end, and not for one connection (RFC 9110 7.6.1). Lengths follow from the bodies,
+  /// and Hummingbird has answered `Expect` already: the body comes.
   private static func isEndToEnd(_ name: String) -> Bool {
     let connection: Set = [
-      "connection", "content-length", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade",
+      "connection", "content-length", "expect", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade",
     ]
     return !connection.contains(name.lowercased())
   }
