@@ -46,14 +46,11 @@ import Testing
   }
 
   /// The words of the sources, without comments.
-  private static let words: Set<Substring> = {
-    var words: Set<Substring> = []
-    for file in Repository.files(under: "Sources", suffixes: [".swift", ".h"]) {
-      for line in file.lines where !line.drop(while: { $0 == " " }).hasPrefix("//") {
-        words.formUnion(line.split { !$0.isLetter && !$0.isNumber && $0 != "_" })
-      }
-    }
-    return words
+  private static let words: Set<String> = {
+    let separators = CharacterSet.alphanumerics.union(["_"]).inverted
+    let code = RuleTests.sources.map { $0.code.joined(separator: "\n") }
+    let headers = Repository.files(under: "Sources", suffixes: [".h"]).map(\.text)
+    return Set((code + headers).flatMap { $0.components(separatedBy: separators) })
   }()
 
   private static let modules = Set(
@@ -160,7 +157,7 @@ import Testing
     for (number, line) in body.enumerated() where line.contains("`") {
       for text in Self.code(line) where !text.contains("/") && !text.contains(".swift") && !text.contains("-") {
         for name in text.split(whereSeparator: { !$0.isLetter && !$0.isNumber && $0 != "_" })
-        where !Self.words.contains(name) && !Self.modules.contains(String(name)) && !Self.isPlace(name) {
+        where !Self.words.contains(String(name)) && !Self.modules.contains(String(name)) && !Self.isPlace(name) {
           Issue.record("\(architecture.path):\(number + 1): there is no \(name)")
         }
       }

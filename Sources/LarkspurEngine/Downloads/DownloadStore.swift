@@ -96,8 +96,11 @@ package final class DownloadStore: Sendable {
     (self.files, self.name, self.hashes, self.bytesToLeave) = (files, name, hashes, bytesToLeave)
     (part, record, inode, completeCount) = (found.part, found.record, found.inode, found.completeCount)
     state = Mutex(State(hasRecord: found.record != nil, isInstalled: found.completeCount != nil))
-    if record == nil, completeCount == nil {
-      do throws(Errno) { try discard() } catch { throw .disk(error) }
+    guard completeCount == nil else { return }
+    do throws(Errno) {
+      if record == nil { try discard() } else { try files.removeIfPresent(Self.newName(name)) }
+    } catch {
+      throw .disk(error)
     }
   }
 
@@ -124,6 +127,7 @@ package final class DownloadStore: Sendable {
         // The name of a killed download's file may not be on the disk yet.
         try Self.disk { () throws(Errno) in try files.sync() }
         try? files.removeIfPresent(DownloadStore.recordName(name))
+        try? files.removeIfPresent(DownloadStore.newName(name))
         if found != nil { try? files.removeIfPresent(DownloadStore.partName(name)) }
         try? files.sync()
         (part, inode, completeCount) = (file, destination.inode, destination.size)

@@ -68,7 +68,8 @@ extension DownloadMachine {
       loseLane(index, .lane(number), .error(isOfConnection: isOfConnection), now)
     case .complete:
       let lane = lanes[index]
-      if lane.isAtBodyEnd || lane.hasHead && lane.bodyEnd == .max {
+      // Without a stated size the body ends anywhere, but not before bytes that are there.
+      if lane.isAtBodyEnd || lane.hasHead && lane.bodyEnd == .max && lane.position >= written.end {
         complete(index)
       } else {
         loseLane(index, .badResponse, .error(isOfConnection: true), now)

@@ -94,10 +94,8 @@ extension DownloadMachine {
   private func source(_ now: Double, avoiding avoided: Int?) -> Int? {
     let usable = sources.indices.filter { sources[$0].failure == nil }
     let accepting = usable.filter { sources[$0].standing != .ignoresRanges }
-    let ready = (accepting.isEmpty ? usable : accepting).filter {
-      let isProven = sources[$0].standing == .acceptsRanges
-      return sources[$0].readyAt <= now && $0 != avoided
-        && lanesRunning($0) < sources[$0].lanesMax ?? (isProven ? .max : 1)
+    let ready = (accepting.isEmpty ? usable : accepting).filter { index in
+      sources[index].readyAt <= now && index != avoided && lanesRunning(index) < lanesMax(index, now)
     }
     // After wrong hashes the mirrors take turns.
     func rank(_ index: Int) -> (Int, Int, Int) {
@@ -106,7 +104,14 @@ extension DownloadMachine {
     return ready.min { rank($0) < rank($1) }
   }
 
-  private func lanesRunning(_ source: Int) -> Int { lanes.count { $0.source == source } }
+  func lanesRunning(_ source: Int) -> Int { lanes.count { $0.source == source } }
+
+  /// The number of lanes at a mirror. After a failure they are those that run, and from time to time one more.
+  private func lanesMax(_ source: Int, _ now: Double) -> Int {
+    let isServing = lanes.allSatisfy { $0.source != source || $0.hasHead }
+    return sources[source].lanesMax.map { isServing && now >= sources[source].moreAt ? $0 + 1 : $0 }
+      ?? (sources[source].standing == .acceptsRanges ? .max : 1)
+  }
 
   // MARK: - Ends of lanes
 
@@ -127,18 +132,21 @@ extension DownloadMachine {
     var source = sources[lane.source]
     // Requests that were under way together fail together.
     if lane.failures == source.failures { source.failures += 1 }
-    source.lanesMax = max(running, 1)
     lastFailure = failure
+    let (first, longest) = (rules.retry.firstDelay.inSeconds, rules.retry.delayMax.inSeconds)
+    // A mirror that serves others may allow no more of them.
+    source.lanesMax = max(running, 1)
+    if running > 0, now >= source.moreAt {
+      source.refusals += 1
+      source.moreAt =
+        now
+        + BackOff.delay(
+          failures: source.refusals, first: first, longest: longest, fixedShare: 0.5, fraction: fraction())
+    }
     let delay = rules.retry.delay(
       after: .init(number: source.failures, method: "GET", failure: attempt), fraction: fraction())
-    if let delay {
-      source.readyAt = max(source.readyAt, now + delay.inSeconds)
-    } else if running > 0 {
-      // The mirror serves others: it may allow no more of them.
-      source.readyAt = max(source.readyAt, now + rules.retry.firstDelay.inSeconds)
-    } else {
-      source.standing = .out(failure)
-    }
+    if delay == nil, running == 0 { source.standing = .out(failure) }
+    source.readyAt = max(source.readyAt, now + (delay?.inSeconds ?? first))
     sources[lane.source] = source
     discardUnlessRecordable()
   }
@@ -183,7 +191,6 @@ extension DownloadMachine {
 
   /// Takes note of a lane that has fetched its range.
   mutating func retire(_ lane: Lane) {
-    sources[lane.source].lanesMax = nil
     guard let rate = lane.rate else { return }
     completedRates.append(rate)
     if completedRates.count > rules.lanesMax { completedRates.removeFirst() }

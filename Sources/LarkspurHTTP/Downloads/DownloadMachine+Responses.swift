@@ -110,6 +110,9 @@ extension DownloadMachine {
     let source = lanes[index].source
     sources[source].validator = validator
     sources[source].standing = standing
+    if lanesRunning(source) > sources[source].lanesMax ?? .max {
+      (sources[source].lanesMax, sources[source].refusals) = (nil, 0)
+    }
     // Without a size there is no room to reserve.
     if total == nil { isReserved = true }
   }

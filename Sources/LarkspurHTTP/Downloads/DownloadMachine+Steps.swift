@@ -73,14 +73,15 @@ extension DownloadMachine {
   /// Whether the record on the disk names bytes that were found to be wrong.
   private var isKeptWrong: Bool { !kept.ranges.allSatisfy(written.contains) }
 
-  private var unkeptCount: Int { written.count - kept.count }
+  private var unkeptCount: Int { max(written.count - kept.count, 0) }
 
   /// Number of bytes that a lane may write before the next checkpoint. For all lanes together there is a limit, too: bytes
   /// of lanes that have ended may not be kept.
   func room(_ lane: Lane) -> Int {
     guard isRecordable else { return .max }
     let range = lane.first..<max(lane.first, lane.position)
-    let ofLane = kept.gaps(in: range).reduce(0) { $0 + $1.count } - written.gaps(in: range).reduce(0) { $0 + $1.count }
+    func count(_ ranges: [Range<Int>]) -> Int { ranges.reduce(0) { $0 + $1.count } }
+    let ofLane = max(count(kept.gaps(in: range)) - count(written.gaps(in: range)), 0)
     let granted = lanes.reduce(0) { $0 + $1.granted.count }
     return max(min(rules.pieceBytes - ofLane, rules.pieceBytes * lanesMax - unkeptCount - granted), 0)
   }

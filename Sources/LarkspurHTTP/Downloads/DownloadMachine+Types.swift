@@ -172,6 +172,10 @@ extension DownloadMachine {
     var readyAt = -Double.infinity
     /// The number of requests that the mirror serves at once, if a further one has failed.
     var lanesMax: Int?
+    /// How often in a row a request failed while the mirror served others.
+    var refusals = 0
+    /// The time at which one request more than `lanesMax` is tried.
+    var moreAt = -Double.infinity
 
     /// Why the mirror is not used any more, or `nil`.
     var failure: DownloadFailure? { if case .out(let failure) = standing { failure } else { nil } }

@@ -2,9 +2,9 @@ import LarkspurBytes
 
 /// Decides how a file is downloaded in pieces, over several connections and from several mirrors.
 ///
-/// The machine knows sizes, bytes, errors and the time, and neither files nor sockets. Its owner reports facts, each by one
-/// function, and executes the actions that the function returns, in their order. Times are seconds of a clock that never
-/// goes back; after `nextTime` the owner calls `passTime`. Facts of a lane that has ended are ignored.
+/// The machine deals with sizes, bytes, errors and times, and with neither files nor sockets. Its owner reports facts,
+/// each by one function, and executes the actions that the function returns, in their order. Times are seconds of a
+/// monotonic clock; after `nextTime` the owner calls `passTime`. Facts of a lane that has ended are ignored.
 ///
 /// ```
 ///   start ──► loading ──► verify ──► install ──► ended
@@ -82,7 +82,7 @@ public struct DownloadMachine: Sendable {
   /// The time after which the owner calls `passTime`, or `nil` if only facts lead on.
   public var nextTime: Double? {
     guard phase == .loading, !isPaused, !isWhole else { return nil }
-    var times = sources.filter { $0.failure == nil && $0.readyAt > time }.map(\.readyAt)
+    var times = sources.filter { $0.failure == nil }.flatMap { [$0.readyAt, $0.moreAt] }.filter { $0 > time }
     if !lanes.isEmpty, rules.lowestRate > 0 || lanes.count < lanesMax { times.append(time + Meter.leastSeconds) }
     return times.min()
   }

@@ -61,7 +61,7 @@ import Testing
       var end = gap.upperBound
       while end > gap.lowerBound, count < pieces {
         let piece = max(gap.lowerBound, end - pieceBytes)..<end
-        try store.write(version.bytes[piece].span, at: piece.lowerBound)
+        try store.write(version.bytes[piece], at: piece.lowerBound)
         kept.insert(piece)
         end = piece.lowerBound
         count += 1
@@ -69,7 +69,7 @@ import Testing
       }
     }
     guard kept.contains(0..<total) else { return }
-    if isRecorded { try store.checkpoint(record(version, kept, store.inode)) }
+    if isRecorded, count > 0 { try store.checkpoint(record(version, kept, store.inode)) }
     #expect(store.verify(total: total) == .fits)
     try store.install(total: total)
   }
@@ -88,6 +88,7 @@ import Testing
       let inode = try #require(try disk.facts(DownloadStore.partName(name))?.inode)
       let kept = try #require(ByteRanges([0..<Version.other.bytes.count]))
       disk.put(DownloadStore.recordName(name), try #require(record(.other, kept, inode).encoded()))
+      disk.put(DownloadStore.recordName(name) + ".new", [1])
     case .strayRecord:
       // The next node is the new part's.
       let kept = try #require(ByteRanges([0..<Version.wanted.bytes.count]))
@@ -204,7 +205,7 @@ import Testing
   @Test func noRecordIsWrittenAfterAFailedSync() throws {
     let disk = ScriptedDisk()
     let store = try Self.open(disk, .wanted, DownloadHashes())
-    try store.write(Version.wanted.bytes.span, at: 0)
+    try store.write(Version.wanted.bytes, at: 0)
     let record = Self.record(.wanted, try #require(ByteRanges([0..<13])), store.inode)
     disk.fail(after: 0, with: .inputOutput, once: true)
     #expect(throws: Errno.inputOutput) { try store.checkpoint(record) }

@@ -43,16 +43,16 @@ import Testing
     var store = try open()
     #expect(store.record == nil && store.completeCount == nil)
     try store.reserve(Self.content.count)
-    try store.write(Self.content[600...].span, at: 600)
+    try store.write(Self.content[600...], at: 600)
     try store.checkpoint(Self.record(600..<1000, in: store))
-    try store.write(Self.content[..<100].span, at: 0)
+    try store.write(Self.content[..<100], at: 0)
     #expect(try names() == ["name.larkspur-download", "name.larkspur-part"])
     store.close()
     // The bytes after the checkpoint are not in the record.
     store = try open()
     let record = Self.record(600..<1000, in: store)
     #expect(store.record == record)
-    try store.write(Self.content[..<600].span, at: 0)
+    try store.write(Self.content[..<600], at: 0)
     try store.checkpoint(Self.record(0..<1000, in: store))
     #expect(store.verify(total: 1000) == .fits)
     try store.install(total: 1000)
@@ -66,7 +66,7 @@ import Testing
   /// A download that cannot be resumed leaves nothing.
   @Test func aPartWithoutARecordIsRemoved() throws {
     let store = try open()
-    try store.write([1, 2, 3].span, at: 0)
+    try store.write([1, 2, 3], at: 0)
     var record = Self.record(0..<3, in: store)
     record.sources = []
     try store.checkpoint(record)
@@ -77,7 +77,7 @@ import Testing
 
   @Test func bytesAfterTheEndAreCutOff() throws {
     let store = try open()
-    try store.write([1, 2, 3].span, at: 0)
+    try store.write([1, 2, 3], at: 0)
     #expect(throws: Errno.inputOutput) { try store.install(total: 4) }
     #expect(try names() == ["name.larkspur-part"])
     try store.install(total: 2)
@@ -98,7 +98,7 @@ import Testing
     try Data([0]).write(to: place.file("name"))
     try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: place.path("name"))
     let store = try open()
-    try store.write([1].span, at: 0)
+    try store.write([1], at: 0)
     try store.install(total: 1)
     #expect(try OpenDirectory(path: place.url.path).facts("name")?.permissions == 0o640)
     #expect(try Data(contentsOf: place.file("name")) == Data([1]))
@@ -109,7 +109,7 @@ import Testing
     try FileManager.default.createSymbolicLink(atPath: place.path("name"), withDestinationPath: "target")
     let store = try open(DownloadHashes(checksum: try DownloadChecksum(.sha256, Self.hash([0]))))
     #expect(store.completeCount == nil)
-    try store.write([1].span, at: 0)
+    try store.write([1], at: 0)
     try store.install(total: 1)
     #expect(try OpenDirectory(path: place.url.path).facts("name")?.kind == .regularFile)
     #expect(try Data(contentsOf: place.file("target")) == Data([0]))
@@ -140,7 +140,7 @@ import Testing
   /// A destination with the plan's hashes is the result, whatever lies beside it.
   @Test func aDestinationThatHasTheHashes() throws {
     let store = try open()
-    try store.write([1].span, at: 0)
+    try store.write([1], at: 0)
     try store.checkpoint(Self.record(0..<1, in: store))
     store.close()
     try Data(Self.content).write(to: place.file("name"))
@@ -188,7 +188,7 @@ import Testing
   /// A record that does not fit to the part is no record: everything is fetched again.
   @Test(arguments: Spoiling.allCases) func aRecordOfAnotherPart(spoiling: Spoiling) throws {
     let store = try open()
-    try store.write(Self.content.span, at: 0)
+    try store.write(Self.content, at: 0)
     try store.checkpoint(Self.record(0..<1000, in: store))
     store.close()
     let part = place.file("name.larkspur-part")
@@ -210,7 +210,7 @@ import Testing
   /// The part is gone: a new one, which may have its inode, has none of the bytes.
   @Test func aRecordWithoutAPart() throws {
     let store = try open()
-    try store.write(Self.content.span, at: 0)
+    try store.write(Self.content, at: 0)
     try store.checkpoint(Self.record(0..<1000, in: store))
     store.close()
     try FileManager.default.removeItem(at: place.file("name.larkspur-part"))
@@ -230,7 +230,7 @@ import Testing
 
   private func written(_ bytes: [UInt8], _ hashes: DownloadHashes) throws -> DownloadStore {
     let store = try open(hashes)
-    try store.write(bytes.span, at: 0)
+    try store.write(bytes, at: 0)
     return store
   }
 
@@ -238,7 +238,7 @@ import Testing
     let store = try written(Self.content, DownloadHashes(checksum: Self.checksum))
     #expect(store.verify(total: 1000) == .fits)
     #expect(store.verify(total: 999) == .wrong([]))
-    try store.write([0xff].span, at: 500)
+    try store.write([0xff], at: 500)
     #expect(store.verify(total: 1000) == .wrong([]))
     #expect(store.verify(total: 1001) == .failed(.failed(Errno.inputOutput.rawValue)))
     store.interrupt()
@@ -250,8 +250,8 @@ import Testing
     let pieces = try DownloadPieceHashes(.sha256, pieceBytes: 300, hashes: hashes)
     let store = try written(Self.content, DownloadHashes(pieces: pieces))
     #expect(store.verify(total: 1000) == .fits)
-    try store.write([0xff].span, at: 299)
-    try store.write([0xff].span, at: 999)
+    try store.write([0xff], at: 299)
+    try store.write([0xff], at: 999)
     #expect(store.verify(total: 1000) == .wrong([0..<300, 900..<1000]))
     #expect(store.verify(total: 900) == .wrong([]))
     store.close()
@@ -274,11 +274,19 @@ import Testing
     try store.discard()
     #expect(store.note(reprDigest: right) && store.note(reprDigest: right))
     #expect(!store.note(reprDigest: wrong))
-    try store.write(Self.content.span, at: 0)
+    try store.write(Self.content, at: 0)
     #expect(store.verify(total: 1000) == .fits)
     store.close()
     let planned = try written([1], DownloadHashes(checksum: Self.checksum))
     #expect(planned.note(reprDigest: right) && !planned.note(reprDigest: wrong))
     #expect(planned.verify(total: 1) == .wrong([]))
+  }
+}
+
+extension DownloadStore {
+  /// Writes bytes that need not outlive the call.
+  func write(_ bytes: some Sequence<UInt8>, at offset: Int) throws {
+    let bytes = Array(bytes)
+    try write(bytes.span, at: offset)
   }
 }

@@ -140,10 +140,11 @@ import Testing
     var stage = DownloadStage(lanes: 2, piece: 10)
     stage.check([
       (.start, "get0 a 0-"), (.part(0, 0..<100, of: 100), "reserve 100, get1 a 50-99 if v"), (.reserved, ""),
-      (.lost(1), ""), (.time(0.4), ""),
-      // The mirror may allow one connection: the rest waits until the lane has ended.
-      (.time(0.5), ""), (.bytes(0, 10), "save 0..10"), (.saved, ""), (.lost(0), ""), (.time(1), "get2 a 10-99 if v"),
-      (.part(2, 10..<100, of: 100), ""), (.bytes(2, 10), "save 0..20"), (.saved, ""),
+      (.lost(1), ""), (.time(0.4), ""), (.time(0.5), "get2 a 50-99 if v"),
+      // The second delay is longer.
+      (.status(2, 503), "stop2"), (.bytes(0, 10), "save 0..10"), (.saved, ""), (.time(1.4), ""),
+      (.time(1.5), "get3 a 50-99 if v"), (.part(3, 50..<100, of: 100), ""), (.lost(3), ""), (.time(1.9), ""),
+      (.time(2), "get4 a 50-99 if v"), (.lost(4), ""), (.lost(0), ""),
     ])
   }
 
@@ -217,10 +218,12 @@ import Testing
     var stage = DownloadStage(lanes: 3, piece: 20)
     stage.check([
       (.start, "get0 a 0-"), (.part(0, 0..<120, of: 120), "reserve 120, get1 a 60-119 if v, get2 a 30-59 if v"),
-      (.reserved, ""), (.part(1, 60..<120, of: 120), ""), (.status(2, status), "stop2"), (.time(9), ""),
-      (.bytes(0, 20), "save 0..20"), (.saved, ""),
-      // One lane has ended, and others take its place.
-      (.bytes(0, 10), "stop0, save 0..30, get3 a 30-59 if v, get4 a 90-119 if v"),
+      (.reserved, ""), (.part(1, 60..<120, of: 120), ""), (.status(2, status), "stop2"), (.time(0.4), ""),
+      (.bytes(0, 20), "save 0..20"), (.saved, ""), (.bytes(0, 10), "stop0, save 0..30"), (.saved, ""),
+      // One lane has ended, and another takes its place. Then one more is tried.
+      (.time(0.5), "get3 a 30-59 if v"), (.part(3, 30..<60, of: 120), "get4 a 90-119 if v"),
+      (.status(4, status), "stop4"), (.time(1.4), ""), (.time(1.5), "get5 a 90-119 if v"),
+      (.part(5, 90..<120, of: 120), ""),
     ])
   }
 

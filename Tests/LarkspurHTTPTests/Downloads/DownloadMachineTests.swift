@@ -230,6 +230,12 @@ import Testing
       (.start, "get0 a 59- if v"), (.whole(0, nil), ""), (.bytes(0, 70), "skip 60"), (.complete(0), "save 0..70"),
       (.saved, "verify"),
     ])
+    // A version does not become shorter.
+    var short = DownloadStage(record: record)
+    short.check([
+      (.start, "get0 a 59- if v"), (.whole(0, nil), ""), (.bytes(0, 50), "skip 50"), (.complete(0), ""),
+      (.time(0.5), "get1 a all"),
+    ])
   }
 
   @Test(arguments: [

@@ -65,7 +65,6 @@ import Testing
     _ = try part("p", .read)
     first?.unlock()
     _ = try part("p", .update)
-    // The lock of the reader above did not end with it, and the second holder is gone.
     first = try part("p", .update)
     #expect(try files.openPart("p", .update) == nil)
     first = nil

@@ -44,6 +44,7 @@ struct DownloadSetting {
       mirror.announcesRanges = isStrict || draw.chance(1, of: 2)
       mirror.isTerse = draw.chance(1, of: 3)
       mirror.hasLength = draw.chance(3, of: 4)
+      if draw.chance(1, of: 16) { mirror.coding = "gzip" }
       if draw.chance(1, of: 8) { mirror.rangeMax = draw.number(1...60) }
       if draw.chance(1, of: 4) { mirror.connectionsMax = draw.number(1...3) }
       mirror.pieceTime = milliseconds(draw.pick([1, 10, 10, 50, 400]))
@@ -61,7 +62,8 @@ struct DownloadSetting {
     let pieces = stride(from: 0, to: bytes.count, by: pieceBytes).map { Array(bytes[$0...].prefix(pieceBytes)) }
     let hasPieces = draw.chance(1, of: 2)
     return DownloadHashes(
-      checksum: hasPieces && draw.chance(1, of: 2) ? nil : try? DownloadChecksum(.md5, SimulatedMirror.hash(bytes, .md5)),
+      checksum: hasPieces && draw.chance(1, of: 2)
+        ? nil : try? DownloadChecksum(.md5, SimulatedMirror.hash(bytes, .md5)),
       pieces: hasPieces
         ? try? DownloadPieceHashes(
           .md5, pieceBytes: pieceBytes, hashes: pieces.map { SimulatedMirror.hash($0, .md5) }) : nil)

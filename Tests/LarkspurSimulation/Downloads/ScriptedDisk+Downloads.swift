@@ -33,14 +33,17 @@ extension ScriptedDisk: DownloadFiles {
   }
 
   package func openPart(_ name: String, _ use: DownloadPartUse) throws(Errno) -> (any DownloadPart)? {
-    try step("open part \(name)") { state -> Result<Part?, Errno> in
-      if use == .create {
-        guard state.names[name] == nil else { return .failure(.fileExists) }
-        _ = state.create(name)
-      }
-      guard let node = state.names[name] else { return .failure(.noSuchFile) }
-      guard use == .read || state.lockedNodes.insert(node).inserted || state.ignoresLock else { return .success(nil) }
-      return .success(Part(disk: self, node: node, isLocked: use != .read))
+    let node = try step("open part \(name)") { state -> Result<Int, Errno> in
+      if use == .create { return state.names[name] == nil ? .success(state.create(name)) : .failure(.fileExists) }
+      return state.names[name].map { .success($0) } ?? .failure(.noSuchFile)
+    }
+    if use == .read { return Part(disk: self, node: node, isLocked: false) }
+    return try step("lock part \(name)") { state -> Result<Part?, Errno> in
+      guard !state.lockedNodes.contains(node) || state.ignoresLock else { return .success(nil) }
+      // An earlier holder of the lock may have renamed the file after it was opened here.
+      guard state.names[name] == node else { return .failure(.noSuchFile) }
+      state.lockedNodes.insert(node)
+      return .success(Part(disk: self, node: node, isLocked: true))
     }
   }
 

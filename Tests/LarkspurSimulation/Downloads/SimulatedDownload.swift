@@ -191,7 +191,10 @@ final class SimulatedDownload {
     let (space, actions) = machine.space(number, lane.piece.count, now: world.seconds)
     perform(actions)
     switch space {
-    case .none: drop(number)
+    case .none:
+      drop(number)
+      // A body that is longer than its head says is dropped.
+      watch.limit(to: machine.written)
     case .wait: break
     case .write(let skip, let offset, let count):
       guard skip + count > 0, skip + count <= lane.piece.count else {

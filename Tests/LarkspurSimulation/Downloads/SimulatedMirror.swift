@@ -27,7 +27,8 @@ struct SimulatedMirror {
   enum Validator: CaseIterable { case strong, weak, none, date, bare }
 
   enum Fault: CaseIterable {
-    case refused, cut, stalled, status, unavailable, missing, wholeForRange, shortRange, wrongRange, wrongTotal, wrongLength
+    case refused, cut, stalled, status, unavailable, missing, wholeForRange, shortRange, wrongRange, wrongTotal,
+      wrongLength
     case otherTag, noTag, lie
   }
 
@@ -42,6 +43,8 @@ struct SimulatedMirror {
   var isTerse = false
   /// Whether a response with the whole states its length.
   var hasLength = true
+  /// The coding of the bytes, or `nil` for none.
+  var coding: String?
   /// Maximum size of the body of a 206.
   var rangeMax = Int.max
   var connectionsMax = Int.max
@@ -141,6 +144,7 @@ struct SimulatedMirror {
     var response = Response()
     let size = versions.sizes[version]
     let tag = tag(of: version)
+    response.set("content-encoding", coding)
     response.set("date", "Sun, 06 Nov 1994 10:00:00 GMT")
     if let tag { response.set(tag.name, tag.value) }
     let isStrong = validator == .strong || validator == .date || validator == .bare
@@ -216,7 +220,8 @@ struct SimulatedMirror {
       guard response.status == 200 || response.status == 206, count > 0 else { return }
       let first = draw.number(0...count - 1)
       let start = (range?.bytes.lowerBound ?? 0) + first
-      response.body.replaceSubrange(first..., with: versions.bytes(start..<start + count - first, of: SimulatedVersions.lie))
+      response.body.replaceSubrange(
+        first..., with: versions.bytes(start..<start + count - first, of: SimulatedVersions.lie))
       response.isLie = true
       hasLied = true
     case .refused, .status, .unavailable, .missing, .wholeForRange: break
