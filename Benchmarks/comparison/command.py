@@ -1,6 +1,7 @@
 """The command `compare`: its options, and what they lead to."""
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -11,8 +12,9 @@ from .clients import CLIENTS, STARTERS
 from .measuring import Bench, InstructionCounter, SystemCallCounter
 from .packages import install_missing_packages, left_out
 from .places import BUILD
+from .plots import draw
 from .processes import Failure
-from .reporting import print_environment, print_latencies, print_table, print_timings, summarise
+from .reporting import machine, print_environment, print_latencies, print_table, print_timings, summarise
 from .server import Server
 from .starting import measure_starters
 from .workloads import WORKLOADS
@@ -61,6 +63,7 @@ def parse_options():
                         help="the server writes lines for each request, so that it is the slower side")
     parser.add_argument("--json", type=pathlib.Path, default=BUILD / "compare.json", metavar="FILE",
                         help="where the numbers go (default: %(default)s)")
+    parser.add_argument("--plot", type=pathlib.Path, metavar="FOLDER", help="pictures of the numbers (SVG) go there")
     options = parser.parse_args()
     if not options.json.parent.is_dir() and options.json.parent != BUILD:
         parser.error(f"there is no folder {options.json.parent}")
@@ -188,6 +191,10 @@ def compare(options):
             objects += time_clients(bench, options)
     lines = ",\n  ".join(json.dumps(item) for item in objects)
     options.json.write_text(f"[\n  {lines}\n]\n")
+    if options.plot:
+        note = f"{datetime.date.today():%-d %B %Y}; {machine()}; medians of {options.rounds} rounds"
+        for path in draw(objects, options.plot, note):
+            print(f"drew {path}")
     print(f"\nNumbers in {options.json}")
 
 

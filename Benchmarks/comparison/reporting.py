@@ -109,15 +109,20 @@ def print_latencies(clients, workload, rate, share, rounds, results):
                 ["", *PERCENTILES.values(), "CPU us/request"], rows)
 
 
-def print_environment(server_core, client_core, load):
+def machine():
+    """The processor and the kernel."""
     model = ""
     with contextlib.suppress(OSError):
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
                 model = line.partition(":")[2].strip()
                 break
+    return f"{model or platform.machine()}, Linux {platform.release()}"
+
+
+def print_environment(server_core, client_core, load):
     nginx = subprocess.run([find_program("nginx"), "-v"], stderr=subprocess.PIPE, text=True).stderr.strip()
-    print(f"{model or platform.machine()}, Linux {platform.release()}, {nginx}; "
+    print(f"{machine()}, {nginx}; "
           f"server on core {server_core}, client on core {client_core}")
     if server_core == client_core:
         print("Only one core: server and client take turns on it, and requests per second mean little.")
