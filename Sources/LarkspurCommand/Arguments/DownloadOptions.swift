@@ -86,12 +86,13 @@ package struct DownloadOptions: Hashable, Sendable {
       (options.method ?? "GET" != "GET", "request"),
       (options.showsHead, "include"), (options.headFile != nil, "dump-header"), (options.harFile != nil, "har"),
       (options.printsCurl, "as-curl"), (options.isInBackground, "background"), (options.etagFile != nil, "etag-file"),
-      (options.failsWithBody, "fail-with-body"), (options.writeOut != nil, "write-out"),
+      (options.failsWithBody, "fail-with-body"),
       (options.session.decodes, "compressed"),
       (options.session.usesDigest, "digest"), (options.session.showsMetrics, "metrics"),
     ] where isGiven {
       throw UsageError("--\(name) is not for downloads in pieces (-x, --mirror, --checksum, -i LIST)")
     }
+    try options.writeOut?.checkForPieces()
   }
 }
 

@@ -184,9 +184,19 @@ extension Get {
     _ item: Item, _ number: Int, by session: URLSession, _ settings: SessionSetUp, _ board: DownloadBoard
   ) async -> CommandFailure? {
     let download = session.download(item.plan)
+    let begin = loop.kernel.now()
+    var report = TransferReport(url: RequestURL.redacted(item.plan.urls.first ?? ""))
+    report.fileName = item.plan.destination
+    var received = 0
+    defer {
+      report.pieces = (received, loop.kernel.now().duration(since: begin))
+      options.writeOut?.write(report, until: deadline)
+    }
     board.begin(number, item.name, download)
     do throws(DownloadError) {
-      board.end(number, try await download.value, failure: nil)
+      let file = try await download.value
+      received = file.received
+      board.end(number, file, failure: nil)
       return nil
     } catch {
       var failure = CommandFailure(ExitStatus(error), "\(error)")
@@ -200,6 +210,7 @@ extension Get {
       // The name is in the list. A server's address alone would not say which file failed.
       if options.downloads.list != nil { failure.message = failure.message.map { "\(item.name): \($0)" } }
       board.end(number, nil, failure: failure.message)
+      report.failure = failure
       return failure
     }
   }

@@ -60,7 +60,7 @@ struct Get {
     await logging.value
     let status = report.failure?.report() ?? .success
     report.head = progress.head
-    if CaughtSignal.pending == nil { options.writeOut?.write(report, until: deadline) }
+    if !options.downloads.isInUse { options.writeOut?.write(report, until: deadline) }
     return status
   }
 

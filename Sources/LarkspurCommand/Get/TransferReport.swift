@@ -35,10 +35,12 @@ struct TransferReport {
   /// A variable: its name, which is curl's, and its value.
   struct Variable: Sendable {
     let name: String
+    /// Whether a download in pieces has it, which has several responses.
+    let isOfPieces: Bool
     let value: @Sendable (TransferReport) -> Value
 
-    init(_ name: String, _ value: @escaping @Sendable (TransferReport) -> Value) {
-      (self.name, self.value) = (name, value)
+    init(_ name: String, ofPieces isOfPieces: Bool = false, _ value: @escaping @Sendable (TransferReport) -> Value) {
+      (self.name, self.isOfPieces, self.value) = (name, isOfPieces, value)
     }
   }
 
@@ -51,12 +53,14 @@ struct TransferReport {
   var metrics: URLSessionTaskMetrics?
   /// The head of the last response, as received.
   var head: [UInt8] = []
+  /// The bytes that a complete download in pieces has received, and its time, or `nil` for another transfer.
+  var pieces: (bytes: Int, time: Duration)?
 
   static let variables: [Variable] = [
     Variable("content_type") { .text($0.fields.firstValue(named: "Content-Type")) },
-    Variable("errormsg") { .text($0.failure?.message) },
-    Variable("exitcode") { .number(Int($0.failure?.status.rawValue ?? 0)) },
-    Variable("filename_effective") { .text($0.fileName) },
+    Variable("errormsg", ofPieces: true) { .text($0.failure?.message) },
+    Variable("exitcode", ofPieces: true) { .number(Int($0.failure?.status.rawValue ?? 0)) },
+    Variable("filename_effective", ofPieces: true) { .text($0.fileName) },
     Variable("http_code") { .status($0.response?.statusCode ?? 0) },
     Variable("http_version") { .text($0.version) },
     Variable("local_ip") { .text($0.last?.localAddress ?? "") },
@@ -73,11 +77,11 @@ struct TransferReport {
     Variable("remote_port") { .number($0.last?.remotePort.flatMap { Int($0) } ?? 0) },
     Variable("response_code") { .status($0.response?.statusCode ?? 0) },
     Variable("scheme") { .text($0.last == nil ? nil : $0.effectiveURL.prefix { $0 != ":" }.uppercased()) },
-    Variable("size_download") { .number($0.received) },
+    Variable("size_download", ofPieces: true) { .number($0.received) },
     Variable("size_header") { .number($0.sum(\.countOfResponseHeaderBytesReceived)) },
     Variable("size_request") { .number($0.sum(\.countOfRequestHeaderBytesSent)) },
     Variable("size_upload") { .number(Int(clamping: $0.last?.countOfRequestBodyBytesSent ?? 0)) },
-    Variable("speed_download") { .number($0.rate($0.received)) },
+    Variable("speed_download", ofPieces: true) { .number($0.rate($0.received)) },
     Variable("speed_upload") { .number($0.rate(Int(clamping: $0.last?.countOfRequestBodyBytesSent ?? 0))) },
     Variable("time_appconnect") { .seconds($0.time(\.secureConnectionEndDate)) },
     Variable("time_connect") { .seconds($0.time { $0.secureConnectionStartDate ?? $0.connectEndDate }) },
@@ -85,8 +89,8 @@ struct TransferReport {
     Variable("time_pretransfer") { .seconds($0.time(\.requestStartDate)) },
     Variable("time_redirect") { .seconds($0.metrics?.redirectCount ?? 0 > 0 ? $0.time(\.fetchStartDate) : 0) },
     Variable("time_starttransfer") { .seconds($0.time(\.responseStartDate)) },
-    Variable("time_total") { .seconds($0.total) },
-    Variable("url") { .text($0.url) },
+    Variable("time_total", ofPieces: true) { .seconds($0.total) },
+    Variable("url", ofPieces: true) { .text($0.url) },
     Variable("url_effective") { .text($0.effectiveURL) },
   ]
 
@@ -94,9 +98,10 @@ struct TransferReport {
 
   func value(of name: String) -> Value? { Self.variables.first { $0.name == name }?.value(self) }
 
-  /// All variables, as an object of JSON.
+  /// All variables that the transfer has, as an object of JSON.
   var json: String {
-    "{" + Self.variables.map { "\(Format.json($0.name)):\($0.value(self).json)" }.joined(separator: ",") + "}"
+    let variables = Self.variables.filter { pieces == nil || $0.isOfPieces }
+    return "{" + variables.map { "\(Format.json($0.name)):\($0.value(self).json)" }.joined(separator: ",") + "}"
   }
 
   /// The fields of the last response, as an object of JSON: a list of values for each name, in lower case.
@@ -132,7 +137,7 @@ struct TransferReport {
   private var last: URLSessionTaskTransactionMetrics? { transactions.last }
   private var response: HTTPURLResponse? { last?.response as? HTTPURLResponse }
   private var effectiveURL: String { last?.request.url?.absoluteString.withoutUserinfo ?? url }
-  private var total: Double { metrics?.taskInterval.duration ?? 0 }
+  private var total: Double { pieces.map { Format.seconds($0.time) } ?? metrics?.taskInterval.duration ?? 0 }
 
   /// The version as curl names it: 1 for HTTP/1.0, and 0 without a response.
   private var version: String {
@@ -151,7 +156,7 @@ struct TransferReport {
   /// The bytes of the last response's content, without the lines of chunks and before it was decompressed. Of chunks with
   /// compressed content the lines count.
   private var received: Int {
-    guard let last else { return 0 }
+    guard let last else { return pieces?.bytes ?? 0 }
     let isChunked = fields.contains(named: "Transfer-Encoding") && !fields.contains(named: "Content-Encoding")
     return Int(clamping: isChunked ? last.countOfResponseBodyBytesAfterDecoding : last.countOfResponseBodyBytesReceived)
   }

@@ -83,10 +83,24 @@ package struct WriteOut: Hashable, Sendable {
     return .variable(name)
   }
 
+  /// Checks that a download in pieces has all variables.
+  func checkForPieces() throws(UsageError) {
+    for piece in pieces {
+      switch piece {
+      case .field, .fieldsAsJSON:
+        throw UsageError("--write-out: a download in pieces has several responses, and no one head")
+      case .variable(let name) where TransferReport.variables.contains { $0.name == name && !$0.isOfPieces }:
+        throw UsageError("--write-out: a download in pieces has several requests, and no one \(name)")
+      case .text, .variable, .json, .stream, .onError: break
+      }
+    }
+  }
+
   // MARK: - Writing
 
-  /// Writes the text for a transfer. An error of the output changes no exit status, as in curl.
+  /// Writes the text for a transfer that no signal has ended. An error of the output changes no exit status, as in curl.
   func write(_ report: TransferReport, until deadline: Deadline) {
+    guard CaughtSignal.pending == nil else { return }
     for part in text(of: report, isShown: { ($0 ? OpenFile.standardError : .standardOutput).isTerminal }) {
       let file = part.isErrors ? OpenFile.standardError : .standardOutput
       try? file.write(Array(part.text.utf8).span, until: deadline)

@@ -114,7 +114,7 @@ public final class Download: Sendable {
     public var number: Int
     /// The URL of the mirror, as in the plan.
     public var url: String
-    /// The bytes that the request is for. The end is `nil` while the size is unknown.
+    /// The first byte that the request is for.
     public var first: Int
     /// The end of the bytes that the request is for, or `nil` while the size is unknown.
     public var end: Int?

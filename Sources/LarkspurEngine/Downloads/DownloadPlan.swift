@@ -2,7 +2,7 @@ import LarkspurBytes
 import LarkspurHTTP
 import LarkspurIO
 
-/// What to download, from where, and to which file: a plan for ``Download``.
+/// The plan of a ``Download``: its URLs, its file, and its limits.
 ///
 /// ```swift
 /// var plan = DownloadPlan("https://example.org/model.bin", to: "/data/model.bin")
@@ -22,10 +22,10 @@ public struct DownloadPlan: Hashable, Sendable {
   public var destination: String
   /// Maximum number of requests at once, from 1 to 64. The client's limit of connections for each host holds as well.
   public var connections = 4
-  /// The smallest range in bytes that a request of its own is worth, from 1 (see `pieceBytes` for its other use).
+  /// The smallest range in bytes that a request of its own is worth, from 1.
   ///
-  /// After a kill of the process, at most this number of bytes for each connection is fetched once more: they had not been
-  /// synced.
+  /// The number is also the limit of the bytes that a request has brought and that are not synced. After a kill, the next
+  /// download fetches at most this number of bytes for each request once more.
   public var smallestPiece = 1 << 20
   /// The size of the file in bytes, if it is known in advance. Another size is an error.
   public var size: Int?

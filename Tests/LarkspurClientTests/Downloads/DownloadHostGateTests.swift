@@ -5,10 +5,14 @@ import Testing
 
 /// The limit of all downloads' requests for each host.
 @Suite(.timeLimit(.minutes(1))) struct DownloadHostGateTests {
+  private final class Order: Sendable {
+    let numbers = Mutex<[Int]>([])
+  }
+
   @Test func turnsComeInOrder() async throws {
     let gate = DownloadHostGate(requestsMax: 1)
     let (isIn, mayLeave) = (Event(), Event())
-    let order = Mutex<[Int]>([])
+    let order = Order()
     let first = Task {
       await gate.run(at: "a") {
         isIn.fire(); try? await mayLeave.wait()
@@ -17,21 +21,18 @@ import Testing
     try await isIn.wait()
     var others: [Task<Void, Never>] = []
     for number in 1...3 {
-      others.append(
-        Task {
-          await gate.run(at: "a") { @Sendable in order.withLock { $0.append(number) } }
-        })
+      others.append(Task { await gate.run(at: "a") { order.numbers.withLock { $0.append(number) } } })
       await Wait.until("the request waits") { gate.waiterCount(at: "a") == number }
     }
     // The second one leaves before its turn, and another host has turns of its own.
     others[1].cancel()
     await others[1].value
-    await gate.run(at: "b") { order.withLock { $0.append(0) } }
+    await gate.run(at: "b") { order.numbers.withLock { $0.append(0) } }
     mayLeave.fire()
     for task in others + [first] { await task.value }
-    #expect(order.withLock(\.self) == [0, 1, 3])
-    await gate.run(at: "a") { order.withLock { $0.append(4) } }
-    #expect(order.withLock { $0.last } == 4)
+    #expect(order.numbers.withLock(\.self) == [0, 1, 3])
+    await gate.run(at: "a") { order.numbers.withLock { $0.append(4) } }
+    #expect(order.numbers.withLock { $0.last } == 4)
   }
 
   @Test(arguments: [

@@ -38,6 +38,17 @@ import Testing
     #expect(throws: UsageError(message)) { try WriteOut(format) }
   }
 
+  @Test(arguments: ["%{http_code}", "%header{x}", "%{header_json}", "%{url}%{time_connect}"])
+  func aDownloadInPiecesHasNoOneResponse(format: String) throws {
+    for option in [
+      ["--connections", "2"], ["--mirror", "http://b/"], ["--checksum", "md5:" + String(repeating: "0", count: 32)],
+    ] {
+      let arguments = ["get", "http://a/", "-o", "f", "-w", format] + option
+      let error = #expect(throws: UsageError.self) { try Invocation(parsing: arguments[...]) }
+      #expect(error?.description.contains("a download in pieces has several") == true)
+    }
+  }
+
   @Test func everyVariableIsInTheObject() throws {
     var report = TransferReport(url: "http://a/")
     report.failure = CommandFailure(.connectFailed, "say \"no\"\u{1b}")
@@ -46,6 +57,12 @@ import Testing
     #expect(object["http_code"] as? Int == 0)
     #expect(object["errormsg"] as? String == "say \"no\"\u{1b}")
     #expect(object["method"] is NSNull)
+    report.pieces = (10, .milliseconds(2500))
+    #expect(
+      try WriteOut("%{size_download} %{time_total} %{speed_download}").text(of: report).map(\.text) == ["10 2.500000 4"]
+    )
+    let ofPieces = try #require(try JSONSerialization.jsonObject(with: Data(report.json.utf8)) as? [String: Any])
+    #expect(ofPieces.keys.sorted() == TransferReport.variables.filter(\.isOfPieces).map(\.name))
   }
 }
 
@@ -122,6 +139,17 @@ import Testing
       "/lie/100", "-s", "-o", directory.path("new"), "--retry", "0", "-w", "%{exitcode} %{http_code}")
     #expect(cut.status == 18)
     #expect(cut.text == "18 200")
+  }
+
+  /// Each file of a list has its own text.
+  @Test func downloadsInPieces() async throws {
+    try directory.write("\(server.url("/bytes/10"))  out=a\n\(server.url("/status/404"))  out=b\n", to: "list")
+    let result = try await Command([
+      "get", "-i", directory.path("list"), "--output-dir", directory.path, "-Z", "1", "-w",
+      #"%{filename_effective} %{size_download} %{exitcode}\n"#,
+    ]).end()
+    #expect(result.status == 22, "\(result.errors)")
+    #expect(result.text == "\(directory.path("a")) 10 0\n\(directory.path("b")) 0 22\n")
   }
 
   @Test func mistakesAreRefusedFirst() async throws {
