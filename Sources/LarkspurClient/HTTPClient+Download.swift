@@ -9,7 +9,7 @@ extension HTTPClient {
   /// let file = try await client.download(plan).value
   /// ```
   ///
-  /// The requests are the client's, with its cookies, credentials, interceptors and limits: see ``Download``. A file that
+  /// The requests are the client's, with its cookies, credentials, interceptors and limits: see `Download`. A file that
   /// an earlier download has left incomplete is continued. The client stays open until the download is over.
   public func download(_ plan: DownloadPlan) -> Download { Download(plan, by: self) }
 }

@@ -200,15 +200,15 @@ extension Get {
       return nil
     } catch {
       var failure = CommandFailure(ExitStatus(error), "\(error)")
-      if let cause = error.underlying, error.code == .requestFailed {
-        failure = SessionFailure(cause, url: URL(string: error.url), settings).failure
-      }
       if error.code == .cancelled {
         failure =
-          board.isStopped ? CommandFailure(.timedOut, "timed out (--max-time)") : CommandFailure(.signal(2))
+          board.isStopped
+          ? CommandFailure(.timedOut, "\(item.plan.destination): timed out (--max-time)") : CommandFailure(.signal(2))
+      } else if let cause = error.underlying, error.code == .requestFailed {
+        failure = SessionFailure(cause, url: URL(string: error.url), settings).failure
+        // The server's address alone does not say which file of a list has failed.
+        if options.downloads.list != nil { failure.message = failure.message.map { "\(item.name): \($0)" } }
       }
-      // The name is in the list. A server's address alone would not say which file failed.
-      if options.downloads.list != nil { failure.message = failure.message.map { "\(item.name): \($0)" } }
       board.end(number, nil, failure: failure.message)
       report.failure = failure
       return failure

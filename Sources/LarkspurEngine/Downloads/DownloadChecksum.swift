@@ -4,7 +4,7 @@ import LarkspurTLS
 /// The hash that a file has to have.
 ///
 /// The text of a checksum is its algorithm and its bytes as hexadecimal digits, for example `sha256:ba7816bf…`.
-public struct DownloadChecksum: Hashable, Sendable {
+public struct DownloadChecksum: Hashable, Sendable, CustomStringConvertible {
   /// A hash function.
   public enum Algorithm: String, Hashable, Sendable, CaseIterable {
     /// MD5 (RFC 1321). Detects errors, but no attacker.
@@ -83,6 +83,13 @@ public struct DownloadChecksum: Hashable, Sendable {
     try self.init(algorithm, bytes)
   }
 
+  /// The text of the checksum, which `init(_:)` reads.
+  public var description: String {
+    let digits = Array("0123456789abcdef".utf8)
+    let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    return "\(algorithm.rawValue):\(String(decoding: text, as: UTF8.self))"
+  }
+
   private static func value(ofDigit byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
@@ -90,15 +97,6 @@ public struct DownloadChecksum: Hashable, Sendable {
     case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
     default: nil
     }
-  }
-}
-
-extension DownloadChecksum: CustomStringConvertible {
-  /// The text of the checksum, which `init(_:)` reads.
-  public var description: String {
-    let digits = Array("0123456789abcdef".utf8)
-    let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    return "\(algorithm.rawValue):\(String(decoding: text, as: UTF8.self))"
   }
 }
 

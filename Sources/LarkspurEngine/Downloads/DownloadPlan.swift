@@ -115,6 +115,9 @@ extension DownloadPlan {
       throw .invalid("destination", "the path \(destination.debugDescription) does not end with a file's name")
     }
     guard !destination.utf8.contains(0) else { throw .invalid("destination", "the path has a character U+0000") }
+    guard !DownloadStore.isReserved(text) else {
+      throw .invalid("destination", "the name \(text.debugDescription) is that of another download's part or record")
+    }
     guard name.count <= DownloadStore.nameBytesMax else {
       throw .invalid("destination", "the file's name is longer than \(DownloadStore.nameBytesMax) bytes")
     }

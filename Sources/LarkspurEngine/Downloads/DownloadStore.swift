@@ -20,7 +20,7 @@ package final class DownloadStore: Sendable {
   package enum Failure: Error, Hashable, Sendable {
     /// Another download, of this process or another one, writes the file.
     case inUse
-    /// The name is empty, has a slash, or is too long.
+    /// The name is empty, has a slash, is too long, or ends as the names of files beside destinations do.
     case name
     /// The destination is a directory, a device, a pipe or a socket.
     case destination(OpenDirectory.Kind)
@@ -34,8 +34,15 @@ package final class DownloadStore: Sendable {
   /// Returns the name of the file for the record.
   package static func recordName(_ name: String) -> String { name + ".larkspur-download" }
   private static func newName(_ name: String) -> String { recordName(name) + ".new" }
+  /// Whether a download of another destination may have a file of this name: two downloads at once would replace each
+  /// other's files.
+  static func isReserved(_ name: String) -> Bool {
+    [partName(""), recordName(""), newName("")].contains { name.hasSuffix($0) }
+  }
   /// Maximum size of a destination's name in bytes. File systems accept names of 255 bytes.
   package static let nameBytesMax = 255 - newName("").utf8.count
+  /// Maximum number of parts that other downloads remove while the files are opened.
+  private static let removalsMax = 10
 
   private let files: any DownloadFiles
   private let name: String
@@ -90,9 +97,10 @@ package final class DownloadStore: Sendable {
     _ files: any DownloadFiles, _ name: String, urls: [String], _ hashes: DownloadHashes, bytesToLeave: Int
   ) throws(Failure) {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")), !name.utf8.contains(0),
-      name.utf8.count <= Self.nameBytesMax
+      name.utf8.count <= Self.nameBytesMax,
+      ![Self.partName, Self.recordName, Self.newName].contains(where: { of in name.hasSuffix(of("")) })
     else { throw .name }
-    let found = try Found(files, name, urls, hashes)
+    let found = try Found.afterOthers(files, name, urls, hashes)
     (self.files, self.name, self.hashes, self.bytesToLeave) = (files, name, hashes, bytesToLeave)
     (part, record, inode, completeCount) = (found.part, found.record, found.inode, found.completeCount)
     state = Mutex(State(hasRecord: found.record != nil, isInstalled: found.completeCount != nil))
@@ -110,6 +118,20 @@ package final class DownloadStore: Sendable {
     var record: DownloadRecord?
     let inode: UInt64
     var completeCount: Int?
+
+    /// Looks again if another download removes its part between two calls.
+    static func afterOthers(
+      _ files: any DownloadFiles, _ name: String, _ urls: [String], _ hashes: DownloadHashes
+    ) throws(Failure) -> Found {
+      for _ in 0..<DownloadStore.removalsMax {
+        do throws(Failure) {
+          return try Found(files, name, urls, hashes)
+        } catch {
+          guard error == .disk(.noSuchFile) else { throw error }
+        }
+      }
+      return try Found(files, name, urls, hashes)
+    }
 
     init(_ files: any DownloadFiles, _ name: String, _ urls: [String], _ hashes: DownloadHashes) throws(Failure) {
       let destination = try Self.disk { () throws(Errno) in try files.facts(name) }
@@ -282,6 +304,7 @@ package final class DownloadStore: Sendable {
     if size > total { try part.cut(toBytes: total) }
     if let earlier, earlier.kind == .regularFile { try? part.setPermissions(earlier.permissions) }
     try sync()
+    guard try isPartInPlace() else { throw .noSuchFile }
     try files.rename(Self.partName(name), to: name)
     state.withLock { $0.isInstalled = true }
     try files.sync()
@@ -290,10 +313,15 @@ package final class DownloadStore: Sendable {
     try files.sync()
   }
 
+  /// Whether the part has its name. A user may have removed or replaced it.
+  private func isPartInPlace() throws(Errno) -> Bool { try files.facts(Self.partName(name))?.inode == inode }
+
   /// Ends the use of the files: another download may have them, also while there are references to this object. Removes the
   /// part of a download that has failed, unless a later download can continue it.
   package func close() {
-    if !state.withLock({ $0.hasRecord || $0.isInstalled }) { try? files.removeIfPresent(Self.partName(name)) }
+    if !state.withLock({ $0.hasRecord || $0.isInstalled }), (try? isPartInPlace()) == true {
+      try? files.remove(Self.partName(name))
+    }
     part.unlock()
   }
 }

@@ -136,7 +136,7 @@ import Testing
       step += 1
       try #require(step < 500)
     }
-    #expect(step > 20)
+    #expect(step > 15)
   }
 
   /// A second loss of power, while the next process repairs what the first has left.

@@ -84,6 +84,19 @@ import Testing
     #expect(try Data(contentsOf: place.file("name")) == Data([1, 2]))
   }
 
+  /// A file that has taken the part's name does not get the destination's.
+  @Test func aPartThatWasReplacedIsNotInstalled() throws {
+    let store = try open()
+    try store.write([1].span, at: 0)
+    let part = place.file("name.larkspur-part")
+    try FileManager.default.moveItem(at: part, to: place.file("moved"))
+    #expect(throws: Errno.noSuchFile) { try store.install(total: 1) }
+    try Data([2]).write(to: part)
+    #expect(throws: Errno.noSuchFile) { try store.install(total: 1) }
+    store.close()
+    #expect(try names() == ["moved", "name.larkspur-part"])
+  }
+
   @Test func anEmptyFile() throws {
     let store = try open(DownloadHashes(pieces: try DownloadPieceHashes(.sha1, pieceBytes: 1, hashes: [])))
     try store.reserve(0)
@@ -127,7 +140,8 @@ import Testing
       try DownloadStore(path: nowhere, urls: [], DownloadHashes(), bytesToLeave: 0)
     }
     let long = String(repeating: "x", count: DownloadStore.nameBytesMax)
-    for name in ["", ".", "..", "a\0", long + "x"] {
+    let beside = ["a.larkspur-part", "a.larkspur-download", "a.larkspur-download.new", ".larkspur-part"]
+    for name in ["", ".", "..", "a\0", long + "x"] + beside {
       #expect(throws: DownloadStore.Failure.name) {
         try DownloadStore(path: place.path("") + "/" + name, urls: [], DownloadHashes(), bytesToLeave: 0)
       }

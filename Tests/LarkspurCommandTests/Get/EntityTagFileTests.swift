@@ -47,9 +47,9 @@ import Testing
     ])
     #expect(try await get("/", "-o", "file").status == 18)
     #expect(condition == "\"one\"")
-    #expect(try directory.text(of: "tag") == "\"one\"")
+    #expect(try directory.text(of: "tag") == "\"one\"\n")
     #expect(try await get("/status/404", "-o", "other").status == 0)
-    #expect(try directory.text(of: "tag") == "\"one\"")
+    #expect(try directory.text(of: "tag") == "\"one\"\n")
     // The new version has no tag.
     #expect(try await get("/bytes/1", "-o", "file").status == 0)
     #expect(try directory.text(of: "tag") == "")

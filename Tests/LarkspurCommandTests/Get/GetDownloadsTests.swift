@@ -142,6 +142,9 @@ import Testing
     #expect(lines.last?.hasPrefix("larkspur: standard input:3: ftp:// is not supported") == true)
     #expect(server.connectionsAccepted == 0)
     #expect(try await get("--input-file", "none").status == 26)
+    let own = try await get("-i", "-", input: "\(server.url("/range/1"))\n\(server.url("/1.larkspur-part"))\n")
+    #expect(own.status == 2 && own.errors.contains("1.larkspur-part"), "\(own.errors)")
+    #expect(server.connectionsAccepted == 0)
   }
 
   @Test func aTerminalHasALineForEachFile() async throws {

@@ -360,7 +360,7 @@ import Testing
       (.part(1, 50..<100, of: 100), ""), (.bytes(1, 20), "save 50..70"), (.saved, ""), (.bytes(1, 20), "save 50..90"),
       (.saved, ""), (.bytes(1, 10), ""),
       // The record no longer names the bytes, before they are fetched again.
-      (.badDigest(1), "save "), (.saved, ""), (.time(0.5), ""), (.bytes(0, 20), "save 0..20"),
+      (.badDigest(1), "save "), (.saved, ""), (.time(0.5), "get2 a 50-99 if v"), (.bytes(0, 20), "save 0..20"),
     ])
     #expect(stage.machine.written.ranges == [0..<20])
   }

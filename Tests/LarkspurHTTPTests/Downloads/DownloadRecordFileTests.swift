@@ -119,21 +119,14 @@ import Testing
     #expect(try Self.record([]).encoded() == nil)
     #expect(try Self.record([long, bad]).encoded() == nil)
     #expect(try Self.record(total: 34).encoded() == nil)
-    let good = DownloadRecord.Source(url: "u", validator: "v")
+    // The largest record that can be written can be read.
+    let good = DownloadRecord.Source(url: String(long.url.dropLast()), validator: "v")
     var record = try Self.record(
-      [long, good, bad] + Array(repeating: good, count: DownloadRecord.sourcesMax), total: nil,
+      [long, good, bad] + Array(repeating: good, count: DownloadRecord.sourcesMax), total: nil, coding: long.url,
       (0...DownloadRecord.rangesMax).map { $0 * 3..<$0 * 3 + 2 })
     let bytes = try #require(record.encoded())
-    #expect(bytes.count <= DownloadRecord.bytesMax)
-    let read = try #require(DownloadRecord(file: bytes))
     record.sources = Array(repeating: good, count: DownloadRecord.sourcesMax)
     record.kept.remove(DownloadRecord.rangesMax * 3..<DownloadRecord.rangesMax * 3 + 2)
-    #expect(read == record)
-    // The largest record that can be written can be read.
-    record.sources = Array(
-      repeating: .init(url: String(long.url.dropLast()), validator: "v"), count: DownloadRecord.sourcesMax)
-    record.coding = long.url
-    let largest = try #require(record.encoded())
-    #expect(DownloadRecord(file: largest) == record)
+    #expect(DownloadRecord(file: bytes) == record)
   }
 }
