@@ -181,7 +181,10 @@ package final class DownloadStore: Sendable {
         part = try files.openPart(name, use)
       } catch {
         switch error {
-        case .noSuchFile where use == .update, .fileExists where use == .create: return nil
+        // Another download may remove a new file before this one locks it.
+        case .noSuchFile,
+          .fileExists where use == .create:
+          return nil
         default: throw error == .notPermitted ? .foreign(name) : .disk(error)
         }
       }
