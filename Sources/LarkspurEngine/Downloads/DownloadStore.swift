@@ -97,8 +97,7 @@ package final class DownloadStore: Sendable {
     _ files: any DownloadFiles, _ name: String, urls: [String], _ hashes: DownloadHashes, bytesToLeave: Int
   ) throws(Failure) {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")), !name.utf8.contains(0),
-      name.utf8.count <= Self.nameBytesMax,
-      ![Self.partName, Self.recordName, Self.newName].contains(where: { of in name.hasSuffix(of("")) })
+      name.utf8.count <= Self.nameBytesMax, !Self.isReserved(name)
     else { throw .name }
     let found = try Found.afterOthers(files, name, urls, hashes)
     (self.files, self.name, self.hashes, self.bytesToLeave) = (files, name, hashes, bytesToLeave)
