@@ -34,8 +34,8 @@ extension DownloadPlan {
 }
 
 extension DownloadPlan {
-  /// Sets a field of all requests, in place of an earlier one of the name. A value of `nil` removes the field, and a value
-  /// that cannot be sent changes nothing.
+  /// Sets a field of all requests, in place of an earlier one of the name. A value of `nil` removes the field. A value with
+  /// a line break changes nothing.
   public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) { fields.set(field, to: value) }
 }
 

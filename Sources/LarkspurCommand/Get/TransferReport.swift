@@ -79,7 +79,7 @@ struct TransferReport {
     Variable("scheme") { .text($0.last == nil ? nil : $0.effectiveURL.prefix { $0 != ":" }.uppercased()) },
     Variable("size_download", ofPieces: true) { .number($0.received) },
     Variable("size_header") { .number($0.sum(\.countOfResponseHeaderBytesReceived)) },
-    Variable("size_request") { .number($0.sum(\.countOfRequestHeaderBytesSent)) },
+    Variable("size_request") { .number($0.sum { $0.countOfRequestHeaderBytesSent + $0.countOfRequestBodyBytesSent }) },
     Variable("size_upload") { .number(Int(clamping: $0.last?.countOfRequestBodyBytesSent ?? 0)) },
     Variable("speed_download", ofPieces: true) { .number($0.rate($0.received)) },
     Variable("speed_upload") { .number($0.rate(Int(clamping: $0.last?.countOfRequestBodyBytesSent ?? 0))) },

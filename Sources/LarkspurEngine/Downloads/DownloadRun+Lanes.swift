@@ -61,7 +61,7 @@ extension DownloadRun {
     case none
   }
 
-  /// Writes a piece where the machine wants it.
+  /// Writes a piece at the offsets that the machine names.
   ///
   /// - Returns: Whether more of the body is wanted.
   private func take(_ lane: Int, _ piece: [UInt8]) async -> Bool {

@@ -69,6 +69,7 @@ extension DownloadMachine {
     case .complete:
       let lane = lanes[index]
       // Without a stated size the body ends anywhere, but not before bytes that are there.
+      if lane.isOpen, let total, lane.position != total { return missSize(index, total) + advance(now) }
       if lane.isAtBodyEnd || lane.hasHead && lane.bodyEnd == .max && lane.position >= written.end {
         complete(index)
       } else {
@@ -78,10 +79,21 @@ extension DownloadMachine {
     return advance(now)
   }
 
+  /// A whole body shows that the plan has another size.
+  private mutating func missSize(_ index: Int, _ total: Int) -> [Action] {
+    let lane = lanes.remove(at: index)
+    lastFailure = .size(expected: total, found: lane.position)
+    sources[lane.source].standing = .out(lastFailure)
+    phase = .discarding
+    return []
+  }
+
   private mutating func complete(_ index: Int) {
     let lane = lanes.remove(at: index)
     retire(lane)
-    if lane.bodyEnd == .max { version?.total = lane.position }
+    guard lane.bodyEnd == .max else { return }
+    version?.total = lane.position
+    version?.isStated = true
   }
 
   // MARK: - The disk

@@ -41,7 +41,9 @@ extension DownloadMachine {
     if let found, let expected = rules.expectedTotal, found != expected {
       return dismiss(index, .out(.size(expected: expected, found: found)))
     }
-    version = Version(total: found ?? rules.expectedTotal, coding: ResumePoint.coding(of: head.values))
+    version = Version(
+      total: found ?? rules.expectedTotal, coding: ResumePoint.coding(of: head.values), isStated: found != nil)
+    if case .whole = extent { lanes[index].isOpen = found == nil }
     accept(index, bodyEnd: min(bodyEnd, total ?? .max), point?.validator, acceptsRanges ? .acceptsRanges : .answered)
     return []
   }
@@ -50,7 +52,7 @@ extension DownloadMachine {
   private mutating func judge(_ index: Int, _ head: Head, _ extent: BodyExtent, _ now: Double) -> [Action] {
     let lane = lanes[index]
     let known = sources[lane.source].validator
-    if known == nil, let failure = disagreement(head, extent) { return dismiss(index, .out(failure)) }
+    if known == nil, let failure = disagreement(head, extent, isFirst: true) { return dismiss(index, .out(failure)) }
     guard let validator = known ?? head.point?.validator, let version else {
       return dismiss(index, .out(.notResumable))
     }
@@ -62,6 +64,7 @@ extension DownloadMachine {
       // No more bytes than those that are there: the range was the tail.
       let isTail = version.total == nil && total == nil && end <= written.end
       self.version?.total = total ?? (isTail ? end : nil)
+      if disagreement(head, extent, isFirst: false) == nil { self.version?.isStated = true }
       accept(index, bodyEnd: end, validator, .acceptsRanges)
       return []
     // A 203 was changed on its way.
@@ -78,18 +81,26 @@ extension DownloadMachine {
       return cancelLanes { $0.number != lane.number }
     case .replace, .startOver, .confirmLast, .deliver:
       if known == nil { return dismiss(index, .out(.badResponse)) }
-      // One version, and a range that does not fit.
+      // One version, and a size or a range that does not fit.
       if head.names(validator) || extent == .nothing(total: version.total) && version.total != nil {
-        loseLane(index, .badResponse, .error(isOfConnection: true), now)
+        let failure = disagreement(head, extent, isFirst: false) ?? .badResponse
+        // The plan's size, once stated, is not doubted.
+        if case .size = failure, !version.isStated || rules.expectedTotal == nil { isSizeDoubtful = true }
+        loseLane(index, failure, .error(isOfConnection: true), now)
         return [.cancel(lane: lane.number)]
+      }
+      // A range without a version shows no change. The mirror does not repeat the tag, and so cannot show that a range fits.
+      if case .part = extent, head.values("ETag").isEmpty, head.values("Last-Modified").isEmpty {
+        return dismiss(index, .ignoresRanges)
       }
       return change(lane)
     }
   }
 
-  /// Why a mirror that answers for the first time does not have the version, or `nil` if it names the
-  /// size of the version.
-  private func disagreement(_ head: Head, _ extent: BodyExtent) -> DownloadFailure? {
+  /// Why a mirror does not have the version, or `nil` if it names the size of the version.
+  ///
+  /// - Parameter isFirst: Whether the mirror answers for the first time. Then the plan's size shows nothing.
+  private func disagreement(_ head: Head, _ extent: BodyExtent, isFirst: Bool) -> DownloadFailure? {
     let found: Int? =
       switch extent {
       case .part(let range): range.total
@@ -97,7 +108,8 @@ extension DownloadMachine {
       case .nothing(let total): total
       case .unclear, .contradiction, .other: nil
       }
-    guard let found, let total else { return .badResponse }
+    guard let found else { return .badResponse }
+    guard let total, version?.isStated == true || !isFirst else { return .notResumable }
     return found == total ? nil : .size(expected: total, found: found)
   }
 

@@ -35,6 +35,12 @@ extension DownloadMachine {
       // Wrong bytes leave the record before right ones are written.
       if !isPaused, !isWhole, !isKeptWrong { actions += fill(time) }
       guard lanes.isEmpty, work == nil, !isPaused, !isWhole, sources.allSatisfy({ $0.failure != nil }) else { break }
+      // A size that a server has once stated wrongly, and that a record may have, would end each later download.
+      if isSizeDoubtful, restarts < Self.restartsMax {
+        restarts += 1
+        phase = .discarding
+        return actions + advance(now)
+      }
       return actions + fail(lastFailure, now)
     }
     return actions
@@ -66,7 +72,8 @@ extension DownloadMachine {
       source.validator.map { DownloadRecord.Source(url: source.url, validator: $0) }
     }
     let record = DownloadRecord(
-      sources: named, total: version.total, coding: version.coding, kept: written, inode: inode)
+      sources: named, total: version.isStated || isWhole ? version.total : nil, coding: version.coding, kept: written,
+      inode: inode)
     return begin(.checkpoint(written), .checkpoint(record))
   }
 
@@ -107,7 +114,7 @@ extension DownloadMachine {
       sources[index].validator = record.sources.first { $0.url == sources[index].url }?.validator
     }
     guard isRecordable else { return false }
-    version = Version(total: total, coding: record.coding)
+    version = Version(total: total, coding: record.coding, isStated: record.total != nil)
     (written, kept) = (record.kept, record.kept)
     return true
   }
@@ -116,10 +123,12 @@ extension DownloadMachine {
   mutating func forget() {
     version = nil
     (written, kept) = (ByteRanges(), ByteRanges())
-    isReserved = false
+    (isReserved, isSizeDoubtful) = (false, false)
     for index in sources.indices {
       sources[index].validator = nil
       switch sources[index].standing {
+      // Each version has the plan's size.
+      case .out(.size) where rules.expectedTotal != nil: break
       case .unknown, .answered, .acceptsRanges, .out(.size), .out(.changing), .out(.notResumable):
         sources[index].standing = .unknown
       case .ignoresRanges, .out: break

@@ -137,6 +137,8 @@ extension DownloadMachine {
     var granted = 0..<0
     var hasHead = false
     var isWaiting = false
+    /// Whether the body has all bytes, and its head does not state their number.
+    var isOpen = false
     /// Whether another lane fetches the rest of this one, too.
     var hasTwin = false
     var meter: Meter
@@ -196,6 +198,8 @@ extension DownloadMachine {
   struct Version: Hashable {
     var total: Int?
     var coding: String?
+    /// Whether a response has stated the size, which otherwise is the plan's.
+    var isStated = false
   }
 
   /// The disk action that is under way.

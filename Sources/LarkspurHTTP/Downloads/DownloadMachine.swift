@@ -37,6 +37,8 @@ public struct DownloadMachine: Sendable {
   var isReserved = false
   /// The number of times that another version was found.
   var restarts = 0
+  /// Whether a mirror of the version has stated another size than before.
+  var isSizeDoubtful = false
   /// The number of times that the hashes did not fit.
   var rounds = 0
   var lastFailure = DownloadFailure.badResponse

@@ -9,7 +9,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let own = try await Command(["completions", "install"], environment: ["HOME": directory.path]).end()
     #expect(own.status == 0, "\(own.errors)")
-    let share = directory.path(".local/share/")
+    let share = directory.path(".local/share") + "/"
     let places = [
       ("bash-completion/completions/larkspur", CompletionScripts.bash),
       ("zsh/site-functions/_larkspur", CompletionScripts.zsh),
@@ -32,7 +32,7 @@ import Testing
     #expect(homeless.status == 23 && homeless.errors.contains("--prefix"))
     #expect(try await Command.run("completions", "install", "--prefix", "/dev/null").status == 23)
     for (arguments, message) in [
-      ([], "a kind is missing: bash, zsh, fish, man, install"), (["fsh"], "unknown kind fsh (did you mean fish?)"),
+      ([], "a kind is missing: bash, zsh, fish, man, install"), (["fis"], "unknown kind fis (did you mean fish?)"),
       (["bash", "zsh"], "more than one kind: zsh"), (["man", "--prefix", "x"], "--prefix belongs to install"),
     ] as [([String], String)] {
       let error = #expect(throws: UsageError.self) { try Invocation(parsing: (["completions"] + arguments)[...]) }

@@ -34,7 +34,7 @@ import Testing
     #expect(nothing.status == 2)
     #expect(
       nothing.errors
-        == "larkspur: a command is missing: get, socket, events, pins, check, transfers or help\nSee: larkspur help\n"
+        == "larkspur: a command is missing: get, socket, events, pins, check, transfers, completions or help\nSee: larkspur help\n"
     )
     let unknown = try await Command.run("get", "x", "--nonsense")
     #expect(unknown.status == 2)

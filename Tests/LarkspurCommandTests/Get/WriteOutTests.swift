@@ -92,7 +92,7 @@ import Testing
 
   @Test func objectOfATransfer() async throws {
     let result = try await get(
-      "/redirect/1", "-L", "-d", "abc", "-o", "/dev/null", "-w", "@-", input: Array("%{json}".utf8))
+      "/redirect/1", "-L", "-o", "/dev/null", "-w", "@-", input: Array("%{json}".utf8))
     let object = try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
     func seconds(_ name: String) -> Double { object[name] as? Double ?? -1 }
     #expect(object["num_redirects"] as? Int == 1)

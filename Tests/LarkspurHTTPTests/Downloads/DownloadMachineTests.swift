@@ -36,7 +36,35 @@ import Testing
     var stage = DownloadStage(piece: 1000) { $0.expectedTotal = 60 }
     stage.check([
       (.start, "get0 a all"), (.whole(0, nil), "reserve 60"), (.reserved, ""), (.bytes(0, 50), ""),
-      (.complete(0), "save 0..50"),
+      (.complete(0), "discard"), (.discarded, "end size(expected: 60, found: 50)"),
+    ])
+  }
+
+  /// A size that only the plan has shows nothing of a mirror, and is in no record.
+  @Test func thePlansSizeMakesNoMirrorsAgree() {
+    var stage = DownloadStage(piece: 10, mirrors: 2) { $0.expectedTotal = 60 }
+    stage.check([
+      (.start, "get0 a all"), (.whole(0, nil), "reserve 60"), (.reserved, ""), (.bytes(0, 5), "save 0..5"),
+      (.lost(0), "get1 b 5-59"), (.part(1, 5..<60, of: 60, tag: "\"w\""), "stop1"), (.saved, ""),
+    ])
+  }
+
+  /// A server has once stated a wrong size under the validator, and now states the right one.
+  @Test func aRecordOfAWrongSizeDoesNotStay() {
+    var stage = DownloadStage(record: DownloadStage.record([0..<20], of: 21)) { $0.retry.attemptsMax = 1 }
+    stage.check([
+      (.start, "reserve 21, get0 a 20-20 if v"), (.reserved, ""),
+      (.status(0, 416, [Field("Content-Range", "bytes */20"), Field("ETag", "\"v\"")]), "stop0, discard"),
+      (.discarded, ""), (.time(1), "get1 a all"), (.whole(1, 20), "reserve 20"),
+    ])
+  }
+
+  /// A tag without quotes counts for a range only if the range repeats it. Without it the range shows no change.
+  @Test func aRangeThatDoesNotRepeatABareTag() {
+    var stage = DownloadStage(lanes: 2, piece: 20)
+    stage.check([
+      (.start, "get0 a 0-"), (.part(0, 0..<100, of: 100, tag: "v"), "reserve 100, get1 a 50-99 if v"), (.reserved, ""),
+      (.part(1, 50..<100, of: 100, tag: nil), "stop1"), (.lost(0), ""), (.time(1), "get2 a all"),
     ])
   }
 
@@ -332,7 +360,7 @@ import Testing
       (.part(1, 50..<100, of: 100), ""), (.bytes(1, 20), "save 50..70"), (.saved, ""), (.bytes(1, 20), "save 50..90"),
       (.saved, ""), (.bytes(1, 10), ""),
       // The record no longer names the bytes, before they are fetched again.
-      (.badDigest(1), "save "), (.saved, ""), (.time(0.5), ""), (.bytes(0, 20), "save 0..20"),
+      (.badDigest(1), "save "), (.saved, ""), (.time(0.5), "get2 a 50-99 if v"), (.bytes(0, 20), "save 0..20"),
     ])
     #expect(stage.machine.written.ranges == [0..<20])
   }

@@ -21,7 +21,7 @@ struct DownloadSetting {
     isOneURL = count == 1 || draw.chance(1, of: 4)
     // Without a hash nothing but the size shows that two servers have different versions.
     let areSizesEqual = (isVerified || isOneURL) && draw.chance(1, of: 2)
-    let size = draw.chance(1, of: 16) ? draw.number(0...2) : draw.number(1...draw.pick([20, 100, 400]))
+    let size = draw.chance(1, of: 16) ? draw.number(0...2) : draw.number(1...draw.pick([20, 60, 200]))
     versions = SimulatedVersions(
       sizes: (0..<draw.number(1...3)).map { areSizesEqual ? size : size + 20 * (($0 * 2) % 3) })
     runs = draw.number(0...6)
@@ -48,7 +48,7 @@ struct DownloadSetting {
       if draw.chance(1, of: 8) { mirror.rangeMax = draw.number(1...60) }
       if draw.chance(1, of: 4) { mirror.connectionsMax = draw.number(1...3) }
       mirror.pieceTime = milliseconds(draw.pick([1, 10, 10, 50, 400]))
-      mirror.pieceBytes = draw.pick([4, 16, 64])
+      mirror.pieceBytes = draw.pick([8, 24, 64])
       mirror.digest = draw.chance(1, of: 6) ? draw.pick([.content, .whole]) : nil
       mirror.faults = faults
       mirror.faultiness = faults.isEmpty ? 0 : draw.pick([0, 1, 4, 10])

@@ -22,6 +22,9 @@ final class DownloadWorld: @unchecked Sendable {
   private(set) var now: UInt64 = 1
   private var events = EventQueue()
   private var programs: [SimulatedDownload] = []
+  /// Number of programs that open their files, and of all programs that have begun to.
+  private var opening = 0
+  private var starts = 0
   private var report = DownloadScenario.Report()
   /// Whether nothing goes wrong any more.
   private var isCalm = false
@@ -89,7 +92,7 @@ final class DownloadWorld: @unchecked Sendable {
   private func callBegins() {
     guard isInterleaved, !isBetweenCalls else { return }
     isBetweenCalls = true
-    while draw.chance(1, of: 3), step() {}
+    while draw.chance(1, of: 3), step(at: now + milliseconds(20)) {}
     isBetweenCalls = false
   }
 
@@ -171,6 +174,11 @@ final class DownloadWorld: @unchecked Sendable {
 
   private func start(_ plan: SimulatedDownload.Plan) {
     let others = programs.filter { !$0.isClosed }
+    let isFirst = others.isEmpty && opening == 0
+    opening += 1
+    starts += 1
+    let start = starts
+    defer { opening -= 1 }
     note("a program starts with servers \(plan.mirrors), \(plan.rules.lanesMax) lanes of \(plan.rules.pieceBytes)")
     do throws(DownloadStore.Failure) {
       let program = try SimulatedDownload(self, plan)
@@ -182,7 +190,7 @@ final class DownloadWorld: @unchecked Sendable {
       note("the program is refused: \(error)")
       if disk.isDead { return }
       switch error {
-      case .inUse where !others.isEmpty: break
+      case .inUse where !isFirst || starts > start: break
       case .disk where hasDiskFault: break
       default: ledger.complain("the files cannot be opened: \(error)")
       }

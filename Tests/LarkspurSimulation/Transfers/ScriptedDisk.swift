@@ -68,7 +68,14 @@ package final class ScriptedDisk: TransferFiles {
 
   let state: Mutex<Content>
   /// What happens before each call.
-  private let beforeCall = Mutex<(@Sendable () -> Void)?>(nil)
+  private let hook = Mutex<Hook?>(nil)
+
+  /// A function in an object: a mutex that has the function itself wraps it once more at each access.
+  private final class Hook: Sendable {
+    let call: @Sendable () -> Void
+
+    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+  }
 
   /// - Parameter keepsCalls: Whether `calls` has the calls.
   package init(ignoresSync: Bool = false, keepsCalls: Bool = true) {
@@ -182,14 +189,14 @@ package final class ScriptedDisk: TransferFiles {
   }
 
   /// Sets what happens before each call.
-  func interleave(_ body: @escaping @Sendable () -> Void) { beforeCall.withLock { $0 = body } }
+  func interleave(_ body: @escaping @Sendable () -> Void) { hook.withLock { $0 = Hook(body) } }
 
   /// - Parameter failing: What a call that fails does before. The process lives on.
   func step<Value: Sendable>(
     _ call: @autoclosure () -> String, failing: @Sendable (inout Content) -> Void = { _ in },
     _ body: @Sendable (inout Content) -> Result<Value, Errno>
   ) throws(Errno) -> Value {
-    beforeCall.withLock { $0 }?()
+    hook.withLock { $0 }?.call()
     let result: Result<Value, Errno> = state.withLock { state in
       if state.keepsCalls { state.calls.append(call()) }
       guard state.stepsLeft > 0 else {

@@ -8,18 +8,18 @@ import Testing
   @Test(arguments: 0..<4) func randomWorlds(part: UInt64) {
     var seeds = SeededGenerator(for: "worlds of downloads, part \(part)")
     var kills = 0
-    for _ in 0..<500 {
+    for _ in 0..<300 {
       let seed = seeds.next() &+ part
       let report = DownloadScenario(seed: seed).run()
       #expect(report.complaints == [], "seed \(seed)")
       kills += report.kills
     }
-    #expect(kills > 300)
+    #expect(kills > 100)
   }
 
   /// A program is killed at each of its calls of the disk in turn.
   @Test func aKillAtEachCall() {
-    for seed in 0..<8 as Range<UInt64> {
+    for seed in 0..<3 as Range<UInt64> {
       for call in 0..<1_000 {
         let report = DownloadScenario(seed: seed, killedCall: call).run()
         #expect(report.complaints == [], "seed \(seed), call \(call)")
@@ -35,10 +35,11 @@ import Testing
     }
   }
 
-  /// The checks find each fault of a driver or of a disk.
+  /// The checks find each fault of a driver or of a disk, in a world that breaks no rule without the fault.
   @Test(arguments: DownloadScenario.Plant.allCases) func aPlantedFaultIsFound(plant: DownloadScenario.Plant) {
     let found = (0..<2_000 as Range<UInt64>).contains { seed in
       !DownloadScenario(seed: seed, plant: plant).run().complaints.isEmpty
+        && DownloadScenario(seed: seed).run().complaints.isEmpty
     }
     #expect(found)
   }

@@ -179,7 +179,9 @@ import Testing
     let process = try SiblingProcess("session", ["pieces", server.url("/file"), directory.path("a file")])
     #expect(process.wait(for: "500000"))
     process.kill()
-    let result = try await URLSession(configuration: .ephemeral).download(plan("/file")).value
+    var plan = try plan("/file")
+    plan.connections = 1
+    let result = try await URLSession(configuration: .ephemeral).download(plan).value
     #expect(file() == Self.content)
     #expect(result.received == 500_000)
     #expect(server.requests.map { $0.fields["Range"] } == [nil, "bytes=500000-\(Self.total - 1)"])
