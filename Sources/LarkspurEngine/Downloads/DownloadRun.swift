@@ -73,6 +73,8 @@ final class DownloadRun: Sendable {
   func cancel() {
     table.withLock { $0.isCancelled = true }
     report { $0.cancel(now: $1) }
+    // A long file need not be hashed to its end.
+    store?.interrupt()
   }
 
   func pause() {

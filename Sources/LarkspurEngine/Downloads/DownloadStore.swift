@@ -41,8 +41,6 @@ package final class DownloadStore: Sendable {
   }
   /// Maximum size of a destination's name in bytes. File systems accept names of 255 bytes.
   package static let nameBytesMax = 255 - newName("").utf8.count
-  /// Maximum number of parts that other downloads remove while the files are opened.
-  private static let removalsMax = 10
 
   private let files: any DownloadFiles
   private let name: String
@@ -99,7 +97,7 @@ package final class DownloadStore: Sendable {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")), !name.utf8.contains(0),
       name.utf8.count <= Self.nameBytesMax, !Self.isReserved(name)
     else { throw .name }
-    let found = try Found.afterOthers(files, name, urls, hashes)
+    let found = try Found(files, name, urls, hashes)
     (self.files, self.name, self.hashes, self.bytesToLeave) = (files, name, hashes, bytesToLeave)
     (part, record, inode, completeCount) = (found.part, found.record, found.inode, found.completeCount)
     state = Mutex(State(hasRecord: found.record != nil, isInstalled: found.completeCount != nil))
@@ -117,20 +115,6 @@ package final class DownloadStore: Sendable {
     var record: DownloadRecord?
     let inode: UInt64
     var completeCount: Int?
-
-    /// Looks again if another download removes its part between two calls.
-    static func afterOthers(
-      _ files: any DownloadFiles, _ name: String, _ urls: [String], _ hashes: DownloadHashes
-    ) throws(Failure) -> Found {
-      for _ in 0..<DownloadStore.removalsMax {
-        do throws(Failure) {
-          return try Found(files, name, urls, hashes)
-        } catch {
-          guard error == .disk(.noSuchFile) else { throw error }
-        }
-      }
-      return try Found(files, name, urls, hashes)
-    }
 
     init(_ files: any DownloadFiles, _ name: String, _ urls: [String], _ hashes: DownloadHashes) throws(Failure) {
       let destination = try Self.disk { () throws(Errno) in try files.facts(name) }
