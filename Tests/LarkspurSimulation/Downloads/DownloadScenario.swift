@@ -18,14 +18,10 @@ package struct DownloadScenario {
     case ignoresPartSync
     /// A sync of the directory has no effect.
     case ignoresDirectorySync
-    /// A checkpoint that has failed counts as one.
-    case ignoresFailures
     /// No record is written.
     case noRecord
     /// The part is emptied when bytes of the next version have been written.
     case lateDiscard
-    /// A disk action does not wait for the writes of cancelled lanes.
-    case strayWrites
     /// A write is reported before it happens.
     case reportsEarly
     /// Bytes that are to be skipped are written.

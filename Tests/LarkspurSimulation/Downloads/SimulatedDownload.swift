@@ -243,7 +243,7 @@ final class SimulatedDownload {
   private func startJob() {
     guard !isDead, !isJobRunning, let job else { return }
     if case .checkpoint = job {
-    } else if world.plant != .strayWrites, writing.contains(where: { lanes[$0] == nil }) {
+    } else if writing.contains(where: { lanes[$0] == nil }) {
       return
     }
     isJobRunning = true
@@ -281,7 +281,7 @@ final class SimulatedDownload {
       return { $0.reserved(error, now: world.seconds) }
     case .checkpoint(let record):
       let error = failure { () throws(Errno) in if world.plant != .noRecord { try store.checkpoint(record) } }
-      return { $0.checkpointed(world.plant == .ignoresFailures ? nil : error, now: world.seconds) }
+      return { $0.checkpointed(error, now: world.seconds) }
     case .verify(let total):
       let verification = world.plant == .noVerification ? .fits : store.verify(total: total)
       world.note("\(verification)")
