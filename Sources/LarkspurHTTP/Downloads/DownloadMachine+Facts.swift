@@ -20,6 +20,7 @@ extension DownloadMachine {
     let known = holder.map { $0.lowerBound <= lane.position ? min($0.upperBound, lane.end) : lane.position }
     let skip = min((known ?? lane.position) - lane.position, count)
     let start = lane.position + skip
+    lanes[index].meter.add(skip)
     guard start < lane.end else {
       lanes[index].position = start
       // A body that is longer than its head says is worth nothing.

@@ -261,4 +261,16 @@ import Testing
       (.reserved, "go0"), (.time(59), ""), (.time(60), "stop0"),
     ])
   }
+
+  /// Bytes that are there already arrive as others do.
+  @Test func aLaneThatSkipsIsNotSlow() {
+    var stage = DownloadStage(piece: 1000, record: DownloadStage.record([0..<60])) {
+      $0.lowestRate = 10
+      $0.slowSeconds = 5
+    }
+    stage.check([
+      (.start, "reserve 100, get0 a 60-99 if v"), (.reserved, ""), (.whole(0, 100), ""), (.bytes(0, 60), "skip 60"),
+      (.time(5), ""), (.time(10), "stop0"),
+    ])
+  }
 }

@@ -92,7 +92,7 @@ import Testing
 
   @Test func anotherVersionBeginsAnew() {
     let heads: [Fact] = [
-      .part(0, 20..<100, of: 100, tag: "\"w\""), .part(0, 20..<101, of: 101, tag: nil), .whole(0, 100, tag: "\"w\""),
+      .part(0, 20..<100, of: 100, tag: "\"w\""), .whole(0, 100, tag: "\"w\""),
       .whole(0, 90, tag: nil), .status(0, 416, [Field("Content-Range", "bytes */10")]), .status(0, 416),
       .part(0, 20..<100, of: 100, tag: "\"w\"", [Field("Content-Encoding", "gzip")]),
     ]
@@ -104,6 +104,15 @@ import Testing
       ])
       #expect(stage.machine.written.isEmpty && stage.machine.total == nil)
     }
+  }
+
+  /// A range without a tag shows neither a change nor that it fits: the whole is asked for.
+  @Test func aRangeOfAnotherSizeWithoutATag() {
+    var stage = DownloadStage(lanes: 2, record: DownloadStage.record([0..<20]))
+    stage.check([
+      (.start, "reserve 100, get0 a 20-99 if v"), (.reserved, ""),
+      (.part(0, 20..<101, of: 101, tag: nil), "stop0, get1 a all"), (.whole(1, 101, tag: "\"w\""), "stop1, discard"),
+    ])
   }
 
   @Test func theDiskFinishesBeforeTheVersionIsDiscarded() {
@@ -139,10 +148,21 @@ import Testing
     ])
   }
 
+  /// One version has one size. One of the two that were named is wrong, so the download begins anew.
+  @Test func aVersionWithTwoSizes() {
+    for head in [.part(0, 20..<101, of: 101), .whole(0, 99)] as [Fact] {
+      var stage = DownloadStage(lanes: 2, record: DownloadStage.record([0..<20])) { $0.retry.attemptsMax = 2 }
+      stage.check([
+        (.start, "reserve 100, get0 a 20-99 if v"), (.reserved, ""), (head, "stop0"), (.time(1), "get1 a 20-99 if v"),
+        (.status(1, 206, [Field("ETag", "\"v\"")]), "stop1, discard"),
+      ])
+    }
+  }
+
   /// The version is the one that is known, and the range is not the one that was asked for: a failure.
   @Test func aRangeThatDoesNotFit() {
     let heads: [Fact] = [
-      .part(0, 30..<100, of: 100), .part(0, 20..<101, of: 101), .whole(0, 99),
+      .part(0, 30..<100, of: 100),
       .status(0, 203, [Field("ETag", "\"v\""), Field("Content-Length", "100")]),
       .whole(0, 100, [Field("Content-Encoding", "gzip")]),
       .part(0, 20..<100, of: 100, [Field("Content-Encoding", "gzip")]),
