@@ -124,6 +124,8 @@ package final class DownloadStore: Sendable {
       }
       let found = try Self.part(files, name, .update)
       let record = try Self.record(files, name)
+      // A checkpoint may have ended between its two last calls. A loss of power would bring the earlier record back.
+      if record != nil { try? files.sync() }
       if let destination, destination.kind == .regularFile, let file = try? files.openPart(name, .read),
         hashes.isEmpty
           ? found == nil && record?.isOf(destination, urls) == true
