@@ -15,6 +15,8 @@ struct DownloadLedger {
   private(set) var complaints: [String] = []
   /// The versions that servers have sent with a validator, by the address and the validator.
   private var sent: [String: Set<Int>] = [:]
+  /// The servers of the records that have followed one another, in the form of `sent`.
+  private var lineage: Set<String> = []
 
   init(_ setting: DownloadSetting, earlier: [UInt8]?) {
     (versions, allowed, isBlind, mayMix) = (setting.versions, setting.allowed, setting.isBlind, setting.mayMix)
@@ -68,7 +70,9 @@ struct DownloadLedger {
       return complain("the record names \(record.kept.end) bytes, and the part has \(part.count) (\(occasion))")
     }
     // Servers of equal sizes count as equal until a hash finds that they are not, also those that a later plan leaves out.
-    let named = mayMix ? Array(sent.values) : record.sources.map { sent["\($0.url) \($0.validator)"] ?? [] }
+    let keys = Set(record.sources.map { "\($0.url) \($0.validator)" })
+    lineage = mayMix && !lineage.isDisjoint(with: keys) ? lineage.union(keys) : keys
+    let named = lineage.map { sent[$0] ?? [] }
     let hasLie = named.contains { $0.contains(SimulatedVersions.lie) }
     let all = named.reduce(Set()) { $0.union($1) }.subtracting([SimulatedVersions.lie])
     let groups = mayMix ? [all.sorted()] : named.reduce(all) { $0.intersection($1) }.sorted().map { [$0] }

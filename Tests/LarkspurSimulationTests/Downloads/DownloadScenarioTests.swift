@@ -5,7 +5,7 @@ import Testing
 /// Worlds of downloads keep all rules while programs are killed and machines lose power. A failure names its seed:
 /// `Simulate 1 SEED --downloads` runs that world again.
 @Suite(.ownThread) struct DownloadScenarioTests {
-  /// The same worlds each time. `Simulate` runs others, in any number.
+  /// These worlds are equal each time. `Simulate` runs others, in any number.
   @Test(arguments: 0..<4) func randomWorlds(part: UInt64) {
     var kills = 0
     for seed in (part * 1_000)..<(part * 1_000 + 300) {
