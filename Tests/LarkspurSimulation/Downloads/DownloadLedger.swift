@@ -15,8 +15,6 @@ struct DownloadLedger {
   private(set) var complaints: [String] = []
   /// The versions that servers have sent with a validator, by the address and the validator.
   private var sent: [String: Set<Int>] = [:]
-  /// The servers of the records that have followed one another, in the form of `sent`.
-  private var lineage: Set<String> = []
 
   init(_ setting: DownloadSetting, earlier: [UInt8]?) {
     (versions, allowed, isBlind, mayMix) = (setting.versions, setting.allowed, setting.isBlind, setting.mayMix)
@@ -69,12 +67,10 @@ struct DownloadLedger {
     guard record.kept.end <= part.count else {
       return complain("the record names \(record.kept.end) bytes, and the part has \(part.count) (\(occasion))")
     }
-    // Servers of equal sizes count as equal until a hash finds that they are not, also those that a later plan leaves out.
-    let keys = Set(record.sources.map { "\($0.url) \($0.validator)" })
-    lineage = mayMix && !lineage.isDisjoint(with: keys) ? lineage.union(keys) : keys
-    let named = lineage.map { sent[$0] ?? [] }
+    let named = record.sources.map { sent["\($0.url) \($0.validator)"] ?? [] }
     let hasLie = named.contains { $0.contains(SimulatedVersions.lie) }
     let all = named.reduce(Set()) { $0.union($1) }.subtracting([SimulatedVersions.lie])
+    // Servers with equal sizes count as equal: then a hash finds in the end that they are not.
     let groups = mayMix ? [all.sorted()] : named.reduce(all) { $0.intersection($1) }.sorted().map { [$0] }
     let fits = groups.contains { group in
       record.kept.ranges.allSatisfy { range in
