@@ -26,8 +26,6 @@ package struct DownloadScenario {
     case reportsEarly
     /// Bytes that are to be skipped are written.
     case noSkip
-    /// Requests have no `If-Range`.
-    case noCondition
     /// All hashes fit.
     case noVerification
     /// Several programs get the lock.

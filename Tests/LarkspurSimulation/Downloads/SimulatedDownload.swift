@@ -126,8 +126,7 @@ final class SimulatedDownload {
     lanes[number] = Lane(mirror: mirror)
     watch.began(number)
     world.mirrors[mirror].running += 1
-    var condition = request.fields.firstValue(named: "If-Range")
-    if world.plant == .noCondition { condition = nil }
+    let condition = request.fields.firstValue(named: "If-Range")
     world.later {
       guard !self.isDead, self.lanes[number] != nil else { return }
       let response = self.world.respond(mirror, range: request.fields.firstValue(named: "Range"), condition: condition)
