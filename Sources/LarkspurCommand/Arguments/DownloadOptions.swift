@@ -1,4 +1,5 @@
 import Larkspur
+import LarkspurEngine
 import LarkspurIO
 
 /// The options of `larkspur get` for downloads in pieces, from several mirrors, and of several files.
@@ -17,7 +18,6 @@ package struct DownloadOptions: Hashable, Sendable {
 
   package init() {}
 
-  static let connectionsRange = 1...64
   static let filesRange = 1...64
 
   /// Whether the download has a part, a record and a verification.
@@ -57,7 +57,7 @@ package struct DownloadOptions: Hashable, Sendable {
   ]
 
   mutating func setConnections(_ text: String) throws(UsageError) {
-    connections = try Self.number(text, Self.connectionsRange, of: "connections")
+    connections = try Self.number(text, DownloadPlan.connectionsRange, of: "connections")
   }
 
   private static func number(_ text: String, _ range: ClosedRange<Int>, of name: String) throws(UsageError) -> Int {

@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurBytes
 import LarkspurConsole
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransport
@@ -36,7 +37,7 @@ extension Get {
     options.tls.warnOfKeyLog()
     let configuration = configuration(settings, nil)
     configuration.timeoutIntervalForRequest = Self.silenceMax
-    configuration.httpMaximumConnectionsPerHost = DownloadOptions.connectionsRange.upperBound
+    configuration.httpMaximumConnectionsPerHost = DownloadPlan.connectionsRange.upperBound
     let session = URLSession(configuration: configuration)
     defer { session.invalidateAndCancel() }
     var items: [Item] = []
@@ -86,7 +87,7 @@ extension Get {
     let path = options.downloads.list == nil ? entry.path : options.path(named: entry.path)
     var plan = DownloadPlan([entry.url.uri] + mirrors.map(\.uri), to: path)
     plan.connections =
-      options.downloads.connections ?? max(1, min(plan.urls.count, DownloadOptions.connectionsRange.upperBound))
+      options.downloads.connections ?? max(1, min(plan.urls.count, DownloadPlan.connectionsRange.upperBound))
     plan.fields = request.fields
     if let host = request.host { plan.fields.append(Field("Host", host)) }
     if let retries = options.retriesMax { plan.retry.attemptsMax = retries + 1 }

@@ -60,7 +60,7 @@ public struct DownloadPlan: Hashable, Sendable {
 
   private static let attemptsMax = 8
   /// Limits of what a plan may ask for.
-  static let connectionsMax = 64
+  package static let connectionsRange = 1...64
   static let urlsMax = 256
 }
 
@@ -82,8 +82,8 @@ extension DownloadPlan {
       }
     }
     try checkDestination()
-    guard (1...Self.connectionsMax).contains(connections) else {
-      throw .invalid("connections", "\(connections) is not from 1 to \(Self.connectionsMax)")
+    guard Self.connectionsRange.contains(connections) else {
+      throw .invalid("connections", "\(connections) is not from 1 to \(Self.connectionsRange.upperBound)")
     }
     guard smallestPiece >= 1 else { throw .invalid("smallestPiece", "\(smallestPiece) is less than 1 byte") }
     if let size, size < 0 { throw .invalid("size", "\(size) is less than 0 bytes") }

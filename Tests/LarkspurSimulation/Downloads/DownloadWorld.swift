@@ -52,7 +52,7 @@ final class DownloadWorld: @unchecked Sendable {
   private func use(_ disk: ScriptedDisk) {
     self.disk = disk
     if let plant { disk.plant(plant) }
-    disk.interleave { [unowned self] in callBegins() }
+    disk.interleave { [weak self] in self?.callBegins() }
     checkedNode = disk.node(Self.name)
   }
 
