@@ -10,7 +10,7 @@ import Synchronization
 final class ServedSession: Sendable {
   /// The functions of the service that a session calls, on any thread.
   struct Service: Sendable {
-    /// Makes an executor. May block.
+    /// Makes a runner. May block.
     var factory: @Sendable (TransferSession) throws(TransferLinkError) -> any TransferLink
     var launch: @Sendable (TransferSession) -> Void
     /// Called when nothing uses a session any more.
@@ -196,22 +196,22 @@ final class ServedSession: Sendable {
   /// Answers a program's `flush`, after all commands and notices so far.
   func flush(_ number: UInt64, of visit: Visit) {
     flush { isConfirmed in
-      // Without an executor the connection ends.
+      // Without a runner the connection ends.
       if isConfirmed { visit.subscriber?.sendFlushed(number) }
     }
   }
 
-  /// Blocks until the executor has carried out all commands so far, or is gone.
+  /// Blocks until the runner has carried out all commands so far, or is gone.
   func catchUp() {
     let isDone = Latch()
     flush { _ in isDone.open() }
     isDone.wait()
   }
 
-  /// Ends the connection of the attached program and the executor: the tasks stay in the journal.
+  /// Ends the connection of the attached program and the runner: the tasks stay in the journal.
   func end() { take { $0.end(into: &$1) } }
 
-  /// Waits, after `end`, until the executor has given the session up.
+  /// Waits, after `end`, until the runner has given the session up.
   func waitForEnd(until deadline: Deadline) { isOver.wait(until: deadline) }
 
   // MARK: - Actions
@@ -259,7 +259,7 @@ extension ServedSessionMachine.Wait {
     switch self {
     // The last commands of a program that was killed are carried out. Less than the 5 s for which the next program waits.
     case .program: .milliseconds(4_500)
-    case .executor: .seconds(5)
+    case .runner: .seconds(5)
     }
   }
 }

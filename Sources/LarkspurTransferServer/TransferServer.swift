@@ -23,8 +23,8 @@ extension TransferServerError: CustomStringConvertible {
 /// The transfer service of one user: listens on a Unix socket, and carries out the background sessions of all programs of
 /// the user.
 ///
-/// A connection has two threads, one that reads and one that writes. A session has one executor, from a factory. When a
-/// program goes away, its session's executor stays while there are tasks to carry out. The server ends when it has had
+/// A connection has two threads, one that reads and one that writes. A session has one runner, from a factory. When a
+/// program goes away, its session's runner stays while there are tasks to carry out. The server ends when it has had
 /// no program and no such session for a time. While nothing happens no thread wakes up.
 public final class TransferServer: Sendable {
   public struct Options: Sendable {
@@ -49,7 +49,7 @@ public final class TransferServer: Sendable {
   static let connectionsMax = 256
   /// Maximum number of connections that list the tasks at a time: each has a copy of them.
   static let listingsMax = 8
-  /// The number of commands after which the executor has to catch up before more are read. What is read and not carried
+  /// The number of commands after which the runner has to catch up before more are read. What is read and not carried
   /// out is in memory.
   static let commandsMax = 64
   /// Maximum number of launches of a program that takes no events and answers no questions.
@@ -98,7 +98,7 @@ public final class TransferServer: Sendable {
   ///   - path: The directory of the socket: see `TransferLocation.service`. It is created with mode 0700.
   ///   - stateHome: The directory for state: see `TransferLocation.stateHome`. The server writes to directories of sessions
   ///     below it, and to no other that a message names.
-  ///   - factory: Makes the executor of a session. Called on any thread, which it may block.
+  ///   - factory: Makes the runner of a session. Called on any thread, which it may block.
   public init(
     directory path: String, stateHome: String, options: Options = Options(), factory: @escaping Factory
   ) throws(TransferServerError) {

@@ -8,8 +8,8 @@ final class TransferSubscriber: Sendable {
   private struct State {
     /// Frames that go before all notices.
     var frames: [[UInt8]] = []
-    var outbox = TransferOutbox()
-    /// The number of notices that have been taken from the outbox.
+    var sendQueue = SendQueue()
+    /// The number of notices that have been taken from the sendQueue.
     var taken = 0
     /// The numbers of answered `flush` messages that have not been sent, each with the number of notices that go before it.
     var flushes: [(number: UInt64, after: Int)] = []
@@ -19,14 +19,14 @@ final class TransferSubscriber: Sendable {
         flushes.removeFirst()
         return .flushed(first.number)
       }
-      guard let notice = outbox.next() else { return nil }
+      guard let notice = sendQueue.next() else { return nil }
       taken += 1
       return .notice(notice)
     }
 
     /// A program that does not read gets one answer for all that it has asked for meanwhile.
     mutating func add(flush number: UInt64) {
-      let after = taken + outbox.count
+      let after = taken + sendQueue.count
       if let last = flushes.last, last.after >= after {
         flushes[flushes.count - 1].number = max(last.number, number)
       } else {
@@ -40,7 +40,7 @@ final class TransferSubscriber: Sendable {
   private let writer: TransferWriter
   private let log: @Sendable (String) -> Void
 
-  /// - Parameter questionTaken: Called for each question that has left the outbox, on the writer's thread.
+  /// - Parameter questionTaken: Called for each question that has left the sendQueue, on the writer's thread.
   init(
     _ socket: BlockingSocket, log: @escaping @Sendable (String) -> Void, questionTaken: @escaping @Sendable () -> Void
   ) throws(Errno) {
@@ -87,7 +87,7 @@ final class TransferSubscriber: Sendable {
 
   /// Sends a notice. Does not block.
   func send(_ notice: TransferNotice) {
-    state.withLock { _ = $0.outbox.add(notice) }
+    state.withLock { _ = $0.sendQueue.add(notice) }
     writer.signal()
   }
 

@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTransfers
 import Synchronization
 
-/// The way from a configuration to the executor of its background session: the transfer service of the user, or an object
+/// The way from a configuration to the runner of its background session: the transfer service of the user, or an object
 /// of this process if there is no service.
 enum BackgroundLink {
   /// Connects a session with the journal in `directory`.
@@ -17,9 +17,9 @@ enum BackgroundLink {
     var refusal: String?
     do throws(TransferLinkError) {
       if storage.transferStateHome == nil, let client = try service(&session, configuration, &refusal) { return client }
-      let executor = try TransferExecutor(session, configuration, log: log)
+      let runner = try TransferRunner(session, configuration, log: log)
       if !session.settings.isEmpty { keep(session) }
-      return executor
+      return runner
     } catch .inUse where refusal != nil {
       // A service that does not answer, or of another version, has the journals of its sessions.
       throw .unavailable(
@@ -68,7 +68,7 @@ enum BackgroundLink {
     }
   }
 
-  /// Returns the error of all tasks of a session without an executor.
+  /// Returns the error of all tasks of a session without a runner.
   static func error(_ error: TransferLinkError, _ identifier: String) -> URLError {
     switch error {
     case .inUse:
@@ -105,7 +105,7 @@ enum BackgroundLink {
   static func log(_ line: String) { try? OpenFile.standardError.write("larkspur: \(line)\n") }
 }
 
-/// The transfer service's part that belongs to this module: the executors of sessions whose settings have travelled.
+/// The transfer service's part that belongs to this module: the runners of sessions whose settings have travelled.
 package enum TransferService {
   /// Returns the settings of a session's configuration as bytes, for `TransferSession`.
   ///
@@ -126,17 +126,17 @@ package enum TransferService {
     }
   }
 
-  /// Makes the executor of a session from its settings.
+  /// Makes the runner of a session from its settings.
   ///
   /// - Parameter log: Gets messages as text, which quotes no fields of requests.
-  /// - Throws: `unavailable` if the settings cannot be read, and the errors of the executor.
-  package static func executor(
+  /// - Throws: `unavailable` if the settings cannot be read, and the errors of the runner.
+  package static func runner(
     of session: TransferSession, log: @escaping @Sendable (String) -> Void
   ) throws(TransferLinkError) -> any TransferLink {
     let configuration = Result { () throws(TransferValueError) in
       try SessionSettings.configuration(from: session.settings, identifier: session.identifier)
     }.mapError { TransferLinkError.unavailable(reason: "the settings of the session: \($0)") }
-    return try TransferExecutor(session, configuration.get(), log: log)
+    return try TransferRunner(session, configuration.get(), log: log)
   }
 }
 

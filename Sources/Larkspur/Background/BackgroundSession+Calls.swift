@@ -75,7 +75,7 @@ extension BackgroundSession {
     task.updateProgress()
     // The program may cancel the task at any time: this moment decides.
     let isCancelled = task.state == .canceling
-    // The executor gives no notice of the last bytes but the end.
+    // The runner gives no notice of the last bytes but the end.
     if !isCancelled { reportProgress(of: task) }
     for event in record.events {
       switch event {

@@ -1,7 +1,7 @@
 import Foundation
 import LarkspurTransfers
 
-/// The questions of the executor, which the program's delegate answers.
+/// The questions of the runner, which the program's delegate answers.
 extension BackgroundSession {
   func ask(_ question: TransferQuestion, for number: Int, _ answer: @escaping @Sendable (TransferAnswer) -> Void) {
     guard let task = task(number) else { return answer(question.byDefault) }

@@ -44,7 +44,7 @@ extension BackgroundSession {
     return record
   }
 
-  /// Moves the file of a download that continues an earlier one to the journal, for an executor that is about to get the
+  /// Moves the file of a download that continues an earlier one to the journal, for a runner that is about to get the
   /// record. The journal's next owner removes files that have none.
   static func moveContent(of task: URLSessionTask, into record: inout TransferRecord, to path: String) {
     guard case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData else { return }
@@ -145,9 +145,9 @@ extension DownloadFile {
   }
 }
 
-/// The search for the executor.
+/// The search for the runner.
 extension BackgroundSession {
-  /// Searches for the first executor, on a dedicated thread: a service that was stopped by a signal, or a disk that hangs,
+  /// Searches for the first runner, on a dedicated thread: a service that was stopped by a signal, or a disk that hangs,
   /// must not delay the thread that makes the session.
   ///
   /// - Parameter patience: The time for which the calling thread waits for the outcome.

@@ -6,7 +6,7 @@ import Synchronization
 
 /// A program's side of a background session: carries out the decisions of `SessionLinkMachine`.
 ///
-/// Each change of the program, each notice of the executor and each delegate call is a fact for the machine. One thread at
+/// Each change of the program, each notice of the runner and each delegate call is a fact for the machine. One thread at
 /// a time carries out its actions, in their order.
 final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   struct State {
@@ -15,9 +15,9 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     var actions: SessionLinkMachine.Actions = []
     /// Whether a thread carries actions out.
     var isCarryingOut = false
-    /// The executor, or `nil` while there is none.
+    /// The runner, or `nil` while there is none.
     var link: (any TransferLink)?
-    /// The executor that was found last, until the action `attach`.
+    /// The runner that was found last, until the action `attach`.
     var found: (any TransferLink)?
     /// The session, which may be released before its tasks are over.
     weak var session: URLSession?
@@ -49,7 +49,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
 
   private var link: (any TransferLink)? { state.withLock { $0.link } }
 
-  /// Whether the executor is the user's transfer service, also while the service is lost.
+  /// Whether the runner is the user's transfer service, also while the service is lost.
   var isServed: Bool {
     state.withLock { state in
       if case .lost = state.machine.state { true } else { state.link is TransferClient }
@@ -129,7 +129,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   private func listen(_ number: Int) {
     guard let link else { return }
     // A challenge that stays in the process keeps all that it has.
-    (link as? TransferExecutor)?.answerChallenges { [weak self] task, challenge, answer in
+    (link as? TransferRunner)?.answerChallenges { [weak self] task, challenge, answer in
       guard let self, let task = self.task(task) else { return answer(.performDefaultHandling, nil) }
       answerChallenge(challenge, of: task, answer)
     }
@@ -139,7 +139,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
   }
 
-  /// Ends a task that no executor carries out.
+  /// Ends a task that no runner carries out.
   private func refuse(_ number: Int, _ refusal: SessionLinkMachine.Refusal) {
     guard let task = state.withLock({ $0.tasks.removeValue(forKey: number) }) else { return }
     TaskCompletion.refuse(task, task.state == .canceling ? error(.cancelled) : error(refusal), core)
@@ -163,7 +163,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     if isOver { body() }
   }
 
-  /// Calls a function when the journal has all tasks that have been resumed, or there will be no executor. If the executor
+  /// Calls a function when the journal has all tasks that have been resumed, or there will be no runner. If the runner
   /// is lost before that, the next one is asked.
   func flush(_ completion: @escaping @Sendable () -> Void) {
     report { state in
@@ -193,7 +193,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     _ = isDone.wait(timeout: .now() + Self.exitSeconds)
   }
 
-  /// Maximum time that the process's exit waits for the executor, in seconds.
+  /// Maximum time that the process's exit waits for the runner, in seconds.
   private static let exitSeconds = 5.0
 
   // MARK: - Tasks
@@ -221,7 +221,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     return true
   }
 
-  /// Whether the executor carries a task out. Data tasks, and uploads of data, are loaded in the process: they end with it.
+  /// Whether the runner carries a task out. Data tasks, and uploads of data, are loaded in the process: they end with it.
   private static func isTransfer(_ task: URLSessionTask) throws(URLError) -> Bool {
     switch task.output {
     case .dataHandler, .fileHandler:

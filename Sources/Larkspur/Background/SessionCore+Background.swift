@@ -21,8 +21,8 @@ extension SessionCore {
     }
   }
 
-  /// Connects a background session with the executor of its tasks. Blocks for 80 ms at most: after that the tasks wait for
-  /// the executor.
+  /// Connects a background session with the runner of its tasks. Blocks for 80 ms at most: after that the tasks wait for
+  /// the runner.
   func openBackground(_ session: URLSession) {
     do throws(URLError) {
       guard interceptors.isEmpty else {
@@ -56,7 +56,7 @@ extension SessionCore {
     if isBackground, let background { background.whenOpened(body) } else { body() }
   }
 
-  /// The search for the executor is over. An invalidation that came before counts for the tasks of earlier processes too.
+  /// The search for the runner is over. An invalidation that came before counts for the tasks of earlier processes too.
   func finishOpening() {
     let tasks = state.withLock { state in
       state.isOpening = false
@@ -79,7 +79,7 @@ extension URLSession {
   package var isServed: Bool { core.background?.isServed ?? false }
 
   /// The tasks that have been resumed and are not over. Unlike `getAllTasks` it needs no turn of the delegate queue, and
-  /// blocks while the executor of a background session is searched for: 5 s at most.
+  /// blocks while the runner of a background session is searched for: 5 s at most.
   package var presentTasks: [URLSessionTask] {
     let isOpen = DispatchSemaphore(value: 0)
     core.whenOpened { isOpen.signal() }

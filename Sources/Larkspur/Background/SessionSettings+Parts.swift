@@ -26,7 +26,7 @@ extension SessionSettings {
       var certificates: [[UInt8]]
       /// The key in DER, not encrypted.
       var key: [UInt8]
-      /// The files that the executor reads in place of the values above, or `nil`.
+      /// The files that the runner reads in place of the values above, or `nil`.
       var files: Files?
 
       struct Files: Codable {

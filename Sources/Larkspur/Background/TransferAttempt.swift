@@ -4,7 +4,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
 
-/// A task of a background session in its executor: the record, and the present attempt. It belongs to the executor's
+/// A task of a background session in its runner: the record, and the present attempt. It belongs to the runner's
 /// queue.
 final class TransferAttempt {
   var machine: TransferAttemptMachine { didSet { updateLoad() } }
@@ -62,12 +62,12 @@ final class TransferAttempt {
   }
 }
 
-/// The delegate of an executor's inner session. All calls come on the executor's queue.
+/// The delegate of a runner's inner session. All calls come on the runner's queue.
 final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
   /// The key of the wait in seconds, in the `userInfo` of the error of a response that asks to come back later.
   static let delayKey = "LarkspurTransferDelay"
 
-  weak var executor: TransferExecutor?
+  weak var runner: TransferRunner?
   /// Called when the session is over.
   var whenOver: (() -> Void)?
 
@@ -77,14 +77,14 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
   ) {
-    executor?.progressed(downloadTask)
+    runner?.progressed(downloadTask)
   }
 
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
   ) {
-    executor?.resumed(downloadTask, at: fileOffset, expecting: expectedTotalBytes)
+    runner?.resumed(downloadTask, at: fileOffset, expecting: expectedTotalBytes)
   }
 
   /// The file stays in its place.
@@ -94,11 +94,11 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) {
-    executor?.progressed(task)
+    runner?.progressed(task)
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    executor?.received(data, of: dataTask)
+    runner?.received(data, of: dataTask)
   }
 
   func urlSession(
@@ -106,7 +106,7 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
     let answer = task.indifferentAnswer(to: request)
-    if answer != nil { executor?.redirected(task, to: request) }
+    if answer != nil { runner?.redirected(task, to: request) }
     completionHandler(answer)
   }
 
@@ -114,12 +114,12 @@ final class AttemptHandler: NSObject, URLSessionDownloadDelegate, URLSessionData
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    guard let executor else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-    executor.challenged(task, challenge, completionHandler)
+    guard let runner else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+    runner.challenged(task, challenge, completionHandler)
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    executor?.completed(task, error)
+    runner?.completed(task, error)
   }
 }
 
@@ -160,7 +160,7 @@ final class KeptDownloadTask: URLSessionDownloadTask, @unchecked Sendable {
     super.init(core, request: request, output: .delegate)
   }
 
-  override func prepare(_ transfer: Transfer) throws(URLError) {
-    transfer.download = TaskDownload(at: place)
+  override func prepare(_ load: Load) throws(URLError) {
+    load.download = TaskDownload(at: place)
   }
 }

@@ -4,7 +4,7 @@ import LarkspurHTTP
 /// The cookies with which a background task is made and that are in no file: those that end with the session, those of a
 /// storage in memory, and those that a storage of the program's own class chooses. They are kept in the task's record.
 ///
-/// Only the cookies for the task's first URL travel. The executor's storage takes them where it has no cookie of their
+/// Only the cookies for the task's first URL travel. The runner's storage takes them where it has no cookie of their
 /// name, as cookies that end with the session.
 enum TransferCookies {
   /// Maximum size in bytes. Servers accept much less in a field. Cookies beyond it stay behind.

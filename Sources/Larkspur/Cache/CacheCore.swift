@@ -37,7 +37,7 @@ final class CacheCore: FinishedAtExit {
     var heads: [CacheEntryName: Int] = [:]
     /// The generations of the entries on disk that were stored or read by this process.
     var generations: [CacheEntryName: UInt64] = [:]
-    var behind = CacheBehind()
+    var behind = DeferredWrites()
     var isScanned = false
     /// The number of changes. An entry that was read from disk before a change may differ from the one on disk
     /// after it.
@@ -303,7 +303,7 @@ final class CacheCore: FinishedAtExit {
       if canWait, names.isEmpty, state.isScanned {
         state.behind.suspect(unknown)
         scheduleWrite(&state)
-        guard state.behind.suspects.count > CacheBehind.suspectsMax else { return }
+        guard state.behind.suspects.count > DeferredWrites.suspectsMax else { return }
         let suspects = state.behind.takeSuspects()
         enqueue(&state) { self.onQueue.withLock { self.removeSuspects(suspects, &$0) } }
       } else {

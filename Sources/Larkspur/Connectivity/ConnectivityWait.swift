@@ -12,7 +12,7 @@ struct ConnectivityWait {
 ///
 /// The load tries first, and waits if the attempt fails because there is no network. Any change of the network is a
 /// reason to try again: the kernel reports links, addresses and routes, but not whether they lead to the server.
-extension Transfer {
+extension Load {
   /// Waits for a change if there is no network.
   ///
   /// - Returns: Whether the request is to be tried again.

@@ -4,7 +4,7 @@ import LarkspurEngine
 /// The part of a load that uses the connection for another protocol than HTTP. It belongs to the load's loop.
 ///
 /// Performance: a load that waits for an event of its connection has no task of Swift's, which takes more memory than
-/// all else of an idle connection. The event calls `Transfer.perform`, and the load gets a task again.
+/// all else of an idle connection. The event calls `Load.perform`, and the load gets a task again.
 protocol LiveLoad: AnyObject {
   /// Whether an HTTP request opens the connection.
   var beginsWithRequest: Bool { get }
@@ -17,14 +17,14 @@ protocol LiveLoad: AnyObject {
   /// Opens the connection, or handles the event that has come.
   ///
   /// - Returns: Whether the connection is over.
-  func proceed(for transfer: Transfer) async throws(URLError) -> Bool
+  func proceed(for load: Load) async throws(URLError) -> Bool
   /// Ends the connection, whose event follows, because the load has been interrupted.
   func interrupt(_ error: URLError)
   /// Fails the operations that are left, when the task is complete.
   func ended(_ failure: (any Error)?)
 }
 
-extension Transfer {
+extension Load {
   /// Why the stages stop while another protocol uses the connection.
   func stop(of live: any LiveLoad) -> Stop { live.awaitsEvent ? .wait(.event) : .need(.live) }
 
@@ -45,10 +45,10 @@ extension LiveOperation {
   /// - Parameter owner: The load of the connection, or `nil` if the operation has reached none or the load is complete.
   func call(_ handler: @escaping @Sendable () -> Void, on queue: DelegateQueue?, for owner: AnyObject?) {
     // In the tick, as the delegate's calls are: a call that the connection causes later does not overtake this one.
-    guard let transfer = owner as? Transfer else {
+    guard let load = owner as? Load else {
       queue?.insist(handler)
       return
     }
-    transfer.calls.insist(handler)
+    load.calls.insist(handler)
   }
 }

@@ -6,7 +6,7 @@ protocol IndexedSetMember: AnyObject {
 
 extension URLSessionTask: IndexedSetMember {}
 
-extension Transfer: IndexedSetMember {}
+extension Load: IndexedSetMember {}
 
 /// The tasks or loads of a session that are not over. The session's lock guards the list.
 struct IndexedSet<Member: IndexedSetMember> {

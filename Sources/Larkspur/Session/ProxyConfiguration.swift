@@ -5,7 +5,7 @@ import Synchronization
 /// A proxy, and the hosts that are reached through it. The name and the members are those of Darwin's framework Network, as
 /// far as HTTP/1.1 goes. For ``URLSessionConfiguration/proxyConfigurations``.
 public struct ProxyConfiguration: Sendable, CustomDebugStringConvertible {
-  /// The values, as they travel to the executor of a background session.
+  /// The values, as they travel to the runner of a background session.
   struct Content: Codable {
     var kind: String
     var host: String

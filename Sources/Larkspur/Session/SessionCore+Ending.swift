@@ -5,13 +5,13 @@ import Synchronization
 extension SessionCore {
   func invalidate(cancelsTasks: Bool) {
     guard !isShared else { return }
-    let (tasks, transfers) = state.withLock { state -> ([URLSessionTask], [Transfer]) in
+    let (tasks, loads) = state.withLock { state -> ([URLSessionTask], [Load]) in
       if state.phase == .open { state.phase = .closing }
       if cancelsTasks { state.cancelsTasks = true }
-      return cancelsTasks ? (state.tasks.members, state.transfers.members) : ([], [])
+      return cancelsTasks ? (state.tasks.members, state.loads.members) : ([], [])
     }
     for task in tasks { task.cancel() }
-    for transfer in transfers { cancel(transfer) }
+    for load in loads { cancel(load) }
     // After the cancellations: a background session that ends forgets the tasks whose files are left, unless they are
     // cancelled.
     background?.willEnd()

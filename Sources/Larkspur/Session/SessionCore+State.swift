@@ -25,7 +25,7 @@ extension SessionCore {
     var selective: (any URLSessionSelectiveDelegate)?
     var tasks = IndexedSet<URLSessionTask>()
     /// The awaited loads that have no task.
-    var transfers = IndexedSet<Transfer>()
+    var loads = IndexedSet<Load>()
     /// The requests that the cache is refreshing.
     var refreshes: Set<URLRequest> = []
     var engine: SessionEngine?
@@ -35,13 +35,13 @@ extension SessionCore {
     var isObjectGone = false
     /// The tasks of a background session, or the reason why there can be none. `nil` for other sessions.
     var background: Result<BackgroundSession, URLError>?
-    /// Whether the executor of a background session is still searched for: the session may get tasks of earlier processes.
+    /// Whether the runner of a background session is still searched for: the session may get tasks of earlier processes.
     var isOpening = false
 
     /// Whether the session has no tasks and cannot get new ones.
     var isOver: Bool { count == 0 && !isOpening && (phase == .closing || phase == .open && isObjectGone) }
 
-    private var count: Int { tasks.members.count + transfers.members.count }
+    private var count: Int { tasks.members.count + loads.members.count }
 
     /// Returns the engine, and makes it if there is none.
     ///
@@ -62,12 +62,12 @@ extension SessionCore {
       }
     }
 
-    /// Returns the task of a transfer that is not over, and makes the task if there is none.
-    mutating func task(of transfer: Transfer) -> URLSessionTask {
-      if let task = transfer.shownTask { return task }
-      let task = URLSessionDataTask(of: transfer)
-      transfer.shownTask = task
-      transfers.remove(transfer)
+    /// Returns the task of a load that is not over, and makes the task if there is none.
+    mutating func task(of load: Load) -> URLSessionTask {
+      if let task = load.shownTask { return task }
+      let task = URLSessionDataTask(of: load)
+      load.shownTask = task
+      loads.remove(load)
       tasks.insert(task)
       return task
     }

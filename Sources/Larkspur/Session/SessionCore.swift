@@ -47,7 +47,7 @@ final class SessionCore: @unchecked Sendable {
   let lastIdentifier = Atomic(0)
   private let hasDecidedStoring = Atomic(true)
   /// Whether an awaited load has given up waiting for its metrics call, which had not started within 1 s
-  /// (`Transfer.callMax`): the delegate queue is suspended, or blocked by code that waits for the load.
+  /// (`Load.callMax`): the delegate queue is suspended, or blocked by code that waits for the load.
   let isQueueStuck = Atomic(false)
 
   init(
@@ -109,7 +109,7 @@ final class SessionCore: @unchecked Sendable {
   /// cache has made.
   var tasks: [URLSessionTask] {
     let tasks = state.withLock { state in
-      for transfer in state.transfers.members { _ = state.task(of: transfer) }
+      for load in state.loads.members { _ = state.task(of: load) }
       return state.tasks.members
     }
     return tasks.filter(\.isUnderWay).sorted { $0.taskIdentifier < $1.taskIdentifier }
@@ -177,62 +177,62 @@ final class SessionCore: @unchecked Sendable {
 
   /// Makes an awaited data load. If no delegate observes the load, its task is made only when the program asks for it
   /// or a stage needs it.
-  func transfer(
+  func load(
     for request: URLRequest, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
-  ) throws -> Transfer {
+  ) throws -> Load {
     guard delegate == nil, !hasTaskDelegate, !isBackground else {
-      return try transfer(of: URLSessionDataTask(self, request: request, output: .dataResult), session, delegate)
+      return try load(of: URLSessionDataTask(self, request: request, output: .dataResult), session, delegate)
     }
-    guard let transfer = try makeTransfer(of: nil, request, identifier: nextIdentifier(), session, isWatched: false)
+    guard let load = try makeLoad(of: nil, request, identifier: nextIdentifier(), session, isWatched: false)
     else { throw Self.invalidated.failing(at: request.url) }
-    return transfer
+    return load
   }
 
   private static var invalidated: URLError { URLError.make(.cancelled, "the session has been invalidated") }
 
   /// Makes the awaited load of a task.
-  func transfer(
+  func load(
     of task: URLSessionTask, _ session: URLSession, _ delegate: (any URLSessionTaskDelegate)?
-  ) throws -> Transfer {
+  ) throws -> Load {
     if let delegate { task.delegate = delegate }
     register(task, session, isStarted: true)
     do throws(URLError) {
       if isBackground, takes(task), let background = try openedBackground { _ = try background.begin(task) }
-      guard let transfer = try makeTransfer(of: task, session) else { throw Self.invalidated }
-      return transfer
+      guard let load = try makeLoad(of: task, session) else { throw Self.invalidated }
+      return load
     } catch {
       TaskCompletion.refuse(task, error, self)
       throw error.failing(at: task.originalRequest?.url)
     }
   }
 
-  /// Runs a transfer for an async function, and returns when the result is there.
+  /// Runs a load for an async function, and returns when the result is there.
   @inline(__always)
-  func run(_ transfer: Transfer) async throws {
-    let loop = transfer.engine.loop
+  func run(_ load: Load) async throws {
+    let loop = load.engine.loop
     if loop.isCurrent {
-      transfer.caller = .onLoop
-      if !Task.isCancelled, transfer.performStages() {
-        if transfer.hasCome { return await Task.yield() }
-        return await TaskContinuation.suspend(for: transfer)
+      load.caller = .onLoop
+      if !Task.isCancelled, load.performStages() {
+        if load.hasCome { return await Task.yield() }
+        return await TaskContinuation.suspend(for: load)
       }
       if loop.isPreferred {
         return await TaskContinuation.cancellable {
-          await transfer.runForCaller()
+          await load.runForCaller()
         } onCancel: {
-          cancel(transfer)
+          cancel(load)
         }
       }
-      transfer.caller = .elsewhere
+      load.caller = .elsewhere
     }
-    await TaskContinuation.suspend(for: transfer)
-    if case .served = transfer.caller { await Task.yield() }
+    await TaskContinuation.suspend(for: load)
+    if case .served = load.caller { await Task.yield() }
   }
 
-  /// Cancels a transfer whose caller has been cancelled.
-  func cancel(_ transfer: Transfer) {
-    guard let task = transfer.givenTask ?? state.withLock({ _ in transfer.shownTask }) else {
-      return transfer.interrupt()
+  /// Cancels a load whose caller has been cancelled.
+  func cancel(_ load: Load) {
+    guard let task = load.givenTask ?? state.withLock({ _ in load.shownTask }) else {
+      return load.interrupt()
     }
     task.cancel()
   }
@@ -243,13 +243,13 @@ final class SessionCore: @unchecked Sendable {
   func start(_ task: URLSessionTask, inline: Bool = true) {
     do {
       if isBackground, takes(task), let background = try openedBackground, try background.begin(task) { return }
-      guard let session = task.read({ $0.session }), let transfer = try makeTransfer(of: task, session) else {
+      guard let session = task.read({ $0.session }), let load = try makeLoad(of: task, session) else {
         return TaskCompletion.refuse(task, Self.invalidated, self)
       }
       // If a delegate observes the task, the task starts on the loop's thread: an operation that the caller adds to the
       // delegate queue right after `resume` usually comes before the delegate's first call. A delegate that chooses its
       // calls needs no such order.
-      start(transfer, inline: inline && (hasSelectiveDelegate || transfer.metrics == nil))
+      start(load, inline: inline && (hasSelectiveDelegate || load.metrics == nil))
     } catch {
       TaskCompletion.refuse(task, error, self)
     }
@@ -268,51 +268,51 @@ final class SessionCore: @unchecked Sendable {
     }
   }
 
-  /// Starts a transfer. Not inline if there are `URLProtocol` classes: an inline tick must not call the program's code,
+  /// Starts a load. Not inline if there are `URLProtocol` classes: an inline tick must not call the program's code,
   /// because that may need a lock that the caller holds.
-  func start(_ transfer: Transfer, inline: Bool = true) {
-    transfer.engine.loop.submit(transfer, inline: inline && !mayHaveProtocols)
+  func start(_ load: Load, inline: Bool = true) {
+    load.engine.loop.submit(load, inline: inline && !mayHaveProtocols)
   }
 
-  /// - Returns: The transfer, or `nil` if the session takes no new tasks.
-  private func makeTransfer(of task: URLSessionTask, _ session: URLSession) throws(URLError) -> Transfer? {
+  /// - Returns: The load, or `nil` if the session takes no new tasks.
+  private func makeLoad(of task: URLSessionTask, _ session: URLSession) throws(URLError) -> Load? {
     let isWatched = task.isKnown && (hasTaskDelegate || task.read { $0.delegate != nil })
     let request = task.originalRequest ?? URLRequest(RequestStorage(url: nil))
-    let transfer = try makeTransfer(
+    let load = try makeLoad(
       of: task, request, identifier: task.taskIdentifier, session, isWatched: isWatched)
-    // From here on cancellations and suspensions reach the transfer directly. The transfer reads the earlier ones from
+    // From here on cancellations and suspensions reach the load directly. The load reads the earlier ones from
     // the task.
-    task.read { $0.transfer = transfer }
-    return transfer
+    task.read { $0.load = load }
+    return load
   }
 
-  private func makeTransfer(
+  private func makeLoad(
     of task: URLSessionTask?, _ request: URLRequest, identifier: Int, _ session: URLSession, isWatched: Bool
-  ) throws(URLError) -> Transfer? {
+  ) throws(URLError) -> Load? {
     try state.withLock { state throws(URLError) in
       guard let engine = try state.engine(for: task, configuration) else { return nil }
-      let transfer = Transfer(
+      let load = Load(
         of: task, request, identifier: identifier, session, engine, isWatched: isWatched,
         selective: state.selective)
       if task == nil {
-        state.transfers.insert(transfer)
+        state.loads.insert(load)
       }
-      return transfer
+      return load
     }
   }
 
-  /// Returns the task of a transfer, and makes it if there is none.
-  func task(of transfer: Transfer) -> URLSessionTask {
-    transfer.givenTask ?? state.withLock { $0.task(of: transfer) }
+  /// Returns the task of a load, and makes it if there is none.
+  func task(of load: Load) -> URLSessionTask {
+    load.givenTask ?? state.withLock { $0.task(of: load) }
   }
 
   /// Takes an awaited load that is over off the list.
   ///
   /// - Returns: The task of the load, which is not over yet, or `nil` if the load has none.
-  func end(_ transfer: Transfer) -> URLSessionTask? {
+  func end(_ load: Load) -> URLSessionTask? {
     let (task, isLast) = state.withLock { state in
-      state.transfers.remove(transfer)
-      return (transfer.shownTask, state.isOver)
+      state.loads.remove(load)
+      return (load.shownTask, state.isOver)
     }
     if isLast { closeIfOver() }
     return task

@@ -30,36 +30,36 @@ extension URLSession {
   public func data(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let transfer = try core.transfer(for: request, self, delegate)
-    try await core.run(transfer)
-    return try transfer.takeData()
+    let load = try core.load(for: request, self, delegate)
+    try await core.run(load)
+    return try load.takeData()
   }
 
   /// Loads a URL into memory.
   public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
-    let transfer = try core.transfer(for: URLRequest(url: url), self, delegate)
-    try await core.run(transfer)
-    return try transfer.takeData()
+    let load = try core.load(for: URLRequest(url: url), self, delegate)
+    try await core.run(load)
+    return try load.takeData()
   }
 
   /// Sends a file as the request's body, and loads the response into memory.
   public func upload(
     for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let transfer = try core.transfer(
+    let load = try core.load(
       of: URLSessionUploadTask(core, request: request, source: .file(fileURL), output: .dataResult), self, delegate)
-    try await core.run(transfer)
-    return try transfer.takeData()
+    try await core.run(load)
+    return try load.takeData()
   }
 
   /// Sends data as the request's body, and loads the response into memory.
   public func upload(
     for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let transfer = try core.transfer(
+    let load = try core.load(
       of: URLSessionUploadTask(core, request: request, source: .data(bodyData), output: .dataResult), self, delegate)
-    try await core.run(transfer)
-    return try transfer.takeData()
+    try await core.run(load)
+    return try load.takeData()
   }
 
   /// Continues an upload that was cancelled or failed, as ``uploadTask(withResumeData:)`` does, and loads the response
@@ -67,9 +67,9 @@ extension URLSession {
   public func upload(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (Data, URLResponse) {
-    let transfer = try core.transfer(of: ResumedUploadTask.make(core, resumeData, output: .dataResult), self, delegate)
-    try await core.run(transfer)
-    return try transfer.takeData()
+    let load = try core.load(of: ResumedUploadTask.make(core, resumeData, output: .dataResult), self, delegate)
+    try await core.run(load)
+    return try load.takeData()
   }
 
   /// Loads a request into a file in the temporary directory. The file belongs to the caller.
@@ -78,10 +78,10 @@ extension URLSession {
   public func download(
     for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
-    let transfer = try core.transfer(
+    let load = try core.load(
       of: URLSessionDownloadTask(core, request: request, output: .fileResult), self, delegate)
-    try await core.run(transfer)
-    return try transfer.takeFile()
+    try await core.run(load)
+    return try load.takeFile()
   }
 
   /// Loads a URL into a file in the temporary directory. The file belongs to the caller.
@@ -96,10 +96,10 @@ extension URLSession {
   public func download(
     resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
   ) async throws -> (URL, URLResponse) {
-    let transfer = try core.transfer(
+    let load = try core.load(
       of: URLSessionDownloadTask(core, resumeData: resumeData, output: .fileResult), self, delegate)
-    try await core.run(transfer)
-    return try transfer.takeFile()
+    try await core.run(load)
+    return try load.takeFile()
   }
 
   /// Loads a request, and returns when the head of the response has arrived. The body is read as the caller asks for

@@ -36,7 +36,7 @@ extension URLSession {
   /// - Returns: The number of connections to the host, which the limits may keep below `count`.
   /// - Throws: `URLError`: that of the latest attempt if there is no connection, `unsupportedURL` for another URL,
   ///   `cancelled` after the session's end, and `cannotConnectToHost` for a `count` below 1 and for a background session,
-  ///   whose connections belong to its executor.
+  ///   whose connections belong to its runner.
   @discardableResult
   public func prepareConnections(to url: URL, count: Int = 1) async throws -> Int {
     let name = "prepareConnections(to:count:)"

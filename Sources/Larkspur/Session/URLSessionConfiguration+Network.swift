@@ -62,7 +62,7 @@ extension URLSessionConfiguration {
   ///
   /// A server that sends more is slowed down by TCP's window. A request that waits for its turn waits as in the queue for
   /// a connection: that time counts towards ``timeoutIntervalForResource`` only. WebSocket and stream tasks have no limit
-  /// once they are open. In a background session the limits hold for the executor's connections.
+  /// once they are open. In a background session the limits hold for the runner's connections.
   public var rateLimits: RateLimits {
     get { storage.settings.rateLimits }
     set { storage.settings.rateLimits = newValue }

@@ -5,7 +5,7 @@ import LarkspurTransfers
 import LarkspurTransport
 
 extension URLSessionConfiguration {
-  /// The settings that are plain values. They travel to the executor of a background session as they are
+  /// The settings that are plain values. They travel to the runner of a background session as they are
   /// (`SessionSettings`): a new field needs a new `SessionSettings.version`, and nothing else there.
   ///
   /// Every value that can be decoded is valid: the parts that use a number replace one that is out of range.

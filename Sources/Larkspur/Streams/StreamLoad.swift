@@ -29,9 +29,9 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
   func addFields(to load: NetworkLoad) {}
   func admit(_ response: HTTPURLResponse) throws(URLError) {}
 
-  func proceed(for transfer: Transfer) async throws(URLError) -> Bool {
+  func proceed(for load: Load) async throws(URLError) -> Bool {
     guard let connection else {
-      try await start(transfer)
+      try await start(load)
       return false
     }
     switch connection.takeEvent() {
@@ -40,30 +40,30 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
       if let error { throw error }
       return true
     case .secure:
-      let tunnel = try await secure(connection.takeTunnel(), transfer)
+      let tunnel = try await secure(connection.takeTunnel(), load)
       connection.endHolding()
       connection.use(tunnel)
       return false
     case .capture:
       guard let tunnel = connection.takeTunnel() else { throw StreamConnection.closed }
       connection.endHolding()
-      await capture(tunnel, transfer)
+      await capture(tunnel, load)
       return true
     }
   }
 
   /// Starts to use the connection, which is opened if the stream does not continue another task's.
-  private func start(_ transfer: Transfer) async throws(URLError) {
-    let engine = transfer.engine
-    let challenges = engine.streamChallenges(of: transfer.task, transfer.core)
+  private func start(_ load: Load) async throws(URLError) {
+    let engine = load.engine
+    let challenges = engine.streamChallenges(of: load.task, load.core)
     self.challenges = challenges
-    transfer.attach(challenges)
+    load.attach(challenges)
     var tunnel = self.tunnel.take()
-    if tunnel == nil { tunnel = try await open(challenges, transfer) }
-    guard let tunnel else { throw Transfer.inconsistency }
-    transfer.stopIdleTime()
-    let connection = StreamConnection(on: engine.loop, whenEventful: { transfer.perform() }) { isReadClosed in
-      transfer.postToDelegate { session, task, delegate in
+    if tunnel == nil { tunnel = try await open(challenges, load) }
+    guard let tunnel else { throw Load.inconsistency }
+    load.stopIdleTime()
+    let connection = StreamConnection(on: engine.loop, whenEventful: { load.perform() }) { isReadClosed in
+      load.postToDelegate { session, task, delegate in
         guard let task = task as? URLSessionStreamTask, let delegate = delegate as? any URLSessionStreamDelegate else {
           return
         }
@@ -75,7 +75,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
       }
     }
     self.connection = connection
-    connection.owner = transfer
+    connection.owner = load
     gate.open(for: connection)
     connection.use(tunnel)
   }
@@ -89,9 +89,9 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
 
   /// Runs a step of the transport, which an interruption of the load cancels.
   private func attempt(
-    _ transfer: Transfer, _ step: @escaping @Sendable () async throws(TransportError) -> Tunnel
+    _ load: Load, _ step: @escaping @Sendable () async throws(TransportError) -> Tunnel
   ) async throws(URLError) -> Tunnel {
-    let attempt = Task(executorPreference: transfer.engine.loop) {
+    let attempt = Task(executorPreference: load.engine.loop) {
       @concurrent () -> Result<UncheckedSendable<Tunnel>, TransportError> in
       do throws(TransportError) {
         return .success(UncheckedSendable(try await step()))
@@ -99,7 +99,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
         return .failure(error)
       }
     }
-    let result = try await transfer.waiting(
+    let result = try await load.waiting(
       givingUpBy: { attempt.cancel() }, timed: "while opening the stream's connection", { await attempt.value })
     switch result {
     case .success(let tunnel): return tunnel.value
@@ -107,32 +107,32 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
     }
   }
 
-  private func open(_ challenges: ChallengeRouter, _ transfer: Transfer) async throws(URLError) -> Tunnel {
-    let (engine, core) = (transfer.engine, transfer.core)
+  private func open(_ challenges: ChallengeRouter, _ load: Load) async throws(URLError) -> Tunnel {
+    let (engine, core) = (load.engine, load.core)
     let route = try await engine.streamRoute(toHost: host, port: port, of: core, asking: challenges)
     let pool = engine.pool
-    return try await attempt(transfer) { () async throws(TransportError) in try await pool.openTunnel(over: route) }
+    return try await attempt(load) { () async throws(TransportError) in try await pool.openTunnel(over: route) }
   }
 
   /// Makes the TLS handshake over an open connection, with the session's trust, pins and challenges.
   private func secure(
-    _ tunnel: Tunnel?, _ transfer: Transfer
+    _ tunnel: Tunnel?, _ load: Load
   ) async throws(URLError) -> Tunnel {
     guard let tunnel, let challenges else { throw StreamConnection.closed }
-    transfer.countIdleTime()
-    defer { transfer.stopIdleTime() }
+    load.countIdleTime()
+    defer { load.stopIdleTime() }
     let (host, port) = (host, port)
-    let security = try await transfer.engine.security(toHost: host, port: port, asking: challenges)
+    let security = try await load.engine.security(toHost: host, port: port, asking: challenges)
     let plain = UncheckedSendable(tunnel)
-    return try await attempt(transfer) { () async throws(TransportError) in
+    return try await attempt(load) { () async throws(TransportError) in
       try await plain.value.secured(by: security, as: host, port: port)
     }
   }
 
-  private func capture(_ tunnel: Tunnel, _ transfer: Transfer) async {
+  private func capture(_ tunnel: Tunnel, _ load: Load) async {
     let box = UncheckedSendable(CapturedStreams(over: tunnel).makeStreams())
-    let task = transfer.task as? URLSessionStreamTask
-    await transfer.notifyDelegate { session, delegate in
+    let task = load.task as? URLSessionStreamTask
+    await load.notifyDelegate { session, delegate in
       guard let delegate = delegate as? any URLSessionStreamDelegate, let task else { return false }
       delegate.urlSession(session, streamTask: task, didBecome: box.value.0, outputStream: box.value.1)
       return true

@@ -112,12 +112,12 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     StreamOperation(kind, timeout: timeout, through: gate, on: core.delegateQueue, handle: handle).start()
   }
 
-  override func prepare(_ transfer: Transfer) throws(URLError) {
-    guard transfer.live == nil else { return }
+  override func prepare(_ load: Load) throws(URLError) {
+    guard load.live == nil else { return }
     guard !host.isEmpty, let port = UInt16(exactly: port), port > 0 else {
       throw URLError.make(.cannotConnectToHost, "no server has port \(port)")
     }
-    transfer.live = StreamLoad(through: gate, to: host, port: port)
+    load.live = StreamLoad(through: gate, to: host, port: port)
   }
 
   /// Continues the connection of a data task.

@@ -3,7 +3,7 @@ import LarkspurBytes
 import LarkspurTransport
 import Synchronization
 
-extension Transfer {
+extension Load {
   /// Whether the task has a delegate, its own or the session's. A task may get a delegate at any time.
   var hasDelegate: Bool {
     guard let currentTask else { return false }
@@ -102,7 +102,7 @@ final class DelegateCalls {
 
 // MARK: - Notifications
 
-extension Transfer {
+extension Load {
   /// Calls the task's own delegate, or the session's if that one does not implement the method, and returns when the
   /// call has returned.
   ///

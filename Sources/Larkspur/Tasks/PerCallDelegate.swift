@@ -11,21 +11,21 @@ final class PerCallDelegate {
   private let download: (any URLSessionDownloadDelegate)?
   private let updates = CoalescedUpdates<ReceivedBytes>()
 
-  private init(_ delegate: any URLSessionTaskDelegate, of task: URLSessionTask, _ transfer: Transfer) {
+  private init(_ delegate: any URLSessionTaskDelegate, of task: URLSessionTask, _ load: Load) {
     self.task = task
-    (session, calls) = (transfer.session, transfer.calls)
+    (session, calls) = (load.session, load.calls)
     data = delegate as? any URLSessionDataDelegate
     download = delegate as? any URLSessionDownloadDelegate
   }
 
   /// - Returns: `nil` if the load's task has no delegate of its own, or one that gets its content in any case.
-  static func of(_ transfer: Transfer) -> PerCallDelegate? {
-    guard let task = transfer.currentTask else { return nil }
-    switch transfer.output {
+  static func of(_ load: Load) -> PerCallDelegate? {
+    guard let task = load.currentTask else { return nil }
+    switch load.output {
     case .dataResult, .fileResult: break
     case .dataHandler, .fileHandler, .bytes, .delegate: return nil
     }
-    return task.read { $0.delegate }.map { PerCallDelegate($0, of: task, transfer) }
+    return task.read { $0.delegate }.map { PerCallDelegate($0, of: task, load) }
   }
 
   func notify(of response: URLResponse) {

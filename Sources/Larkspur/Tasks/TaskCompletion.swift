@@ -6,7 +6,7 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
   private let task: URLSessionTask
   private let session: URLSession?
   /// `nil` if the task could not be started.
-  private let transfer: Transfer?
+  private let load: Load?
   private let core: SessionCore
   private let failure: (any Error)?
   private let content: TaskContent
@@ -19,11 +19,11 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
   var isForAnyThread = false
 
   init(
-    _ task: URLSessionTask, _ transfer: Transfer?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
+    _ task: URLSessionTask, _ load: Load?, _ core: SessionCore, _ failure: (any Error)?, _ content: TaskContent
   ) {
     self.task = task
-    self.transfer = transfer
-    session = transfer?.session ?? task.read { $0.session }
+    self.load = load
+    session = load?.session ?? task.read { $0.session }
     self.core = core
     self.failure = failure
     self.content = content
@@ -68,12 +68,12 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
     deliverMetrics()
     deliverResumeData()
     switch task.output {
-    // Only a task that could not be started comes here. `SessionCore.transfer(of:)` throws the error to the caller.
+    // Only a task that could not be started comes here. `SessionCore.load(of:)` throws the error to the caller.
     case .dataResult: break
     case .fileResult:
       if failure == nil { file?.giveAway() }
-      transfer?.failure = failure
-      transfer?.resultFile = file?.url
+      load?.failure = failure
+      load?.resultFile = file?.url
     case .bytes(let channel): channel.finish(failure.map { .failure($0) } ?? .success(()))
     case .dataHandler(let handler):
       if let failure { handler(nil, content.response, failure) } else { handler(content.data, content.response, nil) }
@@ -83,7 +83,7 @@ final class TaskCompletion: LoopCompletion, @unchecked Sendable {
     }
     file = nil
     core.ended(task)
-    if case .fileResult = task.output { transfer?.complete() }
+    if case .fileResult = task.output { load?.complete() }
   }
 
   private func deliverResumeData() {

@@ -255,7 +255,7 @@ final class TaskDownload {
   }
 }
 
-extension Transfer {
+extension Load {
   /// Opens a download's file for the content of a response: the one that is continued, or a new one.
   func openFile(of download: TaskDownload, for response: URLResponse) async throws(URLError) {
     guard let continued = download.continued, let point = continued.point else {

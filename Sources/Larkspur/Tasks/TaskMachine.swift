@@ -2,7 +2,7 @@ import Foundation
 import LarkspurHTTP
 
 /// Decides what a task does next: a `LoadMachine` with the task's request and responses. Connections, queues and time are
-/// left to `Transfer`, which carries out the decisions.
+/// left to `Load`, which carries out the decisions.
 ///
 /// Invariants beside those of `LoadMachine`: fields that are private to an origin are never sent to another one; no server
 /// can redirect a task to a file of this machine or to a `data:` URL.
@@ -47,7 +47,7 @@ struct TaskMachine {
     if let url = request.url?.ofHandshake { request.url = url }
   }
 
-  /// Accepts a response in any state: `Transfer` may repeat a load, for another part of a download or because a
+  /// Accepts a response in any state: `Load` may repeat a load, for another part of a download or because a
   /// connection was stale.
   ///
   /// - Parameter followsRedirections: `false` if the owner follows redirections itself: the response is delivered.

@@ -46,7 +46,7 @@ final class TaskMetrics {
   }
 }
 
-extension Transfer {
+extension Load {
   /// Records the tries of a request that is over, if a delegate gets metrics.
   func collectMetrics(of load: NetworkLoad) {
     metrics?.collect(load, slot.takeMetrics(), of: task, now: engine.loop.kernel.now())

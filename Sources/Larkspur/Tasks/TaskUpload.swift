@@ -229,10 +229,10 @@ final class TaskUpload {
   func expectNoBody() { sentAtEnd = nil }
 }
 
-extension Transfer {
+extension Load {
   /// Prepares the body of a request with a stream. The delegate is asked for the second one, and if there is none.
   func askForBody() async throws(URLError) {
-    guard let load else { throw Self.inconsistency }
+    guard let load = networkLoad else { throw Self.inconsistency }
     let own = upload.unusedStream(of: load.request)
     let asksFirst = if case .delegateStream = source { true } else { false }
     var stream = asksFirst ? nil : own

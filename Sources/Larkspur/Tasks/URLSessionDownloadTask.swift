@@ -27,9 +27,9 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
 
   override var isIncremental: Bool { false }
 
-  override func prepare(_ transfer: Transfer) throws(URLError) {
+  override func prepare(_ load: Load) throws(URLError) {
     let download = TaskDownload()
-    transfer.download = download
+    load.download = download
     if let decodedResumeData { try download.resume(from: decodedResumeData) }
   }
 

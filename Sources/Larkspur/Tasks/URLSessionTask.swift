@@ -61,7 +61,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     var prefersIncrementalDelivery: Bool?
     /// Kept until the task is complete.
     var session: URLSession?
-    var transfer: Transfer?
+    var load: Load?
     /// Whether the delegate that is being called leaves the file of a download of a background session.
     var isFileLeft = false
     /// For download and upload tasks only.
@@ -109,14 +109,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
       defer { hasStarted = true }
       isResuming = false
       state = .running
-      return Start(isFirst: !hasStarted, transfer: transfer)
+      return Start(isFirst: !hasStarted, load: load)
     }
   }
 
-  /// The effect of setting a task running: whether it runs for the first time, and the transfer to notify.
+  /// The effect of setting a task running: whether it runs for the first time, and the load to notify.
   struct Start {
     var isFirst: Bool
-    var transfer: Transfer?
+    var load: Load?
   }
 
   let details: Mutex<Details>
@@ -156,14 +156,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   }
 
   /// Creates the task of an awaited load that has had none.
-  init(of transfer: Transfer) {
-    core = transfer.core
-    identifier = transfer.identifier
+  init(of load: Load) {
+    core = load.core
+    identifier = load.identifier
     source = .request
     output = .dataResult
-    var details = Details(transfer.request, bytesExpectedToSend: source.byteCount(of: transfer.request))
-    details.session = transfer.session
-    details.transfer = transfer
+    var details = Details(load.request, bytesExpectedToSend: source.byteCount(of: load.request))
+    details.session = load.session
+    details.load = load
     _ = details.start()
     details.suspensions = 0
     self.details = Mutex(details)
@@ -176,7 +176,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   open func copy(with zone: NSZone?) -> Any { self }
 
   /// Prepares a load for this kind of task. Called on the loop, before anything is loaded.
-  func prepare(_ transfer: Transfer) throws(URLError) {}
+  func prepare(_ load: Load) throws(URLError) {}
 
   /// Called when the task has ended without a load.
   func ended(_ failure: (any Error)?) {}
@@ -375,7 +375,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// Reports the program's changes to the executor of a background session.
+  /// Reports the program's changes to the runner of a background session.
   private func propertiesChanged() {
     if let core, core.isBackground { core.background?.propertiesChanged(of: self) }
   }
@@ -390,15 +390,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// so that the program can still set the delegate that is to be notified.
   open func cancel() {
     guard let core else { return }
-    // Read the transfer in the same step. When a download task takes this one's place, it takes the transfer as well,
+    // Read the load in the same step. When a download task takes this one's place, it takes the load as well,
     // and ends it.
-    let (endsUnbegun, transfer) = read { details -> (Bool, Transfer?) in
-      guard details.state == .running || details.state == .suspended else { return (false, details.transfer) }
+    let (endsUnbegun, load) = read { details -> (Bool, Load?) in
+      guard details.state == .running || details.state == .suspended else { return (false, details.load) }
       details.state = .canceling
-      return (!details.hasStarted, details.transfer)
+      return (!details.hasStarted, details.load)
     }
     if endsUnbegun { core.endSoon(self) }
-    transfer?.interrupt()
+    load?.interrupt()
     if core.isBackground, !endsUnbegun { core.background?.cancel(self) }
   }
 
@@ -416,16 +416,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// suspended. Nothing is lost: data that the server sends meanwhile waits in the kernel and at the server. The task's
   /// timeouts do not run.
   open func suspend() {
-    let (hasRun, transfer) = read { details -> (Bool, Transfer?) in
+    let (hasRun, load) = read { details -> (Bool, Load?) in
       guard details.state == .running || details.state == .suspended else { return (false, nil) }
       defer {
         details.state = .suspended
         details.isResuming = false
       }
       details.suspensions += 1
-      return (details.state == .running || details.isResuming, details.transfer)
+      return (details.state == .running || details.isResuming, details.load)
     }
-    transfer?.suspensionChanged(of: self)
+    load?.suspensionChanged(of: self)
     if let core, core.isBackground, hasRun { core.background?.suspensionChanged(of: self) }
     guard hasRun, let core, let delegate = core.selectiveDelegate, let session = read({ $0.session }) else { return }
     delegate.urlSession(session, didSuspend: self)
@@ -455,7 +455,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   }
 
   private func start(_ start: Start, _ core: SessionCore) {
-    start.transfer?.suspensionChanged(of: self)
+    start.load?.suspensionChanged(of: self)
     if start.isFirst {
       core.start(self)
     } else if core.isBackground {
@@ -482,18 +482,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     return failure
   }
 
-  /// Releases the transfer, the session and the delegate, which a task keeps until it is complete.
+  /// Releases the load, the session and the delegate, which a task keeps until it is complete.
   ///
   /// - Returns: The session.
   @discardableResult
   func releaseReferences() -> URLSession? {
     let last = read { details in
       defer {
-        details.transfer = nil
+        details.load = nil
         details.session = nil
         details.delegate = nil
       }
-      return (transfer: details.transfer, session: details.session, delegate: details.delegate)
+      return (load: details.load, session: details.session, delegate: details.delegate)
     }
     // Deinitialisers of these objects may call the task: not while its lock is held.
     return withExtendedLifetime(last) { last.session }

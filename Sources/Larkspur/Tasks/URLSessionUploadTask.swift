@@ -8,9 +8,9 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
   /// Whether the delegate is being asked for its agreement to an upload resource of another origin.
   let isAskedForResource = Atomic(false)
 
-  override func prepare(_ transfer: Transfer) throws(URLError) {
+  override func prepare(_ load: Load) throws(URLError) {
     if case .file(let url) = source {
-      transfer.resumable = ResumableUpload(of: self, transfer.request, file: url, transfer.core)
+      load.resumable = ResumableUpload(of: self, load.request, file: url, load.core)
     }
   }
 
@@ -59,9 +59,9 @@ final class ResumedUploadTask: URLSessionUploadTask, @unchecked Sendable {
     }
   }
 
-  override func prepare(_ transfer: Transfer) throws(URLError) {
+  override func prepare(_ load: Load) throws(URLError) {
     switch resumeData {
-    case .success(let data): transfer.resumable = ResumableUpload(of: self, transfer.request, from: data, transfer.core)
+    case .success(let data): load.resumable = ResumableUpload(of: self, load.request, from: data, load.core)
     case .failure(let refusal): throw URLError(refusal)
     }
   }

@@ -134,7 +134,7 @@ final class ResumableUpload {
   ///
   /// - Parameter request: The program's request, after the redirections so far.
   /// - Returns: The delay to wait for first, or the question to ask, if any.
-  func next(after request: URLRequest) throws(URLError) -> Transfer.Need? {
+  func next(after request: URLRequest) throws(URLError) -> Load.Need? {
     own = request
     if current == nil, machine != nil, case .ask(let question) = try resume() { return .uploadResource(question) }
     return delay.map { .delay($0) }
@@ -336,7 +336,7 @@ final class ResumableUpload {
   private func request(_ upload: UploadRequest, to target: String) throws(URLError) -> URLRequest {
     var request: URLRequest
     if upload.leavesOrigin {
-      guard let agreement = agreements[target] else { throw Transfer.inconsistency }
+      guard let agreement = agreements[target] else { throw Load.inconsistency }
       request = agreement
     } else {
       let url = try Self.url(target)
@@ -435,7 +435,7 @@ final class ResumableUpload {
   }
 }
 
-extension Transfer {
+extension Load {
   /// Waits before the next request of a resumable upload. The idle time does not count meanwhile, because no byte is
   /// expected.
   func waitToUpload(for delay: Duration) async throws(URLError) {

@@ -191,8 +191,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     WebSocketOperation(kind, through: gate, on: core.delegateQueue, handle: handle).start()
   }
 
-  override func prepare(_ transfer: Transfer) throws(URLError) {
-    transfer.live = WebSocketLoad(through: gate, settings)
+  override func prepare(_ load: Load) throws(URLError) {
+    load.live = WebSocketLoad(through: gate, settings)
   }
 
   override func ended(_ failure: (any Error)?) {

@@ -44,47 +44,47 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
     }
   }
 
-  func proceed(for transfer: Transfer) async throws(URLError) -> Bool {
+  func proceed(for load: Load) async throws(URLError) -> Bool {
     guard let connection else {
-      try await open(for: transfer)
+      try await open(for: load)
       return false
     }
     guard let end = connection.end else { return false }
-    try await finish(end, transfer)
+    try await finish(end, load)
     return true
   }
 
   /// Uses the connection for the conversation.
-  private func open(for transfer: Transfer) async throws(URLError) {
-    guard let agreement, let tunnel = transfer.running?.exchange.connection.takeTunnel() else {
-      throw Transfer.inconsistency
+  private func open(for load: Load) async throws(URLError) {
+    guard let agreement, let tunnel = load.running?.exchange.connection.takeTunnel() else {
+      throw Load.inconsistency
     }
-    transfer.endExchange()
-    transfer.load = nil
+    load.endExchange()
+    load.networkLoad = nil
     // From here on only the time limit of the resource counts.
-    transfer.stopIdleTime()
-    let connection = WebSocketConnection(over: tunnel, agreement, settings) { transfer.perform() }
+    load.stopIdleTime()
+    let connection = WebSocketConnection(over: tunnel, agreement, settings) { load.perform() }
     // No call of `send` or `receive` returns before the delegate has been notified.
-    await transfer.notifyWebSocket { session, task, delegate in
+    await load.notifyWebSocket { session, task, delegate in
       delegate.urlSession(session, webSocketTask: task, didOpenWithProtocol: agreement.subprotocol)
     }
     self.connection = connection
-    connection.owner = transfer
+    connection.owner = load
     connection.start()
     gate.open(for: connection)
   }
 
   /// Reports the end to the delegate, or throws its error.
-  private func finish(_ end: WebSocketConnection.End, _ transfer: Transfer) async throws(URLError) {
+  private func finish(_ end: WebSocketConnection.End, _ load: Load) async throws(URLError) {
     switch end {
     case .closed(let close, _):
       let (code, reason) = (URLSessionWebSocketTask.CloseCode(close.code), close.reasonData)
-      await transfer.notifyWebSocket { session, task, delegate in
+      await load.notifyWebSocket { session, task, delegate in
         delegate.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
       }
     case .failed(let error, let cause):
       throw Self.urlError(for: error, cause)
-    case .interrupted: throw transfer.interruption ?? .make(.cancelled)
+    case .interrupted: throw load.interruption ?? .make(.cancelled)
     }
   }
 
@@ -133,7 +133,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   }
 }
 
-extension Transfer {
+extension Load {
   /// Calls the delegate of a WebSocket task, and returns when the call has returned.
   fileprivate func notifyWebSocket(
     _ call: @escaping @Sendable (URLSession, URLSessionWebSocketTask, any URLSessionWebSocketDelegate) -> Void

@@ -63,7 +63,7 @@ struct BackgroundDownloads {
     let end = DispatchTime.now() + Self.patience
     while true {
       let (session, files) = open(place)
-      // The identifiers of earlier tasks are known when the session has its executor.
+      // The identifiers of earlier tasks are known when the session has its runner.
       _ = session.presentTasks
       let task = session.downloadTask(with: request)
       task.taskDescription = place.path

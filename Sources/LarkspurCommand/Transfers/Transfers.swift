@@ -65,7 +65,7 @@ struct Transfers {
       var isRemoved = false
       repeat {
         let server = try TransferServer(directory: directory, stateHome: home, options: options) {
-          (session) throws(TransferLinkError) in try TransferService.executor(of: session, log: log)
+          (session) throws(TransferLinkError) in try TransferService.runner(of: session, log: log)
         }
         log("the service \(LarkspurCommand.version) has started")
         // Without a reachable socket no program could have its sessions. At the end of a login there is no place for

@@ -8,7 +8,7 @@ extension ServedSessionMachine {
   package enum Wish: Hashable, Sendable {
     /// The visitor is the session's program, with its settings and launch command.
     case attach(TransferSession)
-    /// A command of the user needs an executor.
+    /// A command of the user needs a runner.
     case open
     /// An earlier service has left the session. Events that no program has taken launch their program once more: the
     /// earlier service may have been killed before it did so, or the program before it took them.
@@ -19,8 +19,8 @@ extension ServedSessionMachine {
   package enum Wait: Hashable, Sendable {
     /// The end of the connection of a program that has gone.
     case program
-    /// An earlier executor, which releases the session.
-    case executor
+    /// An earlier runner, which releases the session.
+    case runner
   }
 
   /// What a visit is to do next. A visit waits until it has a word.
@@ -28,7 +28,7 @@ extension ServedSessionMachine {
     case admitted
     /// Report `waitedTooLong` if there is no other word in time.
     case wait(Wait)
-    /// Make an executor, and report `made` or `notMade`.
+    /// Make a runner, and report `made` or `notMade`.
     case make(TransferSession)
     case refused(TransferLinkError)
     /// The service ends. Without an answer the program starts another one.
@@ -49,19 +49,19 @@ extension ServedSessionMachine {
     case dismiss(VisitID)
     case launch(TransferSession)
 
-    /// Take the notices of the executor, which is the one with this generation.
+    /// Take the notices of the runner, which is the one with this generation.
     case start(generation: Int)
     case pass(TransferCommand)
-    /// Report with `flushed` that the executor has carried out all commands so far.
+    /// Report with `flushed` that the runner has carried out all commands so far.
     case flush(FlushID)
-    /// Make the executor release the session, and report `closed`.
+    /// Make the runner release the session, and report `closed`.
     case close
 
     case complete(FlushID, isConfirmed: Bool)
     case log(String)
     /// Nothing uses the session.
     case rest
-    /// The session is over: its executor has given it up, or was never made.
+    /// The session is over: its runner has given it up, or was never made.
     case finish
   }
 

@@ -1,10 +1,10 @@
-/// Decides, for one background session in the service, what its executor, its program and other visits do next.
+/// Decides, for one background session in the service, what its runner, its program and other visits do next.
 ///
-/// The page TransferService has the graph of the executor, the program and the visits. The tasks are known from the
-/// executor's notices and the program's commands. Questions that no program has answered are kept.
+/// The page TransferService has the graph of the runner, the program and the visits. The tasks are known from the
+/// runner's notices and the program's commands. Questions that no program has answered are kept.
 ///
-/// The machine does no input or output, and has no clock. Invariants: each executor that was made is closed once; there
-/// are never two; each flush completes once, with `isConfirmed` only if the executor has said so; a task that has ended
+/// The machine does no input or output, and has no clock. Invariants: each runner that was made is closed once; there
+/// are never two; each flush completes once, with `isConfirmed` only if the runner has said so; a task that has ended
 /// has no open question; a program has never more than `questionsMax` questions on their way to it.
 package struct ServedSessionMachine: Sendable {
   /// Maximum number of open questions of a task about handshakes, which fail by themselves in time, and of its other
@@ -12,11 +12,11 @@ package struct ServedSessionMachine: Sendable {
   /// memory.
   package static let questionsOfTaskMax = 64
   /// Maximum number of questions that have been sent to a program, and that its connection has not taken.
-  static let questionsMax = TransferOutbox.questionsMax
+  static let questionsMax = SendQueue.questionsMax
 
-  enum Executor: Hashable {
+  enum Runner: Hashable {
     case none
-    /// A visit makes the executor, for this session.
+    /// A visit makes the runner, for this session.
     case opening(VisitID, TransferSession)
     case open
     case closing
@@ -28,9 +28,9 @@ package struct ServedSessionMachine: Sendable {
     /// Whether the attached program is being probed.
     var isProbing = false
     var wait: Wait?
-    /// Whether an executor was closed for the visit's settings.
+    /// Whether a runner was closed for the visit's settings.
     var hasReplaced = false
-    /// The error that the visit gets when the earlier executor has been made anew.
+    /// The error that the visit gets when the earlier runner has been made anew.
     var failure: TransferLinkError?
   }
 
@@ -48,8 +48,8 @@ package struct ServedSessionMachine: Sendable {
   }
 
   package private(set) var session: TransferSession
-  private(set) var executor = Executor.none
-  /// Counts the executors. Notices of an earlier one have no effect.
+  private(set) var runner = Runner.none
+  /// Counts the runners. Notices of an earlier one have no effect.
   private(set) var generation = 0
   private(set) var program: Program?
   /// The visits that have not been admitted, in their order. The first one is served.
@@ -69,13 +69,13 @@ package struct ServedSessionMachine: Sendable {
   package init(_ session: TransferSession) { self.session = session }
 
   package var isAttached: Bool { program != nil }
-  package var isOpen: Bool { executor == .open }
+  package var isOpen: Bool { runner == .open }
   /// The tasks in the order of their identifiers.
   package var records: [TransferRecord] { tasks.values.map(\.record).sorted { $0.task < $1.task } }
   private var hasEnd: Bool { tasks.values.contains { $0.record.hasUntoldEnd } }
 
-  /// Whether nothing uses the session: no visit, no program, no executor.
-  package var isAtRest: Bool { executor == .none && program == nil && line.isEmpty && guests.isEmpty }
+  /// Whether nothing uses the session: no visit, no program, no runner.
+  package var isAtRest: Bool { runner == .none && program == nil && line.isEmpty && guests.isEmpty }
 
   // MARK: - Visits
 
@@ -98,8 +98,8 @@ package struct ServedSessionMachine: Sendable {
       }
     }
     guests.remove(visit)
-    // The one that makes an executor reports first.
-    if case .opening(visit, _) = executor {} else { line.removeAll { $0.id == visit } }
+    // The one that makes a runner reports first.
+    if case .opening(visit, _) = runner {} else { line.removeAll { $0.id == visit } }
     serve(&actions)
   }
 
@@ -114,12 +114,12 @@ package struct ServedSessionMachine: Sendable {
     guard let first = line.first, first.id == visit, let wait = first.wait else { return }
     switch wait {
     case .program: refuse(.inUse, &actions)
-    case .executor:
-      refuse(.unavailable(reason: "an earlier executor of the session has not ended"), &actions)
+    case .runner:
+      refuse(.unavailable(reason: "an earlier runner of the session has not ended"), &actions)
     }
   }
 
-  /// Serves the first visits, and lets the executor go if there is none and no task needs it.
+  /// Serves the first visits, and lets the runner go if there is none and no task needs it.
   private mutating func serve(_ actions: inout Actions) {
     while let visit = line.first, step(visit, &actions) {}
     settle(&actions)
@@ -134,10 +134,10 @@ package struct ServedSessionMachine: Sendable {
       return false
     }
     if visit.wait == .program { line[0].wait = nil }
-    switch executor {
+    switch runner {
     case .opening: return false
     case .closing:
-      if visit.wait != .executor { wait(for: .executor, &actions) }
+      if visit.wait != .runner { wait(for: .runner, &actions) }
       return false
     case .none:
       make(visit.wish.session ?? session, &actions)
@@ -156,7 +156,7 @@ package struct ServedSessionMachine: Sendable {
         guard guests.isEmpty else { return false }
         line[0].hasReplaced = true
         close(&actions)
-        wait(for: .executor, &actions)
+        wait(for: .runner, &actions)
         return false
       }
       session = new
@@ -190,23 +190,23 @@ package struct ServedSessionMachine: Sendable {
     actions.append(.say(visit.id, .admitted))
   }
 
-  // MARK: - The executor
+  // MARK: - The runner
 
   private mutating func make(_ session: TransferSession, _ actions: inout Actions) {
-    executor = .opening(line[0].id, session)
+    runner = .opening(line[0].id, session)
     line[0].wait = nil
     actions.append(.say(line[0].id, .make(session)))
   }
 
-  /// An executor has been made.
+  /// A runner has been made.
   package mutating func made(_ visit: VisitID, _ records: [TransferRecord], into actions: inout Actions) {
-    guard case .opening(visit, let new) = executor else { return }
+    guard case .opening(visit, let new) = runner else { return }
     guard let visit = line.first, !isEnded else {
-      executor = .none
+      runner = .none
       return actions.append(.close)
     }
     line.removeFirst()
-    executor = .open
+    runner = .open
     generation += 1
     tasks = Dictionary(records.map { ($0.task, TransferTask($0, isNew: false)) }) { $1 }
     session = new
@@ -221,10 +221,10 @@ package struct ServedSessionMachine: Sendable {
     serve(&actions)
   }
 
-  /// No executor could be made.
+  /// No runner could be made.
   package mutating func notMade(_ visit: VisitID, _ error: TransferLinkError, into actions: inout Actions) {
-    guard case .opening(visit, _) = executor else { return }
-    executor = .none
+    guard case .opening(visit, _) = runner else { return }
+    runner = .none
     guard let visit = line.first, !isEnded else { return }
     guard visit.hasReplaced, visit.failure == nil else { return refuse(visit.failure ?? error, &actions) }
     // Settings that cannot be used do not end the transfers with the earlier ones.
@@ -232,26 +232,26 @@ package struct ServedSessionMachine: Sendable {
     make(session, &actions)
   }
 
-  /// The executor has given the session up.
+  /// The runner has given the session up.
   package mutating func closed(into actions: inout Actions) {
-    guard executor == .closing else { return }
-    executor = .none
+    guard runner == .closing else { return }
+    runner = .none
     if isEnded { actions.append(.finish) } else { serve(&actions) }
   }
 
   private mutating func close(_ actions: inout Actions) {
-    executor = .closing
+    runner = .closing
     questions = [:]
     for flush in flushes.sorted() { actions.append(.complete(flush, isConfirmed: false)) }
     flushes = []
     actions.append(.close)
   }
 
-  /// Lets the executor go if no visit and no task needs it, and launches the program: for its events, or if all tasks
+  /// Lets the runner go if no visit and no task needs it, and launches the program: for its events, or if all tasks
   /// wait for its answers.
   private mutating func settle(_ actions: inout Actions) {
     guard !isEnded, program == nil, line.isEmpty, guests.isEmpty else { return }
-    if executor == .none { actions.append(.rest) }
+    if runner == .none { actions.append(.rest) }
     guard isOpen else { return }
     let isWaiting = isWaitingForProgram
     let isIdle = !tasks.values.contains(where: \.isWorking)
@@ -282,7 +282,7 @@ package struct ServedSessionMachine: Sendable {
     case .question(let number, let task, let question):
       asked(number, Question(task: task, question: question), &actions)
     case .lost(let reason):
-      actions.append(.log("session \"\(session.identifier)\" has lost its executor: \(reason)"))
+      actions.append(.log("session \"\(session.identifier)\" has lost its runner: \(reason)"))
       if let program { actions.append(.dismiss(program.id)) }
       close(&actions)
     }
@@ -421,7 +421,7 @@ package struct ServedSessionMachine: Sendable {
     actions.append(.flush(flush))
   }
 
-  /// The executor has carried out all commands before a flush, or is gone.
+  /// The runner has carried out all commands before a flush, or is gone.
   package mutating func flushed(_ flush: FlushID, isConfirmed: Bool, into actions: inout Actions) {
     guard flushes.remove(flush) != nil else { return }
     actions.append(.complete(flush, isConfirmed: isConfirmed))
@@ -429,7 +429,7 @@ package struct ServedSessionMachine: Sendable {
 
   // MARK: - The end
 
-  /// The service ends: the connection of the program and the executor end, and the tasks stay in the journal.
+  /// The service ends: the connection of the program and the runner end, and the tasks stay in the journal.
   package mutating func end(into actions: inout Actions) {
     guard !isEnded else { return }
     isEnded = true
@@ -438,8 +438,8 @@ package struct ServedSessionMachine: Sendable {
     line = []
     guests = []
     if isOpen { close(&actions) }
-    // An executor that is being made releases the session when it is there.
-    if executor != .closing { actions.append(.finish) }
+    // A runner that is being made releases the session when it is there.
+    if runner != .closing { actions.append(.finish) }
   }
 }
 

@@ -1,6 +1,6 @@
 /// The tasks of a background session, on the program's side.
 extension SessionLinkMachine {
-  /// Whether the executor can be sent commands for a task.
+  /// Whether the runner can be sent commands for a task.
   private func reaches(_ task: Int) -> Bool { state == .attached && tasks[task]?.phase == .sent }
 
   // MARK: - The program's changes
@@ -39,7 +39,7 @@ extension SessionLinkMachine {
     tasks[task]?.apply(.cancelled(isKeepingContent: isKeepingContent))
     switch tasks[task]?.phase {
     case .new:
-      // No executor has been sent the task, and the next one may come after days.
+      // No runner has been sent the task, and the next one may come after days.
       tasks[task] = nil
       actions.append(.refuse(task, .cancelled))
     case .sent:
@@ -50,9 +50,9 @@ extension SessionLinkMachine {
     }
   }
 
-  // MARK: - The executor's tasks
+  // MARK: - The runner's tasks
 
-  /// Continues with the tasks where a new executor has them.
+  /// Continues with the tasks where a new runner has them.
   mutating func continueTasks(
     _ records: [TransferRecord], adopting isFirst: Bool, into actions: inout Actions
   ) {
@@ -108,9 +108,9 @@ extension SessionLinkMachine {
     }
   }
 
-  /// Makes the executor remove a task that is over.
+  /// Makes the runner remove a task that is over.
   ///
-  /// - Parameter isEnded: Whether the executor has the end of the task.
+  /// - Parameter isEnded: Whether the runner has the end of the task.
   private func dismiss(_ task: Int, isEnded: Bool = false, into actions: inout Actions) {
     if !isEnded { actions.append(.send(.cancel(task: task, isKeepingContent: false))) }
     actions.append(.send(.acknowledge(task: task, count: TransferRecord.eventsMax)))
@@ -129,7 +129,7 @@ extension SessionLinkMachine {
 
   mutating func changed(_ record: TransferRecord, into actions: inout Actions) {
     guard let phase = tasks[record.task]?.phase else {
-      // An executor that had lost the end has completed the task again, after it was acknowledged.
+      // A runner that had lost the end has completed the task again, after it was acknowledged.
       if record.state == .completed { dismiss(record.task, isEnded: true, into: &actions) }
       return
     }
@@ -174,7 +174,7 @@ extension SessionLinkMachine {
 
   /// The call for a continued download has been made.
   package mutating func acknowledgeResumption(of task: Int, by number: Int, into actions: inout Actions) {
-    // Another executor may have other events.
+    // Another runner may have other events.
     guard number == link, state == .attached else { return }
     actions.append(.send(.acknowledge(task: task, count: 1)))
   }
@@ -183,7 +183,7 @@ extension SessionLinkMachine {
   package mutating func ended(_ task: Int, into actions: inout Actions) {
     guard let current = tasks[task], current.phase == .ending else { return }
     tasks[task] = nil
-    // Without an executor, the next one is sent this.
+    // Without a runner, the next one is sent this.
     if state == .attached { dismiss(task, isEnded: !current.isEndLost, into: &actions) }
   }
 

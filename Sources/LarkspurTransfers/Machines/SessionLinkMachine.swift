@@ -1,23 +1,23 @@
-/// Decides on a program's side of a background session: how the session gets its executor and keeps it, what the executor
+/// Decides on a program's side of a background session: how the session gets its runner and keeps it, what the runner
 /// is sent, and which calls of the delegate are due.
 ///
 /// The owner reports facts, and carries out the actions of each fact in their order. The page BackgroundTransfers has the
-/// graph of the states. The session's end (`willEnd`) is independent of them: an invalidated session has its executor until
+/// graph of the states. The session's end (`willEnd`) is independent of them: an invalidated session has its runner until
 /// its last task is over. `TransferTask` has the states of a task.
 ///
 /// Invariants: each task ends exactly once, by `call(.end)` or `refuse`, unless the journal keeps it; each flush is
-/// confirmed exactly once; commands go only to the executor that is attached; in the state `closed`, only a flush has an
+/// confirmed exactly once; commands go only to the runner that is attached; in the state `closed`, only a flush has an
 /// answer. A fact that does not fit the state changes nothing. The machine does not depend on links, threads or time:
 /// tasks, questions and flushes are numbers.
 package struct SessionLinkMachine: Sendable {
   package enum State: Hashable, Sendable {
-    /// The first executor is searched for.
+    /// The first runner is searched for.
     case searching
     /// An earlier session of the process has the identifier, and releases it at its end.
     case waiting(Attempt)
     case attached
     case lost(Attempt)
-    /// The session has no executor and gets none.
+    /// The session has no runner and gets none.
     case refused(TransferLinkError)
     case closing(Closing)
     case closed
@@ -28,16 +28,16 @@ package struct SessionLinkMachine: Sendable {
   }
 
   package enum Closing: Hashable, Sendable, CaseIterable {
-    /// The executor releases the session. The session's end waits for that.
+    /// The runner releases the session. The session's end waits for that.
     case link
     /// The session is over. An attempt to connect is in flight.
     case attempt
-    /// The session is over. The executor that the attempt has found releases the session.
+    /// The session is over. The runner that the attempt has found releases the session.
     case late
   }
 
   package enum Refusal: Error, Hashable, Sendable {
-    /// The program has cancelled the task before an executor was sent it, or the session is over.
+    /// The program has cancelled the task before a runner was sent it, or the session is over.
     case cancelled
     case link(TransferLinkError)
   }
@@ -47,24 +47,24 @@ package struct SessionLinkMachine: Sendable {
     case pause(Duration)
     /// Connect, and report `attached` or `failed`.
     case connect
-    /// Send all further commands to the executor that was found last.
+    /// Send all further commands to the runner that was found last.
     case attach
-    /// The executor is gone. Release it.
+    /// The runner is gone. Release it.
     case detach
-    /// Pass the executor's notices to the machine.
+    /// Pass the runner's notices to the machine.
     ///
-    /// - Parameter link: The number of the executor, for `received`.
+    /// - Parameter link: The number of the runner, for `received`.
     case listen(link: Int)
     /// Report `held` after this time.
     ///
-    /// - Parameter link: The number of the executor.
+    /// - Parameter link: The number of the runner.
     case watch(Duration, link: Int)
-    /// Make the executor release the session, and report `linkClosed`.
+    /// Make the runner release the session, and report `linkClosed`.
     case closeLink
     case send(TransferCommand)
     /// Send `create` with the record and the file that the task continues, if there is one.
     case create(TransferRecord)
-    /// Ask the executor for a confirmation, and report `flushed`.
+    /// Ask the runner for a confirmation, and report `flushed`.
     case flush(Int)
     /// Make the task of a record of an earlier process, or report `rejected`.
     case adopt(TransferRecord)
@@ -72,9 +72,9 @@ package struct SessionLinkMachine: Sendable {
     case show(Int)
     /// Make a delegate call when it has its turn.
     case call(Call)
-    /// Ask the delegate, and report `answered` with this number of the executor.
+    /// Ask the delegate, and report `answered` with this number of the runner.
     case ask(UInt64, task: Int, TransferQuestion, link: Int)
-    /// End a task that no executor carries out.
+    /// End a task that no runner carries out.
     case refuse(Int, Refusal)
     /// All tasks of earlier processes are there, or the session does not wait for them any more.
     case finishOpening
@@ -86,7 +86,7 @@ package struct SessionLinkMachine: Sendable {
   }
 
   package enum Call: Hashable, Sendable {
-    /// The download was continued. Then report `acknowledgeResumption` with this number of the executor.
+    /// The download was continued. Then report `acknowledgeResumption` with this number of the runner.
     case resumed(Int, offset: Int64, expected: Int64, link: Int)
     /// Call `report` for the bytes.
     case progress(Int)
@@ -111,18 +111,18 @@ package struct SessionLinkMachine: Sendable {
   package private(set) var isEnding = false
   /// Whether sessions with the same identifier wait for the end of this one.
   private var hasIdentifier = false
-  /// The number of executors so far. Notices and answers that belong to an earlier one have no effect.
+  /// The number of runners so far. Notices and answers that belong to an earlier one have no effect.
   package private(set) var link = 0
   /// The tasks that have begun and are not over, and those that the journal keeps.
   package internal(set) var tasks: [Int: TransferTask] = [:]
   /// The flushes that have not been confirmed.
   private var flushes: Set<Int> = []
-  /// How often an executor has been lost, or was not found, since one has held for `pauseMax`.
+  /// How often a runner has been lost, or was not found, since one has held for `pauseMax`.
   private var losses = 0
 
   package init() {}
 
-  /// Whether there is nothing that a journal could confirm, because no executor has been found and no task waits for one.
+  /// Whether there is nothing that a journal could confirm, because no runner has been found and no task waits for one.
   package var hasNothingToFlush: Bool {
     switch state {
     case .searching, .waiting: tasks.isEmpty
@@ -130,9 +130,9 @@ package struct SessionLinkMachine: Sendable {
     }
   }
 
-  // MARK: - The executor
+  // MARK: - The runner
 
-  /// An executor was found.
+  /// A runner was found.
   ///
   /// - Parameter records: Its tasks.
   package mutating func attached(_ records: [TransferRecord], into actions: inout Actions) {
@@ -156,7 +156,7 @@ package struct SessionLinkMachine: Sendable {
     actions += flushes.sorted().map(Action.flush)
   }
 
-  /// There is no executor, or none that can be used.
+  /// There is no runner, or none that can be used.
   ///
   /// - Parameter hasEarlierSession: Whether another session of the process was about to release the identifier before the
   ///   attempt.
@@ -188,10 +188,10 @@ package struct SessionLinkMachine: Sendable {
     actions.append(.connect)
   }
 
-  /// The time of `watch` is over. If the executor is still there, its loss is a first one.
+  /// The time of `watch` is over. If the runner is still there, its loss is a first one.
   package mutating func held(_ number: Int) { if number == link, state == .attached { losses = 0 } }
 
-  /// The executor has ended.
+  /// The runner has ended.
   private mutating func lost(into actions: inout Actions) {
     guard state == .attached else { return }
     actions.append(.detach)
@@ -216,7 +216,7 @@ package struct SessionLinkMachine: Sendable {
 
   /// Accepts a notice.
   ///
-  /// - Parameter number: The number of the executor (`link`) that has sent the notice.
+  /// - Parameter number: The number of the runner (`link`) that has sent the notice.
   package mutating func received(_ notice: TransferNotice, from number: Int, into actions: inout Actions) {
     guard number == link, state == .attached else { return }
     switch notice {
@@ -226,13 +226,13 @@ package struct SessionLinkMachine: Sendable {
       guard let asked = tasks[task] else {
         return actions.append(.send(.answer(question: question, content.byDefault)))
       }
-      // The executor drops the questions of a task that ends.
+      // The runner drops the questions of a task that ends.
       if asked.phase == .sent, !asked.isCancelled { actions.append(.ask(question, task: task, content, link: link)) }
     case .lost: lost(into: &actions)
     }
   }
 
-  /// The delegate has answered a question of the executor with this number.
+  /// The delegate has answered a question of the runner with this number.
   package mutating func answered(
     _ question: UInt64, _ answer: TransferAnswer, to number: Int, into actions: inout Actions
   ) {
@@ -241,7 +241,7 @@ package struct SessionLinkMachine: Sendable {
 
   // MARK: - Flushes
 
-  /// Confirms later that the journal has all tasks that have been resumed, or that there will be no executor.
+  /// Confirms later that the journal has all tasks that have been resumed, or that there will be no runner.
   ///
   /// - Parameter number: A number that no earlier flush has had.
   package mutating func flush(_ number: Int, into actions: inout Actions) {
@@ -249,13 +249,13 @@ package struct SessionLinkMachine: Sendable {
     case .attached:
       flushes.insert(number)
       actions.append(.flush(number))
-    // The next executor is asked.
+    // The next runner is asked.
     case .searching, .waiting, .lost: flushes.insert(number)
     case .refused, .closing, .closed: actions.append(.confirmFlush(number))
     }
   }
 
-  /// The executor has confirmed a flush, or is gone before that. Then the next one is asked.
+  /// The runner has confirmed a flush, or is gone before that. Then the next one is asked.
   package mutating func flushed(_ number: Int, isConfirmed: Bool, into actions: inout Actions) {
     guard isConfirmed || state == .closing(.link), flushes.remove(number) != nil else { return }
     actions.append(.confirmFlush(number))
@@ -299,7 +299,7 @@ package struct SessionLinkMachine: Sendable {
     tasks = [:]
   }
 
-  /// The executor has given the session up.
+  /// The runner has given the session up.
   package mutating func linkClosed(into actions: inout Actions) {
     guard case .closing(let closing) = state, closing != .attempt else { return }
     state = .closed

@@ -1,10 +1,10 @@
 import LarkspurHTTP
 
-/// Decides, for one task of a background session in its executor, when an attempt begins, what follows from its end, and
+/// Decides, for one task of a background session in its runner, when an attempt begins, what follows from its end, and
 /// what the record says meanwhile.
 ///
 /// The page TransferService has the graph of the phases. A task that is suspended keeps its phase, and begins nothing. The
-/// machine has no clock: facts have their moment. The executor writes the record when a fact has changed it.
+/// machine has no clock: facts have their moment. The runner writes the record when a fact has changed it.
 package struct TransferAttemptMachine: Hashable, Sendable {
   package enum Phase: Hashable, CaseIterable, Sendable {
     /// No attempt: the task waits for its time, for its turn, or to be resumed.
@@ -17,7 +17,7 @@ package struct TransferAttemptMachine: Hashable, Sendable {
     case over
   }
 
-  /// What the executor does for a task that may be due.
+  /// What the runner does for a task that may be due.
   package enum Step: Hashable, Sendable {
     case nothing
     /// The time for the resource is over.

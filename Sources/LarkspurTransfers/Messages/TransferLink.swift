@@ -1,8 +1,8 @@
-/// A program's connection to the executor of one background session: to an object of the same process, or to the
+/// A program's connection to the runner of one background session: to an object of the same process, or to the
 /// service.
 ///
 /// For any thread. The link is over with its last reference, and the session's tasks go on without the program if the
-/// executor is the service.
+/// runner is the service.
 public protocol TransferLink: AnyObject, Sendable {
   /// The tasks at the time at which the link was made. Changes after that come as notices.
   var records: [TransferRecord] { get }
@@ -12,14 +12,14 @@ public protocol TransferLink: AnyObject, Sendable {
   /// before are passed first.
   func start(_ notify: @escaping @Sendable (TransferNotice) -> Void)
   /// Calls a function when all commands so far have been carried out and are on the disk, and their notices have been
-  /// passed on. Calls it with `false` if the executor is gone before that.
+  /// passed on. Calls it with `false` if the runner is gone before that.
   func flush(_ completion: @escaping @Sendable (_ isConfirmed: Bool) -> Void)
   /// Gives the session up after all commands so far, and calls a function when another link can have it. No other function
   /// may be called afterwards.
   func close(_ completion: @escaping @Sendable () -> Void)
 }
 
-/// A background session, as its executor is asked for it.
+/// A background session, as its runner is asked for it.
 public struct TransferSession: Codable, Hashable, Sendable {
   /// The identifier, at most `TransferRecord.sessionBytesMax` bytes of UTF-8.
   public var identifier: String
@@ -39,7 +39,7 @@ public struct TransferSession: Codable, Hashable, Sendable {
   }
 }
 
-/// The reason for which a background session has no executor.
+/// The reason for which a background session has no runner.
 public enum TransferLinkError: Error, Codable, Hashable, Sendable {
   /// Another process, or another session of this process, has the session's tasks.
   case inUse
@@ -56,7 +56,7 @@ extension TransferLinkError: CustomStringConvertible {
   }
 }
 
-/// What a program tells the executor of a background session.
+/// What a program tells the runner of a background session.
 ///
 /// Commands are carried out in their order, and none waits for an answer. A command for a task that does not exist or
 /// has ended has no effect: the event of its end is on its way.

@@ -1,4 +1,4 @@
-/// A message of the executor of a background session to the program that is attached.
+/// A message of the runner of a background session to the program that is attached.
 public enum TransferNotice: Codable, Hashable, Sendable {
   /// The record of a task as it is now: after its creation, after a response, and when the task has ended. Events in the
   /// record are delivered by the program, which acknowledges each one once.
@@ -7,7 +7,7 @@ public enum TransferNotice: Codable, Hashable, Sendable {
   case progress(task: Int, TransferRecord.Counts)
   /// A question for the program's delegate. The task waits for the answer as long as the program is attached.
   case question(UInt64, task: Int, TransferQuestion)
-  /// The executor is gone, and no more notices come: a service that has been stopped or killed.
+  /// The runner is gone, and no more notices come: a service that has been stopped or killed.
   ///
   /// - Parameter reason: A sentence for people.
   case lost(reason: String)

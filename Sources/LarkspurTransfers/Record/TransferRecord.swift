@@ -83,7 +83,7 @@ public struct TransferRecord: Codable, Hashable, Sendable {
   public var currentRequest: TransferRequest?
   /// The URLs of the redirects so far, in their order.
   public var redirects: [String] = []
-  /// The cookies that the executor does not find in a file, in the form of `CookieFile`, or `nil` if there are none.
+  /// The cookies that the runner does not find in a file, in the form of `CookieFile`, or `nil` if there are none.
   public var cookies: [UInt8]?
   /// The file to upload, or `nil` for a download.
   public var uploadFile: UploadFile?

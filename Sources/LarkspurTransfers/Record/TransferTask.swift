@@ -1,16 +1,16 @@
 import LarkspurHTTP
 
-/// One task of a background session, as each side has it: the program, the service, and the executor.
+/// One task of a background session, as each side has it: the program, the service, and the runner.
 ///
 /// The record is what the journal stores, what messages carry and what the program shows. The other parts are those that no
 /// process keeps: how far the task and its delegate calls are. `apply` is the only mutation. What only the program changes is
 /// taken from the program: suspension, cancellation, properties, and the events that it has acknowledged. A notice may have
-/// been made before the executor has seen the latest commands. The page BackgroundTransfers has the graph of the phases.
+/// been made before the runner has seen the latest commands. The page BackgroundTransfers has the graph of the phases.
 package struct TransferTask: Hashable, Sendable {
   package enum Phase: Hashable, Sendable, CaseIterable {
-    /// No executor has been sent the task.
+    /// No runner has been sent the task.
     case new
-    /// An executor has been sent the task, or has it from an earlier process.
+    /// A runner has been sent the task, or has it from an earlier process.
     case sent
     /// The task has ended, and its last calls are due.
     case ending
@@ -21,7 +21,7 @@ package struct TransferTask: Hashable, Sendable {
   }
 
   package enum Event: Hashable, Sendable {
-    // The program's changes. The executor alone knows their moments.
+    // The program's changes. The runner alone knows their moments.
     case resumed(at: TransferMoment? = nil)
     case suspended(at: TransferMoment? = nil)
     case cancelled(isKeepingContent: Bool)
@@ -29,12 +29,12 @@ package struct TransferTask: Hashable, Sendable {
     /// The program has been given the first events.
     case acknowledged(Int)
 
-    // Notices of the executor.
+    // Notices of the runner.
     case changed(TransferRecord)
     case progressed(TransferRecord.Counts)
 
     // The program's side.
-    /// An executor that does not have the task is sent its record.
+    /// A runner that does not have the task is sent its record.
     case sent
     /// The call for the continued download is due.
     case resumptionReported
@@ -46,10 +46,10 @@ package struct TransferTask: Hashable, Sendable {
     /// The delegate is being called once more for the file that it has left.
     case fileOffered
     case kept
-    /// The executor has lost the end, and carries the task out once more.
+    /// The runner has lost the end, and carries the task out once more.
     case endLost
 
-    // The executor's side.
+    // The runner's side.
     /// The program has answered the question about the start, perhaps with another request.
     case startAnswered(TransferRequest?)
     case attemptBegan
@@ -81,16 +81,16 @@ package struct TransferTask: Hashable, Sendable {
   package private(set) var hasReportedResumption = false
   /// Whether a call for the progress is due.
   package private(set) var isReportDue = false
-  /// Whether the task has ended, and its executor has lost the end.
+  /// Whether the task has ended, and its runner has lost the end.
   package private(set) var isEndLost = false
   /// The count of the latest call for the progress, in bytes.
   private var reportedBytes: Int64
   /// The highest count that delegates have seen, in bytes. The count of a task falls when an attempt starts over.
   private var seenBytes: Int64
-  /// The events that were acknowledged last, which the executor may not have removed yet.
+  /// The events that were acknowledged last, which the runner may not have removed yet.
   private var acknowledged: [TransferRecord.Event] = []
 
-  /// - Parameter isNew: `false` if an executor has the task.
+  /// - Parameter isNew: `false` if a runner has the task.
   package init(_ record: TransferRecord, isNew: Bool) {
     self.record = record
     phase = isNew ? .new : record.state == .completed ? .ending : .sent
@@ -100,7 +100,7 @@ package struct TransferTask: Hashable, Sendable {
   }
 
   package var isCancelled: Bool { keepsContent != nil }
-  /// Whether the task is to be carried out, or is being cancelled. Suspended tasks need no executor.
+  /// Whether the task is to be carried out, or is being cancelled. Suspended tasks need no runner.
   package var isWorking: Bool { record.state == .running || record.state == .canceling }
   /// Whether the task has ended, and the program has taken all events.
   package var isOver: Bool { record.state == .completed && record.events.isEmpty }
@@ -188,14 +188,14 @@ package struct TransferTask: Hashable, Sendable {
     }
   }
 
-  /// Takes a record of an executor. The end of a task is final.
+  /// Takes a record of a runner. The end of a task is final.
   private mutating func take(_ new: TransferRecord) {
     guard phase == .new || phase == .sent else { return }
     let own = record
     record = new
     record.take(TransferProperties(own))
     if new.events.starts(with: acknowledged + own.events) {
-      // The executor had not seen the acknowledgement.
+      // The runner had not seen the acknowledgement.
       record.events.removeFirst(acknowledged.count)
     } else {
       acknowledged = []

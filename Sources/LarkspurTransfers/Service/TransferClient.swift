@@ -136,7 +136,7 @@ public final class TransferClient: TransferLink {
       /// Whether the reader's thread has ended.
       var isAtEnd = false
       /// The notices from before `start`.
-      var waiting = TransferOutbox()
+      var waiting = SendQueue()
       /// Whether `start` has passed the waiting notices on.
       var isStarted = false
       /// The reason for an end before `start`.

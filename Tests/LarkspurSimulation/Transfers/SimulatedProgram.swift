@@ -1,6 +1,6 @@
 import LarkspurTransfers
 
-/// A program's process: `SessionLinkMachine`, its delegate, and the connection to the service, or an executor of the process
+/// A program's process: `SessionLinkMachine`, its delegate, and the connection to the service, or a runner of the process
 /// itself.
 final class SimulatedProgram {
   private enum Due {
@@ -25,7 +25,7 @@ final class SimulatedProgram {
   /// The connection that was opened last, until the action `attach`.
   private var found: SimulatedConnection?
   private var connection: SimulatedConnection?
-  private(set) var executor: SimulatedExecutor?
+  private(set) var runner: SimulatedRunner?
   private var isListening = false
   /// The tasks of this process that have no end, and whether they are suspended.
   private var live: [Int: Bool] = [:]
@@ -41,7 +41,7 @@ final class SimulatedProgram {
   var isRefused: Bool { if case .refused = machine.state { true } else { false } }
   var isAtRest: Bool {
     machine.state == .attached && live.isEmpty && actions.isEmpty && calls.isEmpty && questions.isEmpty
-      && flushes.isEmpty && (world.isOneProcess ? executor?.isEmpty : connection?.isAtRest) ?? false
+      && flushes.isEmpty && (world.isOneProcess ? runner?.isEmpty : connection?.isAtRest) ?? false
   }
 
   /// The process is killed. Of the commands on their way some arrive.
@@ -67,7 +67,7 @@ final class SimulatedProgram {
     if !due.isEmpty { steps.append(.happen) }
     if !questions.isEmpty { steps.append(.answer) }
     if hasMessages { steps.append(.receive) }
-    if executor?.inputs.isEmpty == false { steps.append(.execute) }
+    if runner?.inputs.isEmpty == false { steps.append(.execute) }
     guard !steps.isEmpty else { return false }
     switch world.draw.pick(steps) {
     case .act: carryOut(actions.removeFirst())
@@ -75,7 +75,7 @@ final class SimulatedProgram {
     case .happen: happen(due.removeFirst())
     case .answer: answer(questions.removeFirst())
     case .receive: receive()
-    case .execute: executor?.carryOutNext()
+    case .execute: runner?.carryOutNext()
     }
     return true
   }
@@ -96,9 +96,9 @@ final class SimulatedProgram {
       return world.startedService.connect(connection)
     }
     do throws(TransferLinkError) {
-      let executor = try SimulatedExecutor(world)
-      self.executor = executor
-      machine.attached(executor.records, into: &actions)
+      let runner = try SimulatedRunner(world)
+      self.runner = runner
+      machine.attached(runner.records, into: &actions)
     } catch {
       machine.failed(error, hasEarlierSession: false, into: &actions)
     }
@@ -106,19 +106,19 @@ final class SimulatedProgram {
 
   private var hasMessages: Bool {
     if let connecting { return !connecting.answers.isEmpty || connecting.isServiceGone }
-    if let executor { return isListening && !executor.outputs.isEmpty }
+    if let runner { return isListening && !runner.outputs.isEmpty }
     guard let connection, isListening else { return false }
     return !connection.answers.isEmpty || connection.isServiceGone
   }
 
   private func receive() {
     if let connecting { return open(connecting) }
-    if let executor {
-      switch executor.takeOutput() {
+    if let runner {
+      switch runner.takeOutput() {
       case .notice(let notice): machine.received(notice, from: machine.link, into: &actions)
       case .flushed(let flush): machine.flushed(flush, isConfirmed: true, into: &actions)
       case .closed:
-        self.executor = nil
+        self.runner = nil
         due.append(.linkClosed)
       case nil: break
       }
@@ -155,7 +155,7 @@ final class SimulatedProgram {
   // MARK: - Actions
 
   private func send(_ command: TransferCommand) {
-    executor?.inputs.append(.command(command))
+    runner?.inputs.append(.command(command))
     connection?.requests.append(.command(command))
   }
 
@@ -169,14 +169,14 @@ final class SimulatedProgram {
     case .detach: connection = nil
     case .listen:
       isListening = true
-      executor?.start()
+      runner?.start()
     case .closeLink:
-      executor?.inputs.append(.close)
+      runner?.inputs.append(.close)
       connection?.isProgramGone = true
     case .send(let command): send(command)
     case .create(let record): send(.create(record))
     case .flush(let number):
-      executor?.inputs.append(.flush(number))
+      runner?.inputs.append(.flush(number))
       connection?.requests.append(.flush(number))
     case .adopt(let record): live[record.task] = record.state == .suspended
     case .call(let call): calls.append(call)

@@ -24,13 +24,13 @@ final class SimulatedConnection {
   var isAtRest: Bool { !isProgramGone && !isServiceGone && requests.isEmpty && answers.isEmpty }
 }
 
-/// The service's process: `ServedSessionMachine` and the executor of one session, and the connections of programs.
+/// The service's process: `ServedSessionMachine` and the runner of one session, and the connections of programs.
 ///
 /// What `ServedSession` and `TransferServer` do with threads are steps here, in an order that the seed selects.
 final class SimulatedService {
   private struct Visit {
     var connection: SimulatedConnection?
-    var outbox = TransferOutbox()
+    var sendQueue = SendQueue()
     var isAdmitted = false
     /// Whether the visit is over once it is admitted.
     var isShort = false
@@ -39,8 +39,8 @@ final class SimulatedService {
   private let world: TransferWorld
   private var machine: ServedSessionMachine
   private var actions: ServedSessionMachine.Actions = []
-  private var executor: SimulatedExecutor?
-  /// The executor of which the notices are taken.
+  private var runner: SimulatedRunner?
+  /// The runner of which the notices are taken.
   private var generation: Int?
   private var visits: [ServedSessionMachine.VisitID: Visit] = [:]
   private var lastVisit = 0
@@ -72,11 +72,11 @@ final class SimulatedService {
   }
 
   var isAtRest: Bool {
-    machine.isAtRest && actions.isEmpty && (executor?.isEmpty ?? true) && visits.isEmpty
+    machine.isAtRest && actions.isEmpty && (runner?.isEmpty ?? true) && visits.isEmpty
   }
 
-  var hasNoTasks: Bool { machine.records.isEmpty && (executor?.isEmpty ?? true) }
-  var runningTasks: [Int] { executor?.runningTasks ?? [] }
+  var hasNoTasks: Bool { machine.records.isEmpty && (runner?.isEmpty ?? true) }
+  var runningTasks: [Int] { runner?.runningTasks ?? [] }
 
   // MARK: - Steps
 
@@ -92,13 +92,13 @@ final class SimulatedService {
   func step() -> Bool {
     var steps: [Step] = []
     if !actions.isEmpty { steps.append(.act) }
-    if let executor {
-      if !executor.inputs.isEmpty { steps.append(.execute) }
-      if !executor.outputs.isEmpty, generation != nil || executor.isClosed { steps.append(.takeOutput) }
+    if let runner {
+      if !runner.inputs.isEmpty { steps.append(.execute) }
+      if !runner.outputs.isEmpty, generation != nil || runner.isClosed { steps.append(.takeOutput) }
     }
     for number in visits.keys.sorted() {
       guard let visit = visits[number], let connection = visit.connection else { continue }
-      if visit.outbox.count > 0 { steps.append(.deliver(number)) }
+      if visit.sendQueue.count > 0 { steps.append(.deliver(number)) }
       if visit.isAdmitted, !connection.requests.isEmpty || connection.isProgramGone {
         steps.append(.read(number, connection))
       }
@@ -106,7 +106,7 @@ final class SimulatedService {
     guard !steps.isEmpty else { return false }
     switch world.draw.pick(steps) {
     case .act: carryOut(actions.removeFirst())
-    case .execute: executor?.carryOutNext()
+    case .execute: runner?.carryOutNext()
     case .takeOutput: takeOutput()
     case .deliver(let number): deliver(number)
     case .read(let number, let connection): read(number, connection)
@@ -116,15 +116,15 @@ final class SimulatedService {
 
   func load() {
     let tasks = runningTasks
-    if !tasks.isEmpty { executor?.step(world.draw.pick(tasks)) }
+    if !tasks.isEmpty { runner?.step(world.draw.pick(tasks)) }
   }
 
   private func takeOutput() {
-    switch executor?.takeOutput() {
+    switch runner?.takeOutput() {
     case .notice(let notice): machine.received(notice, from: generation ?? 0, into: &actions)
     case .flushed(let flush): machine.flushed(flush, isConfirmed: true, into: &actions)
     case .closed:
-      executor = nil
+      runner = nil
       generation = nil
       machine.closed(into: &actions)
     case nil: break
@@ -150,7 +150,7 @@ final class SimulatedService {
 
   /// Sends a notice.
   private func deliver(_ number: Int) {
-    guard let notice = visits[number]?.outbox.next() else { return }
+    guard let notice = visits[number]?.sendQueue.next() else { return }
     if case .question = notice { machine.questionTaken(number, into: &actions) }
     visits[number]?.connection?.answers.append(.notice(notice))
   }
@@ -164,19 +164,19 @@ final class SimulatedService {
     case .probe(let visit):
       machine.probed(visit, hasGone: visits[visit]?.connection?.isProgramGone ?? true, into: &actions)
     case .welcome(let visit, let records): visits[visit]?.connection?.answers.append(.opened(records))
-    case .notify(let visit, let notice): _ = visits[visit]?.outbox.add(notice)
+    case .notify(let visit, let notice): _ = visits[visit]?.sendQueue.add(notice)
     case .dismiss(let visit): visits[visit]?.connection?.isServiceGone = true
     case .launch: world.launch()
     case .start(let generation):
       self.generation = generation
-      executor?.start()
-    case .pass(let command): executor?.inputs.append(.command(command))
-    case .flush(let flush): executor?.inputs.append(.flush(flush))
-    case .close: executor?.inputs.append(.close)
+      runner?.start()
+    case .pass(let command): runner?.inputs.append(.command(command))
+    case .flush(let flush): runner?.inputs.append(.flush(flush))
+    case .close: runner?.inputs.append(.close)
     case .complete(let flush, let isConfirmed):
       guard let (visit, number) = flushes.removeValue(forKey: flush), isConfirmed else { return }
       // The notices so far go first.
-      while (visits[visit]?.outbox.count ?? 0) > 0 { deliver(visit) }
+      while (visits[visit]?.sendQueue.count ?? 0) > 0 { deliver(visit) }
       visits[visit]?.connection?.answers.append(.flushed(number))
     case .store, .log, .rest, .finish: break
     }
@@ -212,9 +212,9 @@ final class SimulatedService {
 
   private func make(_ number: Int) {
     do throws(TransferLinkError) {
-      let executor = try SimulatedExecutor(world)
-      self.executor = executor
-      machine.made(number, executor.records, into: &actions)
+      let runner = try SimulatedRunner(world)
+      self.runner = runner
+      machine.made(number, runner.records, into: &actions)
     } catch {
       machine.notMade(number, error, into: &actions)
     }

@@ -8,7 +8,7 @@ struct TransferLedger {
     var isConfirmed = false
     /// Whether the program has cancelled the task, or its question.
     var isExcused = false
-    /// Whether the program has ended the task without an executor.
+    /// Whether the program has ended the task without a runner.
     var isRefused = false
     /// Whether the program has moved the file.
     var isTaken = false

@@ -6,7 +6,7 @@ import TestKit
 /// A world of background transfers: a program, the service, a server, and a disk that ends the process or the machine at any
 /// call. One seed determines one world.
 ///
-/// The program has a real `SessionLinkMachine`, the service a real `ServedSessionMachine`, and the executor a real
+/// The program has a real `SessionLinkMachine`, the service a real `ServedSessionMachine`, and the runner a real
 /// `TransferAttemptMachine` for each task, over a real journal. The program creates, suspends, resumes and cancels tasks,
 /// answers questions, takes files, and is killed. After a kill the next process finds all that was written, and after a loss
 /// of power what was synced and any part of the rest. In some worlds the program's process carries its tasks out itself.
@@ -172,9 +172,9 @@ final class TransferWorld {
 
   private func load() {
     if isOneProcess {
-      guard let executor = program?.executor else { return }
-      let tasks = executor.runningTasks
-      if !tasks.isEmpty { executor.step(draw.pick(tasks)) }
+      guard let runner = program?.runner else { return }
+      let tasks = runner.runningTasks
+      if !tasks.isEmpty { runner.step(draw.pick(tasks)) }
     } else {
       service?.load()
     }

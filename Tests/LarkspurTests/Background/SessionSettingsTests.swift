@@ -130,7 +130,7 @@ import Testing
     }
   }
 
-  /// Other names in the form need another version: an executor of an earlier Larkspur does not know them. If this test
+  /// Other names in the form need another version: a runner of an earlier Larkspur does not know them. If this test
   /// fails, raise `SessionSettings.version` once for each release, and write the new version and hash here.
   @Test func otherNamesHaveAnotherVersion() throws {
     let configuration = Self.full()

@@ -79,13 +79,13 @@ import Testing
   }
 
   /// A login that ends with the session is not known to a transfer service but by the record.
-  @Test func theExecutorSendsThem() async throws {
+  @Test func theRunnerSendsThem() async throws {
     let fixture = try BackgroundFixture()
     fixture.server.route("GET", "/file") { request in .text(request.fields["cookie"] ?? "none") }
     let url = try fixture.url("/file")
     let configuration = fixture.configuration()
     configuration.httpCookieStorage = storage(path: nil, [])
-    let executor = try TransferExecutor(
+    let runner = try TransferRunner(
       TransferSession(identifier: "transfers", directory: directory.path("journal"), settings: []), configuration
     ) { _ in }
     var record = TransferRecord(
@@ -96,12 +96,12 @@ import Testing
     let cookies = storage(path: nil, [try cookie("login", "1", domain: try #require(url.host))])
     record.cookies = TransferCookies.bytes(for: URLRequest(url: url), of: cookies)
     let isOver = TestServer.Signal()
-    executor.start { notice in
+    runner.start { notice in
       if case .changed(let record) = notice, record.state == .completed { isOver.fire() }
     }
-    executor.send(.create(record))
+    runner.send(.create(record))
     try await isOver.wait()
-    #expect(try String(contentsOfFile: executor.contentPath(of: 1), encoding: .utf8) == "login=1")
-    await withCheckedContinuation { continuation in executor.close { continuation.resume() } }
+    #expect(try String(contentsOfFile: runner.contentPath(of: 1), encoding: .utf8) == "login=1")
+    await withCheckedContinuation { continuation in runner.close { continuation.resume() } }
   }
 }

@@ -228,16 +228,16 @@ import Testing
       Self.first + [.expectRequest, .fire(hasCome), .wait(mayGoOn), .send("HTTP/1.1 102 Processing\r\n\r\n")] + [.hang])
     try await openConnection()
     let (session, request) = (session, try post())
-    let load = Task { try await session.data(for: request) }
+    let caller = Task { try await session.data(for: request) }
     try await hasCome.wait()
-    let transfer = try #require(await session.allTasks.first?.read { $0.transfer })
-    let before = await transfer.engine.loop.run { transfer.clock.lastProgress }
+    let load = try #require(await session.allTasks.first?.read { $0.load })
+    let before = await load.engine.loop.run { load.clock.lastProgress }
     mayGoOn.fire()
     await Wait.until("the response counts") {
-      await transfer.engine.loop.run { transfer.clock.lastProgress } != before
+      await load.engine.loop.run { load.clock.lastProgress } != before
     }
-    load.cancel()
-    _ = await load.result
+    caller.cancel()
+    _ = await caller.result
   }
 
   /// A GET request with a body is refused on this path, too.

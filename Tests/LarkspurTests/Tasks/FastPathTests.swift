@@ -429,8 +429,8 @@ extension URLSessionTask {
   /// Whether the load has started and has no Swift task.
   var isQuick: Bool {
     get async {
-      guard let transfer = read({ $0.transfer }) else { return false }
-      return await transfer.engine.loop.run { transfer.load != nil && !transfer.hasWorker }
+      guard let load = read({ $0.load }) else { return false }
+      return await load.engine.loop.run { load.networkLoad != nil && !load.hasWorker }
     }
   }
 }

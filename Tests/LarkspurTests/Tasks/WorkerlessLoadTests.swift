@@ -24,10 +24,10 @@ import Testing
   ) async throws -> (data: Data, status: Int?, hasWorker: Bool) {
     let session = session ?? self.session
     let url = try #require(URL(string: server.url(path)))
-    let transfer = try session.core.transfer(for: URLRequest(url: url), session, nil)
-    try await session.core.run(transfer)
-    let hasWorker = await transfer.engine.loop.run { transfer.hasWorker }
-    let (data, response) = try transfer.takeData()
+    let load = try session.core.load(for: URLRequest(url: url), session, nil)
+    try await session.core.run(load)
+    let hasWorker = await load.engine.loop.run { load.hasWorker }
+    let (data, response) = try load.takeData()
     return (data, (response as? HTTPURLResponse)?.statusCode, hasWorker)
   }
 
@@ -122,17 +122,17 @@ import Testing
       defer { disk.signal() }
       cache.core.run { disk.wait() }
       let url = try #require(URL(string: server.url("/stored")))
-      weak var left: Transfer?
+      weak var left: Load?
       do {
-        let transfer = try session.core.transfer(for: URLRequest(url: url), session, nil)
-        left = transfer
-        let run = Task { try await session.core.run(transfer) }
+        let load = try session.core.load(for: URLRequest(url: url), session, nil)
+        left = load
+        let run = Task { try await session.core.run(load) }
         await Wait.until("the load waits") {
-          await transfer.engine.loop.run { transfer.giveUpWait != nil }
+          await load.engine.loop.run { load.giveUpWait != nil }
         }
         run.cancel()
         _ = await run.result
-        #expect(throws: URLError.self) { try transfer.takeData() }
+        #expect(throws: URLError.self) { try load.takeData() }
       }
       // The loop may hold it for the rest of a tick.
       await Wait.until("the load is released") { left == nil }

@@ -112,7 +112,7 @@ import Testing
     #expect(server.connectionsAccepted == 2)
   }
 
-  /// The executor of a background session reads the files itself.
+  /// The runner of a background session reads the files itself.
   @Test func filesTravelByTheirPaths() throws {
     let folder = try TemporaryDirectory()
     let made = try certificate("a")

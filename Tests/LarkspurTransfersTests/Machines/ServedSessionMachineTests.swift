@@ -122,7 +122,7 @@ import Testing
   /// The state of a machine in a few words.
   static func words(_ machine: Machine) -> String {
     var words: [String] = []
-    switch machine.executor {
+    switch machine.runner {
     case .none: words.append("none")
     case .opening(let visit, let session): words.append("opening\(visit)" + (session.settings == [1] ? "" : "Other"))
     case .open: words.append("open")
@@ -217,7 +217,7 @@ import Testing
       .working,
       """
       attach: store welcome9(1) admit9 -> open program9
-      other: close wait9(executor) -> closing line9(executor)
+      other: close wait9(runner) -> closing line9(runner)
       foreign: refuse9
       open, restore: admit9 -> open guest9
       completed: log close launch -> closing
@@ -271,7 +271,7 @@ import Testing
       .askingAlone,
       """
       attach: store welcome9(1) ask9(7) admit9 -> open program9 question7
-      other: close wait9(executor) -> closing line9(executor)
+      other: close wait9(runner) -> closing line9(runner)
       foreign: refuse9
       open, restore: admit9 -> open guest9 question7
       completed: log close launch -> closing
@@ -359,7 +359,7 @@ import Testing
       attach, other, foreign: -> open line2 line9 guest3
       open, restore: admit9 -> open line2 guest3 guest9
       leave2: -> open guest3
-      leave3: close wait2(executor) -> closing line2(executor)
+      leave3: close wait2(runner) -> closing line2(runner)
       password: -> open line2 guest3 question7
       trust: default(8)
       passwordOfNone: cancel(6)
@@ -413,7 +413,7 @@ import Testing
     (
       .closing,
       """
-      attach, other, foreign, open, restore: wait9(executor) -> closing line9(executor)
+      attach, other, foreign, open, restore: wait9(runner) -> closing line9(runner)
       closed: rest -> none
       flush: fail5
       end: -> closing ended
@@ -422,7 +422,7 @@ import Testing
     (
       .closingBefore,
       """
-      attach, other, foreign, open, restore: -> closing line2(executor) line9
+      attach, other, foreign, open, restore: -> closing line2(runner) line9
       leave2: -> closing
       late2: refuse2 -> closing
       closed: make2 -> opening2 line2
@@ -433,7 +433,7 @@ import Testing
     (
       .replacing,
       """
-      attach, other, foreign, open, restore: -> closing line2(executor) line9
+      attach, other, foreign, open, restore: -> closing line2(runner) line9
       leave2: -> closing
       late2: refuse2 -> closing
       closed: make2Other -> opening2Other line2
@@ -465,7 +465,7 @@ import Testing
       .losing,
       """
       attach, other, foreign: probe1 -> closing program1 line9(probing)
-      open, restore: wait9(executor) -> closing program1 line9(executor)
+      open, restore: wait9(runner) -> closing program1 line9(runner)
       leave1: -> closing
       closed: -> none program1
       flush: fail5
@@ -476,7 +476,7 @@ import Testing
       .losingWaited,
       """
       attach, other, foreign, open, restore: -> closing program1 line2(program) line9
-      leave1: wait2(executor) -> closing line2(executor)
+      leave1: wait2(runner) -> closing line2(runner)
       leave2: -> closing program1
       late2: inUse2 -> closing program1
       closed: -> none program1 line2(program)

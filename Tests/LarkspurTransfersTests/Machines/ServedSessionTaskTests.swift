@@ -68,7 +68,7 @@ import Testing
     actions.compactMap { if case .notify(_, .question(let number, _, _)) = $0 { number } else { nil } }
   }
 
-  /// A program that reads slowly gets all questions in their order, never more than its outbox holds, and none of a task after
+  /// A program that reads slowly gets all questions in their order, never more than its sendQueue holds, and none of a task after
   /// its end.
   @Test func aSlowProgramIsAskedEverything() {
     let most = Machine.questionsMax

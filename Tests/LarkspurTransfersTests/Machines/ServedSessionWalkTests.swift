@@ -7,7 +7,7 @@ import Testing
 @Suite(.ownThread) struct ServedSessionWalkTests {
   typealias Machine = ServedSessionMachine
 
-  /// All that surrounds the machine: visits, programs and executors that answer at any time, or never.
+  /// All that surrounds the machine: visits, programs and runners that answer at any time, or never.
   struct Books {
     enum Visit: Equatable {
       case waiting
@@ -24,20 +24,20 @@ import Testing
     var limited: Set<Int> = []
     /// The program that has been sent the tasks.
     var program: Int?
-    /// The questions in the program's outbox.
-    var outbox: [UInt64] = []
+    /// The questions in the program's sendQueue.
+    var sendQueue: [UInt64] = []
     /// The questions that the program knows and has not answered.
     var asked: Set<UInt64> = []
-    /// Whether there is an executor, whether it was started, and whether it gives the session up.
+    /// Whether there is a runner, whether it was started, and whether it gives the session up.
     var (isMade, isStarted, isClosing) = (false, false, false)
     var generation = 0
-    /// The tasks of the executor: those that run, and those that have ended with events.
+    /// The tasks of the runner: those that run, and those that have ended with events.
     var (running, ended): (Set<Int>, Set<Int>) = ([], [])
     var lastTask = 0
-    /// The questions that the executor has asked and that have no answer, with their tasks.
+    /// The questions that the runner has asked and that have no answer, with their tasks.
     var questions: [UInt64: Int] = [:]
     var lastQuestion: UInt64 = 0
-    /// The flushes that the executor has been asked for.
+    /// The flushes that the runner has been asked for.
     var flushes: Set<Int> = []
     /// The flushes that have not completed.
     var open: Set<Int> = []
@@ -67,7 +67,7 @@ import Testing
           visits[visit]?.state = .making
         case .refused, .over:
           try #require(state != .admitted)
-          // The one that makes an executor gets its word when it has reported.
+          // The one that makes a runner gets its word when it has reported.
           if !(word == .over && state == .making) { visits[visit] = nil }
         }
       case .probe(let visit):
@@ -77,33 +77,33 @@ import Testing
       case .welcome(let visit, _):
         try #require(program == nil, "a program is attached twice")
         program = visit
-        (outbox, asked) = ([], [])
+        (sendQueue, asked) = ([], [])
       case .notify(let visit, let notice):
         try #require(visit == program)
         guard case .question(let number, let task, _) = notice else { return }
         try #require(questions[number] == task && running.contains(task), "a question that is not open")
         let isNew = asked.insert(number).inserted
         try #require(isNew, "a question is sent twice")
-        outbox.append(number)
+        sendQueue.append(number)
       case .dismiss(let visit): try #require(visit == program)
       case .launch: try #require(program == nil && !isEnded)
       case .start(let generation):
         try #require(isMade && !isStarted && !isClosing)
         (isStarted, self.generation) = (true, generation)
       case .pass(let command):
-        try #require(isMade && !isClosing, "a command for an executor that is gone")
+        try #require(isMade && !isClosing, "a command for a runner that is gone")
         carryOut(command)
       case .flush(let flush):
         let isNew = flushes.insert(flush).inserted
         try #require(isMade && !isClosing && isNew)
       case .close:
-        try #require(isMade && !isClosing, "an executor is closed twice")
+        try #require(isMade && !isClosing, "a runner is closed twice")
         isClosing = true
         (questions, running, ended) = ([:], [], [])
       case .complete(let flush, let isConfirmed):
         let wasOpen = open.remove(flush) != nil
         try #require(wasOpen, "a flush completes twice")
-        try #require(!isConfirmed || !flushes.contains(flush), "the executor has confirmed nothing")
+        try #require(!isConfirmed || !flushes.contains(flush), "the runner has confirmed nothing")
       case .log: break
       case .rest: try #require(!isMade && !visits.values.contains { $0.state == .admitted })
       case .finish:
@@ -125,11 +125,11 @@ import Testing
       try #require(!machine.isOpen || isMade && !isClosing)
       try #require(Set(machine.questions.keys).isSubset(of: questions.keys), "a question is open that has an answer")
       try #require(machine.questions.values.allSatisfy { running.contains($0.task) })
-      try #require(outbox.count <= Machine.questionsMax)
+      try #require(sendQueue.count <= Machine.questionsMax)
       if machine.isOpen, machine.program == nil {
         try #require(
           !machine.questions.values.contains { !$0.question.waitsForProgram }, "a handshake waits for nothing")
-        // Without a visit, the executor has something to do.
+        // Without a visit, the runner has something to do.
         try #require(!machine.line.isEmpty || !machine.guests.isEmpty || !running.isEmpty)
       }
       try #require(open == machine.flushes)
@@ -173,8 +173,8 @@ import Testing
         flushes.remove(flush)
         machine.flushed(flush, isConfirmed: Bool.random(using: &random), into: &actions)
       case 88..<96:
-        guard let program, !outbox.isEmpty else { return }
-        outbox.removeFirst()
+        guard let program, !sendQueue.isEmpty else { return }
+        sendQueue.removeFirst()
         machine.questionTaken(program, into: &actions)
       case 96..<98: _ = machine.administered(.pause, .some([]), into: &actions)
       case 98..<99: stray(&random, &actions)
@@ -205,7 +205,7 @@ import Testing
 
     private mutating func leave(_ visit: Int, _ actions: inout Machine.Actions) {
       visits[visit] = nil
-      if program == visit { (program, outbox, asked) = (nil, [], []) }
+      if program == visit { (program, sendQueue, asked) = (nil, [], []) }
       if probe == visit { probe = nil }
       machine.leave(visit, into: &actions)
     }

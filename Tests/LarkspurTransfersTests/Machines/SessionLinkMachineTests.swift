@@ -2,14 +2,14 @@ import Testing
 
 @testable import LarkspurTransfers
 
-/// Tests every state of `SessionLinkMachine` with every fact about the executor, the flushes and the end.
+/// Tests every state of `SessionLinkMachine` with every fact about the runner, the flushes and the end.
 ///
 /// `SessionLinkTaskTests` has the states of a task, and `SessionLinkWalkTests` sequences of facts.
 @Suite struct SessionLinkMachineTests {
   typealias Actions = SessionLinkMachine.Actions
 
   enum Fact: Hashable, CaseIterable {
-    /// An executor without tasks, and one that has task 1 and a task of an earlier process.
+    /// A runner without tasks, and one that has task 1 and a task of an earlier process.
     case attached, attachedWithTasks
     case inUse, unavailable, earlierSession
     case pauseOver, held, lost, lostEarlier
@@ -68,7 +68,7 @@ import Testing
   }
 
   private static let adopted: Actions = [.adopt(task7)]
-  /// No executor has been sent the program's task: the record is of another process.
+  /// No runner has been sent the program's task: the record is of another process.
   private static let taken1: Actions = [.refuse(1, .link(.inUse)), .adopt(task1)]
   private static let create3: Actions = [.create(.running(3))]
   private static let found1: Actions = [
@@ -151,7 +151,7 @@ import Testing
       answers: [.close: [.finishClosing], .flush: [.confirmFlush(2)]],
       next: [.close: .closed], refusals: [.link(gone), .link(gone)]),
     Row(
-      name: "closing the executor", before: [.attached, .close], state: .closing(.link),
+      name: "closing the runner", before: [.attached, .close], state: .closing(.link),
       answers: [
         .linkClosed: [.confirmFlush(1), .releaseIdentifier, .finishClosing], .flush: [.confirmFlush(2)],
         .confirmed: [.confirmFlush(1)], .unconfirmed: [.confirmFlush(1)],
@@ -168,7 +168,7 @@ import Testing
         .earlierSession: .closed,
       ], refusals: [.cancelled, .cancelled]),
     Row(
-      name: "closing a late executor", before: [.close, .attached], state: .closing(.late),
+      name: "closing a late runner", before: [.close, .attached], state: .closing(.late),
       answers: [.linkClosed: [.releaseIdentifier], .flush: [.confirmFlush(2)]],
       next: [.linkClosed: .closed], refusals: [.cancelled, .cancelled]),
     Row(
@@ -230,12 +230,12 @@ import Testing
     #expect(pauses.last == .seconds(30) && zip(pauses, pauses.dropFirst()).allSatisfy { $0 <= $1 })
   }
 
-  /// The first loss of an executor that has held for a while needs no pause, however many there were before it.
+  /// The first loss of a runner that has held for a while needs no pause, however many there were before it.
   @Test(arguments: [false, true]) func aLinkThatHasHeldIsNoLongerWatched(isHeld: Bool) {
     var machine = Self.machine(after: [.attached])
     for loss in 1...20 {
       var actions: Actions = []
-      // The watch of an earlier executor, or of one that is gone, is none of this executor.
+      // The watch of an earlier runner, or of one that is gone, is none of this runner.
       machine.held(machine.link - 1)
       if isHeld { machine.held(machine.link) }
       machine.received(.lost(reason: ""), from: machine.link, into: &actions)
@@ -256,7 +256,7 @@ import Testing
     #expect(!machine.willEnd() && machine.isEnding)
   }
 
-  /// A program that ends waits for the journal unless no executor has been found and no task waits for one.
+  /// A program that ends waits for the journal unless no runner has been found and no task waits for one.
   @Test(arguments: table.indices) func thereIsNothingToFlush(index: Int) {
     let row = Self.table[index]
     #expect(!Self.machine(in: row).hasNothingToFlush)
@@ -266,7 +266,7 @@ import Testing
 
   // MARK: - Products of two states
 
-  /// A session that ends while its executor is lost, and while a flush waits.
+  /// A session that ends while its runner is lost, and while a flush waits.
   @Test(arguments: [[], [Fact.pauseOver]]) func aLostSessionEnds(before: [Fact]) {
     var machine = Self.machine(after: [.attached, .lost, .willEnd] + before)
     var actions: Actions = []
@@ -282,7 +282,7 @@ import Testing
     #expect(machine.state == .closed)
   }
 
-  /// The confirmation of a flush and the loss of the executor cross.
+  /// The confirmation of a flush and the loss of the runner cross.
   @Test func aFlushIsConfirmedOnce() {
     for isConfirmed in [false, true] {
       var machine = Self.machine(after: [.attached])
@@ -298,7 +298,7 @@ import Testing
     }
   }
 
-  /// A program that invalidates its session while the first executor is searched for.
+  /// A program that invalidates its session while the first runner is searched for.
   @Test func anEndingSessionFindsItsTasks() {
     var machine = Self.machine(after: [.willEnd])
     var actions: Actions = []

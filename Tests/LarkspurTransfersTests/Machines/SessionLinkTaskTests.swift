@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarkspurTransfers
 
-/// Tests every state of a task of `SessionLinkMachine`, with and without an executor, with every fact about the task.
+/// Tests every state of a task of `SessionLinkMachine`, with and without a runner, with every fact about the task.
 @Suite struct SessionLinkTaskTests {
   typealias Actions = SessionLinkMachine.Actions
 
@@ -55,9 +55,9 @@ import Testing
 
   struct Row: Sendable {
     var name: String
-    /// Whether the executor is found before the facts, and lost after them.
+    /// Whether the runner is found before the facts, and lost after them.
     var isFound = true, isLost = false
-    /// Whether the task begins before the first executor is found, or else at the end.
+    /// Whether the task begins before the first runner is found, or else at the end.
     var beginsLate = false
     var before: [Fact] = []
     /// The state of the task, or `nil` if there is none.
@@ -95,7 +95,7 @@ import Testing
   }
 
   static let table: [Row] = [
-    // An end that comes once more is acknowledged once more: the executor had lost it.
+    // An end that comes once more is acknowledged once more: the runner had lost it.
     Row(
       name: "unknown", before: [.completed, .cancel], phase: nil,
       answers: all(always, asked, [.completed: [acknowledged]])),
@@ -206,7 +206,7 @@ import Testing
     }
   }
 
-  /// A program chooses the identifier of a task before it has the executor. Another process may have had the session
+  /// A program chooses the identifier of a task before it has the runner. Another process may have had the session
   /// meanwhile: the new task ends, and takes no record of another task for its own.
   @Test(arguments: [false, true]) func theIdentifierOfATaskIsTaken(isLost: Bool) {
     var machine = Self.machine(
@@ -224,7 +224,7 @@ import Testing
     }
   }
 
-  /// The next executor is sent what the program has made of its tasks.
+  /// The next runner is sent what the program has made of its tasks.
   @Test func commandsAreSentAgain() {
     for (before, last) in [
       ([Fact.suspend], TransferCommand.suspend(task: 1)), ([.suspend, .resume], .resume(task: 1)),
@@ -248,8 +248,8 @@ import Testing
     }
   }
 
-  /// The end that an executor reports after a loss is delivered once, whatever the next executor has of the task.
-  @Test(arguments: [TransferRecord.State.completed, .running, nil]) func anEndOutlivesItsExecutor(
+  /// The end that a runner reports after a loss is delivered once, whatever the next runner has of the task.
+  @Test(arguments: [TransferRecord.State.completed, .running, nil]) func anEndOutlivesItsRunner(
     state: TransferRecord.State?
   ) {
     var machine = Self.machine(in: Row(name: "", isLost: true, before: [.completed], phase: .ending, answers: [:]))
@@ -259,11 +259,11 @@ import Testing
     #expect(actions == [.connect, .attach, .listen(link: 2), .watch(.seconds(30), link: 2)])
     actions = []
     machine.ended(1, into: &actions)
-    // An executor that has lost the end stops the task.
+    // A runner that has lost the end stops the task.
     #expect(actions == (state == .running ? Self.dismissed : [Self.acknowledged]))
   }
 
-  /// An end that is delivered while there is no executor is acknowledged to the next one.
+  /// An end that is delivered while there is no runner is acknowledged to the next one.
   @Test func anEndIsAcknowledgedLater() {
     var machine = Self.machine(in: Row(name: "", isLost: true, before: [.completed], phase: .ending, answers: [:]))
     var actions: Actions = []
@@ -274,8 +274,8 @@ import Testing
     #expect(actions == [.connect, .attach, Self.acknowledged, .listen(link: 2), .watch(.seconds(30), link: 2)])
   }
 
-  /// A file that a session leaves with its end stays in the journal, also if the executor is replaced after that.
-  @Test func aKeptFileOutlivesItsExecutor() {
+  /// A file that a session leaves with its end stays in the journal, also if the runner is replaced after that.
+  @Test func aKeptFileOutlivesItsRunner() {
     var machine = Self.machine(in: Row(name: "", before: [.completed], phase: .ending, answers: [:]))
     _ = machine.willEnd()
     var actions: Actions = []
@@ -301,8 +301,8 @@ import Testing
         + [.adopt(records[3]), .call(.finishEvents), .listen(link: 1), .finishOpening])
   }
 
-  /// Notices and answers that belong to a lost executor have no effect on the next one.
-  @Test func anExecutorHasItsOwnQuestions() {
+  /// Notices and answers that belong to a lost runner have no effect on the next one.
+  @Test func anRunnerHasItsOwnQuestions() {
     var machine = Self.machine(in: Row(name: "", phase: .sent, answers: [:]))
     var actions: Actions = []
     machine.received(.question(4, task: 1, .beginDelayed), from: 1, into: &actions)

@@ -2,8 +2,8 @@ import TestKit
 
 @testable import LarkspurTransfers
 
-/// A program, its executors and their journal in memory, around a `SessionLinkMachine`. Each step is one event that a seed
-/// has chosen: a call of the program, a message that arrives, an executor that is killed, a call that has its turn.
+/// A program, its runners and their journal in memory, around a `SessionLinkMachine`. Each step is one event that a seed
+/// has chosen: a call of the program, a message that arrives, a runner that is killed, a call that has its turn.
 struct SessionWorld {
   private enum Message {
     case command(TransferCommand)
@@ -15,10 +15,10 @@ struct SessionWorld {
     case flushed(Int)
   }
 
-  private struct Executor {
+  private struct Runner {
     var number = 0
     var inbox: [Message] = []
-    var outbox: [Outgoing] = []
+    var sendQueue: [Outgoing] = []
     var isDead = false
   }
 
@@ -28,8 +28,8 @@ struct SessionWorld {
   private var generator: SeededGenerator
   private var actions: SessionLinkMachine.Actions = []
   private var journal: [Int: TransferRecord] = [:]
-  private var executor: Executor?
-  private var found: Executor?
+  private var runner: Runner?
+  private var found: Runner?
   private var calls: [SessionLinkMachine.Call] = []
   private var due: [Due] = [.connect]
   private var lastTask = 0
@@ -70,7 +70,7 @@ struct SessionWorld {
     if machine.state == .attached {
       if !left.isEmpty { complain("the journal has tasks \(left)") }
       if !kept.isSubset(of: journal.keys) { complain("the journal has lost files that were left") }
-      if confirmations.count != lastFlush { complain("an executor was not asked for a flush") }
+      if confirmations.count != lastFlush { complain("a runner was not asked for a flush") }
     }
     machine.close(into: &actions)
     settle()
@@ -92,7 +92,7 @@ struct SessionWorld {
     for (number, count) in counts where count != 1 { complain("\(count) \(name) \(number)") }
   }
 
-  /// Without kills, the executor has all that the program has made of its tasks.
+  /// Without kills, the runner has all that the program has made of its tasks.
   private mutating func checkCommands() {
     for (task, state) in live where state != .canceling && machine.tasks[task]?.phase == .sent {
       if journal[task]?.state != state { complain("task \(task) is \(state), and \(journal[task]?.state as Any)") }
@@ -102,12 +102,12 @@ struct SessionWorld {
   // MARK: - Steps
 
   private mutating func settle() {
-    while isBusy || journal.values.contains(where: { $0.state == .running }) && executor != nil { step() }
+    while isBusy || journal.values.contains(where: { $0.state == .running }) && runner != nil { step() }
   }
 
   private var isBusy: Bool {
     !actions.isEmpty || !calls.isEmpty || !due.isEmpty
-      || executor.map { !$0.inbox.isEmpty || !$0.outbox.isEmpty } ?? false
+      || runner.map { !$0.inbox.isEmpty || !$0.sendQueue.isEmpty } ?? false
   }
 
   private mutating func step() {
@@ -158,7 +158,7 @@ struct SessionWorld {
     case .pause: machine.pauseOver(into: &actions)
     case .held(let number): machine.held(number)
     case .linkClosed:
-      executor = nil
+      runner = nil
       machine.linkClosed(into: &actions)
     case .connect:
       let chance = Int.random(in: 0..<(isCalm ? 40 : 4), using: &generator)
@@ -166,29 +166,29 @@ struct SessionWorld {
         let error = [TransferLinkError.inUse, .unavailable(reason: "")].randomElement(using: &generator) ?? .inUse
         return machine.failed(error, hasEarlierSession: Bool.random(using: &generator), into: &actions)
       }
-      found = Executor(number: machine.link + 1)
+      found = Runner(number: machine.link + 1)
       machine.attached(journal.values.sorted { $0.task < $1.task }, into: &actions)
     }
   }
 
   private mutating func kill() {
-    guard var dead = executor, !dead.isDead, machine.state == .attached, dead.number == machine.link else { return }
+    guard var dead = runner, !dead.isDead, machine.state == .attached, dead.number == machine.link else { return }
     dead.isDead = true
     dead.inbox = []
-    dead.outbox = Array(dead.outbox.prefix(Int.random(in: 0...dead.outbox.count, using: &generator)))
-    dead.outbox.append(.notice(.lost(reason: "killed")))
-    executor = dead
+    dead.sendQueue = Array(dead.sendQueue.prefix(Int.random(in: 0...dead.sendQueue.count, using: &generator)))
+    dead.sendQueue.append(.notice(.lost(reason: "killed")))
+    runner = dead
     // A disk that has failed has an earlier state of a task.
     guard Int.random(in: 0..<3, using: &generator) == 0, let task = journal.keys.sorted().first else { return }
     if journal[task]?.state == .completed { journal[task] = .running(task) }
   }
 
-  /// The executor carries a message out, or ends a task.
+  /// The runner carries a message out, or ends a task.
   private mutating func serve() {
-    guard executor?.isDead == false else { return }
-    if executor?.inbox.isEmpty == false, let message = executor?.inbox.removeFirst() {
+    guard runner?.isDead == false else { return }
+    if runner?.inbox.isEmpty == false, let message = runner?.inbox.removeFirst() {
       switch message {
-      case .flush(let number): executor?.outbox.append(.flushed(number))
+      case .flush(let number): runner?.sendQueue.append(.flushed(number))
       case .command(let command): carryOut(command)
       }
       return
@@ -198,7 +198,7 @@ struct SessionWorld {
     record.counts.received += 10
     if Bool.random(using: &generator) {
       journal[task] = record
-      executor?.outbox.append(.notice(.progress(task: task, record.counts)))
+      runner?.sendQueue.append(.notice(.progress(task: task, record.counts)))
     } else {
       end(record, [.downloaded, .completed])
     }
@@ -209,7 +209,7 @@ struct SessionWorld {
     record.state = .completed
     record.events = events
     journal[record.task] = record
-    executor?.outbox.append(.notice(.changed(record)))
+    runner?.sendQueue.append(.notice(.changed(record)))
   }
 
   private mutating func carryOut(_ command: TransferCommand) {
@@ -228,7 +228,7 @@ struct SessionWorld {
   }
 
   private mutating func receive() {
-    guard let number = executor?.number, executor?.outbox.isEmpty == false, let next = executor?.outbox.removeFirst()
+    guard let number = runner?.number, runner?.sendQueue.isEmpty == false, let next = runner?.sendQueue.removeFirst()
     else { return }
     switch next {
     case .notice(let notice): machine.received(notice, from: number, into: &actions)
@@ -239,8 +239,8 @@ struct SessionWorld {
   // MARK: - Actions
 
   private mutating func send(_ message: Message) {
-    guard executor != nil else { return complain("there is no executor for \(message)") }
-    if executor?.isDead == false { executor?.inbox.append(message) }
+    guard runner != nil else { return complain("there is no runner for \(message)") }
+    if runner?.isDead == false { runner?.inbox.append(message) }
   }
 
   private mutating func carryOut(_ action: SessionLinkMachine.Action) {
@@ -251,11 +251,11 @@ struct SessionWorld {
     case .pause: due.append(.pause)
     case .watch(_, let number): due.append(.held(number))
     case .connect: due.append(.connect)
-    case .attach: (executor, found) = (found, nil)
-    case .detach: executor = nil
-    case .listen: if executor == nil { complain("there is no executor to listen to") }
+    case .attach: (runner, found) = (found, nil)
+    case .detach: runner = nil
+    case .listen: if runner == nil { complain("there is no runner to listen to") }
     case .closeLink:
-      if executor == nil { complain("there is no executor to close") }
+      if runner == nil { complain("there is no runner to close") }
       due.append(.linkClosed)
     case .send(let command): send(.command(command))
     case .create(let record): send(.command(.create(record)))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarkspurTransfers
 
-/// The machine of a task in its executor as a table: every phase, of a task that runs and of one that is suspended, crossed
+/// The machine of a task in its runner as a table: every phase, of a task that runs and of one that is suspended, crossed
 /// with every fact.
 @Suite struct TransferAttemptMachineTests {
   typealias Machine = TransferAttemptMachine

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarkspurTransfers
 
-/// Tests the parts of a task's record that the program and the executor decide.
+/// Tests the parts of a task's record that the program and the runner decide.
 @Suite struct TransferTaskTests {
   private static let properties = TransferProperties(description: "mine", priority: 1)
 
@@ -32,7 +32,7 @@ import Testing
     #expect(task.record == before && task.phase == phase)
   }
 
-  /// An acknowledged event is not delivered again, whether or not the executor had seen the acknowledgement.
+  /// An acknowledged event is not delivered again, whether or not the runner had seen the acknowledgement.
   @Test(arguments: [false, true]) func acknowledgedEvents(isSeen: Bool) {
     let resumed = TransferRecord.Event.resumed(offset: 5, expected: 9)
     var task = TransferTask(.running(1, .running, [resumed]), isNew: false)
@@ -45,7 +45,7 @@ import Testing
     #expect(task.isOver)
   }
 
-  /// Suspended tasks need no executor. A cancelled one runs no more.
+  /// Suspended tasks need no runner. A cancelled one runs no more.
   @Test func statesOfCommands() {
     let commands: [TransferCommand] = [
       .suspend(task: 1), .resume(task: 1), .cancel(task: 1, isKeepingContent: false), .resume(task: 1),
@@ -62,7 +62,7 @@ import Testing
 
   private static let request = TransferRequest(url: "https://example.com/other")
 
-  /// The events of an executor, each with the parts of the record that it changes.
+  /// The events of a runner, each with the parts of the record that it changes.
   static let changes: [(event: TransferTask.Event, change: @Sendable (inout TransferRecord) -> Void)] = [
     (.startAnswered(nil), { $0.earliestBeginSeconds = nil }),
     (.attemptBegan, { $0.nextAttemptSeconds = nil }),
@@ -87,7 +87,7 @@ import Testing
     #expect(task.record == record && task.phase == .sent, "\(Self.changes[row].event)")
   }
 
-  /// A task that the next executor does not have keeps what the program has given it, and nothing that attempts have
+  /// A task that the next runner does not have keeps what the program has given it, and nothing that attempts have
   /// brought.
   @Test func aTaskStartsOver() {
     var record = Fixture.fullDownload(task: 1)

@@ -37,7 +37,7 @@ final class Happenings<Element: Sendable>: Sendable {
   func wait(for count: Int) throws -> [Element] { try wait { $0.count >= count } }
 }
 
-/// An executor that does nothing: a test makes the notices, and reads the commands.
+/// A runner that does nothing: a test makes the notices, and reads the commands.
 final class ScriptedLink: TransferLink {
   let session: TransferSession
   let records: [TransferRecord]
@@ -124,7 +124,7 @@ final class ManualClock: TransferClock {
   }
 }
 
-/// A transfer server with scripted executors, in a temporary directory.
+/// A transfer server with scripted runners, in a temporary directory.
 final class TestService: @unchecked Sendable {
   private struct Made {
     weak var link: ScriptedLink?
@@ -133,7 +133,7 @@ final class TestService: @unchecked Sendable {
   let url = FileManager.default.temporaryDirectory.appending(path: "lk-\(UUID().uuidString.prefix(8))")
   let clock = ManualClock()
   let lines = LogLines()
-  /// The directories of the executors that have ended.
+  /// The directories of the runners that have ended.
   let ended = Happenings<String>()
   let launched = Happenings<TransferSession>()
   /// The reasons for which servers have ended.
@@ -145,11 +145,11 @@ final class TestService: @unchecked Sendable {
   private let running = Mutex<TransferServer?>(nil)
 
   struct Script {
-    /// The tasks of each new executor.
+    /// The tasks of each new runner.
     var records: [TransferRecord] = []
     /// The errors of the next calls of the factory.
     var errors: [TransferLinkError] = []
-    /// Whether new executors call the functions of `flush` and `close` at once.
+    /// Whether new runners call the functions of `flush` and `close` at once.
     var isPrompt = true
   }
 
@@ -219,13 +219,13 @@ final class TestService: @unchecked Sendable {
     running.withLock { $0 = nil }
   }
 
-  /// The number of executors so far.
+  /// The number of runners so far.
   var linkCount: Int { links.withLock { $0.count } }
 
-  /// The executor that was made last, if it has not ended.
+  /// The runner that was made last, if it has not ended.
   var link: ScriptedLink? { links.withLock { $0.last?.link } }
 
-  /// Calls a function with the latest executor of a session.
+  /// Calls a function with the latest runner of a session.
   func withLink(of session: TransferSession, _ body: (ScriptedLink) -> Void) {
     let link = links.withLock { $0.last { $0.link?.session.directory == session.directory }?.link }
     if let link { body(link) }

@@ -38,7 +38,7 @@ import Testing
     try service.clock.waits.wait { $0.last == .never }
     #expect(service.stopped.all.isEmpty)
     isRead.open()
-    // The session has no work: its executor is made, and goes.
+    // The session has no work: its runner is made, and goes.
     #expect(try service.ended.wait(for: 2).last == later.directory)
     let end = service.clock.now().advanced(by: .seconds(60))
     try service.clock.waits.wait { $0.last == end }
@@ -46,7 +46,7 @@ import Testing
     #expect(try service.ends.wait(for: 1) == [.idle])
   }
 
-  /// A service that ends while it reads leaves no executor behind.
+  /// A service that ends while it reads leaves no runner behind.
   @Test func theEndWhileAJournalIsRead() throws {
     let (service, reading, isRead) = (try TestService(), Latch(), Latch())
     service.plan { $0.records = [Fixture.plain(.running)] }

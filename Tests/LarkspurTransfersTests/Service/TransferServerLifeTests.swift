@@ -136,7 +136,7 @@ import Testing
     #expect(try reader.next() == .opened)
     let link = try #require(service.link)
     var counts = TransferRecord.Counts()
-    // Far more than the socket takes: the executor is not held up.
+    // Far more than the socket takes: the runner is not held up.
     for number in 1...100_000 {
       counts.received = Int64(number)
       link.tell(.progress(task: 1 + number % 50, counts))
@@ -297,7 +297,7 @@ import Testing
     #expect(throws: TransferLinkError.self) { try administrator.change(.pause, directory: "/none", tasks: .all) }
   }
 
-  /// A session that has no executor is opened from its file.
+  /// A session that has no runner is opened from its file.
   @Test func theUserResumesASleepingSession() throws {
     let service = try TestService()
     service.plan { $0.records = [Fixture.plain(.suspended)] }

@@ -6,7 +6,7 @@ import Testing
 @testable import LarkspurTransferServer
 @testable import LarkspurTransfers
 
-/// Tests a server and its clients over real sockets, with scripted executors.
+/// Tests a server and its clients over real sockets, with scripted runners.
 @Suite(.ownThread) struct TransferServerTests {
   @Test func commandsAndNoticesTravel() throws {
     let service = try TestService()
@@ -64,7 +64,7 @@ import Testing
     var counts = TransferRecord.Counts()
     counts.received = 7
     link?.tell(.progress(task: 1, counts))
-    // The program comes back to the same executor, and sees how far the task is.
+    // The program comes back to the same runner, and sees how far the task is.
     client = try service.nextClient()
     #expect(client?.records.map(\.counts.received) == [7])
     #expect(service.linkCount == 1)
@@ -78,7 +78,7 @@ import Testing
     #expect(service.launched.all.isEmpty)
   }
 
-  @Test func executorsThatCannotBeMade() throws {
+  @Test func runnersThatCannotBeMade() throws {
     let service = try TestService()
     try service.start()
     service.plan { $0.errors = [.inUse] }
@@ -88,7 +88,7 @@ import Testing
     _ = try service.client()
   }
 
-  /// A program whose executor does not answer until the test does so.
+  /// A program whose runner does not answer until the test does so.
   private func heldBack() throws -> (TestService, TransferClient) {
     let service = try TestService()
     service.plan { ($0.isPrompt, $0.records) = (false, [Fixture.plain(.running)]) }
@@ -112,13 +112,13 @@ import Testing
   }
 
   /// A program that sends faster than the disk writes waits: what has been read and not been carried out is in memory.
-  @Test func commandsWaitForTheExecutor() throws {
+  @Test func commandsWaitForTheRunner() throws {
     let (service, client) = try heldBack()
     let link = try #require(service.link)
     for _ in 0..<TransferServer.commandsMax * 3 { client.send(.suspend(task: 1)) }
     for round in 1...2 {
       let answer = try #require(try link.completions.wait(for: round).last)
-      // No other command has come since the executor was asked.
+      // No other command has come since the runner was asked.
       #expect(link.commands.all.count == round * TransferServer.commandsMax + round - 1)
       answer()
     }
@@ -175,7 +175,7 @@ import Testing
       client.flush { _ in flushed.add(number) }
     }
     let completions = try link.completions.wait(for: 3)
-    // The executor has had the commands when it is asked.
+    // The runner has had the commands when it is asked.
     #expect(link.commands.all.count == 3)
     #expect(flushed.all.isEmpty)
     completions[1]()
@@ -216,7 +216,7 @@ import Testing
     #expect(service.linkCount == 1)
   }
 
-  @Test func otherSettingsReplaceTheExecutor() throws {
+  @Test func otherSettingsReplaceTheRunner() throws {
     let service = try TestService()
     service.plan { $0.records = [Fixture.plain(.running)] }
     try service.start()
@@ -261,7 +261,7 @@ import Testing
     var session = service.session()
     session.launchCommand = ["/app", "--events"]
     try service.start { [session] in [session] }
-    // The session is listed once its executor has been made.
+    // The session is listed once its runner has been made.
     while service.link == nil { _ = try TransferAdministrator(directory: service.directory).sessions() }
     service.link?.tell(.changed(Fixture.plain(.completed, events: [.completed])))
     #expect(try service.launched.wait(for: 1) == [session])

@@ -6,10 +6,12 @@ import LarkspurHTTP
 import LarkspurTransport
 
 /// The stages from a response's head to the load's next step.
-extension Transfer {
+extension Load {
   /// Reads a response's head: its coding, its cookies, the cache's decision, and the next step.
   func classify() throws(URLError) -> Stop? {
-    guard let load, let exchange = running?.exchange, let url = load.request.url else { throw Self.inconsistency }
+    guard let load = networkLoad, let exchange = running?.exchange, let url = load.request.url else {
+      throw Self.inconsistency
+    }
     let request = load.request
     var caching = load.caching
     if caching == nil, let cache, !request.isSafe || mayBeStored(exchange) || decidesStoring(in: cache) {
@@ -54,7 +56,7 @@ extension Transfer {
   }
 
   func doChores() async throws(URLError) {
-    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    guard let load = networkLoad, let arrival = load.arrival else { throw Self.inconsistency }
     let chores = arrival.chores
     arrival.chores = []
     for chore in chores {
@@ -67,7 +69,7 @@ extension Transfer {
 
   /// Handles the response by its class: delivers the response, or drops it for a stored one or for another request.
   func settle() throws(URLError) -> Stop? {
-    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    guard let load = networkLoad, let arrival = load.arrival else { throw Self.inconsistency }
     if !arrival.chores.isEmpty { return .need(.chores) }
     if let stored = arrival.stored {
       if arrival.isUndrained { return .need(.drain) }
@@ -127,7 +129,7 @@ extension Transfer {
 
   /// Asks for credentials that a response demands.
   func askCredential(for response: HTTPURLResponse) async throws(URLError) -> TaskMachine.Step {
-    guard let load else { throw Self.inconsistency }
+    guard let load = networkLoad else { throw Self.inconsistency }
     let (task, authentication) = (task, authentication ?? TaskAuthentication(core, source))
     self.authentication = authentication
     var step = authentication.challenged(by: response, to: load, resumable, of: task)
@@ -167,7 +169,7 @@ extension Transfer {
       $0.currentRequest = request
       $0.hasLeftOrigin = hasLeftOrigin
     }
-    load = nil
+    networkLoad = nil
     enter(.requested)
   }
 
@@ -175,13 +177,14 @@ extension Transfer {
   func endExchange() {
     guard let running = running.take() else { return }
     running.end()
-    if let load { collectMetrics(of: load) }
+    if let networkLoad { collectMetrics(of: networkLoad) }
   }
 
   // MARK: - Drain
 
   func drainResponse() async throws(URLError) {
-    guard let load, let arrival = load.arrival, case .network(let exchange, let decoder) = arrival.content else {
+    guard let load = networkLoad, let arrival = load.arrival, case .network(let exchange, let decoder) = arrival.content
+    else {
       throw Self.inconsistency
     }
     arrival.isDrained = true

@@ -4,9 +4,9 @@ import LarkspurEngine
 
 /// The cookies of a task's requests and responses. A storage of a subclass is called by its methods that take a task,
 /// as Apple documents it, on a queue for code of the program's own.
-extension Transfer {
+extension Load {
   func addCookies(of jar: HTTPCookieStorage) async throws(URLError) {
-    guard let load else { throw Self.inconsistency }
+    guard let load = networkLoad else { throw Self.inconsistency }
     load.hasCookies = true
     load.additions.cookie = try await cookieField(from: jar, for: load.request)
   }

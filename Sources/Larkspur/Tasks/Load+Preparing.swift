@@ -6,7 +6,7 @@ import LarkspurHTTP
 import LarkspurTransport
 
 /// From a request to its head on a connection.
-extension Transfer {
+extension Load {
   // MARK: - Begin
 
   func start() throws(URLError) -> Stop? {
@@ -52,7 +52,7 @@ extension Transfer {
     do throws(LoadTarget.Invalid) {
       let target = try LoadTarget.of(url, after: engine.latestTarget)
       if engine.latestTarget !== target { engine.latestTarget = target }
-      load = NetworkLoad(request, to: target)
+      networkLoad = NetworkLoad(request, to: target)
       enter(.preparing)
       return nil
     } catch {
@@ -99,7 +99,7 @@ extension Transfer {
   /// Prepares a request: its route, its credentials and cookies, the cache's plan, its body, its head. Each part is
   /// prepared once; when the caller has provided what a part needs, the next call continues there.
   func prepare() throws(URLError) -> Stop? {
-    guard let load else { throw Self.inconsistency }
+    guard let load = networkLoad else { throw Self.inconsistency }
     let request = load.request
     guard let route = load.route ?? cachedRoute(for: load) else {
       return .need(.route(decider(for: load), routeNeeds(of: request)))
@@ -170,7 +170,7 @@ extension Transfer {
   func resolveRoute(
     _ decider: (any URLSessionTaskDelegate)?, _ needs: SessionEngine.RouteNeeds
   ) async throws(URLError) {
-    guard let load else { throw Self.inconsistency }
+    guard let load = networkLoad else { throw Self.inconsistency }
     take(
       try await engine.resolveRoute(to: load.target, of: core, decider: decider, needs), for: load)
   }
@@ -233,7 +233,9 @@ extension Transfer {
   func send() throws(URLError) -> Stop? {
     if hasWorker { return .need(.response) }
     if !slot.isSent {
-      guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
+      guard let load = networkLoad, let route = load.route, let request = load.poolRequest else {
+        throw Self.inconsistency
+      }
       guard slot.isInFlight || !core.settings.shouldUsePipelining && !load.request.httpShouldUsePipelining else {
         return .need(.response)
       }
@@ -259,14 +261,16 @@ extension Transfer {
   }
 
   private func answered(by running: consuming RunningExchange) {
-    load?.route?.endpoint.answered(by: running.exchange)
+    networkLoad?.route?.endpoint.answered(by: running.exchange)
     self.running = consume running
     enter(.answered)
   }
 
   /// Waits for a connection and for the head of the response.
   func awaitResponse() async throws(URLError) {
-    guard let load, let route = load.route, let request = load.poolRequest else { throw Self.inconsistency }
+    guard let load = networkLoad, let route = load.route, let request = load.poolRequest else {
+      throw Self.inconsistency
+    }
     do throws(TransportError) {
       let running = try await engine.pool.start(request, with: route.endpoint, in: slot)
       progressed()
@@ -296,7 +300,7 @@ extension Transfer {
     if let running = running.take() {
       slot.failedPeer = running.exchange.peer
       running.end()
-      if let load { collectMetrics(of: load) }
+      if let networkLoad { collectMetrics(of: networkLoad) }
     } else if slot.isInFlight {
       slot.giveUp()
     }

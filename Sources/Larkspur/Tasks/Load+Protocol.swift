@@ -14,7 +14,7 @@ extension SessionCore {
 /// delegate does not take yet wait in the protocol's client. Events that make no sense are ignored: a second response,
 /// a redirection after the response or after content, anything after the end. A response that comes after content still
 /// becomes the task's response.
-extension Transfer {
+extension Load {
   /// Finds a protocol for a request.
   ///
   /// - Returns: The load by that protocol, or `nil` if no class takes the request.

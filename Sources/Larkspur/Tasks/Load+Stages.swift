@@ -8,7 +8,7 @@ import Synchronization
 /// The stages of a session's loads. `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server
 /// sends. A load that needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the
 /// stages again from there.
-extension Transfer: LoadStages {
+extension Load: LoadStages {
   /// Why the stages have stopped.
   enum Stop {
     case need(Need)
@@ -197,8 +197,8 @@ extension Transfer: LoadStages {
     case .response: try await awaitResponse()
     case .chores: try await doChores()
     case .drain: try await drainResponse()
-    case .redirection(let response, let next): load?.arrival?.step = try await askRedirection(response, to: next)
-    case .credential(let response): load?.arrival?.step = try await askCredential(for: response)
+    case .redirection(let response, let next): networkLoad?.arrival?.step = try await askRedirection(response, to: next)
+    case .credential(let response): networkLoad?.arrival?.step = try await askCredential(for: response)
     case .starting(let response, let length):
       try await startContent(of: response, length: length)
       enter(.delivering)
@@ -234,7 +234,7 @@ extension Transfer: LoadStages {
   }
 }
 
-extension Transfer: LoopCallback, TaskPoolWork {
+extension Load: LoopCallback, TaskPoolWork {
   func perform() {
     // A worker that does not wait for a callback is busy with something else, and asks again.
     if hasWorker { callbackWait.take()?.resume() } else if !performStages() { startWorker() }

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Larkspur
 
-@Suite struct TransferTests {
-  /// A task that is resumed before its transfer is attached still starts.
+@Suite struct LoadTests {
+  /// A task that is resumed before its load is attached still starts.
   @Test(.timeLimit(.minutes(1))) func aTaskIsResumedWhileItsTransferIsMade() async throws {
     let server = try TestServer()
     let session = URLSession(configuration: .ephemeral)
@@ -18,11 +18,11 @@ import Testing
         output: .dataHandler { data, _, _ in continuation.resume(returning: data?.count) })
       session.core.register(task, session)
       task.read { $0.hasStarted = true }
-      let transfer = Transfer(
+      let load = Load(
         of: task, URLRequest(url: url), identifier: task.taskIdentifier, session, engine, isWatched: false)
       task.resume()
-      task.read { $0.transfer = transfer }
-      engine.loop.submit(transfer, inline: true)
+      task.read { $0.load = load }
+      engine.loop.submit(load, inline: true)
     }
     #expect(count == 1000)
     engine.shutDown()

@@ -34,7 +34,7 @@ extension CacheCore {
       guard entry.storagePolicy == .allowed, state.diskCapacity > 0, state.fileLedger.contains(name) else { return }
       state.fileLedger.touch(name)
       state.behind.keepHead(name, of: entry)
-      if state.behind.headsCost > CacheBehind.headsCostMax {
+      if state.behind.headsCost > DeferredWrites.headsCostMax {
         enqueueWrite(&state)
       } else {
         scheduleWrite(&state)

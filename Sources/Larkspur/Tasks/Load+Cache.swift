@@ -7,7 +7,7 @@ import LarkspurTransport
 import Synchronization
 
 /// A load's use of the cache.
-extension Transfer {
+extension Load {
   /// The cache of data and upload tasks. `nil` for a download, whose content goes to a file, and for a WebSocket.
   var cache: URLCache? {
     if case .bytes(let channel) = output, !channel.isCached { return nil }
@@ -68,7 +68,7 @@ extension Transfer {
   fileprivate func planHasCome(_ plan: CachePlan) {
     giveUpWait = nil
     phase = nil
-    load?.plan = plan
+    networkLoad?.plan = plan
     perform()
   }
 
@@ -173,20 +173,20 @@ extension Transfer {
 private final class PlanCallback: LoopCallback {
   let loop: ClientLoop
   let plan = OneShot<CachePlan>()
-  private let transfer: Mutex<Transfer?>
+  private let load: Mutex<Load?>
 
-  init(for transfer: Transfer) {
-    loop = transfer.engine.loop
-    self.transfer = Mutex(transfer)
+  init(for load: Load) {
+    loop = load.engine.loop
+    self.load = Mutex(load)
   }
 
   /// Drops the reference to the load, which has been interrupted: a disk that hangs keeps nothing of the load.
-  func drop() { transfer.withLock { $0 = nil } }
+  func drop() { load.withLock { $0 = nil } }
 
   func perform() {
-    guard let transfer = transfer.withLock({ $0 }), let plan = plan.value else { return }
+    guard let load = load.withLock({ $0 }), let plan = plan.value else { return }
     drop()
-    transfer.planHasCome(plan)
+    load.planHasCome(plan)
   }
 }
 

@@ -2,12 +2,12 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
 
-/// An executor of one process: `TransferAttemptMachine` for each task, a real journal on a scripted disk, and loads from a
+/// A runner of one process: `TransferAttemptMachine` for each task, a real journal on a scripted disk, and loads from a
 /// simulated server piece by piece.
 ///
-/// The order of its steps is that of `TransferExecutor`: received bytes are synced before a record counts them, the record
+/// The order of its steps is that of `TransferRunner`: received bytes are synced before a record counts them, the record
 /// forgets a version before its file gets bytes of another one, and new tasks share a sync.
-final class SimulatedExecutor {
+final class SimulatedRunner {
   enum Input {
     case command(TransferCommand)
     case flush(Int)
@@ -44,7 +44,7 @@ final class SimulatedExecutor {
   private var attempts: [Int: Attempt] = [:]
   private var questions: [UInt64: Int] = [:]
   private var lastQuestion: UInt64 = 0
-  /// What the executor is to do, in its order.
+  /// What the runner is to do, in its order.
   var inputs: [Input] = []
   private(set) var outputs: [Output] = []
   private(set) var isClosed = false
@@ -60,7 +60,7 @@ final class SimulatedExecutor {
     }
     records = content.records.filter { !$0.isTaken }
     for problem in content.problems {
-      // A call that fails is repeated by the next executor.
+      // A call that fails is repeated by the next runner.
       guard case .unreadable(let error) = problem.reason else {
         world.ledger.complain("task \(problem.task): \(problem.reason)")
         continue
@@ -114,9 +114,9 @@ final class SimulatedExecutor {
 
   private func carryOut(_ command: TransferCommand) {
     if case .create(let record) = command {
-      world.note("executor: create \(record.short)")
+      world.note("runner: create \(record.short)")
     } else {
-      world.note("executor: \(command)")
+      world.note("runner: \(command)")
     }
     switch command {
     case .create(let record): create(record)
@@ -180,7 +180,7 @@ final class SimulatedExecutor {
     apply(.timed(world.moment), to: task)
     guard let record = record(task) else { return false }
     let isWritten = (try? journal.write(record)) != nil
-    world.note("executor: \(isWritten ? "writes" : "cannot write") \(record.short)")
+    world.note("runner: \(isWritten ? "writes" : "cannot write") \(record.short)")
     attempts[task]?.isWritten = isWritten
     if isWritten { world.ledger.written(record) }
     return isWritten

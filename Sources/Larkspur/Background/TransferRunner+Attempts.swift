@@ -5,9 +5,9 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
 
-/// The calls of the inner session about the attempts, and the questions about them to the program. All runs on the executor's
+/// The calls of the inner session about the attempts, and the questions about them to the program. All runs on the runner's
 /// queue.
-extension TransferExecutor {
+extension TransferRunner {
   // MARK: - Questions
 
   /// Asks the program, and passes the answer on, on the queue.
@@ -186,9 +186,9 @@ extension TransferExecutor {
   }
 }
 
-/// The times of the tasks: when an attempt begins, and when the time for the resource is over. All runs on the executor's
+/// The times of the tasks: when an attempt begins, and when the time for the resource is over. All runs on the runner's
 /// queue.
-extension TransferExecutor {
+extension TransferRunner {
   func timedOut(_ attempt: TransferAttempt) {
     end(attempt, URLError.make(.timedOut, "the time for the resource is over"))
   }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import Larkspur
 
-/// Tests revalidations and the writes that a cache delays (`CacheBehind`).
-@Suite struct CacheBehindTests {
+/// Tests revalidations and the writes that a cache delays (`DeferredWrites`).
+@Suite struct DeferredWritesTests {
   static let a = "http://cache.test/a"
   /// A write delay longer than any test, so that writes happen only on `flush`.
   static let never = DispatchTimeInterval.seconds(36_000)
@@ -194,7 +194,7 @@ import Testing
     #expect(found(cache) == nil)
     for number in 0..<1_000 {
       cache.core.invalidate("http://cache.test/\(number)", now: clock.now.timeIntervalSince1970)
-      #expect(cache.core.state.withLock { $0.behind.suspects.count } <= CacheBehind.suspectsMax)
+      #expect(cache.core.state.withLock { $0.behind.suspects.count } <= DeferredWrites.suspectsMax)
     }
   }
 
@@ -214,14 +214,14 @@ import Testing
   @Test func manyHeads() async {
     let files = KillableFiles()
     let cache = cache(files, disk: 1 << 30)
-    let count = CacheBehind.headsCostMax / 256
+    let count = DeferredWrites.headsCostMax / 256
     for number in 0..<count {
       store("x", in: cache, "\(Self.a)\(number)")
       await revalidate(cache, number, "\(Self.a)\(number)")
     }
     cache.core.settle()
     #expect(files.placed.contains { CacheEntryName(headFileName: $0) != nil })
-    #expect(cache.core.state.withLock { $0.behind.headsCost } <= CacheBehind.headsCostMax)
+    #expect(cache.core.state.withLock { $0.behind.headsCost } <= DeferredWrites.headsCostMax)
     finish(cache)
     #expect(cache.core.state.withLock { $0.behind.headsCost } == 0)
     #expect(files.placed.count { CacheEntryName(headFileName: $0) != nil } == count)
@@ -390,7 +390,7 @@ import Testing
     #expect(files.usesNoted == 0)
     finish(cache)
     #expect(files.usesNoted == 1 && files.files[name]?.used == first)
-    clock.advance(seconds: CacheBehind.usedSecondsMax - 1)
+    clock.advance(seconds: DeferredWrites.usedSecondsMax - 1)
     #expect(found(cache) == "x -")
     finish(cache)
     #expect(files.usesNoted == 1)
@@ -451,7 +451,7 @@ import Testing
         case 8:
           // Simulates a kill: unflushed writes are lost.
           cache.core.settle()
-          cache.core.state.withLock { $0.behind = CacheBehind() }
+          cache.core.state.withLock { $0.behind = DeferredWrites() }
           cache = self.cache(files, memory: memory)
           model = model.mapValues { ($0.text, $0.written, $0.written) }
         default:

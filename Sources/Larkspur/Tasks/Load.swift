@@ -8,7 +8,7 @@ import LarkspurTransport
 import Synchronization
 
 /// One load, from its first `resume` or its awaited call to its end: the state of its stages, and the objects that handle
-/// its parts. See `Transfer+Stages`.
+/// its parts. See `Load+Stages`.
 ///
 /// An awaited load that has no delegate has no task. Its task is made when a part of the load needs one, or when the
 /// program asks the session for its tasks.
@@ -17,7 +17,7 @@ import Synchronization
 /// inbox. `isAwaited` runs on the caller's thread and uses the properties of the wait; `waitIsCancelled` may be called
 /// from any thread. The result belongs to the caller that awaits it, once it has come. The session's lock guards
 /// `shownTask` and `indexInSet`. Everything else belongs to the loop.
-final class Transfer: @unchecked Sendable {
+final class Load: @unchecked Sendable {
   let session: URLSession
   var core: SessionCore { session.core }
   let engine: SessionEngine
@@ -63,7 +63,7 @@ final class Transfer: @unchecked Sendable {
   let slot: RequestSlot
   var clock: LoadClock
   /// The present request, once its URL has been parsed, up to its end.
-  var load: NetworkLoad?
+  var networkLoad: NetworkLoad?
   /// The exchange of the present request, from its response's head to its end.
   var running: RunningExchange?
   /// Whether a task of Swift's carries the load on.
@@ -342,12 +342,12 @@ final class Transfer: @unchecked Sendable {
   func takeFile() throws -> (URL, URLResponse) { try success(resultFile) }
 }
 
-extension Transfer: TimedLoad {
+extension Load: TimedLoad {
   var clocks: LoadClocks { engine.clocks }
   var queuedUntil: Deadline { slot.queuedUntil }
 }
 
-extension Transfer: Awaited, LoopCompletion {
+extension Load: Awaited, LoopCompletion {
   func isAwaited(by continuation: TaskContinuation) {
     self.continuation = continuation
     if awaiting.exchange(.awaited, ordering: .acquiringAndReleasing) == .complete { return complete() }

@@ -6,7 +6,7 @@ import LarkspurIO
 import LarkspurTransport
 
 /// Loading of URLs that need no server.
-extension Transfer {
+extension Load {
   static func isLocal(_ url: URL) -> Bool {
     let scheme = url.scheme?.lowercased()
     return scheme == "file" || scheme == "data"

@@ -8,8 +8,8 @@ import Testing
 
 @testable import Larkspur
 
-/// Tests executors without a session of a program.
-@Suite(.timeLimit(.minutes(1))) struct TransferExecutorTests {
+/// Tests runners without a session of a program.
+@Suite(.timeLimit(.minutes(1))) struct TransferRunnerTests {
   let fixture: BackgroundFixture
 
   init() throws { fixture = try BackgroundFixture() }
@@ -18,7 +18,7 @@ import Testing
     TransferSession(identifier: "transfers", directory: fixture.folder.appending(path: "journal").path, settings: [])
   }
 
-  private func executor() throws -> TransferExecutor { try TransferExecutor(session, fixture.configuration()) { _ in } }
+  private func runner() throws -> TransferRunner { try TransferRunner(session, fixture.configuration()) { _ in } }
 
   private func record(_ path: String, task: Int = 1) throws -> TransferRecord {
     var record = TransferRecord(
@@ -47,31 +47,31 @@ import Testing
       .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"a\"\r\n\r\n"),
       .sendContent(0..<count), .close,
     ])
-    let executor = try executor()
+    let runner = try runner()
     let failures = Mutex<UInt32>(0)
     let isOver = TestServer.Signal()
-    executor.start { notice in
+    runner.start { notice in
       guard case .changed(let record) = notice, record.nextAttemptSeconds != nil else { return }
       failures.withLock { $0 = record.failedAttempts }
       isOver.fire()
     }
     var record = try record("/file")
     record.failedAttempts = 5
-    executor.send(.create(record))
+    runner.send(.create(record))
     try await isOver.wait()
     #expect(failures.withLock { $0 } == (count < TransferAttemptMachine.advanceMin ? 6 : 1))
   }
 
   /// A new request that no record can hold ends the task with an error.
   @Test func aNewRequestIsTooLarge() async throws {
-    let executor = try executor()
+    let runner = try runner()
     let last = Mutex<TransferRecord?>(nil)
     let isOver = TestServer.Signal()
     let large = TransferRequest(url: "http://localhost/" + String(repeating: "x", count: TransferRecord.newBytesMax))
-    executor.start { [weak executor] notice in
+    runner.start { [weak runner] notice in
       switch notice {
       case .question(let number, task: 1, .beginDelayed):
-        executor?.send(.answer(question: number, .useNewRequest(large)))
+        runner?.send(.answer(question: number, .useNewRequest(large)))
       case .changed(let record) where record.state == .completed:
         last.withLock { $0 = record }
         isOver.fire()
@@ -80,7 +80,7 @@ import Testing
     }
     var record = try record("/file")
     record.earliestBeginSeconds = record.createdSeconds - 1
-    executor.send(.create(record))
+    runner.send(.create(record))
     try await isOver.wait()
     #expect(last.withLock { $0?.failure?.code } == Int64(URLError.Code.dataLengthExceedsMaximum.rawValue))
     #expect(fixture.server.requestsReceived == 0)
@@ -92,16 +92,16 @@ import Testing
       request.fields["authorization"] == nil
         ? TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"vault\""]) : .text("secret")
     }
-    let executor = try executor()
+    let runner = try runner()
     let asked = Mutex<TransferChallenge?>(nil)
     let last = Mutex<TransferRecord?>(nil)
     let isOver = TestServer.Signal()
-    executor.start { [weak executor] notice in
+    runner.start { [weak runner] notice in
       switch notice {
       case .question(let number, task: 1, .challenge(let challenge)):
         asked.withLock { $0 = challenge }
         let credential = TransferAnswer.Credential.password(user: "me", password: "word", persistence: 0)
-        executor?.send(
+        runner?.send(
           .answer(question: number, .challenge(disposition: .useCredential, credential: credential)))
       case .changed(let record) where record.state == .completed:
         last.withLock { $0 = record }
@@ -109,11 +109,11 @@ import Testing
       default: break
       }
     }
-    executor.send(.create(try record("/secret")))
+    runner.send(.create(try record("/secret")))
     try await isOver.wait()
     #expect(asked.withLock { $0?.realm } == "vault" && asked.withLock { $0?.previousFailures } == 0)
     #expect(last.withLock { $0?.response?.status } == 200 && last.withLock { $0?.failure } == nil)
-    #expect(try String(contentsOfFile: executor.contentPath(of: 1), encoding: .utf8) == "secret")
+    #expect(try String(contentsOfFile: runner.contentPath(of: 1), encoding: .utf8) == "secret")
   }
 
   /// The questions of an attempt end with it, also if another attempt follows.
@@ -121,25 +121,25 @@ import Testing
     fixture.server.route("GET", "/secret") { _ in
       TestServer.Response(status: 401, fields: ["WWW-Authenticate": "Basic realm=\"vault\""])
     }
-    let executor = try executor()
+    let runner = try runner()
     let isAsked = TestServer.Signal()
-    executor.start { notice in if case .question = notice { isAsked.fire() } }
-    executor.send(.create(try record("/secret")))
+    runner.start { notice in if case .question = notice { isAsked.fire() } }
+    runner.send(.create(try record("/secret")))
     try await isAsked.wait()
-    let (before, after) = executor.queue.sync {
-      let before = executor.questions.count
-      if let inner = executor.attempts[1]?.inner { executor.completed(inner, URLError(.networkConnectionLost)) }
-      return (before, executor.questions.count)
+    let (before, after) = runner.queue.sync {
+      let before = runner.questions.count
+      if let inner = runner.attempts[1]?.inner { runner.completed(inner, URLError(.networkConnectionLost)) }
+      return (before, runner.questions.count)
     }
     #expect(before == 1 && after == 0)
-    await withCheckedContinuation { isClosed in executor.close { isClosed.resume() } }
+    await withCheckedContinuation { isClosed in runner.close { isClosed.resume() } }
   }
 
   /// A discretionary download does not go on at its full speed while another session of the process has a task that is not
   /// discretionary.
   ///
   /// - Parameters:
-  ///   - suspension: The length of a suspension by the program, in seconds, while the executor pauses the task.
+  ///   - suspension: The length of a suspension by the program, in seconds, while the runner pauses the task.
   ///   - hold: The time for which the other task goes on meanwhile, in seconds. A pause is prolonged after 1 s.
   @Test(arguments: [(nil, 0), (nil, 1.5), (0, 0), (1.5, 0)] as [(Double?, Double)])
   func discretionaryTasksYield(suspension: Double?, hold: Double) async throws {
@@ -156,15 +156,15 @@ import Testing
     let traffic = TransferTraffic()
     let ends = Mutex<[String]>([])
     let isOver = TestServer.Signal()
-    func executor(_ name: String) throws -> TransferExecutor {
+    func runner(_ name: String) throws -> TransferRunner {
       var session = session
       session.directory += name
       let configuration = fixture.configuration()
       configuration.storage.transferConditions = { TransferConditions() }
       // At this rate the download takes longer than any test.
-      return try TransferExecutor(session, configuration, traffic: traffic, pacedBytesPerSecond: 1) { _ in }
+      return try TransferRunner(session, configuration, traffic: traffic, pacedBytesPerSecond: 1) { _ in }
     }
-    let (plain, discretionary) = (try executor("plain"), try executor("discretionary"))
+    let (plain, discretionary) = (try runner("plain"), try runner("discretionary"))
     plain.start { notice in
       guard case .changed(let record) = notice, record.state == .completed else { return }
       ends.withLock { $0.append("plain") }
@@ -204,10 +204,10 @@ import Testing
     for path in ["/1", "/2"] { fixture.server.route("GET", path, script: [.wait(signal), .respond(.text(path))]) }
     let configuration = fixture.configuration()
     configuration.storage.transferConditions = { TransferConditions() }
-    let executor = try TransferExecutor(session, configuration) { _ in }
+    let runner = try TransferRunner(session, configuration) { _ in }
     let ends = Mutex<[Int]>([])
     let isOver = TestServer.Signal()
-    executor.start { notice in
+    runner.start { notice in
       guard case .changed(let record) = notice, record.state == .completed, record.failure == nil else { return }
       ends.withLock { $0.append(record.task) }
       if ends.withLock({ $0.count }) == 2 { isOver.fire() }
@@ -215,13 +215,13 @@ import Testing
     for task in 1...2 {
       var record = try record("/\(task)", task: task)
       record.isDiscretionary = true
-      executor.send(.create(record))
+      runner.send(.create(record))
     }
     _ = try await fixture.server.waitForRequests(1)
-    executor.send(.suspend(task: 1))
+    runner.send(.suspend(task: 1))
     _ = try await fixture.server.waitForRequests(2)
-    executor.send(.resume(task: 1))
-    #expect(executor.queue.sync { executor.attempts.values.filter(\.isLoading).map(\.record.task) } == [2])
+    runner.send(.resume(task: 1))
+    #expect(runner.queue.sync { runner.attempts.values.filter(\.isLoading).map(\.record.task) } == [2])
     signal.fire()
     try await isOver.wait()
     #expect(ends.withLock { $0 } == [2, 1])
@@ -236,7 +236,7 @@ import Testing
     configuration.storage.transferConditions = { TransferConditions() }
     let seconds = Mutex(0.0)
     let now = TransferMoment.now
-    let executor = try TransferExecutor(
+    let runner = try TransferRunner(
       session, configuration, traffic: .shared,
       clock: {
         let passed = seconds.withLock { $0 }
@@ -244,14 +244,14 @@ import Testing
           wallSeconds: now.wallSeconds + passed, bootSeconds: now.bootSeconds + passed, boot: now.boot)
       }
     ) { _ in }
-    executor.start { _ in }
+    runner.start { _ in }
     for task in 1...2 {
       var record = try record("/\(task)", task: task)
       record.isDiscretionary = true
       if task == 1, asks { record.earliestBeginSeconds = now.wallSeconds - 1 }
       if task == 1, !asks { record.nextAttemptSeconds = record.seconds(at: now) + 1000 }
-      executor.send(.create(record))
-      executor.queue.sync {}
+      runner.send(.create(record))
+      runner.queue.sync {}
       seconds.withLock { $0 = 1001 }
     }
     _ = try await fixture.server.waitForRequests(1)
@@ -279,16 +279,16 @@ import Testing
     #expect(record.uploadPoint != nil)
     var new = TransferRequest(url: try fixture.url(path).absoluteString, method: "PUT")
     new.fields = [Field("X-Name", "new")]
-    let (executor, isOver) = (try executor(), TestServer.Signal())
-    executor.start { [weak executor, new] notice in
+    let (runner, isOver) = (try runner(), TestServer.Signal())
+    runner.start { [weak runner, new] notice in
       switch notice {
       case .question(let number, task: 1, .beginDelayed):
-        executor?.send(.answer(question: number, .useNewRequest(new)))
+        runner?.send(.answer(question: number, .useNewRequest(new)))
       case .changed(let record) where record.state == .completed: isOver.fire()
       default: break
       }
     }
-    executor.send(.create(record))
+    runner.send(.create(record))
     try await isOver.wait()
     let request = try #require(fixture.server.requests.first)
     #expect(request.path == (path == "/file" ? "/uploads/1" : "/other"))
@@ -299,18 +299,18 @@ import Testing
   private func end(
     of record: TransferRecord, _ configuration: URLSessionConfiguration? = nil, behind command: TransferCommand? = nil
   ) async throws -> TransferRecord {
-    let executor = try TransferExecutor(session, configuration ?? fixture.configuration()) { _ in }
+    let runner = try TransferRunner(session, configuration ?? fixture.configuration()) { _ in }
     let last = Mutex<TransferRecord?>(nil)
     let isOver = TestServer.Signal()
-    executor.start { notice in
+    runner.start { notice in
       guard case .changed(let record) = notice, record.state == .completed else { return }
       last.withLock { $0 = record }
       isOver.fire()
     }
-    executor.send(.create(record))
-    if let command { executor.send(command) }
+    runner.send(.create(record))
+    if let command { runner.send(command) }
     try await isOver.wait()
-    await withCheckedContinuation { continuation in executor.close { continuation.resume() } }
+    await withCheckedContinuation { continuation in runner.close { continuation.resume() } }
     let ended = try #require(last.withLock { $0 })
     // The end is in the journal as it was told, and can be sent.
     #expect(try TransferJournal(path: session.directory, session: "transfers") { _ in }.content().records == [ended])
@@ -374,41 +374,41 @@ import Testing
         .send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"a\"\r\n\r\n"), .sendContent(0..<100_000),
         .wait(signal), .close,
       ])
-    let executor = try executor()
+    let runner = try runner()
     let last = Mutex<TransferRecord?>(nil)
     let isOver = TestServer.Signal()
-    executor.start { [weak executor] notice in
+    runner.start { [weak runner] notice in
       switch notice {
       case .progress:
-        guard let executor, let inner = executor.attempts[1]?.inner else { return }
-        executor.completed(inner, URLError(code))
+        guard let runner, let inner = runner.attempts[1]?.inner else { return }
+        runner.completed(inner, URLError(code))
       case .changed(let record) where record.state == .completed:
         last.withLock { $0 = record }
         isOver.fire()
       default: break
       }
     }
-    executor.send(.create(try record("/file")))
+    runner.send(.create(try record("/file")))
     try await isOver.wait()
     let isKept = code != .cannotWriteToFile
     #expect(last.withLock { $0?.failure?.code } == Int64(code.rawValue))
     #expect(last.withLock { $0?.resumePoint != nil && $0?.hasContentFile == true } == isKept)
-    #expect(FileManager.default.fileExists(atPath: executor.contentPath(of: 1)) == isKept)
+    #expect(FileManager.default.fileExists(atPath: runner.contentPath(of: 1)) == isKept)
     signal.fire()
   }
 
   /// The end of a new task that the disk has refused comes to the disk when there is room.
   @Test func aNewTaskThatTheDiskRefuses() async throws {
-    let executor = try executor()
+    let runner = try runner()
     let obstacle = URL(filePath: session.directory).appending(path: "1.new")
     try FileManager.default.createDirectory(at: obstacle, withIntermediateDirectories: false)
     let isOver = TestServer.Signal()
-    executor.start { if case .changed(let record) = $0, record.state == .completed { isOver.fire() } }
-    executor.send(.create(try record("/bytes/10")))
+    runner.start { if case .changed(let record) = $0, record.state == .completed { isOver.fire() } }
+    runner.send(.create(try record("/bytes/10")))
     try await isOver.wait()
     try FileManager.default.removeItem(at: obstacle)
-    await withCheckedContinuation { continuation in executor.close { continuation.resume() } }
-    let next = try self.executor()
+    await withCheckedContinuation { continuation in runner.close { continuation.resume() } }
+    let next = try self.runner()
     #expect(next.records.map(\.failure?.code) == [Int64(URLError.Code.cannotWriteToFile.rawValue)])
   }
 
@@ -419,7 +419,7 @@ import Testing
       .respond(.text("here")), .hang,
     ])
     let shift = Mutex(0.0)
-    let executor = try TransferExecutor(session, fixture.configuration(), traffic: TransferTraffic()) {
+    let runner = try TransferRunner(session, fixture.configuration(), traffic: TransferTraffic()) {
       var moment = TransferMoment.now
       moment.wallSeconds += shift.withLock { $0 }
       return moment
@@ -427,7 +427,7 @@ import Testing
     }
     let last = Mutex<TransferRecord?>(nil)
     let isOver = TestServer.Signal()
-    executor.start { notice in
+    runner.start { notice in
       guard case .changed(let record) = notice else { return }
       if record.nextAttemptSeconds != nil { shift.withLock { $0 = step } }
       guard record.state == .completed else { return }
@@ -436,7 +436,7 @@ import Testing
     }
     var record = try record("/file")
     record.adjust(to: .now)
-    executor.send(.create(record))
+    runner.send(.create(record))
     try await isOver.wait()
     #expect(last.withLock { $0?.failure } == nil && last.withLock { $0?.response?.status } == 200)
     // The record has the times of the new clock.
@@ -449,13 +449,13 @@ import Testing
   @Test(arguments: [(365 * 86_400.0, nil), (-365 * 86_400.0, URLError.Code.timedOut)])
   func aClockOfAnEarlierBoot(offset: Double, code: URLError.Code?) async throws {
     let now = 1_900_000_000.0
-    let executor = try TransferExecutor(session, fixture.configuration(), traffic: TransferTraffic()) {
+    let runner = try TransferRunner(session, fixture.configuration(), traffic: TransferTraffic()) {
       TransferMoment(wallSeconds: now, bootSeconds: 1, boot: 2)
     } log: { _ in
     }
     let last = Mutex<TransferRecord?>(nil)
     let isOver = TestServer.Signal()
-    executor.start { notice in
+    runner.start { notice in
       guard case .changed(let record) = notice, record.state == .completed else { return }
       last.withLock { $0 = record }
       isOver.fire()
@@ -463,7 +463,7 @@ import Testing
     var record = try record("/bytes/10")
     record.createdSeconds = now + offset
     record.clock = TransferRecord.Clock(boot: 1, startSeconds: now + offset)
-    executor.send(.create(record))
+    runner.send(.create(record))
     try await isOver.wait()
     #expect(last.withLock { $0?.failure?.code } == code.map { Int64($0.rawValue) })
     #expect(last.withLock { $0?.createdSeconds } == min(now, now + offset))
@@ -475,15 +475,15 @@ import Testing
       .expectRequest, .respond(TestServer.Response(status: 503, fields: ["Retry-After": "0"])), .expectRequest,
       .respond(.text("here")), .hang,
     ])
-    let executor = try executor()
+    let runner = try runner()
     let waits = Mutex<[Bool]>([])
     let isOver = TestServer.Signal()
-    executor.start { notice in
+    runner.start { notice in
       guard case .changed(let record) = notice else { return }
       waits.withLock { $0.append(record.nextAttemptSeconds != nil) }
       if record.state == .completed { isOver.fire() }
     }
-    executor.send(.create(try record("/file")))
+    runner.send(.create(try record("/file")))
     try await isOver.wait()
     #expect(waits.withLock { $0 } == [true, false, false])
   }
@@ -498,15 +498,15 @@ import Testing
         .wait(signal), .close,
       ])
     for _ in 0..<20 {
-      let executor = try executor()
+      let runner = try runner()
       let isReceiving = TestServer.Signal()
-      executor.start { if case .progress = $0 { isReceiving.fire() } }
-      executor.send(.create(try record("/slow")))
+      runner.start { if case .progress = $0 { isReceiving.fire() } }
+      runner.send(.create(try record("/slow")))
       try await isReceiving.wait()
       let isClosed = TestServer.Signal()
-      executor.close { isClosed.fire() }
+      runner.close { isClosed.fire() }
       try await isClosed.wait()
-      let next = try self.executor()
+      let next = try self.runner()
       #expect(next.records.map(\.state) == [.running])
       next.send(.cancel(task: 1, isKeepingContent: false))
       next.send(.acknowledge(task: 1, count: 1))

@@ -2,7 +2,7 @@ import Foundation
 import LarkspurEngine
 
 /// The events of a load for the session's observer.
-extension Transfer {
+extension Load {
   /// Reports an event, which is made only if there is an observer.
   @inline(__always)
   func note(_ kind: @autoclosure () -> HTTPEvent.Kind) {

@@ -14,7 +14,7 @@ import Synchronization
 /// another one (`TransferRetry`), until the time for the resource is over. The content of a download comes into the file
 /// of the journal's directory. `checkpointSeconds` after bytes have come, the file is synced, and then the record counts
 /// them: behind the next start the download continues from there.
-package final class TransferExecutor: TransferLink, @unchecked Sendable {
+package final class TransferRunner: TransferLink, @unchecked Sendable {
   /// The time between two checkpoints of a download to which bytes come, in seconds: the work that a killed process
   /// loses at most.
   static let checkpointSeconds = 1.0
@@ -95,7 +95,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     handler = AttemptHandler()
     session = URLSession(
       configuration: configuration.ofAttempts, delegate: handler, delegateQueue: SerialOperationQueue(on: queue))
-    handler.executor = self
+    handler.runner = self
     // Records of tasks that have ended and have been delivered remain if the process was killed between the two writes.
     let over = content.records.filter { $0.state == .completed && $0.events.isEmpty }
     queue.async { [self] in
@@ -122,7 +122,7 @@ package final class TransferExecutor: TransferLink, @unchecked Sendable {
     }
   }
 
-  /// Makes the executor ask a function of this process about challenges.
+  /// Makes the runner ask a function of this process about challenges.
   func answerChallenges(by handler: @escaping ChallengeHandler) { queue.async { [self] in challengeHandler = handler } }
 
   func tell(_ notice: TransferNotice) {

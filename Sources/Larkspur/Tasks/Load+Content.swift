@@ -7,7 +7,7 @@ import LarkspurIO
 import LarkspurTransport
 
 /// The delivery of a load's content to its owner.
-extension Transfer {
+extension Load {
   /// Maximum number of bytes reserved for a body of known length. The server's length may be false; the buffer grows
   /// for more content.
   private static let reservedBytesMax = 16 << 20
@@ -70,7 +70,7 @@ extension Transfer {
   /// - Returns: What has to come first, or `nil` if the content is complete.
   func deliver() throws(URLError) -> Stop? {
     if let live { return stop(of: live) }
-    guard let arrival = load?.arrival else { throw Self.inconsistency }
+    guard let arrival = networkLoad?.arrival else { throw Self.inconsistency }
     switch arrival.content {
     case .cache(let data):
       if isHalted { return .wait(.resumption) }
@@ -104,7 +104,7 @@ extension Transfer {
       }
       hasMore = isOpen
       if !isOpen, let trailers = exchange.trailers {
-        load?.arrival?.response.keep(trailers: .wire(bytes: trailers.bytes, table: trailers.fields))
+        networkLoad?.arrival?.response.keep(trailers: .wire(bytes: trailers.bytes, table: trailers.fields))
       }
       progressed()
       if decoder == nil, try !handOver() { return .need(.owner) }
@@ -169,7 +169,7 @@ extension Transfer {
 
   /// Stores complete content, and requests the next part of a download if there is one.
   func conclude() throws(URLError) -> Stop? {
-    guard let load, let arrival = load.arrival else { throw Self.inconsistency }
+    guard let load = networkLoad, let arrival = load.arrival else { throw Self.inconsistency }
     if let storing = arrival.storing {
       arrival.storing = nil
       if let need = store(storing) { return .need(need) }

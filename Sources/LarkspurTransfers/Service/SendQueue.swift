@@ -2,7 +2,7 @@
 ///
 /// The size is bounded for a program that never reads: each task has one entry, with its latest record and counts, and
 /// there are at most `questionsMax` questions.
-package struct TransferOutbox: Sendable {
+package struct SendQueue: Sendable {
   static let questionsMax = 1024
 
   private enum Key: Hashable {

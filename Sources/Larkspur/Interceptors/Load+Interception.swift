@@ -3,7 +3,7 @@ import LarkspurBytes
 import LarkspurEngine
 
 /// The attempts of a load that has interceptors.
-extension Transfer {
+extension Load {
   /// Whether the interceptors change the request before it is loaded. The requests to an upload resource are made by the
   /// upload.
   var mayBeAdapted: Bool {
@@ -36,7 +36,7 @@ extension Transfer {
 
   /// Asks the interceptors about a response's head. If they want another attempt, the response is dropped.
   func askInterceptors(about response: HTTPURLResponse) async throws(URLError) {
-    guard let arrival = load?.arrival else { throw Self.inconsistency }
+    guard let arrival = networkLoad?.arrival else { throw Self.inconsistency }
     arrival.isDecided = true
     guard let retry = try await decidedRetry(response, nil) else { return }
     if arrival.isUndrained { try await drainResponse() }

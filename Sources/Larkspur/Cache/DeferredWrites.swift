@@ -10,7 +10,7 @@ import LarkspurHTTP
 /// ```
 ///
 /// The cache's state owns it, and its mutex guards it. The type does not depend on files or clocks.
-struct CacheBehind: Sendable {
+struct DeferredWrites: Sendable {
   /// Maximum error, in seconds, of the time of last use on disk. Performance: writing each use would cost a system call
   /// for each hit (decision 27).
   static let usedSecondsMax = 600.0

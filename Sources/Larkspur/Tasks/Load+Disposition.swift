@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurTransport
 
 /// The disposition of a response: the data task continues, ends, or becomes a download or a stream.
-extension Transfer {
+extension Load {
   func decideDisposition(of response: URLResponse) async throws(URLError) {
     guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
     let disposition = try await askDelegate(otherwise: URLSession.ResponseDisposition.allow) {
@@ -26,7 +26,7 @@ extension Transfer {
 
   /// A new stream task takes the place of the data task, with the connection, and the delegate is notified.
   private func becomeStream() async throws(URLError) {
-    guard let old = task as? URLSessionDataTask, let load,
+    guard let old = task as? URLSessionDataTask, let load = networkLoad,
       let tunnel = running?.exchange.connection.takeStream()
     else {
       throw URLError.make(.resourceUnavailable, "a response from the cache has no connection to become a stream")
@@ -67,7 +67,7 @@ extension Transfer {
     // task; later ones have no effect.
     let details = old.read { details in
       defer {
-        details.transfer = nil
+        details.load = nil
         details.state = .completed
       }
       return details
@@ -85,7 +85,7 @@ extension Transfer {
       $0.clientExpectsToSend = details.clientExpectsToSend
       $0.clientExpectsToReceive = details.clientExpectsToReceive
       $0.progress = details.progress
-      $0.transfer = self
+      $0.load = self
     }
     if let progress = details.progress { new.isSteered(by: progress) }
     core.replace(old, by: new, of: session)
