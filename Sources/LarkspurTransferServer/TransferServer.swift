@@ -72,7 +72,7 @@ public final class TransferServer: Sendable {
     var idleSince: Deadline
     /// The reason to end, before the server is idle.
     var end: End?
-    /// Whether the sessions of an earlier service are still to be found or opened.
+    /// Whether the search for the sessions of an earlier service, or their opening, is unfinished.
     var isRestoring = false
     var isOver = false
   }
@@ -138,7 +138,7 @@ public final class TransferServer: Sendable {
     case idle
     /// `stop` was called.
     case stopped
-    /// The socket was removed. Another server can go on with the sessions.
+    /// The socket was removed. Another server can continue the sessions.
     case removed
   }
 
@@ -217,7 +217,7 @@ public final class TransferServer: Sendable {
     lock.withLock { $0 = nil }
   }
 
-  /// Goes on with the sessions of an earlier service.
+  /// Continues the sessions of an earlier service.
   private func restore(_ sessions: [TransferSession]) {
     for session in sessions {
       guard let served = enter(session) else { break }

@@ -30,7 +30,7 @@ final class TransferTraffic: Sendable {
 /// The transfer is paused when it is ahead of the rate. A paused task does not read from its connection, so the window of
 /// TCP closes and the server sends no more.
 struct TransferPace: Hashable {
-  /// The rate in bytes per second: about what a modem of the slowest mobile networks in use carries.
+  /// The rate in bytes per second: about that of a modem in the slowest mobile networks in use.
   static let bytesPerSecond = 65_536
   /// Maximum length of one pause. The others may have ended after that.
   static let pauseMax = Duration.seconds(1)

@@ -31,8 +31,8 @@ extension TransferQuestion {
 }
 
 extension URLAuthenticationChallenge {
-  /// Creates the challenge of a question from another process, or returns `nil` if the question is none of a challenge or
-  /// cannot be read.
+  /// Creates the challenge of a question from another process, or returns `nil` if the question is not about a
+  /// challenge or cannot be read.
   ///
   /// - Parameter tls: Has the roots of further evaluations of a server's certificates.
   convenience init?(_ question: TransferQuestion, _ tls: TLSProvider) async {

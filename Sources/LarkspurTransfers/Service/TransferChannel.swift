@@ -34,8 +34,8 @@ package struct TransferReader {
     self.deadline = deadline
   }
 
-  /// Returns the next message, or `nil` at the end of the connection. Blocks until one of both has come, and at most
-  /// until the deadline: `broken(.timedOut)`.
+  /// Returns the next message, or `nil` at the end of the connection. Blocks until either arrives, and throws
+  /// `broken(.timedOut)` at the deadline.
   package mutating func next() throws(TransferChannelError) -> TransferMessage? {
     while true {
       do throws(TransferValueError) {
@@ -61,7 +61,7 @@ package struct TransferReader {
   }
 }
 
-/// Sends frames on a thread of its own, so that a peer that does not read delays no other thread.
+/// Sends frames on a dedicated thread, so that a peer that does not read delays no other thread.
 package final class TransferWriter: Sendable {
   private let socket: BlockingSocket
   private let wakeUp = WakeUp()
