@@ -144,8 +144,8 @@ public final class TransferServer: Sendable {
 
   /// Accepts programs until the server has been idle for its time, or `stop` is called. Blocks the thread.
   ///
-  /// - Parameter unfinished: Returns the sessions that an earlier service has left with tasks, or with events whose program
-  ///   is to be launched. Called once, on a thread of its own: programs are served while the journals are read.
+  /// - Parameter unfinished: Returns the sessions that an earlier service has left with tasks, or with events whose
+  ///   program should be launched. Called once, on a dedicated thread: programs are served while the journals are read.
   public func run(
     continuing unfinished: (@Sendable () -> [TransferSession])? = nil
   ) throws(TransferServerError) -> End {

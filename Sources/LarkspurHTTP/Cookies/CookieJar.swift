@@ -144,7 +144,7 @@ public struct CookieJar: Sendable {
       // An address has no subdomains.
       if host.isAddress { return (host.text, true) }
       guard isPublicSuffix(name) else { return (name, false) }
-      // A public suffix is a site of its own, which may set cookies for itself.
+      // A public suffix is itself a site, which may set cookies for itself.
       return name == host.text ? (name, true) : nil
     }
   }

@@ -15,7 +15,7 @@ public struct DataURL: Hashable, Sendable {
   /// Reads a URL. The fragment is not a part of the data.
   ///
   /// - Parameter text: The URL with its scheme.
-  /// - Returns: The content, or `nil` if the scheme is another one, there is no comma, or the data is not valid base64.
+  /// - Returns: The content, or `nil` if the scheme is not `data`, there is no comma, or the data is not valid base64.
   public init?(_ text: String) {
     let scheme = "data:"
     var rest = Array(text.utf8)[...]

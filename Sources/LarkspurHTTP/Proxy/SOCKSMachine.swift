@@ -78,7 +78,7 @@ public struct SOCKSMachine: Sendable {
       actions.append(.send(request4))
     } else {
       state = .method
-      // RFC 1928 3: "no authentication" is offered in any case, so that a proxy that needs none can choose it.
+      // RFC 1928 3: "no authentication" is offered in any case, so that a proxy without authentication can choose it.
       actions.append(.send(credentials == nil ? [5, 1, Method.none] : [5, 2, Method.none, Method.password]))
     }
   }

@@ -19,7 +19,7 @@
 /// back to `opening`.
 ///
 /// The machine does not depend on bytes, sockets, time, or what a challenge means. Invariants: exactly one of
-/// `establish` and `fail`, unless the owner gives up; at most `requestsMax` answers, and as many connections.
+/// `establish` and `fail`, unless the owner stops early; at most `requestsMax` answers, and as many connections.
 public struct TunnelMachine: Sendable {
   public enum State: Hashable, Sendable {
     case ready

@@ -104,7 +104,7 @@ public struct TLSEngine: ~Copyable {
     self.date = date
     shelf = context.configuration.resumesSessions ? context.sessions.shelf(for: key) : nil
     offered = shelf?.take(date: date)
-    // Safe: the connection takes a reference of its own.
+    // Safe: the connection takes its own reference.
     if let offered { _ = unsafe larkspur_tls_offer(reference.pointer, offered.reference.pointer) }
   }
 
@@ -163,7 +163,7 @@ public struct TLSEngine: ~Copyable {
   /// Sets the client's certificate. With `nil` the client sends none, or the configuration's if it has one.
   public mutating func identify(_ identity: ClientIdentity?) throws(TLSError) {
     isPrivate = true
-    // Safe: the connection takes references of its own.
+    // Safe: the connection takes its own references.
     let isFit =
       unsafe larkspur_tls_identify(
         tls, identity?.certificate.reference.pointer, identity?.key.pointer, identity?.list.pointer) == 1

@@ -97,7 +97,7 @@ public struct HostOverrides: Hashable, Sendable, Codable {
 }
 
 extension Route {
-  /// Sets the place to connect to, if the overrides have another one than the host's addresses.
+  /// Sets the place to connect to, if the overrides replace the host's addresses.
   ///
   /// - Throws: `optionInvalid` for a place that makes no sense.
   public mutating func apply(_ overrides: HostOverrides) throws(TransportError) {
