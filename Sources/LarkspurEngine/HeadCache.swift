@@ -12,7 +12,7 @@ package final class HeadCache {
 
   package init() {}
 
-  /// Returns the head of a GET without fields of its own, if the latest such request was for this target.
+  /// Returns the head of a GET without custom fields, if the latest such request was for this target.
   func bareHead(to target: LoadTarget) -> RequestHead? {
     bareTarget === target ? latestHead : nil
   }

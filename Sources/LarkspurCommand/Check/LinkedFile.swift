@@ -26,7 +26,7 @@ package struct LinkedFile {
     }
     if texts.contains(Self.curl) { findings.append(.holdsCurl(file: name)) }
     let isStatic = !loaded.contains { $0.name == "libswiftCore.so" }
-    // Swift's metadata has sections of its own, which stay in a stripped file.
+    // Swift's metadata has separate sections, which stay in a stripped file.
     let mayBeSwift = file.sectionNames == nil || file.hasSection("swift5_")
     if isStripped, isStatic, mayBeSwift { findings.append(.undetermined(file: name)) }
     self.findings = findings
