@@ -59,7 +59,7 @@ extension SSZipArchive {
     try Extraction.run(path, to: destination, options, delegate: delegate)
   }
 
-  /// Extracts an archive with limits of its own. SSZipArchive has no such function.
+  /// Extracts an archive with the given limits. SSZipArchive has no such function.
   ///
   /// - Parameters:
   ///   - path: The archive.

@@ -63,8 +63,8 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     set { fields.withLock { $0.event = newValue } }
   }
 
-  /// The identifier, or `nil` if there is none. An event of an event source without an identifier of its own has that
-  /// of the latest event before.
+  /// The identifier, or `nil` if there is none. An event without an identifier has the identifier of the latest event
+  /// before it in the stream.
   open var identifier: String! {
     get { fields.withLock { $0.identifier } }
     set { fields.withLock { $0.identifier = newValue } }

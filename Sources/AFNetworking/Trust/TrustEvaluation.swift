@@ -51,9 +51,8 @@ struct TrustEvaluation {
   /// Verifies the chain with the trust's own anchors, policies and date, as far as the caller has set them.
   ///
   /// - Parameters:
-  ///   - anchors: The certificates at which the chain must end, in place of the trust's own anchors or the session's
-  ///     roots.
-  ///   - date: The time at which the chain must be valid, in place of the trust's own or the current time.
+  ///   - anchors: The certificates at which the chain must end, in place of the trust's anchors or the session's roots.
+  ///   - date: The time at which the chain must be valid, in place of the trust's date or the current time.
   /// - Returns: The chain, or `nil` if it is not valid.
   private func chain(upTo anchors: [TLSCertificate]? = nil, date: Date? = nil) -> [TLSCertificate]? {
     let host = settings.validatesName ? domain : nil

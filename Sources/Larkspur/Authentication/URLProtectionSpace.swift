@@ -180,7 +180,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
   ]
 
-  /// A description of the space for people, in Foundation's form. A method that is not one of
+  /// A human-readable description of the space, in Foundation's form. A method that is not one of
   /// `NSURLAuthenticationMethod...` is shown as ``NSURLAuthenticationMethodDefault``, as in Foundation.
   open override var description: String {
     let address = String(UInt(bitPattern: ObjectIdentifier(self)), radix: 16)

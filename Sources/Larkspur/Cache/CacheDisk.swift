@@ -45,7 +45,7 @@ struct CacheDisk {
   /// An entry in the directory, with the size of its later head if there is one.
   struct Listed: Sendable {
     var name: CacheEntryName
-    /// The size of both files, in bytes.
+    /// The size of the two files together, in bytes.
     var size: Int
     var usedTime: Double
     var changedTime: Double

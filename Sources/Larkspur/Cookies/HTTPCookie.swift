@@ -133,7 +133,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   // MARK: - Objects
 
-  /// A description for people, in FoundationNetworking's form. It contains the value, which is often a secret.
+  /// A human-readable description, in FoundationNetworking's form. It contains the value, which is often a secret.
   open override var description: String {
     var text = "<HTTPCookie version:\(version) name:\"\(name)\" value:\"\(value)\""
     text += " expiresDate:\(expiresDate?.description ?? "nil") sessionOnly:\(isSessionOnly) domain:\"\(domain)\""

@@ -41,8 +41,8 @@ extension RequestComposer {
     }.joined(separator: ", ")
   }
 
-  /// Whether a response's content coding is decoded: not if the request has an `Accept-Encoding` of its own, unless its
-  /// exact form says so.
+  /// Whether a response's content coding is decoded: not if the request sets `Accept-Encoding`, unless its exact form
+  /// says so.
   static func decodes(_ request: URLRequest) -> Bool {
     request.own.exactForm?.decodes ?? (request.own.fields?.firstValue(named: "Accept-Encoding") == nil)
   }

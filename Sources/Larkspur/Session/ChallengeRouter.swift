@@ -36,7 +36,7 @@ final class ChallengeRouter: Sendable {
     }
   }
 
-  /// - Parameter decider: The tasks' own delegate, or `nil` if the tasks have none that could answer.
+  /// - Parameter decider: The tasks' own delegate, or `nil` if the tasks have no delegate that could answer.
   init(_ core: SessionCore, decider: (any URLSessionTaskDelegate)?) {
     self.core = core
     hasDecider = decider != nil

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// The session makes every call on its delegate queue, one after another for each task, unless the method says
 /// otherwise. The session keeps its delegate until it has been invalidated and the delegate has been called for that.
-/// Each method of this protocol has a default implementation, which does what a session without a delegate does.
+/// Each method of this protocol has a default implementation, which acts like a session without a delegate.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
   /// The session has been invalidated, and all its tasks are over. This is the last call: the session releases its
   /// delegate when the call has returned. The error is `nil` if the program has invalidated the session, which is the
@@ -40,8 +40,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   /// A task has been created. Called on the thread that creates it.
   func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-  /// The `earliestBeginDate` of a background session's task has come. Not called while no process has the session: the
-  /// task starts then with its own request.
+  /// The `earliestBeginDate` of a background session's task has been reached. Not called while no process has the
+  /// session: the task starts then with its own request.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)

@@ -153,7 +153,7 @@ extension Load {
 
   /// Asks whether a redirection by a protocol is followed.
   ///
-  /// - Returns: `true` if another request is to be loaded, `false` if the redirecting response is the task's.
+  /// - Returns: `true` if another request should be loaded, `false` if the redirecting response is the task's.
   private func redirect(
     to next: URLRequest, by response: URLResponse, _ loadState: ProtocolLoadState
   ) async throws(URLError) -> Bool {

@@ -50,7 +50,7 @@ public final class ServerTrust: Sendable {
       return hosts.isEmpty ? [nil] : hosts
     }
 
-    /// Adds a rule to those that are set. If no chain is good with these, none is with one more.
+    /// Adds a rule to those that are set. If no chain satisfies the rules so far, no chain satisfies one more.
     mutating func add(_ policy: SecPolicy) {
       if policies?.isEmpty != true { policies = (policies ?? []) + [policy] }
     }
@@ -316,10 +316,10 @@ extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
 
   static func failure(_ message: String) -> Self { Self(code: unspecified, depth: 0, message: message) }
 
-  /// A description for people.
+  /// A human-readable description.
   public var description: String { message + (depth > 0 ? ", issuer \(depth)" : "") }
 
-  /// A description for people.
+  /// A human-readable description.
   public var errorDescription: String? { description }
 }
 

@@ -161,7 +161,7 @@ public struct PinningFailure: Error, Hashable, Sendable, CustomStringConvertible
     seen = mismatch.seen.map(\.description)
   }
 
-  /// A description for people.
+  /// A human-readable description.
   public var description: String {
     "no pin of \(host) matches; seen: " + (seen.isEmpty ? "no verified chain" : seen.joined(separator: ", "))
   }

@@ -65,7 +65,7 @@ package enum BodySegment: Sendable {
     }
   }
 
-  /// A stream that reads the segment, or `nil` if the segment needs none, or its stream has been taken already.
+  /// A stream that reads the segment, or `nil` if the segment needs no stream, or its stream has been taken already.
   fileprivate var stream: InputStream? {
     switch self {
     case .file(let url, _): InputStream(url: url)
@@ -102,7 +102,7 @@ extension InputStream {
   }
 }
 
-/// Reads a body of segments. Has at most one file open, and buffers none of its bytes.
+/// Reads a body of segments. Has at most one file open, and does not buffer its bytes.
 ///
 /// A copy reads from the beginning, regardless of the position of the original.
 package final class SegmentedBodyStream: TargetStream, NSCopying, URLSessionNonblockingInputStream {
