@@ -167,7 +167,7 @@ package final class RequestComposer: Sendable {
       + privateDefaults.filter { !fields.contains(named: $0.name) && !Self.isOurs($0.name, additions) }
   }
 
-  /// Returns the defaults for fields that the request does not have. A request of exact form gets none.
+  /// Returns the defaults for fields that the request does not have. A request of exact form gets no defaults.
   private func missing(_ request: Form, _ additions: AdditionalFields) -> FieldList {
     guard !request.isExact else { return [] }
     let fields = request.fields ?? []

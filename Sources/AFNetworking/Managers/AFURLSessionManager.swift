@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Safe to use from any thread. Handlers are called on ``completionQueue``, which is the main queue by default, and the
 /// other blocks on ``operationQueue``. A program whose main thread does not serve the main queue sets a completion
-/// queue, or uses the async functions, which need none.
+/// queue, or uses the async functions, which need no queue.
 ///
 /// A session retains its delegate: a manager lives until ``invalidateSessionCancelingTasks(_:resetSession:)``, as on
 /// Apple's systems.

@@ -114,7 +114,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   }
 
   /// The text encoding of the content, as the raw value of a `String.Encoding`: the one that the response names, or
-  /// UTF-8 if it names none that is known.
+  /// UTF-8 if it names no known encoding.
   ///
   /// Known are the names in the IANA registry, and common alternatives, of ASCII and all of Unicode's encodings,
   /// ISO-8859-1 to -16, windows-1250 to -1258 and -874, the IBM code pages 437 to 950, KOI8-R and -U, TIS-620, GB2312,

@@ -57,7 +57,7 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   // MARK: - Properties
 
-  /// The type. An event source's events have the type `message` if the server has named none.
+  /// The type. An event source's events have the type `message` if the server has named no type.
   open var event: String! {
     get { fields.withLock { $0.event } }
     set { fields.withLock { $0.event = newValue } }

@@ -72,7 +72,7 @@ struct TrustEvaluation {
   }
 
   /// Whether the server's own key is pinned, or the key of a verified issuer. The handshake has proved that the server
-  /// has the key of its own certificate; an issuer counts only if the chain up to it is valid.
+  /// has the key of this certificate; an issuer counts only if the chain up to it is valid.
   private var hasPinnedKeyThoughInvalid: Bool {
     guard let own = trust.sentChain.first else { return false }
     if isKeyPinned(own) { return true }

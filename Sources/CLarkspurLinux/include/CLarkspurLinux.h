@@ -169,7 +169,7 @@ int larkspur_terminal_columns(int descriptor);
 // Closes a descriptor that must not be used because of `error`. Returns -1 with that error.
 int larkspur_close_failed(int descriptor, int error);
 
-// Opens a socket to the kernel's network configuration. It receives the changes in `groups`; 0 means none.
+// Opens a socket to the kernel's network configuration. It receives the changes in `groups`; 0 means no changes.
 int larkspur_open_netlink(uint32_t groups, int is_blocking);
 
 // Receives one datagram. Returns its length, which is more than `capacity` if it was truncated, or 0 if the kernel did

@@ -74,7 +74,7 @@ extension BackgroundSession {
 
   /// Makes the task of a record.
   ///
-  /// - Returns: `nil` if the URL of the record is none.
+  /// - Returns: `nil` if the URL of the record is not valid.
   static func task(of record: TransferRecord, _ core: SessionCore) -> URLSessionTask? {
     guard let request = URLRequest(record.originalRequest) else { return nil }
     let task: URLSessionTask

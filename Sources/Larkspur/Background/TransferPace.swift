@@ -39,7 +39,7 @@ struct TransferPace: Hashable {
   private var bucket: TokenBucket?
   private var bytes: Int64 = 0
 
-  /// Returns the length of the pause that is due now, or `nil` if none is.
+  /// Returns the length of the pause that is due now, or `nil` if no pause is due.
   ///
   /// - Parameters:
   ///   - bytes: The number of bytes that the transfer has sent and received.

@@ -130,7 +130,7 @@ extension TransferAnswer.Credential {
 }
 
 extension URLCredential {
-  /// Creates the credential from another process, or returns `nil` if it cannot be read or is none for the challenge.
+  /// Creates the credential from another process, or returns `nil` if it cannot be read or does not suit the challenge.
   fileprivate convenience init?(_ credential: TransferAnswer.Credential, to challenge: URLAuthenticationChallenge?) {
     switch credential {
     case .password(let user, let password, let persistence):

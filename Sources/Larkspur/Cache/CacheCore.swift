@@ -277,8 +277,8 @@ final class CacheCore: FinishedAtExit {
   /// Removes all entries of the key, and prevents storing and finding responses that were requested before now. Any
   /// thread; the disk is written later.
   ///
-  /// Performance: each POST invalidates its URL, for which there is hardly ever a file. If none is known, the disk is
-  /// written with the other delayed changes.
+  /// Performance: each POST invalidates its URL, for which there is hardly ever a file. If no file is known, the disk
+  /// is written with the other delayed changes.
   func invalidate(_ key: String, now: Double) {
     state.withLock { $0.invalidate(key, now: now) }
     remove(key, canWait: true)

@@ -53,7 +53,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init()
   }
 
-  /// The status if none is given, as on Darwin.
+  /// The default status, as on Darwin.
   private static let statusDefault = 200
 
   /// - Parameter isDecoded: Whether the content has been decoded, so that its length is not that of `Content-Length`.

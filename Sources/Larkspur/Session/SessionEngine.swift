@@ -176,7 +176,7 @@ final class SessionEngine: @unchecked Sendable {
     routes[key] = route
   }
 
-  /// Resolves the route to a target for which there is none yet. Runs on the loop.
+  /// Resolves the route to a target that has no route yet. Runs on the loop.
   func resolveRoute(
     to target: LoadTarget, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds
   ) async throws(URLError) -> ResolvedRoute {

@@ -214,7 +214,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   }
 
   /// Creates a task that sends a stream. The delegate is asked for a stream each time that the body is sent; if the
-  /// delegate gives none, the request's own stream is sent.
+  /// delegate provides no stream, the request's stream is sent.
   open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .delegateStream, output: .delegate))
   }

@@ -180,7 +180,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
   /// A piece of the body has arrived. The task takes the next piece when the call has returned.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-  /// The response is about to be stored in the cache. Answer with the response to store, or `nil` to store none.
+  /// The response is about to be stored in the cache. Answer with the response to store, or `nil` to store no response.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
@@ -267,7 +267,7 @@ extension URLSessionStreamDelegate {
 /// The calls that a session makes about WebSocket tasks.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
   /// The server speaks the WebSocket protocol. The subprotocol is the server's choice, or `nil` if the server has
-  /// chosen none.
+  /// chosen no subprotocol.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
   /// The server has sent its Close, with a code and perhaps a reason. The task is complete after this call.

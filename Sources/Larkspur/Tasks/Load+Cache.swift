@@ -32,7 +32,7 @@ extension Load {
 
   /// Gets the cache's plan before anything is sent.
   ///
-  /// - Returns: What has to come first, or `nil` if the plan is made or none is needed.
+  /// - Returns: The step that must come first, or `nil` if the plan is made or not needed.
   func planCaching(of load: NetworkLoad) throws(URLError) -> Stop? {
     load.isPlanned = true
     guard let cache else {

@@ -65,7 +65,7 @@ struct TaskMachine {
   /// Accepts a redirection by a server, or by a program's protocol, which names the next request itself. Beyond the
   /// limit, no delegate is asked.
   ///
-  /// - Parameter response: The redirecting response, or `nil` if the protocol has none that a delegate can be shown.
+  /// - Parameter response: The redirecting response, or `nil` if the protocol has no response to show to a delegate.
   mutating func redirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
     asking = response
     proposed = next

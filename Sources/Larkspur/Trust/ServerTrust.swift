@@ -143,7 +143,7 @@ public final class ServerTrust: Sendable {
   ///
   /// - Parameters:
   ///   - host: The host that the certificate has to be for, as in a URL, in addition to the hosts of policies that are
-  ///     set. `nil` names none.
+  ///     set. `nil` for no host.
   ///   - anchors: The certificates at which a chain has to end, in place of those that are set. As on Darwin they may
   ///     be roots, intermediates or the server's own certificate. With `nil`, the anchors that are set count, or else
   ///     the session's roots. The session's revocation lists count in either case.

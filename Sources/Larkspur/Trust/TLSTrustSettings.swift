@@ -189,7 +189,7 @@ extension TLSTrustSettings {
     configuration.dangerousKeyLogFile = dangerousKeyLogFile
   }
 
-  /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if none is set.
+  /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if no function is set.
   var mismatchReport: (@Sendable (PinMismatch) -> Void)? {
     guard let pinMismatched else { return nil }
     return { pinMismatched(PinningFailure($0)) }

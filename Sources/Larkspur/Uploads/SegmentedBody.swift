@@ -204,7 +204,7 @@ package final class SegmentedBodyStream: TargetStream, NSCopying, URLSessionNonb
     }
   }
 
-  /// - Returns: Number of bytes read, or 0 if there are none yet.
+  /// - Returns: Number of bytes read, or 0 if no byte is available yet.
   private func readStream(
     of segment: BodySegment, into target: inout StreamTarget, max wanted: Int, of rest: Int64
   ) throws -> Int64 {

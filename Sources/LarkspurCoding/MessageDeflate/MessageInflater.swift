@@ -39,7 +39,7 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
   private let takesOver: Bool
   private let limits: CodingLimits
 
-  /// The stream, or `nil` as long as no byte has come that needs one.
+  /// The stream, or `nil` before the first byte that needs it.
   private var inflater: Inflater?
   /// Whether the bytes so far end between two blocks, and are whole bytes. Then the message may end here.
   private var isBetweenBlocks = true

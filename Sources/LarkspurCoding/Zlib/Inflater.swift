@@ -91,7 +91,7 @@ struct Inflater: ~Copyable {
     // Z_BUF_ERROR: zlib could make no progress, for lack of input or of room.
     case Z_OK, Z_BUF_ERROR: return .going
     case Z_STREAM_END: return .ended
-    // Z_NEED_DICT: the stream needs a preset dictionary. HTTP defines none.
+    // Z_NEED_DICT: the stream needs a preset dictionary. HTTP does not define one.
     case Z_DATA_ERROR, Z_NEED_DICT: return .invalid
     default: throw CodingError(zlib: result)
     }

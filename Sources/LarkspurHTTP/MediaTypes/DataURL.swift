@@ -3,7 +3,7 @@ import LarkspurBytes
 /// The content of a `data:` URL (RFC 2397), read as browsers do, by the "data: URL processor" of the WHATWG Fetch
 /// Standard.
 public struct DataURL: Hashable, Sendable {
-  /// The media type, or `text/plain;charset=US-ASCII` if the URL names none that can be read.
+  /// The media type, or `text/plain;charset=US-ASCII` if the URL names no readable type.
   public let mediaType: MediaType
   /// Whether the URL names a type that can be read.
   public let isTypeNamed: Bool

@@ -57,9 +57,9 @@ extension PoolMachine {
   public struct ExchangeOutcome: Hashable, Sendable {
     /// Whether another request may follow on the connection.
     public var isReusable: Bool
-    /// The server's `Keep-Alive: timeout`, less a margin (`KeepAlive.parameters(_:)`), or `nil` if it sent none.
+    /// The server's `Keep-Alive: timeout`, less a margin (`KeepAlive.parameters(_:)`), or `nil` if it did not send it.
     public var idle: Duration?
-    /// Number of further requests that the server's `Keep-Alive: max` allows, or `nil` if it sent none.
+    /// Number of further requests that the server's `Keep-Alive: max` allows, or `nil` if it did not send it.
     public var requestsLeft: Int?
 
     public init(isReusable: Bool, idle: Duration? = nil, requestsLeft: Int? = nil) {

@@ -134,7 +134,7 @@ public struct TunnelMachine: Sendable {
   /// The body of the answer is too long, ended too soon or did not end in time, or the proxy closed the connection.
   public mutating func drainFailed(into actions: inout Actions) { drained(isConnected: false, &actions) }
 
-  /// The owner has found an authorization, or `nil` if it has none for the challenges.
+  /// The owner has found an authorization. `nil` if it cannot answer the challenges.
   public mutating func authorized(_ authorization: String?, into actions: inout Actions) {
     guard state == .authorizing else { return }
     guard let authorization else { return fail(.authenticationRequired, &actions) }

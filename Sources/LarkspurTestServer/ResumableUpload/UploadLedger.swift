@@ -387,7 +387,7 @@ package struct UploadLedger: Sendable {
     return length
   }
 
-  /// Returns the completeness that a request states, or `nil` if it states none.
+  /// Returns the completeness that a request states, or `nil` if it does not state it.
   private func completeness(
     _ head: Head, _ version: TestServer.ResumableUpload.Version
   ) throws(Refusal) -> Bool? {

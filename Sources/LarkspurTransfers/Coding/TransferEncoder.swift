@@ -65,7 +65,7 @@ final class TransferEncoder: Encoder {
   }
 
   func container<Key>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    // The keys of a dictionary can be any numbers, and those of a structure none.
+    // A key type that accepts any number belongs to a dictionary. The keys of a structure accept no numbers.
     if type.init(intValue: -1) != nil { hasDictionary = true }
     return KeyedEncodingContainer(Parts(encoder: self))
   }

@@ -17,7 +17,7 @@ package struct SessionLinkMachine: Sendable {
     case waiting(Attempt)
     case attached
     case lost(Attempt)
-    /// The session has no runner and gets none.
+    /// The session has no runner and will not get one.
     case refused(TransferLinkError)
     case closing(Closing)
     case closed
@@ -279,7 +279,7 @@ package struct SessionLinkMachine: Sendable {
     return true
   }
 
-  /// The session has no tasks and gets none. Called once, after `willEnd`.
+  /// The session has no tasks and will not get any. Called once, after `willEnd`.
   package mutating func close(into actions: inout Actions) {
     switch state {
     case .attached:

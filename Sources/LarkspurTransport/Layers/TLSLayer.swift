@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Theory of operation. The engine makes all TLS decisions; the layer moves its bytes. Ciphertext is received into one
 /// chunk and encrypted into another. Both come from the loop's pool and are held only while they have content: an idle
-/// connection holds none.
+/// connection holds no chunk.
 ///
 /// A record of data is encrypted only if all of it fits, so that the engine never holds half a record. Part of the room
 /// is reserved for TLS's own messages (alerts, answers to key updates), so that data cannot use it up. A peer that
@@ -50,11 +50,11 @@ struct TLSLayer: ~Copyable {
   private var hasFailed = false
   /// A counter that changes whenever ciphertext may have been handed down, to the channel or to the outer layer.
   private(set) var sends = 0
-  /// The reason why the peer takes no more bytes, or must not get more. The error may come from one of TLS's own
-  /// answers, which no caller waited for: `send` reports it.
+  /// The reason why the peer takes no more bytes, or must not get more. The error may come from an answer that TLS
+  /// itself sends, which no caller waited for: `send` reports it.
   private var sendingFailure: Failure?
   private var hasStoppedSending: Bool { sendingFailure != nil }
-  /// Whether an incomplete one of TLS's own messages blocks encryption until the rest of the message arrives.
+  /// Whether an incomplete message that TLS itself sends blocks encryption until the rest of the message arrives.
   private var writingWaitsForInput = false
 
   /// - Parameter received: Ciphertext that has been received already.

@@ -445,7 +445,7 @@ public final class Channel {
     switch woken {
     case .none: break
     case .task(let continuation): continuation.resume()
-    // The caller may be inside one of its own operations, so the callback runs later in the tick.
+    // The caller may be inside an operation, so the callback runs later in the tick.
     case .callback(let callback): loop.submit(callback, inline: false)
     }
   }

@@ -7,7 +7,7 @@ import LarkspurIO
 ///
 /// `cancel` may be called from any thread. Everything else belongs to the loop.
 public final class RequestSlot: @unchecked Sendable {
-  /// The progress of the slot's request. The states hold no references, so that reading one copies none.
+  /// The progress of the slot's request. The states hold no references, so that reading one does not retain anything.
   enum State {
     /// There is no request.
     case idle

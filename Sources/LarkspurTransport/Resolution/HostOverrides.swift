@@ -80,7 +80,7 @@ public struct HostOverrides: Hashable, Sendable, Codable {
     return "\(host):\(port.map { "\($0)" } ?? "*")"
   }
 
-  /// Returns the addresses of a host, or `nil` if the overrides set none.
+  /// Returns the addresses of a host, or `nil` if the overrides set no addresses for it.
   func addresses(of host: String, port: UInt16, kernel: any Kernel) throws(TransportError) -> [SocketAddress]? {
     guard case .addresses(let texts)? = place(of: host, port: port) else { return nil }
     guard !texts.isEmpty else { throw Self.invalid("\(host) has no address") }
