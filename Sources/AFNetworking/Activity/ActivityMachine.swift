@@ -5,7 +5,7 @@
 ///                 activity                 the delay is over, activity
 ///   idle ---------------------> delayingStart -----------------> active
 ///    ^ ^                              |                           |  ^
-///    | '-- the delay is over, none ---'                no activity|  | activity
+///    | '- delay over, no activity ----'                no activity|  | activity
 ///    |                                                            v  |
 ///    '---------------- the delay is over -------------------- delayingEnd
 /// ```

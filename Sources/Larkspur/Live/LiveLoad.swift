@@ -12,7 +12,7 @@ protocol LiveLoad: AnyObject {
   func addFields(to load: NetworkLoad) throws(URLError)
   /// Accepts the response to the opening request, or throws the error that ends the load.
   func admit(_ response: HTTPURLResponse) throws(URLError)
-  /// Whether the connection is open and none of its events has arrived.
+  /// Whether the connection is open and has no events yet.
   var awaitsEvent: Bool { get }
   /// Opens the connection, or handles the event that has arrived.
   ///

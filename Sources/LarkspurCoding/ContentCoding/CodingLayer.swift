@@ -3,7 +3,7 @@
 /// ```
 ///   gzip                                    deflate
 ///
-///   inside <--- the next member ---.        opening: two bytes tell zlib from raw
+///   inside <--- the next member ---.        opening: two bytes mean zlib or raw
 ///     |                            |           |
 ///     '-- end of the member --> between     inside
 ///                                  |           |

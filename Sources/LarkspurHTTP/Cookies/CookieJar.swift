@@ -37,7 +37,7 @@ public struct CookieJar: Sendable {
     case shadowsSecure
     /// A cookie with SameSite Lax or Strict from another site.
     case crossSite
-    /// A cookie with SameSite None that is not Secure.
+    /// A cookie with `SameSite=None` and without `Secure`.
     case crossSiteInsecure
     /// The name has the prefix `__Host-` or `__Secure-`, and the attributes do not meet its conditions.
     case prefix

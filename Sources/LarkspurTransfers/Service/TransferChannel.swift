@@ -110,7 +110,7 @@ public final class WakeUp: Sendable {
 
   public init() {}
 
-  /// Makes the next or the present `wait` return. May be called on any thread.
+  /// Ends the current `wait`, or else the next one. May be called on any thread.
   public func signal() { semaphore.put() }
 
   /// Blocks until a signal that no earlier call has taken, or until the deadline. All signals so far are taken.

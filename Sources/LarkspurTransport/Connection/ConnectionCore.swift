@@ -66,10 +66,10 @@ struct ConnectionCore: ~Copyable {
   /// Whether time limits or rates apply to the current exchange, so that `pace` is consulted.
   var isTimed = false
 
-  /// The times and byte counts of the present or latest exchange.
+  /// The times and byte counts of the current or latest exchange.
   var record = ExchangeRecord()
 
-  // The present or latest response. Its storage is reused for the next one.
+  // The current or latest response. Its storage is reused for the next one.
   var head = ResponseHead()
   var headBytes: [UInt8] = []
   var trailers = FieldTable()
