@@ -207,7 +207,7 @@ uint64_t larkspur_monotonic_nanoseconds(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// The moment so many nanoseconds after another one.
+// The moment so many nanoseconds after another moment.
 static struct timespec later(struct timespec moment, uint64_t nanoseconds) {
   uint64_t sum = (uint64_t)moment.tv_nsec + nanoseconds;
   return (struct timespec){.tv_sec = moment.tv_sec + (time_t)(sum / 1000000000u), .tv_nsec = (long)(sum % 1000000000u)};

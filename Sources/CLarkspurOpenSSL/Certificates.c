@@ -372,7 +372,7 @@ static int give_password(char *buffer, int room, int writing, void *pointer) {
 static bool means_unsupported(unsigned long error) {
   int reason = ERR_GET_REASON(error);
   switch (ERR_GET_LIB(error)) {
-  // The decoders' ERR_R_UNSUPPORTED is not included: it stands for any data that none of them can read.
+  // The decoders' ERR_R_UNSUPPORTED is not included: it stands for any data that no decoder can read.
   case ERR_LIB_EVP:
     return reason == ERR_R_UNSUPPORTED || reason == EVP_R_UNSUPPORTED_ALGORITHM || reason == EVP_R_UNSUPPORTED_CIPHER ||
            reason == EVP_R_UNSUPPORTED_KEY_DERIVATION_FUNCTION || reason == EVP_R_UNSUPPORTED_PRF ||

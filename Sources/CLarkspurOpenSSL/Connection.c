@@ -272,7 +272,7 @@ static int security_level(void) {
 static int key_log_index = -1;
 static CRYPTO_ONCE key_log_once = CRYPTO_ONCE_STATIC_INIT;
 
-// The context holds the descriptor plus one, so that null means none.
+// The context holds the descriptor plus one, so that null means no descriptor.
 static int key_log_descriptor(const void *stored) { return (int)(intptr_t)stored - 1; }
 
 static void close_key_log(void *parent, void *stored, CRYPTO_EX_DATA *data, int index, long number, void *pointer) {

@@ -23,7 +23,7 @@ static int copy(const uint8_t *bytes, size_t count, uint8_t **out, size_t *out_c
   return 1;
 }
 
-// Returns the next certificate, which the caller frees, or NULL if there is none that can be read.
+// Returns the next certificate, which the caller frees, or NULL if there is no readable certificate.
 static X509 *next_certificate(const uint8_t **at, const uint8_t *end) {
   return *at < end ? d2i_X509(NULL, at, (long)(end - *at)) : NULL;
 }

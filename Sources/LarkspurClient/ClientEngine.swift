@@ -164,7 +164,7 @@ final class ClientEngine: @unchecked Sendable {
   }
 }
 
-/// A route to an origin, with what its requests have in common. It belongs to the loop.
+/// A route to an origin, with the shared state of its requests. Belongs to the loop.
 final class ClientRoute {
   let endpoint: Endpoint
   let headCache = HeadCache()

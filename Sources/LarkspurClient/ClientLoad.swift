@@ -69,7 +69,7 @@ final class ClientLoad: @unchecked Sendable {
   var running: RunningExchange?
   /// The challenges of the current request's origin and proxy.
   ///
-  /// Performance: an object of its own, made for the first challenge or credential.
+  /// Performance: a separate object, created for the first challenge or credential.
   var authentication: ClientAuthentication?
   var isDrained = false
   var step = LoadMachine.Step.load
@@ -259,7 +259,8 @@ final class ClientLoad: @unchecked Sendable {
     }
   }
 
-  /// Receives the rest of a response that is dropped. If the connection breaks, the next request gets another one.
+  /// Receives the rest of a response that is dropped. If the connection breaks, the next request gets another
+  /// connection.
   func drain() async {
     isDrained = true
     if let exchange = running?.exchange { _ = try? await exchange.drain(on: engine.loop) }

@@ -21,8 +21,8 @@ extension HTTPClient {
 
   /// One attempt to send a request. Redirections, challenges and repetitions on a new connection are attempts, too.
   ///
-  /// Each time counts from the call, on a clock that is not set, and is `nil` for what has not happened. A request on a
-  /// connection that has served an earlier one has no times of the connection.
+  /// Each time counts from the call, on a clock that is not set, and is `nil` for events that have not occurred. A
+  /// request on a connection that has served an earlier one has no times of the connection.
   public struct Attempt: Sendable {
     /// The request's method.
     public let method: String

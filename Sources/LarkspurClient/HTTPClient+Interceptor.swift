@@ -29,7 +29,7 @@ extension HTTPClient {
   public typealias InterceptorDecision = HTTPInterceptorDecision
   /// Repeats requests whose attempts have failed.
   public typealias RetryPolicy = HTTPRetryPolicy
-  /// Adds a token to requests, and gets another one when a server refuses it.
+  /// Adds a token to requests, and gets a new token when a server refuses it.
   public typealias BearerTokenInterceptor = HTTPBearerTokenInterceptor
 
   /// An attempt to load a request, with its response's head or its error.

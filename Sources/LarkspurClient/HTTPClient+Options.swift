@@ -17,7 +17,7 @@ extension HTTPClient {
     }
 
     /// Fields for requests that do not set them. Fields that carry credentials or are otherwise meant for one origin
-    /// (`Authorization`, `Cookie`, `Host`) are not sent to another one after a redirection.
+    /// (`Authorization`, `Cookie`, `Host`) are not sent to another origin after a redirection.
     public var fields: FieldList = []
     /// Maximum number of connections to one server, including those being opened. 8 by default.
     public var connectionsPerHostMax = 8
@@ -29,14 +29,14 @@ extension HTTPClient {
     public var connectTimeout = Duration.seconds(60)
     /// How the proxy of a server is found. By the environment by default.
     public var proxy = ProxyChoice.environment
-    /// Other places for hosts than those of their names: addresses, another host, or a Unix socket. None by default.
+    /// Other places for hosts than those of their names: addresses, another host, or a Unix socket. Empty by default.
     public var hostOverrides = HostOverrides()
     /// The local address or the interface that connections begin at, and whether they may have several paths (MPTCP). `nil`
     /// by default: the kernel chooses. An end that the machine lacks fails each request with
     /// ``HTTPClientError/Code/unconnected``.
     public var localEndpoint: LocalEndpoint?
-    /// Upper limits on the rates of the client's connections. None by default. A limit that cannot be used fails each request
-    /// with ``HTTPClientError/Code/invalidOption``.
+    /// Upper limits on the rates of the client's connections. Unlimited by default. A limit that cannot be used fails
+    /// each request with ``HTTPClientError/Code/invalidOption``.
     public var rateLimits = RateLimits()
     /// Trust, pins, the client's identity and versions of TLS. The system's roots and TLS 1.2 or later by default.
     public var tls = TLSConfiguration() {
@@ -59,10 +59,10 @@ extension HTTPClient {
     /// Whether cookies are kept in memory, and sent by later requests of this client (RFC 6265). `false` by default.
     public var keepsCookies = false
     /// Returns the user and the password that a server or a proxy demands, or `nil` for none: the response with the demand
-    /// (401, 407) is then the result, or ``HTTPClientError/Code/proxyFailed`` for a tunnel. Asked once for each request that is
-    /// refused without them, on another thread than the loop's; what has been accepted is
-    /// sent without a question from then on. A request with an `Authorization` of its own is not asked about until the server
-    /// refuses that. `nil` by default: no question, and no answer.
+    /// (401, 407) is then the result, or ``HTTPClientError/Code/proxyFailed`` for a tunnel. Asked once for each request
+    /// that is refused without them, on another thread than the loop's; accepted credentials are sent without a
+    /// question from then on. For a request that sets `Authorization` itself, the question is asked only after the
+    /// server has refused that field. `nil` by default: no question, and no answer.
     public var credential: (@Sendable (Challenge) async -> PasswordCredential?)?
     /// Whether the content codings gzip and deflate are asked for and undone. A request with an `Accept-Encoding` of its
     /// own gets the content as it comes. `true` by default.

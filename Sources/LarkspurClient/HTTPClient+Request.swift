@@ -24,7 +24,7 @@ extension HTTPClient {
     ///   they are sent as they are. Longer ones, and bodies that are written or iterated, are compressed as they are sent, in
     ///   chunks: a server that speaks HTTP/1.0 only cannot receive them. Their declared length is checked, and not sent.
     /// - Files are sent by the kernel, and never compressed.
-    /// - A request with a `Content-Encoding` of its own, or of ``Options/fields``, is not compressed again.
+    /// - A request that sets `Content-Encoding` itself, or gets it from ``Options/fields``, is not compressed again.
     /// - A ``Recorder`` counts the bytes of the compressed body. Digest authentication with `auth-int` is not possible.
     public var bodyCompression: BodyCompression?
     var trailers: RequestTrailers?
@@ -124,7 +124,7 @@ extension HTTPClient {
     /// Compresses the pieces, or `nil` to send them as they are.
     var compressor: CompressingWriter?
 
-    /// Sends the next piece. Returns when there is room for another one: the memory for unsent bytes is bounded.
+    /// Sends the next piece. Returns when there is room for the next piece: the memory for unsent bytes is bounded.
     ///
     /// - Throws: ``HTTPClientError/Code/cancelled`` if the server needs no more of the body.
     public func write(_ piece: [UInt8]) async throws(HTTPClientError) {

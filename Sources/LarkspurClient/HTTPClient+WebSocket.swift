@@ -103,7 +103,7 @@ extension HTTPClient {
 
     init(_ socket: ClientWebSocket) { self.socket = socket }
 
-    /// The subprotocol that the server has chosen among the offered ones, or `nil` if it chose none.
+    /// The subprotocol that the server has chosen among the offered ones, or `nil` if it chose no subprotocol.
     public var subprotocol: String? { socket.facts.subprotocol }
 
     /// The server's Close, once the conversation has ended with one.

@@ -18,7 +18,7 @@ import LarkspurTransport
 /// Requests of one client share its connections and cookies. Any thread and any task may use a client. A request is cancelled
 /// with its task. The client's connections are closed when the last reference to it is released; requests that run keep it.
 ///
-/// Errors are ``HTTPClientError``, and what the closure or an interceptor throws. A status such as 404 is no error.
+/// Errors are ``HTTPClientError``, and the errors of the closure or an interceptor. A status such as 404 is no error.
 public final class HTTPClient: Sendable {
   /// A client with the default options.
   public static let shared = HTTPClient()

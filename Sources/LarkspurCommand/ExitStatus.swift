@@ -89,12 +89,12 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
       case .tls(let error): ExitStatus(error)
       case .proxy(let error): ExitStatus(error)
       case .unavailable, .tooManyWaiting: .outOfResources
-      // The command reads and writes its files itself, so the transport has no body of its own that could fail.
+      // The command reads and writes its files itself, so the transport has no body that could fail.
       case .bodyFailed, .internalInconsistency, .localMisuse: .defect
       }
   }
 
-  /// Maps to the numbers that curl 7.88.1 exits with. Each limit has the number of curl's own limit for heads.
+  /// Maps to the numbers that curl 7.88.1 exits with. Each limit has the number of curl's limit for heads.
   private init(_ error: ResponseError) {
     self =
       switch error {
@@ -148,7 +148,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
       }
   }
 
-  /// A request that failed has the status of its own error.
+  /// A request that failed has the status of its error.
   package init(_ error: DownloadError) {
     self =
       switch error.code {

@@ -25,7 +25,7 @@ package enum Console {
   }
 
   /// Writes lines to standard error, in a single write so that they stay whole among other output. Text of a peer in
-  /// them has no effect on the terminal, and makes no lines of its own.
+  /// them has no effect on the terminal, and cannot begin a new line.
   package static func note(_ lines: String...) { note(lines) }
 
   package static func note(_ lines: [String]) {

@@ -1,7 +1,7 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// A line on a terminal that shows how far a transfer has come.
+/// A line on a terminal that shows the progress of a transfer.
 ///
 /// ```
 ///  37% [===========>                  ]  23.7 MiB of 64.0 MiB  412.3 MiB/s  0:07 left

@@ -51,8 +51,8 @@ extension DemoPart {
   }
 }
 
-/// The program that is killed: downloads a file in a background session, or goes on with the download that the session
-/// has already.
+/// The program that is killed: downloads a file in a background session, or continues the download that the session has
+/// already.
 final class KilledProgram: NSObject, URLSessionDownloadDelegate, Sendable {
   static let session = "film"
   private static let option = "--download"

@@ -47,7 +47,7 @@ extension DemoPart {
   }
 }
 
-/// A delegate that fires a signal when enough bytes have come, or when the task is complete.
+/// A delegate that fires a signal when enough bytes have arrived, or when the task is complete.
 private final class DownloadWatcher: NSObject, URLSessionDownloadDelegate, Sendable {
   let reached = TestServer.Signal()
   private let bytes: Int64

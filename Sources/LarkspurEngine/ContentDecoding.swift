@@ -6,7 +6,7 @@ import LarkspurHTTP
 package final class ContentDecoding {
   private var decompressor: Decompressor
   private var room = Chunk(capacity: stepBytes)
-  /// Bytes that have come and are not decoded yet, from `consumed` on.
+  /// Bytes that have arrived and are not decoded yet, from `consumed` on.
   private var input: [UInt8] = []
   private var consumed = 0
   /// Whether a further step may produce something.

@@ -73,7 +73,8 @@ package struct CredentialFlow<Source: CredentialSource> {
   /// Handles a response that is not a challenge.
   ///
   /// - Parameter info: The values of `Authentication-Info` or `Proxy-Authentication-Info`.
-  /// - Returns: A closure that does what may block, or `nil` if nothing has to be done. Call it where that does no harm.
+  /// - Returns: A closure with the work that may block, or `nil` if there is no work. Call it where blocking does no
+  ///   harm.
   package mutating func accepted(info: [String]) -> (@Sendable () -> Void)? {
     var actions: AuthenticationMachine.Actions = []
     machine.accepted(into: &actions)

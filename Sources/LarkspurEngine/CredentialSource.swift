@@ -22,7 +22,8 @@ package protocol CredentialSource {
   /// Keeps an answer that the target has accepted.
   ///
   /// - Parameter info: The values of `Authentication-Info` or `Proxy-Authentication-Info`.
-  /// - Returns: A closure that does what may block, or `nil` if nothing has to be done. Call it where that does no harm.
+  /// - Returns: A closure with the work that may block, or `nil` if there is no work. Call it where blocking does no
+  ///   harm.
   func accepted(
     _ answer: AuthenticationAnswer, for request: AuthenticatedRequest, to target: AuthenticationTarget, info: [String]
   ) -> (@Sendable () -> Void)?

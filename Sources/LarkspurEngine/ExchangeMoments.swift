@@ -1,9 +1,9 @@
 import LarkspurBytes
 import LarkspurTransport
 
-/// The moments of one attempt to send a request, as a program gets them: they do not decrease, except that the response may
-/// start before the request's end. `nil` for what has not happened, and for the connection's parts if the connection has
-/// served an earlier request.
+/// The moments of one attempt to send a request, as a program gets them: they do not decrease, except that the response
+/// may start before the request's end. `nil` for events that have not occurred, and for the connection's parts if the
+/// connection has served an earlier request.
 package struct ExchangeMoments: Sendable {
   package private(set) var fetchStart: Deadline?
   package private(set) var lookUpStart: Deadline?

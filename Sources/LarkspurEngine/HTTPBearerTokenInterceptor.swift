@@ -1,8 +1,8 @@
 import LarkspurHTTP
 import Synchronization
 
-/// Adds a token to requests (RFC 6750), and gets another one when a server refuses it: an interceptor of a session or of a
-/// client.
+/// Adds a token to requests (RFC 6750), and gets a new token when a server refuses it: an interceptor of a session or
+/// of a client.
 ///
 /// The token goes to the origins that are named, and to no other: a redirection to another origin loses it. A response 401
 /// has the token replaced, once for all requests that wait for it, and each of these requests is sent once more. If the
@@ -48,7 +48,7 @@ public final class HTTPBearerTokenInterceptor: Sendable {
   /// replacement of the token is in progress, and throws its error.
   ///
   /// - Parameters:
-  ///   - target: The request's target, or `nil` if it has none of HTTP.
+  ///   - target: The request's target, or `nil` if it has no HTTP target.
   ///   - own: The value that the request has.
   package func value(for target: LoadTarget?, own: String?) async throws -> String? {
     guard let target, origins.contains(target.origin) else { return nil }
@@ -59,7 +59,7 @@ public final class HTTPBearerTokenInterceptor: Sendable {
 
   /// Has the token replaced after a 401, and returns another attempt with the new one.
   ///
-  /// - Parameter target: The target of the attempt's request, or `nil` if it has none of HTTP.
+  /// - Parameter target: The target of the attempt's request, or `nil` if it has no HTTP target.
   package func decision(
     after attempt: some InterceptedAttempt, of target: LoadTarget?
   ) async -> HTTPInterceptorDecision {

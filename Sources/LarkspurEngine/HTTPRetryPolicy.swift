@@ -10,7 +10,7 @@ import Synchronization
 /// never repeated.
 ///
 /// A budget limits the repetitions to a fifth of the requests, and ten more. Copies of a policy share it: sessions with
-/// policies of their own have budgets of their own.
+/// separate policies have separate budgets.
 public struct HTTPRetryPolicy: Sendable, QuickInterceptor {
   /// The number of attempts, their delays, and the requests and responses that are repeated.
   public typealias Rules = RetryRules

@@ -3,7 +3,7 @@ import LarkspurHTTP
 /// The serialized fields of requests to one origin: of requests that set no fields, and of the latest request that set
 /// some. Most programs send equal fields in all their requests. It belongs to the loop's thread.
 package final class HeadCache {
-  /// The serialized fields of a request that sets none.
+  /// The serialized fields of a request that sets no fields.
   private var bareFields: SerializedFields?
   private var latest: (fields: FieldList, serialized: SerializedFields?) = ([], nil)
   /// The latest complete head of a request that sets no fields, because many programs load one URL again and again.
@@ -12,7 +12,7 @@ package final class HeadCache {
 
   package init() {}
 
-  /// Returns the head of a GET without fields of its own, if the latest such request was for this target.
+  /// Returns the head of a GET without custom fields, if the latest such request was for this target.
   func bareHead(to target: LoadTarget) -> RequestHead? {
     bareTarget === target ? latestHead : nil
   }

@@ -66,11 +66,11 @@ package final class Interception<Interceptor, Request> {
     base = (request, redirectCount)
   }
 
-  /// Ends the attempt, because another one follows.
+  /// Ends the attempt, because another attempt follows.
   ///
   /// - Parameters:
   ///   - statusCode: The status code of the response, if there was one.
-  ///   - request: The current request, which may be another one because of a redirection.
+  ///   - request: The current request, which may be that of a redirection.
   /// - Returns: The request of the next attempt, before the interceptors change it.
   package func end(_ statusCode: Int?, _ request: Request, redirectCount: Int) -> Request {
     if let statusCode { statusCodes.append(statusCode) }

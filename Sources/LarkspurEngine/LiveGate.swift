@@ -37,7 +37,7 @@ public final class LiveGate: Sendable {
     }
     switch reached {
     case .waiting:
-      // The cancellation may have come before.
+      // The cancellation may have arrived before.
       if operation.isCancelled { cancel(operation) }
     case .open(let connection): connection.loop.submit(operation, inline: true)
     case .closed(let error): operation.refuse(error)

@@ -67,7 +67,7 @@ open class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Send
 
   /// Ends the wait of a caller whose task has been cancelled.
   final func waitEnded() {
-    // An operation that has not come yet ends when it comes.
+    // An operation without a connection ends when it gets the connection.
     guard let connection, !isFinished else { return }
     connection.forget(self)
     finish(CancellationError())

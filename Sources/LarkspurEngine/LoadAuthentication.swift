@@ -63,7 +63,7 @@ package struct LoadAuthentication<Source: CredentialSource> {
     if additions.authorization != nil { additions.authorizationIdentity = origin.flow?.authorizationIdentity }
   }
 
-  /// Finds credentials for what a response demands.
+  /// Finds credentials for the challenges of a response.
   ///
   /// - Parameter values: Returns the values of the response's fields with a name.
   /// - Returns: The next step, or `nil` if the response demands nothing that the load can give. A question is answered

@@ -11,7 +11,8 @@ public enum LoadStage: Sendable {
   case complete
 }
 
-/// The stages of a load, and their order. Each stage runs without waiting, and returns what has to come first, if anything:
+/// The stages of a load, and their order. Each stage runs without waiting, and returns the step that must come first,
+/// if any:
 ///
 /// ```
 ///  start -> findSource -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete

@@ -27,7 +27,7 @@ package final class RequestComposer: Sendable {
   /// The configuration's fields that carry credentials or are otherwise meant for one origin
   /// (`RedirectPolicy.isPrivate`). Not sent to another origin.
   private let privateDefaults: FieldList
-  /// All of the configuration's fields, of both kinds.
+  /// All of the configuration's fields.
   private let additional: FieldList
   /// Whether any of the configuration's fields concerns a cache.
   package let concernsCache: Bool
@@ -68,7 +68,7 @@ package final class RequestComposer: Sendable {
     fields + standard.filter { !fields.contains(named: $0.name) }
   }
 
-  /// The fields of each request that has none of these names.
+  /// The default fields: each is added to requests without a field of its name.
   package static let standard: FieldList = [Field("Accept", "*/*"), Field("Accept-Encoding", ContentCoding.offer)]
 
   /// The standard `User-Agent`: the program's name, followed by `Larkspur`.
@@ -167,7 +167,7 @@ package final class RequestComposer: Sendable {
       + privateDefaults.filter { !fields.contains(named: $0.name) && !Self.isOurs($0.name, additions) }
   }
 
-  /// Returns the defaults for fields that the request does not have. A request of exact form gets none.
+  /// Returns the defaults for fields that the request does not have. A request of exact form gets no defaults.
   private func missing(_ request: Form, _ additions: AdditionalFields) -> FieldList {
     guard !request.isExact else { return [] }
     let fields = request.fields ?? []

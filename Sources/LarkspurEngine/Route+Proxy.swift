@@ -8,8 +8,8 @@ extension Route {
     socketPath == nil ? settings?.rule(toHost: host, port: port, isSecure: isSecure) : nil
   }
 
-  /// Whether requests go to the proxy in place of the host. A host that is overridden by another one is reached by a
-  /// tunnel.
+  /// Whether requests go to the proxy in place of the host. A host that is overridden by another host is reached
+  /// through a tunnel.
   package func isForwarded(by rule: ProxyRule, isSecure: Bool) -> Bool {
     place == nil && !rule.alwaysTunnels && rule.proxy.forwards(toSecure: isSecure)
   }

@@ -32,7 +32,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   package let loop: ClientLoop
   /// Released with the load's end.
   package var owner: AnyObject?
-  /// The end of the conversation, once it has come.
+  /// The end of the conversation, once it has ended.
   package private(set) var end: End?
   /// Released with the call: it keeps the load.
   private var whenEnded: (() -> Void)?

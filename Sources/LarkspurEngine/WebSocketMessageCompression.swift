@@ -27,7 +27,7 @@ final class WebSocketMessageCompression {
 
   /// Compresses a message that is sent.
   ///
-  /// - Returns: The payload, or `nil` if the message is to be sent as it is.
+  /// - Returns: The payload, or `nil` if the message should be sent uncompressed.
   func compress(_ message: Span<UInt8>) -> [UInt8]? {
     guard message.count >= Self.compressedBytesMin, !hasFailed else { return nil }
     do throws(CodingError) {

@@ -15,8 +15,8 @@ import LarkspurIO
 /// #expect(server.failures.isEmpty)
 /// ```
 ///
-/// Every connection has a thread of its own, which runs its script and the routes' closures: they may block. All
-/// methods and properties may be used on any thread. The server stops when its last reference is released.
+/// Every connection has a dedicated thread, which runs its script and the routes' closures: they may block. All methods
+/// and properties may be used on any thread. The server stops when its last reference is released.
 public final class TestServer: Sendable {
   /// The loopback address to listen on.
   public enum Address: Hashable, Sendable {
@@ -150,7 +150,7 @@ public final class TestServer: Sendable {
   /// Adds a route that accepts WebSockets, and does the steps on each. The server closes the connection after the
   /// steps.
   ///
-  /// - Parameter answer: The choices of the server in the opening handshake, and what it does wrong.
+  /// - Parameter answer: The choices of the server in the opening handshake, and its faults.
   public func webSocket(_ path: String, _ steps: [WebSocketStep], answer: WebSocketAnswer = WebSocketAnswer()) {
     route("GET", path, script: [.webSocket(steps, answer: answer)])
   }
@@ -165,7 +165,7 @@ public final class TestServer: Sendable {
   /// - Parameters:
   ///   - path: The path of the request that starts an upload, with any method. The upload resources have the path with
   ///     a number behind it, such as `/files/1`.
-  ///   - upload: The choices of the server, and what it does wrong.
+  ///   - upload: The choices of the server, and its faults.
   @discardableResult
   public func resumableUploads(_ path: String, _ upload: ResumableUpload = ResumableUpload()) -> Uploads {
     let uploads = Uploads(path, upload)

@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTransfers
 import Synchronization
 
-/// One session in the service: carries out what `ServedSessionMachine` decides.
+/// One session in the service: carries out the actions of `ServedSessionMachine`.
 ///
 /// Any thread reports facts. One thread at a time carries the actions out, in the machine's order and outside of the lock:
 /// the one whose fact has found no other at it. No action blocks for longer than a write to the disk.
@@ -49,7 +49,7 @@ final class ServedSession: Sendable {
   enum Entrance {
     case admitted(Visit)
     case refused(TransferLinkError)
-    /// The service ends. Without an answer the program starts another one.
+    /// The service ends. Because it gets no answer, the program starts a new service.
     case over
   }
 
@@ -79,7 +79,7 @@ final class ServedSession: Sendable {
 
   // MARK: - Facts
 
-  /// Reports a fact, and carries out what follows from it, unless another thread does so.
+  /// Reports a fact, and carries out the resulting actions unless another thread does so.
   private func take<Value>(
     _ fact: (inout ServedSessionMachine, inout ServedSessionMachine.Actions) -> Value
   ) -> Value {
@@ -211,7 +211,7 @@ final class ServedSession: Sendable {
   /// Ends the connection of the attached program and the runner: the tasks stay in the journal.
   func end() { take { $0.end(into: &$1) } }
 
-  /// Waits, after `end`, until the runner has given the session up.
+  /// Waits, after `end`, until the runner has released the session.
   func waitForEnd(until deadline: Deadline) { isOver.wait(until: deadline) }
 
   // MARK: - Actions

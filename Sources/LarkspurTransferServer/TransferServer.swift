@@ -72,7 +72,7 @@ public final class TransferServer: Sendable {
     var idleSince: Deadline
     /// The reason to end, before the server is idle.
     var end: End?
-    /// Whether the sessions of an earlier service are still to be found or opened.
+    /// Whether the search for the sessions of an earlier service, or their opening, is unfinished.
     var isRestoring = false
     var isOver = false
   }
@@ -138,14 +138,14 @@ public final class TransferServer: Sendable {
     case idle
     /// `stop` was called.
     case stopped
-    /// The socket was removed. Another server can go on with the sessions.
+    /// The socket was removed. Another server can continue the sessions.
     case removed
   }
 
   /// Accepts programs until the server has been idle for its time, or `stop` is called. Blocks the thread.
   ///
-  /// - Parameter unfinished: Returns the sessions that an earlier service has left with tasks, or with events whose program
-  ///   is to be launched. Called once, on a thread of its own: programs are served while the journals are read.
+  /// - Parameter unfinished: Returns the sessions that an earlier service has left with tasks, or with events whose
+  ///   program should be launched. Called once, on a dedicated thread: programs are served while the journals are read.
   public func run(
     continuing unfinished: (@Sendable () -> [TransferSession])? = nil
   ) throws(TransferServerError) -> End {
@@ -217,7 +217,7 @@ public final class TransferServer: Sendable {
     lock.withLock { $0 = nil }
   }
 
-  /// Goes on with the sessions of an earlier service.
+  /// Continues the sessions of an earlier service.
   private func restore(_ sessions: [TransferSession]) {
     for session in sessions {
       guard let served = enter(session) else { break }

@@ -3,7 +3,7 @@ import LarkspurIO
 import LarkspurTransfers
 import Synchronization
 
-/// The program that is attached to a session: its socket, and what it is still to be sent.
+/// The program that is attached to a session: its socket, and the frames not yet sent.
 final class TransferSubscriber: Sendable {
   private struct State {
     /// Frames that go before all notices.

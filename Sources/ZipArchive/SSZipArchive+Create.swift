@@ -94,7 +94,7 @@ extension SSZipArchive {
     }
   }
 
-  /// Creates an archive of what is in a directory.
+  /// Creates an archive of the contents of a directory.
   ///
   /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
@@ -102,7 +102,7 @@ extension SSZipArchive {
     createZipFile(atPath: path, withContentsOfDirectory: directoryPath, keepParentDirectory: false)
   }
 
-  /// Creates an archive of what is in a directory.
+  /// Creates an archive of the contents of a directory.
   ///
   /// - Parameters:
   ///   - path: The archive to create.
@@ -117,7 +117,7 @@ extension SSZipArchive {
       atPath: path, withContentsOfDirectory: directoryPath, keepParentDirectory: keepParentDirectory, withPassword: nil)
   }
 
-  /// Creates an archive of what is in a directory.
+  /// Creates an archive of the contents of a directory.
   ///
   /// - Returns: `false` if a file cannot be read or its name is refused, or if the archive cannot be written.
   @discardableResult
@@ -128,7 +128,7 @@ extension SSZipArchive {
       atPath: path, withContentsOfDirectory: directoryPath, keepParentDirectory: false, withPassword: password)
   }
 
-  /// Creates an archive of what is in a directory.
+  /// Creates an archive of the contents of a directory.
   ///
   /// - Parameters:
   ///   - path: The archive to create.
@@ -146,7 +146,7 @@ extension SSZipArchive {
       withPassword: password, andProgressHandler: nil)
   }
 
-  /// Creates an archive of what is in a directory.
+  /// Creates an archive of the contents of a directory.
   ///
   /// - Parameters:
   ///   - path: The archive to create.
@@ -165,7 +165,8 @@ extension SSZipArchive {
       compressionLevel: -1, password: password, aes: true, progressHandler: progressHandler)
   }
 
-  /// Creates an archive of what is in a directory. A symbolic link to a file becomes that file, and any other link a link.
+  /// Creates an archive of the contents of a directory. A symbolic link to a file becomes that file, and any other link
+  /// a link.
   ///
   /// - Parameters:
   ///   - path: The archive to create.
@@ -189,7 +190,7 @@ extension SSZipArchive {
     }
   }
 
-  /// Creates an archive of what is in a directory.
+  /// Creates an archive of the contents of a directory.
   ///
   /// - Parameters:
   ///   - path: The archive to create.
@@ -215,7 +216,7 @@ extension SSZipArchive {
     }
   }
 
-  /// Creates an archive of what is in a directory, reports what is left out, and throws the reason of a failure.
+  /// Creates an archive of the contents of a directory, reports omitted entries, and throws the reason of a failure.
   /// SSZipArchive has no such function.
   ///
   /// - Parameters:

@@ -15,7 +15,7 @@ extension SSZipArchive {
   ///     them. Forms without this parameter use the destination.
   ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
   ///     archive that is extracted is not kept. Forms without this parameter use 0.
-  ///   - password: For encrypted entries. `nil` and an empty text mean none.
+  ///   - password: For encrypted entries. `nil` and an empty text mean no password.
   ///   - error: Receives the error, or `nil` if there is none.
   ///   - delegate: Called on the caller's thread.
   ///   - progressHandler: Called after each entry, on the caller's thread.

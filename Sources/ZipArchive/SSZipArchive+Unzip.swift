@@ -32,7 +32,7 @@ extension SSZipArchive {
   ///   - path: The archive.
   ///   - destination: The directory, which is created if it does not exist.
   ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
-  ///   - password: For encrypted entries. `nil` and an empty text mean none.
+  ///   - password: For encrypted entries. `nil` and an empty text mean no password.
   /// - Throws: An error with ``SSZipArchiveErrorDomain``; `CocoaError.userCancelled` if the Swift task that runs the
   ///   call is cancelled.
   public class func unzipFile(
@@ -49,7 +49,7 @@ extension SSZipArchive {
   ///   - path: The archive.
   ///   - destination: The directory, which is created if it does not exist.
   ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
-  ///   - password: For encrypted entries. `nil` and an empty text mean none.
+  ///   - password: For encrypted entries. `nil` and an empty text mean no password.
   ///   - delegate: Called on the caller's thread.
   public class func unzipFile(
     atPath path: String, toDestination destination: String, overwrite: Bool, password: String?,
@@ -59,7 +59,7 @@ extension SSZipArchive {
     try Extraction.run(path, to: destination, options, delegate: delegate)
   }
 
-  /// Extracts an archive with limits of its own. SSZipArchive has no such function.
+  /// Extracts an archive with the given limits. SSZipArchive has no such function.
   ///
   /// - Parameters:
   ///   - path: The archive.
@@ -69,7 +69,7 @@ extension SSZipArchive {
   ///   - overwrite: Whether to replace files. If `false`, files that exist stay, and are no error.
   ///   - nestedZipLevel: How deep archives in the archive are extracted, each into its own directory, 32 at most. An
   ///     archive that is extracted is not kept. 0 for not at all.
-  ///   - password: For encrypted entries, also those of nested archives. `nil` and an empty text mean none.
+  ///   - password: For encrypted entries, also those of nested archives. `nil` and an empty text mean no password.
   ///   - limits: The limits of this extraction.
   /// - Throws: An error with ``SSZipArchiveErrorDomain``; `CocoaError.userCancelled` if the Swift task that runs the
   ///   call is cancelled.

@@ -35,7 +35,7 @@ public protocol SSZipArchiveDelegate: NSObjectProtocol {
   ///
   /// - Parameters:
   ///   - filePath: The entry: a socket, a pipe, a device, a symbolic link that leaves the directory or that the caller
-  ///     does not want, or what is below `__MACOSX`.
+  ///     does not want, or an entry below `__MACOSX`.
   ///   - archivePath: The archive.
   ///   - error: The reason, with ``SSZipArchiveErrorDomain``.
   func zipArchiveDidLeaveOutFile(atPath filePath: String, archivePath: String, error: NSError)

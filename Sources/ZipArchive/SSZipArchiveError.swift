@@ -28,8 +28,8 @@ public enum SSZipArchiveErrorCode: Int, Sendable {
   /// Two entries have one name, or names that differ in case or Unicode normalization only, or an entry lies below a
   /// file or link.
   case conflictingEntryNames = -102
-  /// An entry is a device, a pipe or a socket, or a directory with contents. Or an entry of a directory has no place in a
-  /// new archive: a symbolic link that leads to no file, or what is below `__MACOSX`.
+  /// An entry is a device, a pipe or a socket, or a directory with contents. Or an entry of a directory has no place in
+  /// a new archive: a symbolic link that leads to no file, or an entry below `__MACOSX`.
   case unsupportedEntryType = -103
   /// The archive has more than ``SSZipArchiveLimits/entryCountMax`` entries, or files and directories.
   case tooManyEntries = -104
@@ -91,7 +91,7 @@ extension ArchiveRefusal {
 extension ZipFailure {
   /// The error that programs see.
   ///
-  /// - Parameter code: The code for failures that have no code of their own.
+  /// - Parameter code: The code for failures without a specific code.
   func error(_ subject: String, or code: SSZipArchiveErrorCode) -> NSError {
     switch kind {
     case .unreadableArchive: SSZipArchiveErrorCode.failedOpenZipFile.error("\(subject): \(message)")

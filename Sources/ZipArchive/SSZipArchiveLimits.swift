@@ -1,8 +1,9 @@
-/// Limits on what the extraction of an archive may write. SSZipArchive has none. Every limit is inclusive: the value
-/// itself passes. New archives have the limits as well, so that an archive of this library can be extracted by it.
+/// Limits on the files that the extraction of an archive may write. SSZipArchive has no limits. Every limit is
+/// inclusive: the value itself passes. New archives have the limits as well, so that an archive of this library can be
+/// extracted by it.
 ///
-/// An archive that exceeds a limit is refused with an error, and what has been extracted of it is removed. Nested
-/// archives count as a part of the archive that holds them.
+/// An archive that exceeds a limit is refused with an error, and its extracted files are removed. Nested archives count
+/// as a part of the archive that holds them.
 public struct SSZipArchiveLimits: Hashable, Sendable {
   /// Maximum number of entries, and of files and directories in an archive. Directories count even if only the names
   /// of other entries mention them. The default is 200,000.

@@ -196,7 +196,7 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
 }
 
 extension NSNotification.Name {
-  /// A task has ended whose result went to a completion handler of its own. Posted on the main queue, only if there is
-  /// an ``AFNetworkActivityIndicatorManager``.
+  /// A task has ended whose result went to the task's completion handler. Posted on the main queue, only if there is an
+  /// ``AFNetworkActivityIndicatorManager``.
   static let taskDidEndUnannounced = NSNotification.Name("org.larkspur.networking.task.end")
 }

@@ -5,7 +5,7 @@
 ///                 activity                 the delay is over, activity
 ///   idle ---------------------> delayingStart -----------------> active
 ///    ^ ^                              |                           |  ^
-///    | '-- the delay is over, none ---'                no activity|  | activity
+///    | '- delay over, no activity ----'                no activity|  | activity
 ///    |                                                            v  |
 ///    '---------------- the delay is over -------------------- delayingEnd
 /// ```
@@ -33,7 +33,7 @@ struct ActivityMachine: Sendable {
     }
   }
 
-  /// The time at which ``expire(now:)`` is to be called.
+  /// The time at which to call ``expire(now:)``.
   var deadline: UInt64? {
     switch state {
     case .delayingStart(let until), .delayingEnd(let until): until

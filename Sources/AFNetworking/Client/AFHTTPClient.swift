@@ -398,7 +398,7 @@ open class AFHTTPClient: NSObject, NSCoding, NSCopying, @unchecked Sendable {
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// Returns a client with the same settings and registered classes, and with an empty queue of its own.
+  /// Returns a client with the same settings and registered classes, and with a new, empty queue.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = type(of: self).init(baseURL: baseURL)
     let own = details.withLock { $0 }

@@ -2,7 +2,7 @@ import Foundation
 
 /// An undecoded image: its bytes, with the format, the size and the orientation that its head states.
 ///
-/// Linux has no image type that all programs share. A program with an image library of its own gives
+/// Linux has no image type that all programs share. A program with another image library gives
 /// ``AFImageResponseSerializer`` a decoder (``AFImageDecoding``) and gets that library's images.
 public final class AFImage: NSObject, AFDecodedImage {
   /// The formats that are recognized by their first bytes.
@@ -115,7 +115,7 @@ public final class AFImage: NSObject, AFDecodedImage {
   /// The number of bytes of ``data``: the image is not decoded.
   public var decodedByteCount: UInt64 { UInt64(data.count) }
 
-  /// A text for people: format, size in pixels, and number of bytes.
+  /// A human-readable text: format, size in pixels, and number of bytes.
   public override var description: String { "\(format.rawValue), \(pixelWidth) x \(pixelHeight), \(data.count) bytes" }
 }
 
@@ -134,7 +134,7 @@ public enum AFImageError: Error, Hashable, Sendable, LocalizedError {
   /// The decoder returned an object that is no ``AFDecodedImage``.
   case unsuitableType(String)
 
-  /// A text for people.
+  /// A human-readable text.
   public var errorDescription: String? {
     switch self {
     case .unknownFormat: "The bytes are no image of a known format."

@@ -108,7 +108,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// ``AFAutoPurgingImageCache``.
   public override convenience init() { self.init(sessionConfiguration: Self.defaultURLSessionConfiguration()) }
 
-  /// Creates a downloader with a session of its own, and otherwise the values of `init()`.
+  /// Creates a downloader with a separate session, and otherwise the values of `init()`.
   public convenience init(sessionConfiguration configuration: URLSessionConfiguration) {
     let manager = AFHTTPSessionManager(sessionConfiguration: configuration)
     manager.responseSerializer = AFImageResponseSerializer()
@@ -153,13 +153,13 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     set { state.put(newValue, at: \.cache) }
   }
 
-  /// The manager that creates the tasks. Another one applies to downloads that are created later.
+  /// The manager that creates the tasks. A change applies to downloads that are created later.
   open var sessionManager: AFHTTPSessionManager {
     get { state.withLock { $0.manager } }
     set { state.put(newValue, at: \.manager) }
   }
 
-  /// The order in which waiting downloads start. Another one applies to downloads that are created later.
+  /// The order in which waiting downloads start. A change applies to downloads that are created later.
   open var downloadPrioritization: AFImageDownloadPrioritization {
     get { state.withLock { $0.queue.isLastInFirstOut ? .LIFO : .FIFO } }
     set { state.withLock { $0.queue.isLastInFirstOut = newValue == .LIFO } }
@@ -262,8 +262,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// Cancels a request, whose failure block receives `URLError.cancelled`. The task is cancelled if no other request
   /// waits for it. Does nothing if the request is over.
   ///
-  /// Each receipt cancels its own request, even if another one has the same identifier. AFNetworking cancels the first
-  /// request with the identifier.
+  /// Each receipt cancels its own request, even if another receipt has the same identifier. AFNetworking cancels the
+  /// first request with the identifier.
   ///
   /// - Parameter imageDownloadReceipt: A receipt of this downloader. One of another downloader has no effect.
   open func cancelTask(for imageDownloadReceipt: AFImageDownloadReceipt) {
@@ -396,7 +396,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
   /// Observes the progress of a download for a request with a block for it.
   ///
-  /// - Parameter manager: The manager that has created the task: another one has no record of the task.
+  /// - Parameter manager: The manager that has created the task: other managers have no record of the task.
   private func watch(
     _ task: URLSessionDataTask, for receiver: Receiver, _ manager: AFHTTPSessionManager, _ number: Int
   ) {
@@ -410,8 +410,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Calls a block for each request that waits for a download now, unless the request is over when the thread of the
-  /// views has come to it.
+  /// Calls a block for each request that waits for a download now, unless the request is over when the block runs on
+  /// the thread of the views.
   private func report(_ number: Int, _ body: @escaping @Sendable (Receiver) -> Void) {
     // Taken now: an end that is scheduled after this call must not suppress it.
     let receivers = state.withLock { $0.queue.receivers(of: number) }

@@ -7,7 +7,7 @@ import Foundation
 /// Only answers of the server count: an error of the network is not recorded. A request whose cache policy ignores
 /// caches is always sent.
 public struct AFImageFailureMemory: Hashable, Sendable {
-  /// The status codes that are recorded: 404 and 410 by default. With none, nothing is recorded.
+  /// The status codes that are recorded: 404 and 410 by default. If empty, nothing is recorded.
   public var statusCodes: Set<Int> = [404, 410]
   /// The time in seconds for which a failure counts. 60 by default.
   public var seconds: TimeInterval = 60

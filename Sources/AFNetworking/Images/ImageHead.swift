@@ -85,7 +85,7 @@ package struct ImageHead: Hashable, Sendable {
   }
 }
 
-/// The first bytes by which formats are told from each other.
+/// The first bytes, which identify a format.
 private struct ImageSignature: Sendable {
   enum Kind { case png, jpeg, gif, bmp, webp, tiff, heif }
 

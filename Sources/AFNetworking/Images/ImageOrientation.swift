@@ -23,16 +23,16 @@ package struct ImageOrientation: Hashable, Sendable {
   /// Whether the displayed image is as wide as the stored one is high.
   package var swapsSides: Bool { !quarterTurns.isMultiple(of: 2) }
 
-  /// Adds a turn to what is done for display.
+  /// Adds a turn to the changes for display.
   mutating func turnClockwise(by quarters: Int) { quarterTurns = (quarterTurns + quarters) & 3 }
 
-  /// Adds an exchange of left and right to what is done for display.
+  /// Adds an exchange of left and right to the changes for display.
   mutating func exchangeLeftAndRight() {
     isMirrored.toggle()
     quarterTurns = -quarterTurns & 3
   }
 
-  /// Adds an exchange of top and bottom to what is done for display.
+  /// Adds an exchange of top and bottom to the changes for display.
   mutating func exchangeTopAndBottom() {
     exchangeLeftAndRight()
     turnClockwise(by: 2)

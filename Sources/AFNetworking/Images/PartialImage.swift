@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Gives the pieces of an image to an incremental decoder. The pieces are decoded on a queue of their own, in order.
+/// Gives the pieces of an image to an incremental decoder. The pieces are decoded on a dedicated queue, in order.
 ///
 /// ```
 ///   collecting --the head is known and within the limits--> decoding

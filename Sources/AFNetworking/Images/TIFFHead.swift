@@ -9,7 +9,7 @@ enum TIFFHead {
 
   /// Reads the orientation from a structure between two offsets.
   ///
-  /// - Returns: The orientation, or `nil` if the structure has none, or none that is valid.
+  /// - Returns: The orientation, or `nil` if the structure has no valid one.
   static func orientation(
     _ bytes: borrowing ImageBytes, from start: Int, to end: Int = .max
   ) throws(AFImageError) -> ImageOrientation? {

@@ -14,14 +14,14 @@ public struct AFJSONPatchError: Error, Hashable, Sendable {
     case missingMember(String)
     /// A member of the operation is not a string.
     case invalidMember(String)
-    /// The operation's `op` is none of the six (section 4).
+    /// The operation's `op` is not among the six defined ones (section 4).
     case unknownOperation(String)
     /// The text is not a JSON Pointer (RFC 6901, section 3).
     case invalidPointer(String)
     /// The value contains something that JSON does not have, such as a date.
     case notJSON(String)
-    /// The document has no value there, or no object or array to add to. An array has no element with a leading zero,
-    /// and none behind its end (RFC 6901, section 4).
+    /// The document has no value there, or no object or array to add to. An array has no element whose index has a
+    /// leading zero or lies after the end (RFC 6901, section 4).
     case missingTarget(String)
     /// The document has another value there (RFC 6902, section 4.6).
     case testFailed(String)

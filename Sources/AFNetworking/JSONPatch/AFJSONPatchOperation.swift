@@ -13,7 +13,7 @@ public enum AFJSONPatchOperationType: UInt, Hashable, Sendable, CaseIterable {
   case moveOperationType = 4
   /// `copy`: adds the value of another place.
   case copyOperationType = 5
-  /// `test`: compares a value. If it is another one, the whole patch fails.
+  /// `test`: compares a value. If it differs, the whole patch fails.
   case testOperationType = 6
 
   /// The operation's name in a patch.

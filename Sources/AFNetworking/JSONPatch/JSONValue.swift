@@ -1,6 +1,6 @@
 import Foundation
 
-/// A value of JSON, one level deep: what `JSONSerialization` returns, and what a program puts in its place.
+/// A value of JSON, one level deep: an object that `JSONSerialization` returns, or that a program puts in its place.
 enum JSONValue {
   case null
   case boolean(Bool)

@@ -293,8 +293,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     coder.encode(securityPolicy, forKey: "securityPolicy")
   }
 
-  /// Returns a manager of the same class with a session of its own, with the same configuration, and with copies of the
-  /// serializers and the policy. Blocks are not copied.
+  /// Returns a manager of the same class with a new session, the same configuration, and copies of the serializers and
+  /// the policy. Blocks are not copied.
   open override func copy(with zone: NSZone? = nil) -> Any {
     guard let copy = blank() as? AFHTTPSessionManager else { return self }
     let base = base

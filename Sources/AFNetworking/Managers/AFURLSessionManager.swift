@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Safe to use from any thread. Handlers are called on ``completionQueue``, which is the main queue by default, and the
 /// other blocks on ``operationQueue``. A program whose main thread does not serve the main queue sets a completion
-/// queue, or uses the async functions, which need none.
+/// queue, or uses the async functions, which need no queue.
 ///
 /// A session retains its delegate: a manager lives until ``invalidateSessionCancelingTasks(_:resetSession:)``, as on
 /// Apple's systems.
@@ -109,8 +109,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     set { state.put(newValue, at: \.reachabilityManager) }
   }
 
-  /// Whether to try again to create an upload task of a background session, up to three times, if the session creates
-  /// none. Sessions always create one here, so the property has no effect.
+  /// Whether to try again to create an upload task of a background session, up to three times, if the session does not
+  /// create it. Sessions always create it here, so the property has no effect.
   open var attemptsToRecreateUploadTasksForBackgroundSessions: Bool {
     get { state.withLock { $0.attemptsToRecreateUploadTasks } }
     set { state.withLock { $0.attemptsToRecreateUploadTasks = newValue } }
@@ -279,8 +279,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
     NotificationOutbox.main.post(.AFNetworkingTaskDidSuspend, task)
   }
 
-  /// Removes the record of a task that ended without `urlSession(_:task:didCompleteWithError:)`: an awaited task, or
-  /// one with a completion handler of its own.
+  /// Removes the record of a task that ended without `urlSession(_:task:didCompleteWithError:)`: an awaited task, or a
+  /// task with a completion handler.
   open func urlSession(_ session: URLSession, didEnd task: URLSessionTask) {
     guard state.withLock({ $0.forget(task) }) != nil, AFNetworkActivityIndicatorManager.isWanted else { return }
     NotificationOutbox.main.post(.taskDidEndUnannounced, task)
@@ -426,8 +426,8 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// Returns a manager of the same class with a session of its own, with the same configuration. Blocks, serializers
-  /// and policies are not copied.
+  /// Returns a manager of the same class with a new session and the same configuration. Blocks, serializers and
+  /// policies are not copied.
   open func copy(with zone: NSZone? = nil) -> Any { blank() ?? self }
 
   /// Creates a manager of the same class. Uses `init(coder:)`, the one initializer that every subclass has.

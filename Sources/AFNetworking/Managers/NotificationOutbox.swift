@@ -102,7 +102,7 @@ final class NotificationOutbox: Sendable {
   }
 
   /// Posts the pending notifications, calls `body`, and then posts the notifications that were added meanwhile, which
-  /// so need no block of their own. Call it on the main queue.
+  /// so need no separate block. Call it on the main queue.
   func batching(_ body: () -> Void) {
     deliver(isWithin: true)
     body()

@@ -83,7 +83,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   private static let processingQueue = DispatchQueue(
     label: "afnetworking.http-request.processing", attributes: .concurrent)
 
-  /// Sets `completionBlock` to a block that makes the response object on a queue of its own, and then calls one of the
+  /// Sets `completionBlock` to a block that makes the response object on a private queue, and then calls one of the
   /// given blocks on the completion queue: `success` with the object, or `failure` with the error. A cancelled
   /// operation fails.
   open func setCompletionBlockWithSuccess(

@@ -257,7 +257,7 @@ open class AFHTTPRequestOperationManager: NSObject, NSSecureCoding, NSCopying, @
 
   open override func copy() -> Any { copy(with: nil) }
 
-  /// Returns a manager with copies of the serializers, the same security policy and an empty queue of its own.
+  /// Returns a manager with copies of the serializers, the same security policy and a new, empty queue.
   open func copy(with zone: NSZone? = nil) -> Any {
     let own = details.withLock { $0 }
     let copy = type(of: self).init(baseURL: baseURL)

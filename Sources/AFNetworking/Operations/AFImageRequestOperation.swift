@@ -5,8 +5,8 @@ import Larkspur
 /// AFNetworking 1's operation for images. Accepts the types of ``AFImageResponseSerializer`` and `image/x-png`, and can
 /// process requests whose path ends in `.png`, `.jpg`, `.gif` and similar extensions.
 ///
-/// Images are ``AFImage`` objects: format and size, and the undecoded bytes. A program with a decoder of its own
-/// sets it in the `responseSerializer`, and gets its images from ``AFHTTPRequestOperation/responseObject``.
+/// Images are ``AFImage`` objects: format and size, and the undecoded bytes. A program with a custom decoder sets it in
+/// the `responseSerializer`, and gets its images from ``AFHTTPRequestOperation/responseObject``.
 open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable {
   /// Creates an operation with a block that receives the image on the main queue, unless the operation's queue
   /// properties name another.
@@ -19,7 +19,7 @@ open class AFImageRequestOperation: AFHTTPRequestOperation, @unchecked Sendable 
   ///
   /// - Parameters:
   ///   - urlRequest: The request to load.
-  ///   - imageProcessingBlock: Makes another image from the received one, on a queue of its own.
+  ///   - imageProcessingBlock: Makes another image from the received one, on a private queue.
   ///   - success: Receives the image, or `nil` if the bytes are of no known format, or the processing returns `nil`.
   ///   - failure: Receives the error.
   public convenience init(

@@ -4,7 +4,7 @@ import Larkspur
 
 /// The operation's states, and the loads that they start and stop.
 extension AFURLConnectionOperation {
-  /// The dispatch group of operations that have none of their own.
+  /// The dispatch group of operations without a custom group.
   private static let completionGroup = DispatchGroup()
 
   var completionGroupOrShared: DispatchGroup { read { $0.completionGroup } ?? Self.completionGroup }

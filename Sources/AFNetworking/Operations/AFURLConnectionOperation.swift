@@ -5,7 +5,7 @@ import Synchronization
 
 /// An operation that loads one request, with dependencies, a priority, and pauses.
 ///
-/// This is AFNetworking 2's class of this name on a `URLSession`: operations without settings of their own share one
+/// This is AFNetworking 2's class of this name on a `URLSession`: operations with the default settings share one
 /// session. Safe to use from any thread. Blocks that decide about the load are called on the session's queue; all
 /// others are called on ``completionQueue``, or else on the main queue: a program whose main thread does not serve the
 /// main queue (`dispatchMain()`, `RunLoop.main.run()`) has to set a queue.
@@ -114,7 +114,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   }
 
   /// The text encoding of the content, as the raw value of a `String.Encoding`: the one that the response names, or
-  /// UTF-8 if it names none that is known.
+  /// UTF-8 if it names no known encoding.
   ///
   /// Known are the names in the IANA registry, and common alternatives, of ASCII and all of Unicode's encodings,
   /// ISO-8859-1 to -16, windows-1250 to -1258 and -874, the IBM code pages 437 to 950, KOI8-R and -U, TIS-620, GB2312,
@@ -222,7 +222,7 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
   /// answers through the challenge's sender, at once or later, on any thread. If the block releases a challenge without
   /// an answer, the challenge is cancelled.
   ///
-  /// The operation then has connections of its own, so that no other operation uses a connection that this block has
+  /// The operation then has private connections, so that no other operation uses a connection that this block has
   /// trusted.
   open func setWillSendRequestForAuthenticationChallengeBlock(
     _ block: ((NSURLConnection, URLAuthenticationChallenge) -> Void)?

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The sessions that load operations' requests.
 ///
-/// Operations without settings of their own share one session. A connection that one security policy has trusted must
-/// not serve an operation with another policy, and a connection that one credential has authenticated must not serve
+/// Operations with the default settings share one session. A connection that one security policy has trusted must not
+/// serve an operation with another policy, and a connection that one credential has authenticated must not serve
 /// another credential: operations that differ in these have different sessions, which are kept for later operations
 /// with equal settings.
 enum OperationSessions {
@@ -70,8 +70,8 @@ enum OperationSessions {
     var isForOneLoad: Bool
   }
 
-  /// Maximum number of kept sessions with settings of their own. The least recently used one is removed first: its
-  /// tasks run to their end, and its connections are closed.
+  /// Maximum number of kept sessions with custom settings. The least recently used one is removed first: its tasks run
+  /// to their end, and its connections are closed.
   static let keptSessionsMax = 16
 
   private static let shared = session(with: .default)

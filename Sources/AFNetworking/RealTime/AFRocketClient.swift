@@ -14,7 +14,7 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The client uses a session of its own, with the default configuration. ``AFHTTPSessionManager`` has the same methods,
+/// The client uses a private session with the default configuration. ``AFHTTPSessionManager`` has the same methods,
 /// which use the manager's session. Safe to use from any thread.
 open class AFRocketClient: NSObject, @unchecked Sendable {
   private struct Details {

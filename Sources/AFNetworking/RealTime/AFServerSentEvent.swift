@@ -57,14 +57,14 @@ open class AFServerSentEvent: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
   // MARK: - Properties
 
-  /// The type. An event source's events have the type `message` if the server has named none.
+  /// The type. An event source's events have the type `message` if the server has named no type.
   open var event: String! {
     get { fields.withLock { $0.event } }
     set { fields.withLock { $0.event = newValue } }
   }
 
-  /// The identifier, or `nil` if there is none. An event of an event source without an identifier of its own has that
-  /// of the latest event before.
+  /// The identifier, or `nil` if there is none. An event without an identifier has the identifier of the latest event
+  /// before it in the stream.
   open var identifier: String! {
     get { fields.withLock { $0.identifier } }
     set { fields.withLock { $0.identifier = newValue } }

@@ -15,7 +15,7 @@ open class AFServerSentEventResponseSerializer: AFHTTPResponseSerializer, @unche
   /// Creates a serializer; equivalent to `init()`.
   open override class func serializer() -> AFServerSentEventResponseSerializer { AFServerSentEventResponseSerializer() }
 
-  /// Returns the first message, or `nil` if the bytes have none, or the response is not acceptable.
+  /// Returns the first message, or `nil` if the bytes have no message or the response is not acceptable.
   open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
     do {
       try validate(response as? HTTPURLResponse, data: data)

@@ -214,7 +214,7 @@ final class EventSourceRun: Sendable {
   /// - Parameter record: The manager's record of the task.
   func created(_ task: URLSessionTask, _ record: TaskRecord? = nil) {
     let old = details.withLock { details -> (URLSessionTask?, TaskRecord?) in
-      // While an event is read, a serializer of the program may create tasks of its own.
+      // While an event is read, a serializer of the program may create tasks.
       guard details.source?.readyState == .connecting else { return (nil, nil) }
       details.response = details.latestResponse
       return (exchange(&details.task, with: task), exchange(&details.record, with: record))

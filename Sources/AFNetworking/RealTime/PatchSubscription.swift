@@ -14,7 +14,7 @@ enum PatchSubscription {
   static func complete(_ original: URLRequest) -> URLRequest {
     var request = original
     request.setValue("text/event-stream", forHTTPHeaderField: "Accept")
-    // The serializer makes an empty form of no parameters, because the method is none of those with a query.
+    // The serializer makes an empty form of no parameters, because the method is not among those with a query.
     if request.httpBody?.isEmpty == true {
       request.httpBody = nil
       request.setValue(nil, forHTTPHeaderField: "Content-Type")

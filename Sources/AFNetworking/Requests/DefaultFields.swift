@@ -17,7 +17,7 @@ enum DefaultFields {
   static let languagesMax = 6
 
   /// Returns the languages in order, with weights from 1 down in steps of 0.1 (RFC 9110 12.5.4), or `nil` if there are
-  /// none.
+  /// no languages.
   static func acceptLanguage(_ languages: [String]) -> String? {
     guard !languages.isEmpty else { return nil }
     return languages.prefix(languagesMax).enumerated().map { index, language in

@@ -39,7 +39,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, @unch
     set { settings.withLock { $0.contentTypes = newValue } }
   }
 
-  /// The encoding for text whose response names none: a raw value of `String.Encoding`, UTF-8 by default.
+  /// The encoding for text whose response names no encoding: a raw value of `String.Encoding`, UTF-8 by default.
   ///
   /// AFNetworking has this property up to version 3. No serializer of this module reads it: JSON, XML and property
   /// lists state their encoding themselves.

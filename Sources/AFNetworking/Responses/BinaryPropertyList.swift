@@ -64,7 +64,7 @@ struct BinaryPropertyList {
     return false
   }
 
-  /// The members of an array, a set or a dictionary. Returns none for an object that is not complete.
+  /// The members of an array, a set or a dictionary. Empty for an incomplete object.
   private func children(of object: Int) -> [Int] {
     guard referenceBytes > 0, let (kind, members, start) = head(of: object), [0xa, 0xb, 0xc, 0xd].contains(kind)
     else { return [] }

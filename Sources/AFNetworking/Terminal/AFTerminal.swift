@@ -30,7 +30,7 @@ public struct AFTerminal: Sendable {
   public init(_ file: FileHandle = .standardError) {
     let columns = ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) } ?? 80
     let descriptor = file.fileDescriptor
-    // A failed write is ignored: the line is for people, and none can see it.
+    // A failed write is ignored: a progress line has no use if it cannot be seen.
     self.init(isInteractive: isatty(descriptor) != 0, columns: columns) { text in
       try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).write(contentsOf: Data(text.utf8))
     }

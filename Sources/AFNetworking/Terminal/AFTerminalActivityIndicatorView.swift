@@ -11,7 +11,7 @@ import Synchronization
 /// ```
 ///
 /// The indicator turns while the task runs, and is hidden while the task is suspended and after its end. Drawing
-/// happens on a queue of the view's own. Keep a reference to the view for as long as it should draw.
+/// happens on a private queue. Keep a reference to the view for as long as it should draw.
 open class AFTerminalActivityIndicatorView: NSObject, AFActivityTarget, @unchecked Sendable {
   /// The default interval between two drawings, in seconds.
   public static let drawIntervalDefault = 0.1
@@ -28,8 +28,8 @@ open class AFTerminalActivityIndicatorView: NSObject, AFActivityTarget, @uncheck
   private let terminal: AFTerminal
   private let ticker: TaskTicker
   private let state = Mutex(State())
-  /// Held while drawing, so that drawings appear in the order of their decisions, and none appears after the end.
-  /// Recursive, because the terminal's `write` closure may call the view.
+  /// Held while drawing, so that drawings appear in the order of their decisions, and not after the end. Recursive,
+  /// because the terminal's `write` closure may call the view.
   private let pen = NSRecursiveLock()
 
   /// Creates an indicator.

@@ -14,8 +14,8 @@ import Synchronization
 /// photo.jpg  37% [===========>                  ] 23.7 MiB of 64.0 MiB
 /// ```
 ///
-/// Drawing happens on a queue of the view's own. The last line stays when the task is over. Keep a reference to the
-/// view for as long as it should draw.
+/// Drawing happens on a private queue. The last line stays when the task is over. Keep a reference to the view for as
+/// long as it should draw.
 open class AFTerminalProgressView: NSObject, AFProgressTarget, @unchecked Sendable {
   /// The default interval between two drawings, in seconds.
   public static let drawIntervalDefault = 0.1

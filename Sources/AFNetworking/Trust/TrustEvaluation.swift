@@ -51,9 +51,8 @@ struct TrustEvaluation {
   /// Verifies the chain with the trust's own anchors, policies and date, as far as the caller has set them.
   ///
   /// - Parameters:
-  ///   - anchors: The certificates at which the chain must end, in place of the trust's own anchors or the session's
-  ///     roots.
-  ///   - date: The time at which the chain must be valid, in place of the trust's own or the current time.
+  ///   - anchors: The certificates at which the chain must end, in place of the trust's anchors or the session's roots.
+  ///   - date: The time at which the chain must be valid, in place of the trust's date or the current time.
   /// - Returns: The chain, or `nil` if it is not valid.
   private func chain(upTo anchors: [TLSCertificate]? = nil, date: Date? = nil) -> [TLSCertificate]? {
     let host = settings.validatesName ? domain : nil
@@ -73,7 +72,7 @@ struct TrustEvaluation {
   }
 
   /// Whether the server's own key is pinned, or the key of a verified issuer. The handshake has proved that the server
-  /// has the key of its own certificate; an issuer counts only if the chain up to it is valid.
+  /// has the key of this certificate; an issuer counts only if the chain up to it is valid.
   private var hasPinnedKeyThoughInvalid: Bool {
     guard let own = trust.sentChain.first else { return false }
     if isKeyPinned(own) { return true }

@@ -17,10 +17,10 @@ public protocol AFImageTarget: AnyObject {
 }
 
 extension AFImageTarget {
-  /// Returns the downloader of all views whose slot has none of its own.
+  /// Returns the downloader of all views whose slot has no downloader.
   public static func sharedImageDownloader() -> AFImageDownloader { AFImageSlot.shared }
 
-  /// Sets the downloader of all views whose slot has none of its own.
+  /// Sets the downloader of all views whose slot has no downloader.
   public static func setSharedImageDownloader(_ imageDownloader: AFImageDownloader) {
     AFImageSlot.shared = imageDownloader
   }

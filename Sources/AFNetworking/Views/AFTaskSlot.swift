@@ -4,7 +4,7 @@ import Synchronization
 
 /// A view's slot for a task whose state or progress it shows. The latest task wins.
 ///
-/// Foundation on Linux has no key-value observation: the slot polls the task at intervals, on a queue of its own, and
+/// Foundation on Linux has no key-value observation: the slot polls the task at intervals, on a private queue, and
 /// calls the view only when something has changed.
 public final class AFTaskSlot: Sendable {
   /// The default interval between two polls, in seconds.

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Calls code on the thread of a program's views.
 ///
-/// UIKit has one thread for views, which serves the main queue. On Linux each toolkit has a main loop of its own: a
-/// program whose main loop does not serve the main queue sets ``shared`` once, before the first download.
+/// UIKit has one thread for views, which serves the main queue. On Linux each toolkit has its own main loop: a program
+/// whose main loop does not serve the main queue sets ``shared`` once, before the first download.
 ///
 /// ```swift
 /// AFViewScheduler.shared = AFViewScheduler { work in enqueueIntoMainLoop(work) }

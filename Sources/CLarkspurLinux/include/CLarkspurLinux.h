@@ -62,11 +62,11 @@ int larkspur_set_send_timeout(int descriptor, int milliseconds);
 // Waits for an event. Returns 1, or 0 after the timeout, or -1 with errno. A negative timeout waits without limit.
 int larkspur_wait_for_event(int descriptor, short event, int timeout_milliseconds);
 
-// Returns a descriptor that tells when a name goes out of a directory, or the directory itself goes away, or -1 with
+// Returns a descriptor that reports the removal of names from a directory and of the directory itself, or -1 with
 // errno.
 int larkspur_watch_removals(const char *folder);
 
-// Blocks until an event that may concern the name has come. Returns 0, or -1 with errno.
+// Blocks until an event arrives that may concern the name. Returns 0, or -1 with errno.
 int larkspur_wait_for_removal(int watch, const char *name);
 
 // Returns a descriptor that notes changes in directories and never blocks, or -1 with errno.
@@ -166,10 +166,10 @@ int larkspur_status_of_descriptor(int descriptor, struct larkspur_file_status *r
 // The width of the terminal, or 0 if it is unknown or the descriptor is not a terminal.
 int larkspur_terminal_columns(int descriptor);
 
-// Closes a descriptor that is not to be used because of `error`. Returns -1 with that error.
+// Closes a descriptor that must not be used because of `error`. Returns -1 with that error.
 int larkspur_close_failed(int descriptor, int error);
 
-// Opens a socket to the kernel's network configuration. It receives the changes in `groups`; 0 means none.
+// Opens a socket to the kernel's network configuration. It receives the changes in `groups`; 0 means no changes.
 int larkspur_open_netlink(uint32_t groups, int is_blocking);
 
 // Receives one datagram. Returns its length, which is more than `capacity` if it was truncated, or 0 if the kernel did
@@ -227,8 +227,8 @@ const char *larkspur_environment_value(const char *name);
 // Whether the program runs with other rights than its caller.
 int larkspur_is_privileged(void);
 
-// Starts a program in a session of its own (setsid), with / as its directory, its standard streams on /dev/null and no
-// other descriptors. The program is no child of the caller, which gets neither a signal nor a zombie.
+// Starts a program in a new session (setsid), with / as its directory, its standard streams on /dev/null and no other
+// descriptors. The program is no child of the caller, which gets neither a signal nor a zombie.
 //
 // `life` may be NULL. Otherwise the program keeps one more descriptor, the writing end of a pipe, and `life` becomes the
 // reading end, which is at its end when the program, and all that it has started with this descriptor, are gone.

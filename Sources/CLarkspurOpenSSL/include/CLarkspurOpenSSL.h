@@ -1,7 +1,7 @@
 // OpenSSL's headers, and functions for the parts that Swift cannot use: macros, variadic functions, callbacks.
 //
-// The callbacks of a handshake are in Connection.c. None of them calls Swift: each notes OpenSSL's question and
-// suspends the handshake, and Swift answers before its next call.
+// The callbacks of a handshake are in Connection.c. They do not call Swift: each notes OpenSSL's question and suspends
+// the handshake, and Swift answers before its next call.
 #if defined(__linux__) && !defined(LARKSPUR_OPENSSL_H)
 #define LARKSPUR_OPENSSL_H
 
@@ -140,7 +140,7 @@ SSL *larkspur_tls_ssl(const larkspur_tls *tls);
 // name is also sent as SNI. `date` is the time of verification in seconds since 1970. Returns 0 if the text is not
 // valid.
 int larkspur_tls_set_server(larkspur_tls *tls, const char *name, const char *address, int64_t date);
-// Offers a session for resumption, and takes a reference of its own.
+// Offers a session for resumption, and takes its own reference.
 int larkspur_tls_offer(larkspur_tls *tls, SSL_SESSION *session);
 
 // Makes OpenSSL keep its two record buffers of 16 KiB between records.
@@ -180,7 +180,7 @@ larkspur_bytes *larkspur_canonical_ipv6_address(const char *text);
 int larkspur_chain_count(const STACK_OF(X509) *chain);
 X509 *larkspur_chain_at(const STACK_OF(X509) *chain, int index);
 STACK_OF(X509) *larkspur_chain_new(void);
-// Appends the certificate, with a reference of its own. Returns 0 if memory runs out.
+// Appends the certificate, with its own reference. Returns 0 if memory runs out.
 int larkspur_chain_append(STACK_OF(X509) *chain, X509 *certificate);
 void larkspur_chain_free(STACK_OF(X509) *chain);
 

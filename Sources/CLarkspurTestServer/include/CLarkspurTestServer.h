@@ -156,7 +156,7 @@ int larkspur_server_is_resumed(larkspur_server_session *session);
 int larkspur_server_renegotiations(larkspur_server_session *session);
 
 enum {
-  // Absent if the client sent none.
+  // Absent if the client did not send it.
   LARKSPUR_SERVER_FACT_SERVER_NAME = 0,
   // Each protocol has a length byte in front.
   LARKSPUR_SERVER_FACT_ALPN_OFFERED,

@@ -23,8 +23,8 @@ final class AuthenticationMemory: Sendable {
   }
 
   /// Maximum number of credential objects. At this number a new key drops all of them, and until servers accept
-  /// credentials again, challenges propose none from this memory. The limit keeps a server that invents realms from
-  /// filling the memory.
+  /// credentials again, challenges propose no credential from this memory. The limit keeps a server that invents realms
+  /// from filling the memory.
   static let credentialsMax = 1024
 
   private let state: Mutex<State>

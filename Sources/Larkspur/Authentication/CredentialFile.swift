@@ -158,7 +158,7 @@ final class CredentialFile: Sendable {
 
   /// Replaces the file. Call this within `exclusively`, which creates the directory, and after `readIfChanged`.
   ///
-  /// - Returns: Whether the file was written. `false` if writing failed, or if the present file was not read or is a
+  /// - Returns: Whether the file was written. `false` if writing failed, or if the current file was not read or is a
   ///   later version's, and would be lost.
   @discardableResult func write(_ records: [CredentialRecord]) -> Bool {
     guard known.withLock({ $0 }) == Known(stamp: stamp) else { return false }

@@ -48,10 +48,10 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
   }
 
   /// Creates a credential that trusts the server, whatever the result of the verification: an answer to a challenge of
-  /// the method ``NSURLAuthenticationMethodServerTrust``. `trust` may be another one than the challenge's, with
-  /// intermediate certificates that the server did not send, for instance. The credential applies only if the server's
-  /// own certificate has the key of the trust's, and if the trust is for the connected host or for any host. Pins are
-  /// still checked, in the chain that the last evaluation of `trust` found good. Foundation on Linux does not have this
+  /// the method ``NSURLAuthenticationMethodServerTrust``. `trust` may differ from the challenge's, with intermediate
+  /// certificates that the server did not send, for instance. The credential applies only if the server's own
+  /// certificate has the key of the trust's, and if the trust is for the connected host or for any host. Pins are still
+  /// checked, in the chain that the last evaluation of `trust` found good. Foundation on Linux does not have this
   /// initializer.
   ///
   /// Evaluate `trust` first. Otherwise anyone on the network path can act as the server.

@@ -13,7 +13,7 @@ import Synchronization
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
   private static let standard = URLCredentialStorage(file: CredentialFile.standard)
 
-  /// The storage of sessions that are not given another one.
+  /// The storage of sessions whose configuration sets no other storage.
   open class var shared: URLCredentialStorage { standard }
 
   private struct Slot {
@@ -61,7 +61,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
   }
 
   /// Stores a credential, replacing the one of the same user. The first credential of a space becomes its default until
-  /// another one is chosen.
+  /// another credential is chosen.
   ///
   /// A credential without a user is not stored, nor one with the persistence ``URLCredential/Persistence/none`` or
   /// ``URLCredential/Persistence/synchronizable``. Darwin does not store the latter either if its user has no account.

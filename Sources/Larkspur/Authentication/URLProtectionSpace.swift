@@ -129,7 +129,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
   /// The type of the proxy, or `nil` for a server.
   open var proxyType: String? { storedProxyType }
 
-  /// The part of the server or proxy, or `nil` if the challenge names none.
+  /// The part of the server or proxy, or `nil` if the challenge names no realm.
   open var realm: String? { storedRealm }
 
   /// The method by which the client has to authenticate: one of `NSURLAuthenticationMethod...`.
@@ -180,7 +180,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
   ]
 
-  /// A description of the space for people, in Foundation's form. A method that is not one of
+  /// A human-readable description of the space, in Foundation's form. A method that is not one of
   /// `NSURLAuthenticationMethod...` is shown as ``NSURLAuthenticationMethodDefault``, as in Foundation.
   open override var description: String {
     let address = String(UInt(bitPattern: ObjectIdentifier(self)), radix: 16)

@@ -140,7 +140,7 @@ package enum TransferService {
   }
 }
 
-/// The background sessions of this process that have been invalidated and have not given their identifiers up.
+/// The background sessions of this process that have been invalidated and have not released their identifiers.
 ///
 /// A program may make a session again at once. The new session then waits for the earlier one, whose delegate calls may
 /// come on the thread that makes the new one.

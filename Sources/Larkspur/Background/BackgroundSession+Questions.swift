@@ -16,7 +16,7 @@ extension BackgroundSession {
     }
   }
 
-  /// Asks the delegate about a task whose earliest time has come.
+  /// Asks the delegate about a task whose earliest begin date has been reached.
   private func askToBegin(_ task: URLSessionTask, _ answer: @escaping @Sendable (TransferAnswer) -> Void) {
     calls.add { [core] in
       guard let session = task.read({ $0.session }), let request = task.currentRequest else {

@@ -45,7 +45,7 @@ extension BackgroundSession {
   }
 
   /// Moves the file of a download that continues an earlier one to the journal, for a runner that is about to get the
-  /// record. The journal's next owner removes files that have none.
+  /// record. The journal's next owner removes files without a record.
   static func moveContent(of task: URLSessionTask, into record: inout TransferRecord, to path: String) {
     guard case .point(let data, _)? = (task as? URLSessionDownloadTask)?.decodedResumeData else { return }
     guard hasMovedOut(data, to: path) || moveOut(data, to: path) else { return }
@@ -74,7 +74,7 @@ extension BackgroundSession {
 
   /// Makes the task of a record.
   ///
-  /// - Returns: `nil` if the URL of the record is none.
+  /// - Returns: `nil` if the URL of the record is not valid.
   static func task(of record: TransferRecord, _ core: SessionCore) -> URLSessionTask? {
     guard let request = URLRequest(record.originalRequest) else { return nil }
     let task: URLSessionTask
@@ -175,7 +175,7 @@ extension BackgroundSession {
   }
 
   func connect() {
-    // An earlier session gives its identifier up first, and then its mark. So the marks are counted before the attempt.
+    // An earlier session releases its identifier first, and then its mark. So the marks are counted before the attempt.
     let ownMarks = state.withLock { $0.machine.isEnding } ? 1 : 0
     let hasEarlierSession = EndingSessions.count(directory) > ownMarks
     do throws(TransferLinkError) {

@@ -184,8 +184,8 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     }
   }
 
-  /// Waits until the journal has what the program has been given, and at most `exitSeconds`: after that the next process
-  /// delivers the events once more.
+  /// Waits until the journal has recorded the events delivered to the program, and at most `exitSeconds`. After a
+  /// time-out the next process delivers these events again.
   func finishAtExit() {
     if state.withLock({ $0.machine.hasNothingToFlush }) { return }
     let isDone = DispatchSemaphore(value: 0)
@@ -246,7 +246,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     report { $0.machine.cancel(task.taskIdentifier, isKeepingContent: task.wantsResumeData, into: &$0.actions) }
   }
 
-  /// Passes on what the program has changed.
+  /// Passes on the program's changes.
   func propertiesChanged(of task: URLSessionTask) {
     report { $0.machine.update(task.taskIdentifier, TransferProperties(task), into: &$0.actions) }
   }

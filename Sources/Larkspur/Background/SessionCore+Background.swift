@@ -8,7 +8,7 @@ extension SessionCore {
   /// Reserves the identifiers up to one that an earlier process has used.
   func reserve(_ identifier: Int) { lastIdentifier.max(identifier, ordering: .relaxed) }
 
-  /// The background part of the session, or `nil` if the session is none of background transfers or is over.
+  /// The background part of the session, or `nil` if the session is not a background session or is over.
   var background: BackgroundSession? { try? openedBackground }
 
   var openedBackground: BackgroundSession? {
@@ -74,8 +74,8 @@ extension SessionCore {
 }
 
 extension URLSession {
-  /// Whether the user's transfer service carries the tasks of this background session out, so that they go on without the
-  /// process. `false` until the session has found the service: see `getAllTasks`.
+  /// Whether the user's transfer service carries the tasks of this background session out, so that they continue
+  /// without the process. `false` until the session has found the service: see `getAllTasks`.
   package var isServed: Bool { core.background?.isServed ?? false }
 
   /// The tasks that have been resumed and are not over. Unlike `getAllTasks` it needs no turn of the delegate queue, and

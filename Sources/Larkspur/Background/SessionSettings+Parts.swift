@@ -99,7 +99,7 @@ extension SessionSettings {
       return trust
     }
 
-    /// The path in terms of any process: another one has another current directory.
+    /// Makes the path absolute, because the service has a different working directory.
     static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).path }
 
     fileprivate static func read(_ list: [[UInt8]]) throws(TransferValueError) -> [TLSCertificate] {

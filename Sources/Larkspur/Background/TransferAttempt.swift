@@ -4,8 +4,7 @@ import LarkspurHTTP
 import LarkspurIO
 import LarkspurTransfers
 
-/// A task of a background session in its runner: the record, and the present attempt. It belongs to the runner's
-/// queue.
+/// A task of a background session in its runner: the record, and the current attempt. Belongs to the runner's queue.
 final class TransferAttempt {
   var machine: TransferAttemptMachine { didSet { updateLoad() } }
   var record: TransferRecord { machine.record }
@@ -24,9 +23,9 @@ final class TransferAttempt {
   var place: DownloadPlace?
   /// The content of an upload's response.
   var content = Data()
-  /// The request behind the redirects of the present attempt. Another attempt begins at the first one.
+  /// The request after the redirects of the current attempt. Another attempt begins with the task's first request.
   var lastRequest: TransferRequest?
-  /// Whether the program is told that the download continues an earlier task's.
+  /// Whether to report to the program that the download continues an earlier task's.
   var tellsResumption = false
   var timer: (any DispatchSourceTimer)?
   /// The time of the next notice of progress, in nanoseconds since the machine's start.
@@ -140,7 +139,7 @@ extension URLSessionConfiguration {
     storage.settings.waitsForConnectivity = true
     storage.protocolClasses = []
     storage.settings.timeoutIntervalForResource = .infinity
-    // The session of the attempts is none of background transfers itself.
+    // The session that loads the attempts is not a background session itself.
     if storage.uploadRetry == nil {
       var retry = UploadRetry()
       retry.failuresMax = nil

@@ -1,8 +1,8 @@
 import Foundation
 import LarkspurHTTP
 
-/// The cookies with which a background task is made and that are in no file: those that end with the session, those of a
-/// storage in memory, and those that a storage of the program's own class chooses. They are kept in the task's record.
+/// The cookies with which a background task is made and that are in no file: those that end with the session, those of
+/// a storage in memory, and those that a program's subclass of the storage chooses. They are kept in the task's record.
 ///
 /// Only the cookies for the task's first URL travel. The runner's storage takes them where it has no cookie of their
 /// name, as cookies that end with the session.
@@ -29,7 +29,7 @@ enum TransferCookies {
     return nil
   }
 
-  /// Gives cookies of a record, which is untrusted, to a storage. A storage of the program's own class chooses its
+  /// Gives cookies of a record, which is untrusted, to a storage. A program's subclass of the storage chooses its
   /// cookies itself.
   static func restore(_ bytes: [UInt8], to storage: HTTPCookieStorage) {
     guard !storage.isSubclass, bytes.count <= bytesMax, case .cookies(let cookies) = CookieFile.read(bytes) else {

@@ -30,7 +30,7 @@ final class TransferTraffic: Sendable {
 /// The transfer is paused when it is ahead of the rate. A paused task does not read from its connection, so the window of
 /// TCP closes and the server sends no more.
 struct TransferPace: Hashable {
-  /// The rate in bytes per second: about what a modem of the slowest mobile networks in use carries.
+  /// The rate in bytes per second: about that of a modem in the slowest mobile networks in use.
   static let bytesPerSecond = 65_536
   /// Maximum length of one pause. The others may have ended after that.
   static let pauseMax = Duration.seconds(1)
@@ -39,7 +39,7 @@ struct TransferPace: Hashable {
   private var bucket: TokenBucket?
   private var bytes: Int64 = 0
 
-  /// Returns the length of the pause that is due now, or `nil` if none is.
+  /// Returns the length of the pause that is due now, or `nil` if no pause is due.
   ///
   /// - Parameters:
   ///   - bytes: The number of bytes that the transfer has sent and received.

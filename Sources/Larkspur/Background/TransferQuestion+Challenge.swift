@@ -31,8 +31,8 @@ extension TransferQuestion {
 }
 
 extension URLAuthenticationChallenge {
-  /// Creates the challenge of a question from another process, or returns `nil` if the question is none of a challenge or
-  /// cannot be read.
+  /// Creates the challenge of a question from another process, or returns `nil` if the question is not about a
+  /// challenge or cannot be read.
   ///
   /// - Parameter tls: Has the roots of further evaluations of a server's certificates.
   convenience init?(_ question: TransferQuestion, _ tls: TLSProvider) async {
@@ -130,7 +130,7 @@ extension TransferAnswer.Credential {
 }
 
 extension URLCredential {
-  /// Creates the credential from another process, or returns `nil` if it cannot be read or is none for the challenge.
+  /// Creates the credential from another process, or returns `nil` if it cannot be read or does not suit the challenge.
   fileprivate convenience init?(_ credential: TransferAnswer.Credential, to challenge: URLAuthenticationChallenge?) {
     switch credential {
     case .password(let user, let password, let persistence):

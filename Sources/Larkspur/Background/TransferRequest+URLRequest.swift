@@ -37,7 +37,7 @@ extension TransferRequest {
 }
 
 extension URLRequest {
-  /// Creates the request of a record, or returns `nil` if its URL is none.
+  /// Creates the request of a record, or returns `nil` if its URL is not valid.
   init?(_ transfer: TransferRequest) {
     guard let url = URL(string: transfer.url) else { return nil }
     let storage = RequestStorage(url: url)
@@ -65,7 +65,7 @@ extension TransferResponse {
       isDecoded: response.isDecoded)
   }
 
-  /// The response as programs see it, or `nil` if its URL is none.
+  /// The response as programs see it, or `nil` if its URL is not valid.
   var response: HTTPURLResponse? {
     guard let url = URL(string: url) else { return nil }
     let fields = Dictionary(fields.map { ($0.name, $0.value) }) { $1 }

@@ -5,15 +5,15 @@ import LarkspurIO
 import LarkspurTransfers
 import Synchronization
 
-/// Carries out the tasks of one background session, by a session of its own, and keeps their journal.
+/// Carries out the tasks of one background session, with an inner session, and keeps their journal.
 ///
 /// All state belongs to a serial queue, on which the inner session calls its delegate as well. Writing the journal blocks
 /// the queue, and no caller.
 ///
-/// A task is carried out in attempts, each an inner task. An attempt that fails for a reason that may pass is followed by
-/// another one (`TransferRetry`), until the time for the resource is over. The content of a download comes into the file
-/// of the journal's directory. `checkpointSeconds` after bytes have come, the file is synced, and then the record counts
-/// them: behind the next start the download continues from there.
+/// A task is carried out in attempts, each an inner task. An attempt that fails for a transient reason is followed by
+/// another attempt (`TransferRetry`), until the time-out of the resource. The content of a download is written to a
+/// file in the journal's directory. `checkpointSeconds` after bytes have arrived, the file is synced, and then the
+/// record counts them: after a restart the download continues from there.
 package final class TransferRunner: TransferLink, @unchecked Sendable {
   /// The time between two checkpoints of a download to which bytes come, in seconds: the work that a killed process
   /// loses at most.
@@ -55,7 +55,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
       @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) -> Void
 
-  /// Opens the journal, and goes on with the tasks in it.
+  /// Opens the journal, and continues the tasks in it.
   ///
   /// - Parameters:
   ///   - configuration: The settings of the background session.
@@ -320,7 +320,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
     }
   }
 
-  /// Continues with a task whose earliest time has come.
+  /// Continues with a task whose earliest begin date has been reached.
   func begin(_ task: Int, answer: TransferAnswer) {
     guard let attempt = attempts[task], attempt.record.state != .completed else { return }
     if case .useNewRequest(let request) = answer {
@@ -402,7 +402,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
 
   private func place(of attempt: TransferAttempt, for request: URLRequest) -> DownloadPlace {
     let task = attempt.record.task
-    // The file has the bytes of the point only if the request asks for no part of its own.
+    // The file has the bytes up to this point only if the request itself has no range.
     let start = attempt.record.resumePoint.flatMap { $0.offset > 0 && ResumeData.isResumable(request) ? $0 : nil }
     return DownloadPlace(path: contentPath(of: task), start: start) { (response) throws(URLError) in
       guard let delay = TransferRetry.delay(for: response, now: Date().timeIntervalSince1970) else { return }
@@ -416,7 +416,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
     }
   }
 
-  /// Removes the version of a file from its record, before the file gets bytes of another one.
+  /// Removes the version of a file from its record, before the file gets bytes of another version.
   ///
   /// - Returns: `false` if the record cannot be written. Then the file must keep its bytes.
   private func forgetPoint(of task: Int) -> Bool {
@@ -458,7 +458,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
     questions = questions.filter { $0.value.task != attempt.record.task }
   }
 
-  /// Ends a task, and tells the program.
+  /// Ends a task, and notifies the program.
   func end(_ attempt: TransferAttempt, _ failure: (any Error)?) {
     attempt.timer?.cancel()
     attempt.timer = nil

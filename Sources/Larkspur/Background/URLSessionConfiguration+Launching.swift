@@ -1,4 +1,4 @@
-/// A setting of Larkspur's own: Darwin starts the application that has made the session.
+/// A setting that Darwin lacks: Darwin starts the application that created the session.
 extension URLSessionConfiguration {
   /// The program, by path or as a name in `PATH`, and its arguments, that the transfer service starts when all tasks of a
   /// background session have ended and no program has taken the events, and at each start of the service while that is so.

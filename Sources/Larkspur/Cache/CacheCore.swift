@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import Synchronization
 
-/// The memory and the disk of a cache, and the record of what is where.
+/// The memory and the disk of a cache, and the record of the place of each response.
 ///
 /// One mutex guards the responses in memory and the list of files. It is held only briefly, so any thread may take it,
 /// a loop's too. Files are read and written on one queue. A change is put on the queue while the mutex is held, so
@@ -49,7 +49,7 @@ final class CacheCore: FinishedAtExit {
     var pendingCost = 0
     /// The number of changes that the queue has not finished.
     var unfinished = 0
-    /// The number of changes that the queue still has to make to each key. Until they are made, the present entries of
+    /// The number of changes that the queue still has to make to each key. Until they are made, the current entries of
     /// the key are not final.
     var changing: [String: Int] = [:]
     /// The times at which keys were last invalidated; `invalidatedBefore` applies to all keys. A response requested
@@ -277,8 +277,8 @@ final class CacheCore: FinishedAtExit {
   /// Removes all entries of the key, and prevents storing and finding responses that were requested before now. Any
   /// thread; the disk is written later.
   ///
-  /// Performance: each POST invalidates its URL, for which there is hardly ever a file. If none is known, the disk is
-  /// written with the other delayed changes.
+  /// Performance: each POST invalidates its URL, for which there is hardly ever a file. If no file is known, the disk
+  /// is written with the other delayed changes.
   func invalidate(_ key: String, now: Double) {
     state.withLock { $0.invalidate(key, now: now) }
     remove(key, canWait: true)

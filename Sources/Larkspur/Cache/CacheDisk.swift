@@ -45,7 +45,7 @@ struct CacheDisk {
   /// An entry in the directory, with the size of its later head if there is one.
   struct Listed: Sendable {
     var name: CacheEntryName
-    /// The size of both files, in bytes.
+    /// The size of the two files together, in bytes.
     var size: Int
     var usedTime: Double
     var changedTime: Double
@@ -95,7 +95,7 @@ struct CacheDisk {
   ///
   /// - Parameter isHeadExpected: Whether to look for a later head. A head that does not belong to this entry is
   ///   removed.
-  /// - Returns: The entry, or `nil` if there is none that is complete.
+  /// - Returns: The entry, or `nil` if there is no complete entry.
   mutating func read(_ name: CacheEntryName, isHeadExpected: Bool) -> Found? {
     guard let directory = directory(isCreating: false),
       let file = try? directory.read(name.fileName, atMost: Self.fileBytesMax + 1), file.count <= Self.fileBytesMax

@@ -75,7 +75,7 @@ struct CacheAnswer: Sendable {
   /// Whether the server has confirmed the response. `false` in ``CachePlan/serve(_:)``.
   var isValidated = false
   /// The exchange that validates a stale response which is delivered meanwhile (RFC 5861 3), or `nil` if there is no
-  /// need. The session sends a request of its own for it, and does not deliver that request's response.
+  /// need. The session sends a separate request for it, and does not deliver that request's response.
   var refresh: CacheExchange?
 }
 

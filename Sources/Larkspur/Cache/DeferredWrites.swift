@@ -27,7 +27,7 @@ struct DeferredWrites: Sendable {
   private(set) var heads: [CacheEntryName: CachedURLResponse] = [:]
   private(set) var headsCost = 0
   private var uses: [CacheEntryName: Use] = [:]
-  /// The entries whose time of last use is to be written.
+  /// The entries whose time of last use has not been written yet.
   private var unwrittenUses: Set<CacheEntryName> = []
   /// Whether a write is scheduled for the end of the interval.
   var isScheduled = false
@@ -77,7 +77,7 @@ struct DeferredWrites: Sendable {
     return heads
   }
 
-  /// Removes and returns at most `count` of the uses that are to be written.
+  /// Removes and returns at most `count` of the uses to write.
   mutating func takeUses(max count: Int) -> [(name: CacheEntryName, time: Double)] {
     let names = Array(unwrittenUses.prefix(count))
     unwrittenUses.subtract(names)

@@ -23,7 +23,7 @@ extension URLCache {
   /// - Parameters:
   ///   - request: Provides the URL, the method, and whether there is a body.
   ///   - fields: The fields that are going to be sent, including the session's fields and cookies.
-  ///   - policy: The request's cache policy, or the configuration's if the request has none of its own.
+  ///   - policy: The request's cache policy, or the configuration's if the request has no policy.
   ///   - task: The request's task, to be passed to a subclass of the cache.
   /// - Returns: The plan, or `nil` if ``plan(for:fields:policy:now:then:)`` has to make it.
   func planNow(

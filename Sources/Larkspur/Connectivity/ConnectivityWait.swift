@@ -15,7 +15,7 @@ struct ConnectivityWait {
 extension Load {
   /// Waits for a change if there is no network.
   ///
-  /// - Returns: Whether the request is to be tried again.
+  /// - Returns: Whether to try the request again.
   func hasWaitedForNetwork(after error: TransportError) async throws(URLError) -> Bool {
     guard let absence = NetworkAbsence(error) else { return false }
     let monitor = ConnectivityMonitor.shared
@@ -24,8 +24,8 @@ extension Load {
     let observation = monitor.observe { _ in change.set(()) }
     defer { observation.cancel() }
     guard absence.holds(monitor) else {
-      // The network may have come between the failure and this check. Until the next wait, this is a reason to try
-      // again only once.
+      // The network may have become available between the failure and this check. Until the next wait, this is a reason
+      // to try again only once.
       guard case .noWay = absence, !connectivity.hasTriedAgainAtOnce else { return false }
       connectivity.hasTriedAgainAtOnce = true
       return true

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// System Configuration on Darwin calls this reachability; the type's name there is ``SCNetworkReachability``. Larkspur
 /// queries the kernel's routes and links (rtnetlink). Nothing is sent, except to look up a name, so a route does not
-/// prove that the host at its end is up. Use the result to tell users why a load failed, and to try again after a
+/// prove that the host at its end is up. Use the result to explain to users why a load failed, and to try again after a
 /// change. Do not use it as a reason not to try.
 ///
 /// ```swift

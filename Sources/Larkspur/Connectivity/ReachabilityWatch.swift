@@ -4,9 +4,9 @@ import Synchronization
 
 /// Watches a route for one observer.
 ///
-/// Each change of the network causes a check, on a serial queue of its own, because the lookup of a name blocks.
-/// Changes that come during a check cause one more. A name without a route is looked up again after a while: its name
-/// servers may become reachable later than the network.
+/// Each change of the network causes a check, on a private serial queue, because the lookup of a name blocks. Changes
+/// that come during a check cause one more. A name without a route is looked up again after a while: its name servers
+/// may become reachable later than the network.
 final class ReachabilityWatch: Sendable {
   /// The time until a name is looked up again, in seconds. Each retry doubles it; a change of the network resets it.
   static let retrySecondsMin = 1
@@ -20,7 +20,7 @@ final class ReachabilityWatch: Sendable {
     /// Whether a check is queued and has not started.
     var isLookComing = false
     var isOver = false
-    /// The number of checks. A retry is dropped if another check has come before it.
+    /// The number of checks. A retry is dropped if another check has started before it.
     var looks = 0
     var retrySeconds = ReachabilityWatch.retrySecondsMin
   }

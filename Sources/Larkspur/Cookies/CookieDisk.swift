@@ -39,7 +39,7 @@ package final class CookieDisk: Sendable {
     var checksum: UInt64 = 0
   }
 
-  /// Returns the cookies in the file: none if there is no file, or none that can be read.
+  /// Returns the cookies in the file. Empty if there is no file, or if it cannot be read.
   func read() -> [Cookie] { content().cookies }
 
   func content() -> Content {
@@ -49,7 +49,7 @@ package final class CookieDisk: Sendable {
     return Content(cookies: cookies, checksum: Checksum.of(bytes.span))
   }
 
-  /// Replaces the cookies in the file. `merge` takes the present cookies and returns the new ones.
+  /// Replaces the cookies in the file. `merge` takes the current cookies and returns the new ones.
   ///
   /// A damaged file counts as empty, and is kept as `cookies.damaged`.
   /// - Returns: The new content and the checksum of the file before, or `nil` if another writer holds the lock and

@@ -116,7 +116,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
   ///   - headerFields: The response's fields, including Set-Cookie.
   ///   - URL: The URL of the response. Its host is the domain of cookies that name none. Whether the host may set
   ///     cookies for another domain that a cookie names is checked when the cookie is stored.
-  /// - Returns: The cookies in their order. The path of a cookie that names none is `/`.
+  /// - Returns: The cookies in their order. The path of a cookie without the attribute is `/`.
   open class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
     guard let host = URL.asciiHost.flatMap({ CookieHost($0) }) else { return [] }
     let now = Date()
@@ -133,7 +133,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
   // MARK: - Objects
 
-  /// A description for people, in FoundationNetworking's form. It contains the value, which is often a secret.
+  /// A human-readable description, in FoundationNetworking's form. It contains the value, which is often a secret.
   open override var description: String {
     var text = "<HTTPCookie version:\(version) name:\"\(name)\" value:\"\(value)\""
     text += " expiresDate:\(expiresDate?.description ?? "nil") sessionOnly:\(isSessionOnly) domain:\"\(domain)\""

@@ -124,7 +124,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     return withJar { $0.cookies(for: request, now: now) }.map { HTTPCookie(HTTPCookie.Content($0)) }
   }
 
-  /// Stores a cookie, replacing one with the same name, domain and path. An expired cookie only removes the other one.
+  /// Stores a cookie, replacing one with the same name, domain and path. An expired cookie only removes the stored one.
   /// Nothing happens if ``cookieAcceptPolicy`` is `never`.
   open func setCookie(_ cookie: HTTPCookie) {
     let now = CookieTime(Date())

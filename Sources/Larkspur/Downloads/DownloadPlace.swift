@@ -38,7 +38,7 @@ final class DownloadPlace: Sendable {
   }
 
   /// The version that the file has bytes of, or `nil` if no later download can continue from them. The offset does not
-  /// count the bytes that have come since the file was opened.
+  /// count the bytes that have arrived since the file was opened.
   var point: ResumePoint? {
     get { state.withLock { $0.point } }
     set { state.withLock { $0.point = newValue } }

@@ -47,7 +47,7 @@ struct PartialFiles: Sendable {
 
   // MARK: - The key
 
-  /// - Returns: The key, or `nil` if there is none and none can be made.
+  /// - Returns: The key, or `nil` if there is no key and it cannot be created.
   func key(isCreating: Bool) -> [UInt8]? {
     guard let directory = directory(isCreating: isCreating) else { return nil }
     if let key = Self.readKey(directory) { return key }

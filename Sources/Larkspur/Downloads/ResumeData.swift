@@ -29,7 +29,7 @@ struct ResumeData: Codable, Hashable, Sendable {
   var isSegmented: Bool?
 
   /// Creates resume data, or `nil` if the request cannot be continued. The request has to be a GET without a body,
-  /// without a range and without conditions of its own.
+  /// without a range and without conditions.
   init?(_ request: URLRequest, _ point: ResumePoint, fileName: String, isSegmented: Bool = false) {
     guard Self.isResumable(request), let url = request.url?.absoluteString else { return nil }
     let (own, settings) = (request.own, RequestSettings(request))

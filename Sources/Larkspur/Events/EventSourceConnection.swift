@@ -2,7 +2,7 @@ import Foundation
 import LarkspurBytes
 import LarkspurHTTP
 
-/// Carries out what the machine of an event source decides, for one reader. One task at a time uses it.
+/// Carries out the decisions of an event source's machine, for one reader. One task at a time uses it.
 ///
 /// A connection is an `EventReader`: the connection closes when its reader is released.
 final class EventSourceConnection {
@@ -94,7 +94,7 @@ final class EventSourceConnection {
 
   private func read(_ number: Int, isolation actor: isolated (any Actor)?) async throws -> ServerSentEvent? {
     guard let reader, let event = try await reader.next(isolation: actor) else { return nil }
-    // A cancelled reader gets no event that has come before. The next one resumes in front of it.
+    // A cancelled reader does not get the event, although it has arrived. The next reader resumes before it.
     try Task.checkCancellation()
     let action = source.report(number) { machine in
       machine.received(

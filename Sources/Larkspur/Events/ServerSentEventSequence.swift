@@ -31,8 +31,8 @@ extension AsyncSequence where Element == UInt8 {
 /// The events of an event stream: see `serverSentEvents`.
 ///
 /// The stream is read as the WHATWG standard says: lines end with LF, CR or CR LF; a byte-order mark at the start is
-/// skipped; invalid UTF-8 becomes U+FFFD; comments are skipped; an event without data is none; what the end of the
-/// bytes cuts off is dropped. Nothing is read ahead, so a slow reader slows the server down.
+/// skipped; invalid UTF-8 becomes U+FFFD; comments are skipped; an event without data is skipped; an event that the end
+/// of the bytes cuts off is dropped. Nothing is read ahead, so a slow reader slows the server down.
 ///
 /// From ``URLSession/AsyncBytes`` the events are read piece by piece. An iterator of events leaves the bytes behind its
 /// latest event for the next iterator.

@@ -8,7 +8,7 @@ import LarkspurHTTP
 @_exported import struct LarkspurHTTP.RetryBudget
 @_exported import struct LarkspurHTTP.RetryRules
 
-// The interceptors of both clients, with a session's requests and responses.
+// The interceptors that sessions and `HTTPClient` share, with a session's requests and responses.
 
 extension URLSessionAttempt: InterceptedAttempt {
   package var method: String { request.own.method }

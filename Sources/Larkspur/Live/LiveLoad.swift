@@ -12,9 +12,9 @@ protocol LiveLoad: AnyObject {
   func addFields(to load: NetworkLoad) throws(URLError)
   /// Accepts the response to the opening request, or throws the error that ends the load.
   func admit(_ response: HTTPURLResponse) throws(URLError)
-  /// Whether the connection is open and no event of it has come.
+  /// Whether the connection is open and has no events yet.
   var awaitsEvent: Bool { get }
-  /// Opens the connection, or handles the event that has come.
+  /// Opens the connection, or handles the event that has arrived.
   ///
   /// - Returns: Whether the connection is over.
   func proceed(for load: Load) async throws(URLError) -> Bool

@@ -22,7 +22,7 @@ final class NetworkLoad {
   /// When the request was looked up in the cache, which counts as the time of sending. `nil` if there is no cache.
   var sendDate: Date?
 
-  /// The response, once its head has come.
+  /// The response, once its head has arrived.
   var arrival: Arrival?
 
   init(_ request: URLRequest, to target: LoadTarget) {
@@ -56,7 +56,7 @@ final class Arrival {
   var storing: CacheStoring?
   /// How a redirection is stored before it is followed.
   var storingRedirection: CacheStoring?
-  /// Calls of the program's own storages that have to be made before the response is used.
+  /// Calls of the program's storages that must be made before the response is used.
   var chores: [Chore] = []
   /// Whether the rest of the response has been read and thrown away.
   var isDrained = false
@@ -143,8 +143,8 @@ extension SessionCore {
     return additions
   }
 
-  /// Whether the request gets cookies from the storage. A `Cookie` field of the program's own replaces them, as Apple
-  /// documents it, except after a redirection, whose response may have set other cookies.
+  /// Whether the request gets cookies from the storage. A `Cookie` field that the program has set replaces them, as
+  /// Apple documents it, except after a redirection, whose response may have set other cookies.
   func handlesCookies(of request: URLRequest, isRedirected: Bool) -> Bool {
     request.httpShouldHandleCookies && settings.shouldSetCookies
       && (isRedirected || request.own.fields?.firstValue(named: "Cookie") == nil)

@@ -17,10 +17,10 @@ import LarkspurTransport
   }
 #endif
 
-/// Loads the contents of a URL for a thread that blocks until they have come.
+/// Loads the contents of a URL for a thread that blocks until they have arrived.
 package enum RemoteContents {
-  /// The session of these loads. It has a delegate queue of its own, because the blocked thread may be running a
-  /// handler on the queue of another session.
+  /// The session of these loads. It has a private delegate queue, because the blocked thread may be running a handler
+  /// on the queue of another session.
   static let session = URLSession(configuration: .default)
 
   /// Returns the contents of a URL.

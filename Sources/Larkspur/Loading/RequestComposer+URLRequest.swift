@@ -41,8 +41,8 @@ extension RequestComposer {
     }.joined(separator: ", ")
   }
 
-  /// Whether a response's content coding is decoded: not if the request has an `Accept-Encoding` of its own, unless its
-  /// exact form says so.
+  /// Whether a response's content coding is decoded: not if the request sets `Accept-Encoding`, unless its exact form
+  /// says so.
   static func decodes(_ request: URLRequest) -> Bool {
     request.own.exactForm?.decodes ?? (request.own.fields?.firstValue(named: "Accept-Encoding") == nil)
   }
@@ -64,7 +64,7 @@ extension RequestComposer {
   }
 
   /// Adds the configuration's fields that a request does not have. Fields that are private to one origin are added only
-  /// if the request has not left that origin. A request of exact form gets none.
+  /// if the request has not left that origin. A request of exact form gets no fields.
   func complete(_ request: inout URLRequest, hasLeftOrigin: Bool) {
     guard request.own.exactForm == nil else { return }
     for field in additional(hasLeftOrigin: hasLeftOrigin) where request.value(forHTTPHeaderField: field.name) == nil {

@@ -112,7 +112,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   open var isReusedConnection: Bool { exchange?.isReused ?? false }
   /// Whether the connection used multipath TCP (RFC 8684): see ``URLSessionConfiguration/multipathServiceType``.
   open var isMultipath: Bool { exchange?.connection?.isMultipath ?? false }
-  /// The source of the resource: a server, the cache, or another one (`unknown`).
+  /// The source of the resource: a server, the cache, or another source (`unknown`).
   open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { fetchType }
   /// The protocol of the look-up of the host's name. Always `unknown`: the system's resolver does not report it.
   open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }

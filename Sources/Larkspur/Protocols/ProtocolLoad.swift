@@ -31,7 +31,7 @@ final class ProtocolLoad: @unchecked Sendable {
     let question = OneShot<ProtocolLoad?>()
     questions.async {
       let type = classes.first { $0.canInit(with: task) }
-      // The load, with its queue, is created only if a class takes the request. Most requests may have none.
+      // The load, with its queue, is created only if a class takes the request, because most requests may not need it.
       question.set(type.map { ProtocolLoad($0, $0.canonicalRequest(for: request)) })
     }
     return question
@@ -74,7 +74,7 @@ final class ProtocolLoad: @unchecked Sendable {
 
   private func stopOnQueue() { instance.take()?.stopLoading() }
 
-  /// Stores a response, and returns when that is done. A cache of a class of the program's own may take long.
+  /// Stores a response, and returns when that is done. A program's subclass of the cache may take long.
   static func store(_ response: CachedURLResponse, for request: URLRequest, in cache: URLCache) async {
     await withCheckedContinuation { continuation in
       questions.async {

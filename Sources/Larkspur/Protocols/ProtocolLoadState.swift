@@ -11,8 +11,8 @@ final class ProtocolLoadState {
   /// Content that waits for a response. A reader of bytes gets the response first.
   private(set) var early: [Data] = []
   private var earlyBytes = 0
-  /// Maximum number of bytes that wait for a response. A protocol that sends more without one is treated as having
-  /// none.
+  /// Maximum number of bytes that wait for a response. A protocol that sends more before its response is treated as
+  /// having no response.
   private static let earlyBytesMax = 64 * 1024
   /// The cached response that the protocol has reported to be valid.
   var validCached: CachedURLResponse?

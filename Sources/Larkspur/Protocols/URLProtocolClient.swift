@@ -13,7 +13,7 @@ public protocol URLProtocolClient: NSObjectProtocol, Sendable {
   func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 
   /// Reports that the protocol's cached response is valid. The cached response is delivered if the protocol finishes
-  /// without a response of its own.
+  /// without another response.
   func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
 
   /// Reports the response.

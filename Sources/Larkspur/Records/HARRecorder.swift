@@ -14,9 +14,9 @@ import Synchronization
 /// configuration.eventObserver = recorder
 /// ```
 ///
-/// Each request on the wire is an entry: redirections, retries and challenges have entries of their own, responses that
-/// the cache serves have none. An entry is written when its exchange is over, and the file is complete JSON after
-/// each. If the process ends by force, the file lacks the exchanges that were not over, and the last entry if that moment was
+/// Each request on the wire is an entry: redirections, retries and challenges have separate entries, responses that the
+/// cache serves have no entry. An entry is written when its exchange is over, and the file is complete JSON after each.
+/// If the process ends by force, the file lacks the exchanges that were not over, and the last entry if that moment was
 /// within its writing.
 ///
 /// Secrets are left out, unless `includesSecrets` is `true`: user and password in URLs, fields such as `Authorization` and

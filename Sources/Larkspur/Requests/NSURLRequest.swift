@@ -21,7 +21,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     case returnCacheDataElseLoad = 2
     /// Uses a stored response of any age, or fails if there is none: nothing is sent to the server.
     case returnCacheDataDontLoad = 3
-    /// Loads from the server as `reloadIgnoringLocalCacheData` does, and tells caches on the way to do the same.
+    /// Loads from the server as `reloadIgnoringLocalCacheData` does, and asks caches on the way to do so too.
     case reloadIgnoringLocalAndRemoteCacheData = 4
     /// Asks the server whether the stored response is still valid.
     case reloadRevalidatingCacheData = 5

@@ -3,7 +3,7 @@ import LarkspurHTTP
 
 extension URL {
   /// The host in the form in which it is looked up, compared and sent: in lower case, in ASCII, without brackets. An
-  /// IPv6 address keeps its zone, decoded: `fe80::1%eth0`. `nil` if there is no host, or none that can be written in
+  /// IPv6 address keeps its zone, decoded: `fe80::1%eth0`. `nil` if there is no host, or if it cannot be written in
   /// ASCII.
   ///
   /// Foundation converts labels in other scripts to A-labels (UTS 46) when it parses a URL, but not labels that are

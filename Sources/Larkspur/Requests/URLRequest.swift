@@ -68,7 +68,7 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
     set { change { $0.mainDocumentURL = newValue } }
   }
 
-  /// The purpose of the traffic. Packets are marked with it (RFC 4594), on connections of their own; networks and the
+  /// The purpose of the traffic. Packets are marked with it (RFC 4594), on separate connections; networks and the
   /// kernel may treat them accordingly. With `default`, the configuration's value counts. The order of a session's
   /// tasks depends on ``URLSessionTask/priority``.
   public var networkServiceType: NetworkServiceType {
@@ -181,10 +181,10 @@ public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Se
   /// The body as a stream, which can be read once. Setting it removes the data. A `URLProtocol` can also read a data
   /// body from this property.
   ///
-  /// Reads of the stream may block, because it has a thread of its own. If the task ends during a read, the stream is
-  /// closed after the read. If the stream is of a class of the program's own and the read takes longer than one second,
-  /// the stream is closed from another thread, and its `close()` has to end the read. A
-  /// ``URLSessionNonblockingInputStream`` is never closed during a read, and needs no thread of its own if its reads do
+  /// Reads of the stream may block, because it has a dedicated thread. If the task ends during a read, the stream is
+  /// closed after the read. If the stream is of a program's subclass and the read takes longer than one second, the
+  /// stream is closed from another thread, and its `close()` has to end the read. A
+  /// ``URLSessionNonblockingInputStream`` is never closed during a read, and needs no dedicated thread if its reads do
   /// not wait.
   public var httpBodyStream: InputStream? {
     get { if case .stream(let stream) = storage.body { stream } else { storage.dataStream } }

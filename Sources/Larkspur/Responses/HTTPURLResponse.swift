@@ -53,7 +53,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     super.init()
   }
 
-  /// The status if none is given, as on Darwin.
+  /// The default status, as on Darwin.
   private static let statusDefault = 200
 
   /// - Parameter isDecoded: Whether the content has been decoded, so that its length is not that of `Content-Length`.
@@ -102,10 +102,10 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   /// Empty until the content has arrived. In a load's completion, and after the last element of an asynchronous sequence,
   /// they are complete. Names have the form of ``allHeaderFields``. From any thread.
   ///
-  /// Trailers are never merged into the header fields, and a trailer has no effect of its own: a `Set-Cookie` stores nothing.
-  /// Their size is limited to 16 KiB; a larger section fails the load. Caches, archives and background sessions do not
-  /// keep trailers. Some servers send them only to requests with `TE: trailers`. Darwin and curl's library have no
-  /// such property; `curl --include` shows trailers.
+  /// Trailers are never merged into the header fields, and a trailer has no other effect: a `Set-Cookie` stores
+  /// nothing. Their size is limited to 16 KiB; a larger section fails the load. Caches, archives and background
+  /// sessions do not keep trailers. Some servers send them only to requests with `TE: trailers`. Darwin and curl's
+  /// library have no such property; `curl --include` shows trailers.
   public var trailerFields: [String: String] { keptTrailers.withLock { $0 }?.dictionary ?? [:] }
 
   func keep(trailers: ResponseFields) { keptTrailers.withLock { $0 = trailers } }
@@ -123,7 +123,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     hasher.combine(statusCode)
   }
 
-  /// URL, status and fields, for people to read.
+  /// URL, status and fields, in a human-readable form.
   open override var description: String {
     let lines = fields.dictionary.sorted { $0.key < $1.key }.map { name, value in
       // Foundation quotes these values, too.

@@ -127,7 +127,7 @@ enum FieldSpelling {
   }
 
   /// Returns fields with their names in canonical form. Of several names with one canonical form, the first in the
-  /// order of the names counts, because a dictionary has no order of its own. Empty names are left out.
+  /// order of the names counts, because a dictionary has no order. Empty names are left out.
   static func canonical(_ fields: [String: String]) -> [String: String] {
     var result: [String: String] = [:]
     for (name, value) in fields.sorted(by: { $0.key < $1.key })

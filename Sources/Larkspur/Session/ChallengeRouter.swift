@@ -36,7 +36,7 @@ final class ChallengeRouter: Sendable {
     }
   }
 
-  /// - Parameter decider: The tasks' own delegate, or `nil` if the tasks have none that could answer.
+  /// - Parameter decider: The tasks' own delegate, or `nil` if the tasks have no delegate that could answer.
   init(_ core: SessionCore, decider: (any URLSessionTaskDelegate)?) {
     self.core = core
     hasDecider = decider != nil
@@ -105,7 +105,7 @@ final class ChallengeRouter: Sendable {
     guard asksDelegate else { return .performDefaultHandling }
     while true {
       let (task, decider) = state.withLock { ($0.latest, $0.decider) }
-      // A decider that is gone has no tasks and gets none.
+      // A decider that is gone has no tasks and gets no new ones.
       guard (decider != nil) == hasDecider else { return .cancel }
       guard let session = task?.read({ $0.session }) ?? core.keptSession else {
         // The session has no delegate: the answer has to come from a task, and the task is over.

@@ -49,7 +49,7 @@ final class DelegateQueue: Sendable {
   ///
   /// - Parameters:
   ///   - isOften: Whether the call is one of many. Such a call needs no operation.
-  ///   - order: The calls that this one follows, or `nil` if it follows none.
+  ///   - order: The calls that this one follows, or `nil` if it does not follow other calls.
   ///   - otherwise: Called on any thread if the program cancels the operation of the call.
   func async(
     _ call: @escaping @Sendable () -> Void, isOften: Bool = false, in order: CallOrder? = nil,

@@ -142,9 +142,9 @@ public struct ProxyConfiguration: Sendable, CustomDebugStringConvertible {
 }
 
 extension URLSessionConfiguration {
-  /// The proxies of the session. The first one that covers a host is used; a host that none covers is reached without a
-  /// proxy. If the array is empty, the default, ``connectionProxyDictionary`` or the environment counts; otherwise they
-  /// are ignored. curl's options are `--proxytunnel` with `--proxy`, `--socks5-hostname` and `--noproxy`.
+  /// The proxies of the session. The first one that covers a host is used; a host without such a proxy is reached
+  /// directly. If the array is empty, the default, ``connectionProxyDictionary`` or the environment counts; otherwise
+  /// they are ignored. curl's options are `--proxytunnel` with `--proxy`, `--socks5-hostname` and `--noproxy`.
   ///
   /// All tasks of the session fail with `URLError.cannotConnectToHost` and this property's name if a host or a domain cannot
   /// be one, or a port is 0. Background sessions use the proxies, too.

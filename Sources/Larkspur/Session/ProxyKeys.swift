@@ -12,7 +12,7 @@ public let kCFNetworkProxiesHTTPSEnable = "HTTPSEnable"
 public let kCFNetworkProxiesHTTPSProxy = "HTTPSProxy"
 /// The key of the proxy's port for HTTPS, a number from 1 to 65535.
 public let kCFNetworkProxiesHTTPSPort = "HTTPSPort"
-/// The key of a number: whether schemes without a proxy of their own go through a SOCKS proxy.
+/// The key of a number: whether schemes without a specific proxy go through a SOCKS proxy.
 public let kCFNetworkProxiesSOCKSEnable = "SOCKSEnable"
 /// The key of the SOCKS proxy's host.
 public let kCFNetworkProxiesSOCKSProxy = "SOCKSProxy"

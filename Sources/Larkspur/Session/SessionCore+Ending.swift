@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The end of a session, and what empties it before.
+/// The end of a session, and the steps that empty it first.
 extension SessionCore {
   func invalidate(cancelsTasks: Bool) {
     guard !isShared else { return }

@@ -46,7 +46,7 @@ final class SessionCore: @unchecked Sendable {
   let state: Mutex<State>
   let lastIdentifier = Atomic(0)
   private let hasDecidedStoring = Atomic(true)
-  /// Whether an awaited load has given up waiting for its metrics call, which had not started within 1 s
+  /// Whether an awaited load has stopped waiting for its metrics call, which had not started within 1 s
   /// (`Load.callMax`): the delegate queue is suspended, or blocked by code that waits for the load.
   let isQueueStuck = Atomic(false)
 
@@ -338,7 +338,7 @@ final class SessionCore: @unchecked Sendable {
     if isLast { closeIfOver() }
   }
 
-  /// Puts a task on the list in place of another one, whose load it continues.
+  /// Puts a task on the list in place of another task, whose load it continues.
   func replace(_ old: URLSessionTask, by other: URLSessionTask, of session: URLSession) {
     other.read { $0.session = session }
     let isCancelled = state.withLock { state -> Bool in

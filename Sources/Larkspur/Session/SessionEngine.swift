@@ -15,7 +15,7 @@ final class SessionEngine: @unchecked Sendable {
   let clocks: LoadClocks
   /// The pool of tasks that carry out loads which have to wait for more than the server.
   let taskPool: TaskPool
-  /// `nil` if the configuration has a loop of its own.
+  /// `nil` if the configuration sets a loop.
   private let lease: LoopGroup.Lease?
   private let tls: TLSProvider
   private let hostOverrides: HostOverrides
@@ -177,7 +177,7 @@ final class SessionEngine: @unchecked Sendable {
     routes[key] = route
   }
 
-  /// Resolves the route to a target for which there is none yet. Runs on the loop.
+  /// Resolves the route to a target that has no route yet. Runs on the loop.
   func resolveRoute(
     to target: LoadTarget, of core: SessionCore, decider: (any URLSessionTaskDelegate)?, _ needs: RouteNeeds
   ) async throws(URLError) -> ResolvedRoute {

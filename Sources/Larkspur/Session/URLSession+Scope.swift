@@ -4,8 +4,8 @@ import LarkspurTransport
 
 /// Additions of Larkspur's to sessions.
 extension URLSession {
-  /// Makes a session for the time of a call. The session is invalidated when the call returns or throws, and what still
-  /// runs is cancelled; tasks of a background session continue.
+  /// Makes a session for the time of a call. The session is invalidated when the call returns or throws, and running
+  /// tasks are cancelled; tasks of a background session continue.
   ///
   /// ```swift
   /// let data = try await URLSession.withSession(configuration: .ephemeral) { session in

@@ -28,7 +28,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   public enum AuthChallengeDisposition: Int, Sendable {
     /// Answers with the credential. If the credential is `nil`, the request continues without one.
     case useCredential = 0
-    /// Does what a session without a delegate does: tries the proposed credential, and verifies certificates.
+    /// Acts like a session without a delegate: tries the proposed credential, and verifies certificates.
     case performDefaultHandling = 1
     /// Cancels the task, or refuses the connection.
     case cancelAuthenticationChallenge = 2
@@ -91,7 +91,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   ///   - configuration: The settings. The session copies them: later changes do not reach the session.
   ///   - delegate: The delegate. The session keeps it until the session is invalidated.
   ///   - queue: The queue on which the session calls the delegate and completion handlers. The queue should be serial.
-  ///     If it is `nil`, the session uses a serial queue of its own.
+  ///     If it is `nil`, the session uses a private serial queue.
   public init(
     configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?
   ) {
@@ -104,12 +104,12 @@ open class URLSession: NSObject, @unchecked Sendable {
   deinit { core.sessionGone() }
 
   /// The queue on which the session calls the delegate and completion handlers: the queue that the program gave, or a
-  /// serial queue of the session's own.
+  /// private serial queue.
   ///
   /// In each call this queue is `OperationQueue.current`. The exceptions are frequent calls and calls that the
   /// task does not wait for: pieces of bodies after the first, bytes sent, interim responses, waiting for a network,
-  /// and the metrics of awaited loads. On a queue of the session's own these come without an operation, until the
-  /// program has read this property.
+  /// and the metrics of awaited loads. On a private queue these come without an operation, until the program has read
+  /// this property.
   open var delegateQueue: OperationQueue { core.delegateQueue.operations }
 
   /// The delegate, or `nil` if there is none, or if the session is over and has released it.
@@ -118,7 +118,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   /// A copy of the session's configuration: changing the copy has no effect on the session.
   open var configuration: URLSessionConfiguration { core.configuration.copied() }
 
-  /// A text for people to read. The session does not use it.
+  /// A human-readable text. The session does not use it.
   open var sessionDescription: String? {
     get { text.withLock { $0 } }
     set { text.withLock { $0 = newValue } }
@@ -214,7 +214,7 @@ open class URLSession: NSObject, @unchecked Sendable {
   }
 
   /// Creates a task that sends a stream. The delegate is asked for a stream each time that the body is sent; if the
-  /// delegate gives none, the request's own stream is sent.
+  /// delegate provides no stream, the request's stream is sent.
   open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
     make(URLSessionUploadTask(core, request: request, source: .delegateStream, output: .delegate))
   }

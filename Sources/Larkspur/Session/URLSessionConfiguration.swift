@@ -13,7 +13,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
   /// A new configuration with the shared cookies, cache and credentials, which are kept on the disk.
   open class var `default`: URLSessionConfiguration { URLSessionConfiguration(storage: Storage()) }
 
-  /// A new configuration with cookies, cache and credentials of its own, which are kept in memory only.
+  /// A new configuration with separate cookies, cache and credentials, which are kept in memory only.
   open class var ephemeral: URLSessionConfiguration {
     var storage = Storage()
     storage.cookieStorage = HTTPCookieStorage.ephemeral()

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// The session makes every call on its delegate queue, one after another for each task, unless the method says
 /// otherwise. The session keeps its delegate until it has been invalidated and the delegate has been called for that.
-/// Each method of this protocol has a default implementation, which does what a session without a delegate does.
+/// Each method of this protocol has a default implementation, which acts like a session without a delegate.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
   /// The session has been invalidated, and all its tasks are over. This is the last call: the session releases its
   /// delegate when the call has returned. The error is `nil` if the program has invalidated the session, which is the
@@ -40,8 +40,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
   /// A task has been created. Called on the thread that creates it.
   func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-  /// The `earliestBeginDate` of a background session's task has come. Not called while no process has the session: the
-  /// task starts then with its own request.
+  /// The `earliestBeginDate` of a background session's task has been reached. Not called while no process has the
+  /// session: the task starts then with its own request.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
     completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
@@ -180,7 +180,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
   /// A piece of the body has arrived. The task takes the next piece when the call has returned.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-  /// The response is about to be stored in the cache. Answer with the response to store, or `nil` to store none.
+  /// The response is about to be stored in the cache. Answer with the response to store, or `nil` to store no response.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
     completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
@@ -267,7 +267,7 @@ extension URLSessionStreamDelegate {
 /// The calls that a session makes about WebSocket tasks.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
   /// The server speaks the WebSocket protocol. The subprotocol is the server's choice, or `nil` if the server has
-  /// chosen none.
+  /// chosen no subprotocol.
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
   /// The server has sent its Close, with a code and perhaps a reason. The task is complete after this call.

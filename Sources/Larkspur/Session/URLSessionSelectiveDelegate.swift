@@ -17,15 +17,15 @@ public enum URLSessionDelegateCall: Sendable {
   /// `urlSession(_:task:willPerformHTTPRedirection:newRequest:completionHandler:)`. Without this call the redirection
   /// is followed, and no upload resource of another origin is used (<doc:Resuming>).
   case redirection
-  /// The dispatch of a task's last calls to the delegate queue, which is no call of its own. The last calls are the
+  /// The dispatch of a task's last calls to the delegate queue, which is not itself a call. The last calls are the
   /// content that was kept, the metrics and the end. Without the dispatch the session makes these calls at once, on the
   /// thread on which the task has ended, and they must not block that thread. If the session has called the task's
   /// delegate on the queue before, it makes the last calls there in any case.
   case completionOnQueue
 }
 
-/// A session's delegate that chooses, each time anew, the calls that it gets, and that is notified of what happens to
-/// its tasks.
+/// A session's delegate that chooses, each time anew, the calls that it gets, and that is notified of the events of its
+/// tasks.
 ///
 /// An addition of Larkspur's. With an Objective-C runtime, a session finds out by `responds(to:)` which methods a
 /// delegate implements, and a library finds out by the runtime that a task has been resumed. Swift offers neither, so
@@ -33,7 +33,7 @@ public enum URLSessionDelegateCall: Sendable {
 public protocol URLSessionSelectiveDelegate: URLSessionTaskDelegate {
   /// Returns whether the session makes a call. Called on any thread, often, and anew for each call: the method has to
   /// return at once. The call may come within `resume()`, so code that resumes a task must not hold a lock that this
-  /// method needs. For a task with a delegate of its own the session makes all calls.
+  /// method needs. For a task with a task delegate the session makes all calls.
   func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool
 
   /// A suspended task is about to start or to resume. Called at once on the thread that resumes the task: the task's

@@ -38,7 +38,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   /// The error of a send that found the connection lost. The task ends with it, also if nothing is read any more.
   private var loss: URLError?
   private var failure: URLError?
-  /// The event that has come and has not been taken.
+  /// The event that has arrived and has not been taken.
   private var event: Event?
   // These keep the load, up to `release`.
   private var whenEventful: (() -> Void)?
@@ -48,7 +48,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
   private static let pieceBytesMax = 64 * 1024
 
   /// - Parameters:
-  ///   - whenEventful: Called when an event has come.
+  ///   - whenEventful: Called when an event has arrived.
   ///   - notify: Called once for each direction when it is closed.
   init(
     on loop: ClientLoop, whenEventful: @escaping () -> Void, notify: @escaping (_ isReadClosed: Bool) -> Void
@@ -77,7 +77,7 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
 
   /// Takes the connection from this object, after `secure` or `capture`.
   func takeTunnel() -> Tunnel? {
-    // Bytes that came before the handshake are a part of it, never of what follows under TLS.
+    // Bytes that came before the handshake are a part of it, never of the plaintext that follows.
     let taken = [UInt8](unread)
     unread = Data()
     return stream.take()?.detach(behind: taken)

@@ -58,7 +58,7 @@ extension _URLSessionTypes {
   public typealias InterceptorDecision = HTTPInterceptorDecision
   /// Repeats requests whose attempts have failed.
   public typealias RetryPolicy = HTTPRetryPolicy
-  /// Adds a token to requests, and gets another one when a server refuses it.
+  /// Adds a token to requests, and gets a new token when a server refuses it.
   public typealias BearerTokenInterceptor = HTTPBearerTokenInterceptor
 }
 

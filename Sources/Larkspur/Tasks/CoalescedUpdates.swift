@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// Updates that a delegate has not been notified of yet, and that do not hold the task up. At most one call is on its
-/// way to the delegate: if the delegate is slower than the network, its next call covers more.
+/// Updates that a delegate has not been notified of yet, and that do not delay the task. At most one call is on its way
+/// to the delegate: if the delegate is slower than the network, its next call covers more.
 final class CoalescedUpdates<Update: Mergeable>: Sendable {
   private struct State {
     var updates: [Update] = []
@@ -40,7 +40,7 @@ final class CoalescedUpdates<Update: Mergeable>: Sendable {
 protocol Mergeable: Sendable {
   /// Takes up the update that follows.
   ///
-  /// - Returns: `false` if that one needs a call of its own.
+  /// - Returns: `false` if the update needs a separate call.
   mutating func merge(_ next: Self) -> Bool
 }
 
@@ -75,7 +75,7 @@ struct ReceivedBytes: Mergeable {
   /// Empty if the content is in a file.
   var data: Data
   var count: Int64
-  /// How many bytes have come with this part and before it.
+  /// The number of bytes received up to the end of this part.
   var total: Int64
 
   mutating func merge(_ next: ReceivedBytes) -> Bool {

@@ -10,7 +10,7 @@ extension Load {
     return owner.isKnown && (core.hasTaskDelegate || owner.read { $0.delegate != nil })
   }
 
-  /// Whether a delegate method is to be called. Only a `URLSessionSelectiveDelegate` does without some.
+  /// Whether to call a delegate method. Only a `URLSessionSelectiveDelegate` does without some.
   func wants(_ call: URLSessionDelegateCall) -> Bool {
     guard let selective else { return true }
     return task.read { $0.delegate != nil } || selective.urlSession(session, wants: call, for: task)
@@ -78,7 +78,7 @@ final class DelegateCalls {
   ) {
     hasDispatched = true
     guard queue.isConcurrent else { return queue.async(work, isOften: isOften, in: order, otherwise: dropped) }
-    // On such a queue only a call that has returned is sure to have come before.
+    // On such a queue only a call that has returned is sure to precede this one.
     let before = pendingNotification
     pendingNotification = Task(executorPreference: loop) { @concurrent [queue] in
       _ = await before?.value
@@ -88,7 +88,8 @@ final class DelegateCalls {
     }
   }
 
-  /// Calls a completion handler, which must not be lost: if the program cancels its operation, another one calls it.
+  /// Calls a completion handler, which must not be lost: if the program cancels its operation, another operation calls
+  /// it.
   func insist(_ handler: @escaping @Sendable () -> Void) {
     dispatch(isOften: false, dropped: { [queue] in queue.insist(handler) }, handler)
   }
@@ -180,7 +181,7 @@ extension Load {
     toFollow response: HTTPURLResponse, to next: URLRequest
   ) async throws(URLError) -> URLRequest? {
     let task = task
-    // A load of the cache's own, which is reported to no delegate, stays with its URL.
+    // A load that the cache started, which is reported to no delegate, stays with its URL.
     guard task.owner.isKnown else { return nil }
     guard !core.isBackground, wants(.redirection) else { return next }
     if isHalted { try await passGate() }

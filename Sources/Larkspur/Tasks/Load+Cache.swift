@@ -32,7 +32,7 @@ extension Load {
 
   /// Gets the cache's plan before anything is sent.
   ///
-  /// - Returns: What has to come first, or `nil` if the plan is made or none is needed.
+  /// - Returns: The step that must come first, or `nil` if the plan is made or not needed.
   func planCaching(of load: NetworkLoad) throws(URLError) -> Stop? {
     load.isPlanned = true
     guard let cache else {
@@ -50,8 +50,7 @@ extension Load {
       load.isPlanned = false
       return .wait(.resumption)
     }
-    // The cache plans on its own queue: it reads its disk, or it is of a class of the program's own, which may never
-    // answer.
+    // The cache plans on its own queue: it reads its disk, or it is of a program's subclass, which may never answer.
     let callback = PlanCallback(for: self)
     phase = "while reading the cache"
     giveUpWait = { [self] in
@@ -87,7 +86,7 @@ extension Load {
     return cache.received(response, for: exchange, isWanted: decidesStoring(in: cache), now: cache.now)
   }
 
-  /// Whether a subclass of the cache or the delegate decides about each response whether it is stored, and with what
+  /// Whether a subclass of the cache or the delegate decides about each response whether it is stored, and with which
   /// content. The delegate also decides about responses without fields for caches.
   func decidesStoring(in cache: URLCache) -> Bool { cache.isSubclass || isAskedAboutStoring }
 
@@ -190,8 +189,8 @@ private final class PlanCallback: LoopCallback {
   }
 }
 
-/// A load of the cache's own. No delegate is notified of it, because the program has not created the task. The trust
-/// decision for its connection goes to the delegate as for other connections.
+/// A load that the cache started. No delegate is notified of it, because the program has not created the task. The
+/// trust decision for its connection goes to the delegate as for other connections.
 private final class RefreshTask: URLSessionDataTask, @unchecked Sendable {
   override var isKnown: Bool { false }
 }

@@ -151,7 +151,7 @@ extension Load {
     }
   }
 
-  /// Uses a stored response as it would be used if it had come from the server.
+  /// Uses a stored response like a response of the server.
   func use(_ answer: CacheAnswer, for load: NetworkLoad) {
     if answer.refresh != nil { refresh(load.request) }
     var step = machine.responseReceived(answer.response)

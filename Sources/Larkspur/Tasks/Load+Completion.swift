@@ -5,7 +5,7 @@ import LarkspurTransport
 extension Load {
   /// Completes the task, and notifies its owner: the last step of a load.
   func complete(failure: (any Error)?, _ metrics: URLSessionTaskMetrics?) {
-    // Breaks a cycle of references: the observer of the present request refers to this load.
+    // Breaks a cycle of references: the observer of the current request refers to this load.
     networkLoad = nil
     note(.ended(error: (failure ?? cancellation)?.localizedDescription))
     guard let task = currentTask ?? core.end(self) else {

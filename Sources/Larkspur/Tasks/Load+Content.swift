@@ -40,7 +40,7 @@ extension Load {
     return true
   }
 
-  /// Makes the response the task's. A task that has been cancelled shows no new response, and its owner gets none.
+  /// Makes the response the task's. A cancelled task shows no new response, and its owner gets no response.
   func show(_ response: URLResponse, length: Int64) {
     content.expectedCount = length
     guard let currentTask else { return content.response = response }
@@ -67,7 +67,7 @@ extension Load {
 
   /// Delivers the received content.
   ///
-  /// - Returns: What has to come first, or `nil` if the content is complete.
+  /// - Returns: The step that must come first, or `nil` if the content is complete.
   func deliver() throws(URLError) -> Stop? {
     if let live { return stop(of: live) }
     guard let arrival = networkLoad?.arrival else { throw Self.inconsistency }

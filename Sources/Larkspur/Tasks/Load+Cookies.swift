@@ -3,7 +3,7 @@ import LarkspurBytes
 import LarkspurEngine
 
 /// The cookies of a task's requests and responses. A storage of a subclass is called by its methods that take a task,
-/// as Apple documents it, on a queue for code of the program's own.
+/// as Apple documents it, on a queue for the program's code.
 extension Load {
   func addCookies(of jar: HTTPCookieStorage) async throws(URLError) {
     guard let load = networkLoad else { throw Self.inconsistency }

@@ -146,7 +146,7 @@ extension Load {
     if isObserved(body) { observe(&poolRequest, url: request.url) }
     if let end = interception?.deadline(from: engine.loop.now) { poolRequest.deadline = end }
     if let timeMax = resumable?.timeMax {
-      // The time of this request has a limit of its own, and the failure before it is the load's.
+      // The time of this request has a separate limit, and the failure before it is the load's.
       stopIdleTime()
       poolRequest.deadline = engine.loop.now.advanced(by: timeMax)
     }
@@ -296,7 +296,7 @@ extension Load {
     }
   }
 
-  /// Gives up the exchange of a load that has failed.
+  /// Abandons the exchange of a load that has failed.
   func abandonExchange() {
     if let running = running.take() {
       slot.failedPeer = running.exchange.peer

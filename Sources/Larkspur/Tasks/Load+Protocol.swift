@@ -134,8 +134,8 @@ extension Load {
     try await passGate()
   }
 
-  /// Stands in for a missing response. Delegates and completion handlers get none, as in Foundation. Async functions
-  /// return a response that is made from the URL.
+  /// Stands in for a missing response. Delegates and completion handlers get no response, as in Foundation. Async
+  /// functions return a response that is made from the URL.
   private func startWithoutResponse(_ loadState: ProtocolLoadState) async throws(URLError) {
     let blank = loadState.blankResponse
     switch output {
@@ -153,7 +153,7 @@ extension Load {
 
   /// Asks whether a redirection by a protocol is followed.
   ///
-  /// - Returns: `true` if another request is to be loaded, `false` if the redirecting response is the task's.
+  /// - Returns: `true` if another request should be loaded, `false` if the redirecting response is the task's.
   private func redirect(
     to next: URLRequest, by response: URLResponse, _ loadState: ProtocolLoadState
   ) async throws(URLError) -> Bool {
@@ -192,7 +192,7 @@ extension Load {
   /// Asks the delegate whether a response is stored.
   ///
   /// - Parameter unasked: The response that is stored if no delegate implements the method.
-  /// - Returns: The response to store, or `nil` if none is stored.
+  /// - Returns: The response to store, or `nil` if no response is stored.
   func askWhetherToStore(
     _ proposed: CachedURLResponse, unasked: CachedURLResponse?
   ) async throws(URLError) -> CachedURLResponse? {

@@ -5,9 +5,9 @@ import LarkspurHTTP
 import LarkspurTransport
 import Synchronization
 
-/// The stages of a session's loads. `perform` runs them from callbacks of the loop, which bring a connection, the cache's plan, and what the server
-/// sends. A load that needs more gets a task of Swift's, a worker: `run` provides what a stage needs, and runs the
-/// stages again from there.
+/// The stages of a session's loads. `perform` runs them from callbacks of the loop, which bring a connection, the
+/// cache's plan, and the server's response. A load that needs more gets a task of Swift's, a worker: `run` provides
+/// what a stage needs, and runs the stages again from there.
 extension Load: LoadStages {
   /// Why the stages have stopped.
   enum Stop {
@@ -76,7 +76,7 @@ extension Load: LoadStages {
       // A load that comes later does not overtake those that are about to get a worker.
       guard engine.startingCount == 0 else { return false }
     } else {
-      // A callback counts as progress, also if what has come is not the response yet.
+      // A callback counts as progress, even if the response has not arrived yet.
       progressed()
       if isHalted { return false }
     }

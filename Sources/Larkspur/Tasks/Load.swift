@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// Threads. `interrupt` and `suspensionChanged` may be called from any thread, and reach the load through the loop's
 /// inbox. `isAwaited` runs on the caller's thread and uses the properties of the wait; `waitIsCancelled` may be called
-/// from any thread. The result belongs to the caller that awaits it, once it has come. The session's lock guards
+/// from any thread. The result belongs to the caller that awaits it, once it is available. The session's lock guards
 /// `shownTask` and `indexInSet`. Everything else belongs to the loop.
 final class Load: @unchecked Sendable {
   let session: URLSession
@@ -28,11 +28,11 @@ final class Load: @unchecked Sendable {
   let givenTask: URLSessionTask?
   /// The number of its task.
   let identifier: Int
-  /// The task that an awaited load has got, and its index among the loads that have none. The session's lock guards
-  /// both.
+  /// The task that an awaited load has got, and its index among the loads without a task. The session's lock guards
+  /// both properties.
   var shownTask: URLSessionTask?
   var indexInSet: Int?
-  /// The load's task at present: another one when a data task becomes a download.
+  /// The load's current task. Changes when a data task becomes a download.
   private(set) var currentTask: URLSessionTask?
   /// The session's delegate, if it chooses its calls.
   let selective: (any URLSessionSelectiveDelegate)?
@@ -62,9 +62,9 @@ final class Load: @unchecked Sendable {
   /// The place of the load's requests in the pool.
   let slot: RequestSlot
   var clock: LoadClock
-  /// The present request, once its URL has been parsed, up to its end.
+  /// The current request, once its URL has been parsed, up to its end.
   var networkLoad: NetworkLoad?
-  /// The exchange of the present request, from its response's head to its end.
+  /// The exchange of the current request, from its response's head to its end.
   var running: RunningExchange?
   /// Whether a task of Swift's carries the load on.
   var hasWorker = false
@@ -200,8 +200,8 @@ final class Load: @unchecked Sendable {
     return made
   }
 
-  /// Shows the response and the counts by a task that was made after they came. When a response has come, all of a
-  /// short request body has been sent.
+  /// Copies the response and the counts to a task that was created after they arrived. When a response has arrived, all
+  /// of a short request body has been sent.
   func showContent(by task: URLSessionTask) {
     let (response, expected, count) = (content.response, content.expectedCount, content.data.count)
     guard response != nil else { return }
@@ -213,14 +213,14 @@ final class Load: @unchecked Sendable {
     }
   }
 
-  /// Another task continues in place of the present one.
+  /// Another task continues in place of the current one.
   func continues(as other: URLSessionTask) { currentTask = other }
 
   var priority: UInt8 { currentTask?.poolPriority ?? URLSessionTask.poolPriorityDefault }
 
   // MARK: - Interruption
 
-  /// Cancels the load. What the load waits for is given up. From any thread.
+  /// Cancels the load and the operation that it waits for. From any thread.
   func interrupt() {
     isUnwanted.store(true, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in interrupted(.make(.cancelled)) }

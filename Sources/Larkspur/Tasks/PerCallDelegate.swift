@@ -1,7 +1,7 @@
 import Foundation
 
 /// The delegate of one call of an async function: data, an upload or a download. Besides challenges, redirections and
-/// metrics it is notified of the response and its content, as in FoundationNetworking. No call holds the task up: the
+/// metrics it is notified of the response and its content, as in FoundationNetworking. No call delays the task: the
 /// caller gets the result in any case, after these calls, as it does after the one with the metrics.
 final class PerCallDelegate {
   private let task: URLSessionTask
@@ -18,7 +18,7 @@ final class PerCallDelegate {
     download = delegate as? any URLSessionDownloadDelegate
   }
 
-  /// - Returns: `nil` if the load's task has no delegate of its own, or one that gets its content in any case.
+  /// - Returns: `nil` if the load's task has no task delegate, or a delegate that gets its content in any case.
   static func of(_ load: Load) -> PerCallDelegate? {
     guard let task = load.currentTask else { return nil }
     switch load.output {
@@ -38,8 +38,8 @@ final class PerCallDelegate {
 
   /// - Parameters:
   ///   - content: All received bytes, for a data task.
-  ///   - count: How many bytes have come since the last call.
-  ///   - total: How many have come in all.
+  ///   - count: The number of bytes received since the last call.
+  ///   - total: The number of bytes received so far.
   func notify(of content: Data, latest count: Int, total: Int64) {
     guard count > 0 else { return }
     let (task, session, updates, data, download) = (task, session, updates, data, download)

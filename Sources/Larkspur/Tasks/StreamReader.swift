@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Reads an input stream on a queue of its own, because the stream's reads may block for any time.
+/// Reads an input stream on a dedicated queue, because the stream's reads may block for any time.
 final class StreamReader: @unchecked Sendable {
   private let stream: InputStream
   private let queue: DispatchQueue
@@ -30,7 +30,7 @@ final class StreamReader: @unchecked Sendable {
     self.lastReadMilliseconds = lastReadMilliseconds
     let ready = stream as? any URLSessionNonblockingInputStream
     isClosedWhileRead = ready == nil && type(of: stream) != InputStream.self
-    // A queue without a target may occupy a thread of its own. Streams whose reads do not wait share the threads of the
+    // A queue without a target may occupy a separate thread. Streams whose reads do not wait share the threads of the
     // global queue.
     let isPrompt = ready?.readsWithoutBlocking == true
     queue = DispatchQueue(label: "larkspur.body-stream", target: isPrompt ? .global() : nil)
@@ -69,7 +69,7 @@ final class StreamReader: @unchecked Sendable {
       return continuation.resume(throwing: failure)
     }
     switch stream.streamStatus {
-    // A stream that has nothing yet has not ended: a stream of a class of the program's own may be waiting itself.
+    // A stream that has nothing yet has not ended: a program's stream subclass may be waiting itself.
     case .opening, .open, .reading:
       // Limit how often a stream may report bytes and return none.
       if stream.hasBytesAvailable {

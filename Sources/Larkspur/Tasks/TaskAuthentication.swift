@@ -79,7 +79,7 @@ final class TaskAuthentication {
 
   // MARK: - After the response's head
 
-  /// Finds credentials for what a response demands.
+  /// Finds credentials for the challenges of a response.
   ///
   /// - Returns: The next step, or `nil` if the response demands nothing that the load can give. A question is answered
   ///   by `replied`.

@@ -16,7 +16,7 @@ struct TaskContent {
   var failure: URLError?
   /// The error after the content that has been taken. The content is delivered first.
   var lateFailure: URLError?
-  /// A copy of the content for the cache, if the owner's own is not there at the end. `nil` if none is kept.
+  /// A copy of the content for the cache, if the owner's content is not available at the end. `nil` if no copy is kept.
   private(set) var kept: Data?
   private var keptMax = 0
 

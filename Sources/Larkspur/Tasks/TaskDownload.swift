@@ -18,7 +18,7 @@ private struct PartialDownload {
   /// The version of the resource that the task's file has bytes of, or `nil` if no later download can continue from
   /// them.
   var point: ResumePoint?
-  /// Where the present body ends in the file, in bytes, if the response's head or its version says it.
+  /// Where the current body ends in the file, in bytes, if the response's head or its version says it.
   var end: Int?
   /// How often a server has sent less than it was asked for.
   var shortAnswers = 0
@@ -264,7 +264,7 @@ final class TaskDownload {
 
   // MARK: - The end
 
-  /// Whether more has to be requested, because the body that has come was not the last part.
+  /// Whether more has to be requested, because the received body was not the last part.
   func wantsAnotherPart() throws(URLError) -> Bool {
     guard let end = partial?.end, let file else { return false }
     // If a body's framing does not state its length, its range does, or its version.

@@ -4,8 +4,8 @@ import LarkspurHTTP
 /// Decides what a task does next: a `LoadMachine` with the task's request and responses. Connections, queues and time are
 /// left to `Load`, which carries out the decisions.
 ///
-/// Invariants beside those of `LoadMachine`: fields that are private to an origin are never sent to another one; no server
-/// can redirect a task to a file of this machine or to a `data:` URL.
+/// Invariants beside those of `LoadMachine`: fields that are private to an origin are never sent to another origin; no
+/// server can redirect a task to a file of this machine or to a `data:` URL.
 struct TaskMachine {
   enum Step {
     /// Load the machine's request.
@@ -24,10 +24,10 @@ struct TaskMachine {
   var redirectCount: Int { machine.redirectCount }
   /// Whether a redirection has left the origin that the program named.
   var hasLeftOrigin: Bool { machine.hasLeftOrigin }
-  /// The response that redirected to the present request. `nil` before the first redirection, and after a redirection
+  /// The response that redirected to the current request. `nil` before the first redirection, and after a redirection
   /// by a program's protocol without a response.
   private(set) var redirection: HTTPURLResponse?
-  /// Whether the present request may be loaded from this machine, as `file:` and `data:` URLs are. `false` after a
+  /// Whether the current request may be loaded from this machine, as `file:` and `data:` URLs are. `false` after a
   /// redirection by a server, unless the delegate has changed the scheme of the proposed URL.
   private(set) var mayBeLocal = true
   /// The response that a question is about. `nil` if a program's protocol has redirected without one.
@@ -65,7 +65,7 @@ struct TaskMachine {
   /// Accepts a redirection by a server, or by a program's protocol, which names the next request itself. Beyond the
   /// limit, no delegate is asked.
   ///
-  /// - Parameter response: The redirecting response, or `nil` if the protocol has none that a delegate can be shown.
+  /// - Parameter response: The redirecting response, or `nil` if the protocol has no response to show to a delegate.
   mutating func redirected(by response: HTTPURLResponse?, to next: URLRequest) -> Step {
     asking = response
     proposed = next
@@ -84,8 +84,7 @@ struct TaskMachine {
     let decision = machine.redirectionFollowed(toOtherOrigin: isElsewhere)
     guard case .load = decision else { return step(decision) }
     redirection = asking
-    // A protocol that loads HTTP passes on a server's redirection. A protocol for a scheme of its own acts for its
-    // program.
+    // A protocol that loads HTTP passes on a server's redirection. A protocol for a custom scheme acts for its program.
     mayBeLocal =
       !Redirection.isOfHTTP(request.url)
       || next.url?.scheme?.lowercased() != proposed?.url?.scheme?.lowercased()

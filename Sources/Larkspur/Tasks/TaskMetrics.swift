@@ -96,7 +96,7 @@ extension Load {
 private final class CallBeginning: Sendable {
   private let isDecided = Atomic(false)
 
-  /// - Returns: `false` if the other one came first.
+  /// - Returns: `false` if the other decision came first.
   func decide() -> Bool {
     isDecided.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
   }

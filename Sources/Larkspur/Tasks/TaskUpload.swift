@@ -65,9 +65,9 @@ final class TaskUpload {
   fileprivate lazy var interimResponses = CoalescedUpdates<InterimResponse>()
   /// The number of interim responses to all requests so far.
   fileprivate var interimCount = 0
-  /// The number of the whole's bytes before the present body.
+  /// The number of the whole's bytes before the current body.
   fileprivate var sentBefore: Int64 = 0
-  /// The number of the whole's bytes up to the end of the present body, or `nil` if it is not known or the request has
+  /// The number of the whole's bytes up to the end of the current body, or `nil` if it is not known or the request has
   /// no body.
   fileprivate var sentAtEnd: Int64?
 
@@ -209,8 +209,8 @@ final class TaskUpload {
 
   // MARK: - While it is sent
 
-  /// Makes the task show that a body is about to be sent, for the first time or again. Behind a redirection it may be
-  /// another one.
+  /// Makes the task show that a body is about to be sent, for the first time or again. After a redirection it may be
+  /// another body.
   func expectToSend(_ body: UploadBody, of task: URLSessionTask?) {
     let before = body.part?.offset ?? 0
     let count: Int64? = if case .length(let count) = body.length { Int64(clamping: count) } else { nil }
@@ -267,7 +267,7 @@ extension Load {
     }
   }
 
-  /// An interim response has come.
+  /// An interim response has arrived.
   private func received(_ status: Int, _ fields: ResponseFields, from url: URL?) {
     let isProgress = resumable?.informed(status, fields, from: url) ?? false
     if resumable?.isInterrupted == true { slot.cancelRunning() }

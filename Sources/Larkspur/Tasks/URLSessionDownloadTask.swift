@@ -36,11 +36,11 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
 
   /// Cancels the download so that it can continue later, with ``URLSession/downloadTask(withResumeData:)``.
   ///
-  /// A download can continue if its request is an HTTP GET without a body and without conditions of its own, and the
-  /// server has identified the version of the resource: by a strong entity tag, or else by a date that can stand for
-  /// one (RFC 9110 13.1.5). The content received so far is kept for a week, in a directory of this user's in the
-  /// temporary directory. The directory holds 1,000 files at most; the oldest are removed first. The resume data holds
-  /// the fields of the request, including `Authorization`: guard it as well as the request.
+  /// A download can continue if its request is an HTTP GET without a body and without conditions, and the server has
+  /// identified the version of the resource: by a strong entity tag, or else by a date that can stand for one (RFC 9110
+  /// 13.1.5). The content received so far is kept for a week, in a directory of this user's in the temporary directory.
+  /// The directory holds 1,000 files at most; the oldest are removed first. The resume data holds the fields of the
+  /// request, including `Authorization`: guard it as well as the request.
   ///
   /// - Parameter completionHandler: Called once, with the resume data, or with `nil` if the download cannot continue or
   ///   has received nothing. Called on the delegate queue, before the task's last call unless the task is complete

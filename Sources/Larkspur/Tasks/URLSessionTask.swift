@@ -181,7 +181,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Called when the task has ended without a load.
   func ended(_ failure: (any Error)?) {}
 
-  /// Whether the task is one of the program's. `false` for a load of the cache's own.
+  /// Whether the task is one of the program's. `false` for a load that the cache started.
   var isKnown: Bool { true }
 
   /// The task that delegates are asked about: another one if this task loads a part of it.
@@ -205,7 +205,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// task whose resume data cannot be used, and a task that belongs to no session.
   open var originalRequest: URLRequest? { read { $0.originalRequest } }
 
-  /// The request that the task loads at present: another one after a redirection. Has the fields of the configuration's
+  /// The request that the task loads at present. Changes after a redirection. Has the fields of the configuration's
   /// `httpAdditionalHeaders`, as on Darwin.
   open internal(set) var currentRequest: URLRequest? {
     get {
@@ -229,7 +229,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     set { read { $0.error = newValue } }
   }
 
-  /// A description for people. Has no meaning to the session.
+  /// A human-readable description. Has no meaning to the session.
   open var taskDescription: String? {
     get { read { $0.description } }
     set {
@@ -238,7 +238,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
   }
 
-  /// The present state.
+  /// The current state.
   open internal(set) var state: State {
     get { read { $0.state } }
     set { read { $0.state = newValue } }
@@ -289,7 +289,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
   // MARK: - Numbers
 
-  /// Number of bytes of the content that have come, with its content coding decoded.
+  /// Number of received bytes of the content, with its content coding decoded.
   open internal(set) var countOfBytesReceived: Int64 {
     get { read { $0.shown.bytesReceived } }
     set { show { $0.bytesReceived = newValue } }
@@ -389,8 +389,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// the counts no longer change. A delegate call that has started runs to its end. Questions and content that still
   /// wait on the delegate queue are dropped.
   ///
-  /// The end of a task that has never been resumed is reported when it is resumed, or after 10 ms at the latest,
-  /// so that the program can still set the delegate that is to be notified.
+  /// The end of a task that has never been resumed is reported when it is resumed, or after 10 ms at the latest, so
+  /// that the program can still set the delegate that receives the report.
   open func cancel() {
     guard let core else { return }
     // Read the load in the same step. When a download task takes this one's place, it takes the load as well,

@@ -36,7 +36,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
   }
 }
 
-/// An upload that continues another one.
+/// An upload that continues an earlier upload.
 final class ResumedUploadTask: URLSessionUploadTask, @unchecked Sendable {
   let resumeData: Result<UploadResumeData, ResumeData.Refusal>
 

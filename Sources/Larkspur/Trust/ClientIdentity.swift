@@ -105,7 +105,7 @@ extension ClientIdentity.Failure: CustomStringConvertible {
       }
   }
 
-  /// A description for people.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .unreadable: "the client certificate or its key cannot be read"

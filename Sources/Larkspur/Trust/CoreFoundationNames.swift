@@ -46,5 +46,5 @@ public let kCFAllocatorDefault: CFAllocator? = nil
 public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
 /// Returns the error's domain.
 public func CFErrorGetDomain(_ error: CFError) -> CFString { error.domain as CFString }
-/// Returns the error's description for people.
+/// Returns the error's human-readable description.
 public func CFErrorCopyDescription(_ error: CFError) -> CFString { error.localizedDescription as CFString }

@@ -13,7 +13,7 @@ public struct SecPolicy: Hashable, Sendable {
 
   let rule: Rule
 
-  /// The host that the certificate has to be for, or `nil` if the rule names none.
+  /// The host that the certificate has to be for, or `nil` if the rule names no host.
   var host: String? { if case .host(let name) = rule { name } else { nil } }
 
   /// Whether the rule requires a positive answer about revocation that Larkspur cannot give. With revocation lists, a
@@ -69,7 +69,7 @@ public let kSecRevocationCRLMethod: CFOptionFlags = 1 << 1
 public let kSecRevocationPreferCRL: CFOptionFlags = 1 << 2
 /// Requires a positive answer: see ``SecPolicyCreateRevocation(_:)``.
 public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 1 << 3
-/// Forbids requests about revocation. This flag has no effect, because Larkspur sends none.
+/// Forbids requests about revocation. This flag has no effect, because Larkspur sends no such requests.
 public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 1 << 4
 /// Asks for either of the two methods.
 public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags = kSecRevocationOCSPMethod | kSecRevocationCRLMethod

@@ -2,7 +2,7 @@ import Foundation
 
 // Functions of Darwin's Security framework. Names and behavior are Apple's. The functions take Swift's types, and
 // also those with Core Foundation's names (CoreFoundationNames.swift). They return Swift's types, which convert with
-// `as CFData` and the like. Foundation on Linux has none of these functions.
+// `as CFData` and the like. Foundation on Linux lacks these functions.
 
 // MARK: - Trust
 
@@ -43,7 +43,7 @@ public typealias SecTrustWithErrorCallback = (SecTrust, Bool, CFError?) -> Void
 ///
 /// - Parameters:
 ///   - trust: The server's trust.
-///   - queue: The queue that runs the verification, which takes about 1 ms, and the closure, in a block of their own.
+///   - queue: The queue that runs the verification, which takes about 1 ms, and the closure, in a separate block.
 ///   - result: Called once. Its error is that of `SecTrustEvaluateWithError`.
 /// - Returns: ``errSecSuccess``.
 @discardableResult
@@ -246,9 +246,9 @@ public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> B
   SecTrustSetExceptions(trust, exceptions.map { $0 as Data })
 }
 
-/// Stores whether an evaluation may fetch missing intermediate certificates. The value has no effect: Larkspur fetches
-/// none, because a server could make a client send requests with the addresses in its certificate. Add intermediate
-/// certificates to a trust of ``SecTrustCreateWithCertificates(_:_:_:)`` instead.
+/// Stores whether an evaluation may fetch missing intermediate certificates. The value has no effect: Larkspur does not
+/// fetch them, because a server could make a client send requests with the addresses in its certificate. Add
+/// intermediate certificates to a trust of ``SecTrustCreateWithCertificates(_:_:_:)`` instead.
 ///
 /// - Returns: ``errSecSuccess``.
 @discardableResult

@@ -50,7 +50,7 @@ public final class ServerTrust: Sendable {
       return hosts.isEmpty ? [nil] : hosts
     }
 
-    /// Adds a rule to those that are set. If no chain is good with these, none is with one more.
+    /// Adds a rule to those that are set. If no chain satisfies the rules so far, no chain satisfies one more.
     mutating func add(_ policy: SecPolicy) {
       if policies?.isEmpty != true { policies = (policies ?? []) + [policy] }
     }
@@ -143,7 +143,7 @@ public final class ServerTrust: Sendable {
   ///
   /// - Parameters:
   ///   - host: The host that the certificate has to be for, as in a URL, in addition to the hosts of policies that are
-  ///     set. `nil` names none.
+  ///     set. `nil` for no host.
   ///   - anchors: The certificates at which a chain has to end, in place of those that are set. As on Darwin they may
   ///     be roots, intermediates or the server's own certificate. With `nil`, the anchors that are set count, or else
   ///     the session's roots. The session's revocation lists count in either case.
@@ -316,10 +316,10 @@ extension ServerTrust.TrustResult: CustomStringConvertible, LocalizedError {
 
   static func failure(_ message: String) -> Self { Self(code: unspecified, depth: 0, message: message) }
 
-  /// A description for people.
+  /// A human-readable description.
   public var description: String { message + (depth > 0 ? ", issuer \(depth)" : "") }
 
-  /// A description for people.
+  /// A human-readable description.
   public var errorDescription: String? { description }
 }
 

@@ -74,7 +74,7 @@ public struct TLSCertificate: Hashable, Sendable {
 }
 
 extension TLSCertificate: CustomStringConvertible {
-  /// Subject, issuer and end of validity, for people.
+  /// Subject, issuer and end of validity, in a human-readable form.
   public var description: String { "\(subject), issued by \(issuer), valid until \(notValidAfter)" }
 }
 

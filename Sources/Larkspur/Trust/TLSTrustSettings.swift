@@ -161,7 +161,7 @@ public struct PinningFailure: Error, Hashable, Sendable, CustomStringConvertible
     seen = mismatch.seen.map(\.description)
   }
 
-  /// A description for people.
+  /// A human-readable description.
   public var description: String {
     "no pin of \(host) matches; seen: " + (seen.isEmpty ? "no verified chain" : seen.joined(separator: ", "))
   }
@@ -189,7 +189,7 @@ extension TLSTrustSettings {
     configuration.dangerousKeyLogFile = dangerousKeyLogFile
   }
 
-  /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if none is set.
+  /// The callback for `TLSContext`'s parameter `pinMismatched`, or `nil` if no function is set.
   var mismatchReport: (@Sendable (PinMismatch) -> Void)? {
     guard let pinMismatched else { return nil }
     return { pinMismatched(PinningFailure($0)) }

@@ -11,9 +11,9 @@ extension Foundation.Stream {
   /// Both streams can be used from any thread, and need no run loop:
   ///
   /// - `write` blocks while the buffer is full, until at least one byte fits, and returns the number of bytes that
-  ///   fitted. `read` blocks while the buffer is empty. Do not call either from an `async` function: call them from a
-  ///   thread or a dispatch queue of the program's own, or only after `hasSpaceAvailable` or `hasBytesAvailable` has
-  ///   shown that the call does not block.
+  ///   fitted. `read` blocks while the buffer is empty. Do not call either from an `async` function: call them from the
+  ///   program's own thread or dispatch queue, or only after `hasSpaceAvailable` or `hasBytesAvailable` has shown that
+  ///   the call does not block.
   /// - When the output stream has been closed or released, the input stream returns the rest and then ends: `read`
   ///   returns 0 and `streamStatus` is `.atEnd`.
   /// - When the input stream has been closed or released, as a session does when a task is over, `write` returns -1,

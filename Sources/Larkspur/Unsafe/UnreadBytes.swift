@@ -1,7 +1,7 @@
 /// Bytes that have arrived, and are taken one by one.
 ///
 /// Performance: exclusivity checks at run time would cost ten times as much as the byte. One task at a time uses the
-/// object, so it needs none.
+/// object, so the checks are not needed.
 @usableFromInline
 class UnreadBytes {
   @exclusivity(unchecked) @usableFromInline final var piece: [UInt8] = []
@@ -11,7 +11,7 @@ class UnreadBytes {
 
   @inlinable
   final func take() -> UInt8? {
-    // Safe: one task at a time uses the object, and no access happens within another one.
+    // Safe: one task at a time uses the object, and no access happens within another access.
     guard unsafe position < piece.count else { return nil }
     unsafe position += 1
     return unsafe piece[position - 1]
@@ -28,7 +28,7 @@ class UnreadBytes {
 
   /// The bytes that have not been taken.
   final var rest: [UInt8] {
-    // Safe: one task at a time uses the object, and no access happens within another one.
+    // Safe: one task at a time uses the object, and no access happens within another access.
     get { unsafe Array(piece[position...]) }
     set {
       unsafe piece = newValue

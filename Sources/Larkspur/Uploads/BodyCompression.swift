@@ -11,7 +11,8 @@ extension URLRequest {
   ///   sent as it is. Longer data and streams are compressed as they are sent, in chunks, with constant memory: a server that
   ///   speaks HTTP/1.0 only cannot receive them.
   /// - Files (`uploadTask(with:fromFile:)`) are sent by the kernel, and never compressed.
-  /// - A request with a `Content-Encoding` of its own, or of the session's `httpAdditionalHeaders`, is not compressed again.
+  /// - A request that sets `Content-Encoding` itself, or gets it from the session's `httpAdditionalHeaders`, is not
+  ///   compressed again.
   /// - Counts of sent bytes are those of the compressed body. Digest authentication with `auth-int` is not possible.
   /// - In background sessions, only the data of a request is compressed.
   public var bodyCompression: BodyCompression? {

@@ -49,7 +49,7 @@ final class ResumableUpload {
   private let path: String
   /// The program's request, after the redirections so far.
   private var own: URLRequest
-  /// The machine's request that is to be sent, or has been sent.
+  /// The machine's latest request, which is sent next or has been sent.
   private var current: UploadRequest?
   /// Whether the current request has been prepared: another preparation sends it again.
   private var isPrepared = false
@@ -69,7 +69,7 @@ final class ResumableUpload {
   /// The offset that the handler of upload points was called with.
   private var notedOffset = 0
   private var hasNotedPoint = false
-  /// Whether an informational response of status 104 has come.
+  /// Whether an informational response of status 104 has arrived.
   private var hasBeenInformed = false
 
   /// Creates the upload of a file, or returns `nil` if the request cannot be resumed.
@@ -159,7 +159,7 @@ final class ResumableUpload {
     if answer?.url != question.request.url { answer = nil }
     agreements[question.location] = answer.map { answer in
       var request = Self.prepared(answer)
-      // Another origin gets no cookies for what the program has meant for its own, and sets none.
+      // Another origin must not get cookies meant for the origin of the program's request, and must not set any.
       request.httpShouldHandleCookies = false
       return request
     }
@@ -233,7 +233,7 @@ final class ResumableUpload {
   /// All of the request's content has been sent.
   func allSent() { machine?.sentContent(current?.content.count ?? 0) }
 
-  /// An informational response has come.
+  /// An informational response has arrived.
   ///
   /// - Returns: Whether the response reports nothing but progress.
   func informed(_ status: Int, _ fields: ResponseFields, from url: URL?) -> Bool {
@@ -340,7 +340,7 @@ final class ResumableUpload {
       request = agreement
     } else {
       let url = try Self.url(target)
-      // The machine compares texts, and the request goes to what Foundation takes the text for.
+      // The machine compares texts, and the request goes to the URL that Foundation reads from the text.
       guard let first = own.url, Redirection.isSameOrigin(url, first) else { throw Self.unusable }
       request = Self.prepared(own)
       request.url = url.withCredential(of: first)
@@ -388,7 +388,7 @@ final class ResumableUpload {
     return request
   }
 
-  /// The program's fields that concern the resource of its own request.
+  /// Fields of the program's request that concern the resource of that request, not the upload resource.
   private static let leftOut = [
     "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range", "Content-Digest",
     "Repr-Digest", "Content-Disposition", "Trailer",
@@ -458,7 +458,7 @@ extension Load {
 }
 
 extension URL {
-  /// The URL with another one's user and password, if it has no user.
+  /// The URL with the user and password of another URL, if it has no user.
   fileprivate func withCredential(of other: URL?) -> URL {
     guard let user = other?.user(), self.user() == nil,
       var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)

@@ -65,7 +65,7 @@ package enum BodySegment: Sendable {
     }
   }
 
-  /// A stream that reads the segment, or `nil` if the segment needs none, or its stream has been taken already.
+  /// A stream that reads the segment, or `nil` if the segment needs no stream, or its stream has been taken already.
   fileprivate var stream: InputStream? {
     switch self {
     case .file(let url, _): InputStream(url: url)
@@ -102,7 +102,7 @@ extension InputStream {
   }
 }
 
-/// Reads a body of segments. Has at most one file open, and buffers none of its bytes.
+/// Reads a body of segments. Has at most one file open, and does not buffer its bytes.
 ///
 /// A copy reads from the beginning, regardless of the position of the original.
 package final class SegmentedBodyStream: TargetStream, NSCopying, URLSessionNonblockingInputStream {
@@ -204,7 +204,7 @@ package final class SegmentedBodyStream: TargetStream, NSCopying, URLSessionNonb
     }
   }
 
-  /// - Returns: Number of bytes read, or 0 if there are none yet.
+  /// - Returns: Number of bytes read, or 0 if no byte is available yet.
   private func readStream(
     of segment: BodySegment, into target: inout StreamTarget, max wanted: Int, of rest: Int64
   ) throws -> Int64 {

@@ -14,7 +14,7 @@ public enum URLSessionResumableUploadDraft: Sendable {
   case draft13
 }
 
-/// A setting of Larkspur's own, which Darwin does not have.
+/// A setting that Darwin does not have.
 extension URLSessionConfiguration {
   /// The version that upload tasks from files offer to the server. The default is `draft11`.
   ///

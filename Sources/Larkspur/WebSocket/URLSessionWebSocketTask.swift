@@ -141,13 +141,13 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     set { settings.read { $0.machine.pongTimeout = newValue > 0 ? Duration(interval: newValue) : nil } }
   }
 
-  /// Sends a ping, and calls the handler when the pong has come, or with an error when the connection is over. Pongs
+  /// Sends a ping, and calls the handler when the pong has arrived, or with an error when the connection is over. Pongs
   /// are read together with messages: see the type's description.
   open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
     start(.ping) { pongReceiveHandler($0.failure) }
   }
 
-  /// Sends a ping, and returns when the pong has come.
+  /// Sends a ping, and returns when the pong has arrived.
   open func sendPing() async throws { try await WebSocketOperation(.ping, through: gate).run() }
 
   /// Closes the WebSocket: sends a Close behind the messages that have been sent before. The task is complete when the

@@ -1,6 +1,6 @@
 /// A set of byte positions, as ranges that neither overlap nor touch, in order.
 public struct ByteRanges: Hashable, Sendable {
-  /// The ranges. None is empty.
+  /// The ranges, without empty ones.
   public private(set) var ranges: [Range<Int>] = []
 
   public init() {}

@@ -1,7 +1,7 @@
 /// The facts by which a file's content is recognized without reading it (`fstat`).
 ///
-/// A file that differs in any of them is another one, even if its bytes are equal: an upload never mixes the bytes of
-/// two files.
+/// A file that differs in any of them is a different file, even if its bytes are equal: an upload never mixes the bytes
+/// of two files.
 public struct FileStatus: Codable, Hashable, Sendable {
   /// Size in bytes.
   public var size: Int

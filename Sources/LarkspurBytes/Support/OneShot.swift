@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A value that any thread sets once, and that a task may await. The first value counts; later ones are ignored. The
-/// wait can be given up, which leaves the object without a value.
+/// A value that any thread sets once, and that a task may await. The first value counts; later ones are ignored.
+/// `giveUp` ends the wait, and leaves the object without a value.
 ///
 /// The lock is more than mutual exclusion: of a continuation that is resumed before it is awaited, ThreadSanitizer does
 /// not see that it orders anything.
@@ -41,8 +41,8 @@ public final class OneShot<Value: Sendable>: Sendable {
     state.withLock { state in if case .settled(let value) = state { value } else { nil } }
   }
 
-  /// Suspends until the value is set or given up. Only one task may await it. Cancelling the task does not end the
-  /// wait.
+  /// Suspends until the value is set or `giveUp` is called. Only one task may await it. Cancelling the task does not
+  /// end the wait.
   ///
   /// - Returns: The value, or `nil` if `giveUp()` was called.
   @inlinable public func get() async -> Value? {

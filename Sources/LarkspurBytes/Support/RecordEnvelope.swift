@@ -18,7 +18,7 @@ public struct RecordEnvelope: Sendable {
     case damaged(String)
   }
 
-  /// Size in bytes of what precedes the content.
+  /// Size in bytes of the head, which precedes the content.
   public static let headCount = 24
   private static let coveredCount = 16
 

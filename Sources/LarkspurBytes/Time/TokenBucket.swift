@@ -1,13 +1,13 @@
 /// A rate limit: a number of bytes a second, and a burst after a pause.
 ///
 /// Theory of operation. The state is one moment, up to which time has paid for the bytes that were taken. Each byte
-/// moves the moment forward. While it is in the past, the distance to now is what may be taken at once; it is never
-/// further back than a burst. When it is in the future, more was taken than available (a kernel call returns what it
-/// has), and nothing is available until then. So the average holds in any case.
+/// moves the moment forward. While it is in the past, the bytes of the time since then may be taken at once; it is
+/// never further back than a burst. When it is in the future, more was taken than available (a kernel call returns what
+/// it has), and nothing is available until then. So the average holds in any case.
 public struct TokenBucket: Hashable, Sendable {
   private let bytesPerSecond: UInt64
   private let burstNanoseconds: UInt64
-  /// The moment up to which time has paid for what was taken. In the future, more was taken than available.
+  /// The moment up to which time has paid for the taken bytes. In the future if more was taken than available.
   public private(set) var paidUntil: Deadline
 
   /// Creates a bucket that allows a full burst.

@@ -3,7 +3,7 @@
 /// ```
 ///   gzip                                    deflate
 ///
-///   inside <--- the next member ---.        opening: two bytes tell zlib from raw
+///   inside <--- the next member ---.        opening: two bytes mean zlib or raw
 ///     |                            |           |
 ///     '-- end of the member --> between     inside
 ///                                  |           |
@@ -32,11 +32,11 @@ final class CodingLayer {
 
   private var state: State
   private var inflater: Inflater
-  /// Bytes of the input that were examined and are still to be inflated, from `heldStart` on.
+  /// Bytes of the input that were examined and are not inflated yet, from `heldStart` on.
   private var held: [UInt8] = []
   private var heldStart = 0
-  /// Whether no byte has come yet. An empty body is not a truncated one: the response to a HEAD, or an empty file that
-  /// was not compressed.
+  /// Whether no byte has arrived yet. An empty body is not a truncated one: the response to a HEAD, or an empty file
+  /// that was not compressed.
   private var isUntouched = true
 
   private static let memberMagic: [UInt8] = [0x1f, 0x8b, 8]
@@ -78,7 +78,7 @@ final class CodingLayer {
 
   /// Decodes the input that `feed` has brought.
   func run(into output: inout OutputRawSpan) throws(CodingError) {
-    // A stored property of a class cannot be lent to a method of its own object, so the buffer is moved out. If `run`
+    // A stored property of a class cannot be lent to a method of the same object, so the buffer is moved out. If `run`
     // throws, the buffer is lost, which is harmless: after an error the layer is not used again.
     var fed = StageBuffer()
     swap(&fed, &incoming)

@@ -9,7 +9,7 @@ package struct Compressor: ~Copyable {
     deflater = try Deflater(format, level: level)
   }
 
-  /// Compresses some bytes, and appends the output that is ready, possibly none yet.
+  /// Compresses some bytes, and appends the output that is ready, if any.
   package mutating func compress(_ bytes: Span<UInt8>, into output: inout [UInt8]) throws(CodingError) {
     try deflater.run(bytes, flush: .none, into: &output)
   }

@@ -2,8 +2,8 @@
 package enum ContentCoding: Hashable, Sendable, CaseIterable {
   /// `gzip`, and its alias `x-gzip` (section 8.4.1.3).
   case gzip
-  /// `deflate`: the zlib format by the standard, a raw deflate stream from some servers. The first two bytes tell which
-  /// of the two a body is.
+  /// `deflate`: the zlib format by the standard, a raw deflate stream from some servers. The first two bytes
+  /// distinguish the two formats.
   case deflate
 
   /// The codings that a request offers: the field value of `Accept-Encoding`.
@@ -50,7 +50,8 @@ package struct ContentCodings: Hashable, Sendable {
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
-  /// Names of codings are case-insensitive. A comparison of its own, because this module imports no other of ours.
+  /// Names of codings are case-insensitive. This comparison is written here because this module imports no other module
+  /// of Larkspur.
   private static func equalsIgnoringCase(_ name: Substring.UTF8View, _ token: String) -> Bool {
     name.elementsEqual(token.utf8) { byte, other in
       (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) == other

@@ -1,6 +1,6 @@
 /// Compresses the messages of one direction of a WebSocket connection (RFC 7692, section 7.2.1).
 ///
-/// Memory: none before the first message. From then on 128 KiB for blocks, four times the window (2^`windowBits`
+/// Memory: 0 bytes before the first message. From then on 128 KiB for blocks, four times the window (2^`windowBits`
 /// bytes), and 6 KiB: 136 KiB for the smallest window and 262 KiB for the greatest (counted with zlib 1.2.13). The
 /// memory is kept between messages even if no context is taken over, because a new stream costs as much time as thirty
 /// short messages (50 µs and 1.6 µs, measured). Call `trim()` when the connection is idle.
@@ -56,7 +56,7 @@ package struct MessageDeflater: ~Copyable, @unchecked Sendable {
     self.deflater = consume deflater
   }
 
-  /// Frees the memory that the next message does not depend on: all of it without takeover, none otherwise.
+  /// Frees the memory that the next message does not depend on: all memory without takeover, 0 bytes otherwise.
   package mutating func trim() { if !takesOver { deflater = nil } }
 
   private mutating func takeDeflater() throws(CodingError) -> Deflater {

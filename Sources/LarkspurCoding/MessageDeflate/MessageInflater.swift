@@ -19,8 +19,8 @@
 /// allow such messages, but they have one meaning only: an empty payload where section 7.2.3.6 asks for one byte, a
 /// last block with BFINAL and without the byte that section 7.2.3.4 puts behind it, and a tail that was not removed.
 ///
-/// Memory: none before the first message, and none between messages if the peer does not take over its context.
-/// Otherwise 7 KiB and the window (2^`windowBits` bytes), 39 KiB for the greatest (counted with zlib 1.2.13).
+/// Memory: 0 bytes before the first message, and between messages if the peer does not take over its context. Otherwise
+/// 7 KiB and the window (2^`windowBits` bytes), 39 KiB for the greatest (counted with zlib 1.2.13).
 ///
 /// After an error the value must not be used any more: the connection has failed.
 ///
@@ -39,7 +39,7 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
   private let takesOver: Bool
   private let limits: CodingLimits
 
-  /// The stream, or `nil` as long as no byte has come that needs one.
+  /// The stream, or `nil` before the first byte that needs it.
   private var inflater: Inflater?
   /// Whether the bytes so far end between two blocks, and are whole bytes. Then the message may end here.
   private var isBetweenBlocks = true
@@ -86,7 +86,7 @@ package struct MessageInflater: ~Copyable, @unchecked Sendable {
       return .hasMore
     }
     if isLast, !isBetweenBlocks { try finish(&inflater, &output) }
-    // Without takeover, the next message begins a stream of its own.
+    // Without takeover, the next message begins a new stream.
     if !isLast || takesOver { self.inflater = consume inflater }
     guard isLast else { return .needsInput }
     endMessage()

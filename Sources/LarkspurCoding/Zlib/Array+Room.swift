@@ -1,6 +1,5 @@
 extension [UInt8] {
-  /// Appends the bytes that `fill` writes, of which there are at most `count`. If `fill` throws, none of its bytes are
-  /// kept.
+  /// Appends the bytes that `fill` writes, of which there are at most `count`. If `fill` throws, its bytes are dropped.
   mutating func append(
     adding count: Int, _ fill: (inout OutputRawSpan) throws(CodingError) -> Void
   ) throws(CodingError) {

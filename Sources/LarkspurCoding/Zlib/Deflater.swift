@@ -109,7 +109,7 @@ struct Deflater: ~Copyable {
     return result == Z_STREAM_END || isLast && !isFull
   }
 
-  /// Deflates all of `input`, and appends the output that is ready, possibly none yet.
+  /// Deflates all of `input`, and appends the output that is ready, if any.
   mutating func run(_ input: Span<UInt8>, flush: Flush, into output: inout [UInt8]) throws(CodingError) {
     var consumed = 0
     var isDone = false

@@ -51,8 +51,8 @@ struct Inflater: ~Copyable {
     guard result == Z_OK else { throw CodingError(zlib: result) }
   }
 
-  /// Whether the latest `run` has come to a place between two blocks and between two bytes. `false` before the first
-  /// `run` of a stream, and after one that had nothing to do.
+  /// Whether the latest `run` has ended between two blocks and between two bytes. `false` before the first `run` of a
+  /// stream, and after one that had nothing to do.
   var isBetweenBlocks: Bool {
     // Safe: `init` has initialized the stream. zlib sets `data_type` on each return: 128 between blocks, plus the
     // number of bits that are left of the last byte.
@@ -91,7 +91,7 @@ struct Inflater: ~Copyable {
     // Z_BUF_ERROR: zlib could make no progress, for lack of input or of room.
     case Z_OK, Z_BUF_ERROR: return .going
     case Z_STREAM_END: return .ended
-    // Z_NEED_DICT: the stream needs a preset dictionary. HTTP defines none.
+    // Z_NEED_DICT: the stream needs a preset dictionary. HTTP does not define one.
     case Z_DATA_ERROR, Z_NEED_DICT: return .invalid
     default: throw CodingError(zlib: result)
     }

@@ -20,7 +20,7 @@ package struct ArgumentReader {
   }
 
   package enum Argument: Hashable, Sendable {
-    /// An option by its long name. `value` is empty for an option that takes none.
+    /// An option by its long name. `value` is empty for an option without a value.
     case option(name: String, value: String)
     case operand(String)
   }

@@ -9,7 +9,7 @@ package struct CompletionsOptions: OptionList, Hashable, Sendable {
   }
 
   package private(set) var kind: Kind?
-  /// The directory above `share`, in place of the user's own.
+  /// The directory above `share`, in place of the user's default.
   package private(set) var prefix: String?
 
   init() {}

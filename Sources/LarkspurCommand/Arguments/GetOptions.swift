@@ -59,7 +59,7 @@ package struct GetOptions: OptionList, Hashable, Sendable {
   /// The limit for the whole transfer, or `nil` for no limit.
   package var maxTime: Duration?
   package var failsOnHTTPError = false
-  /// Maximum number of retries. If `nil`, that of the standard policy for a GET into a file, and none otherwise.
+  /// Maximum number of retries. If `nil`, that of the standard policy for a GET into a file, and 0 otherwise.
   package var retriesMax: Int?
   /// Whether requests of all methods are sent again.
   package var retriesAllMethods = false

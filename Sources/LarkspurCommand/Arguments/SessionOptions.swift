@@ -1,6 +1,6 @@
 import LarkspurHTTP
 
-/// The options of `larkspur get` for what `URLSession` does beyond one request and its response.
+/// The options of `larkspur get` for the features of `URLSession` beyond one request and its response.
 package struct SessionOptions: Hashable, Sendable {
   /// The value of one `-F` option.
   package struct Part: Hashable, Sendable {

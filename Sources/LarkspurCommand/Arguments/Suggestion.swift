@@ -1,10 +1,10 @@
-/// A guess at what a misspelt word was meant to be.
+/// A guess at the intended word for a misspelt one.
 enum Suggestion {
   /// Maximum length of a word for which there is a guess.
   private static let lengthMax = 40
 
   /// Returns ` (did you mean X?)` for the candidate that begins with the word or is closest to it, or an empty text if
-  /// none is close.
+  /// no candidate is close.
   static func text(for word: String, among candidates: [String], prefix: String = "") -> String {
     guard 2...lengthMax ~= word.count else { return "" }
     let distances = candidates.map { ($0.hasPrefix(word) ? 0 : distance(Array(word), Array($0)), $0) }

@@ -17,7 +17,7 @@ package struct TransfersOptions: OptionList, Hashable, Sendable {
   package private(set) var action = Action.list
   /// The identifier of a session, or its journal's directory.
   package var session = ""
-  /// The tasks, or none for all.
+  /// The tasks. Empty for all.
   package var tasks: [Int] = []
   /// The time without work after which the service ends.
   package var idleTime = Duration.seconds(60)

@@ -1,7 +1,7 @@
 /// A command line that cannot be understood.
 package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String
-  /// The topic of `larkspur help` that tells more.
+  /// The topic of `larkspur help` with the details.
   package var topic: HelpTopic
 
   package init(_ description: String, topic: HelpTopic = .overview) {

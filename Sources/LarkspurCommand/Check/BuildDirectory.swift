@@ -117,7 +117,7 @@ final class BuildDirectory {
 
   // MARK: - Mending
 
-  /// The paths of what the compiler has made of a target, without which SwiftPM compiles the target again: its directory,
+  /// The paths of the compiler's products of a target, without which SwiftPM compiles the target again: its directory,
   /// and its files among the modules. Also the path of the manifest: while there is a manifest, SwiftPM does not write
   /// its own files of the directory again. A directory that SwiftPM has not made has no such paths.
   func products(of target: String) -> [String] {

@@ -55,7 +55,7 @@ struct Check {
     return (directory, findings)
   }
 
-  /// Returns what to do: to compile the named targets again, or the whole package if the fault is in none of them.
+  /// Returns what to do: to compile the named targets again, or the whole package if the fault is in no named target.
   private static func remedy(_ products: [String], isRemoved: Bool) -> String {
     let first =
       if products.isEmpty {

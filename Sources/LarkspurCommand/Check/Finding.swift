@@ -8,7 +8,7 @@ package struct Finding: Hashable, Sendable {
   package let message: String
   /// Whether the finding is a fault, which a new build repairs. Any other finding means that a fact is unknown.
   package let isFault: Bool
-  /// The target that has to be compiled again, or `nil` if the finding names none.
+  /// The target that has to be compiled again, or `nil` if the finding names no target.
   let target: String?
 
   private init(_ message: String, file: String? = nil, isFault: Bool = true, target: String? = nil) {

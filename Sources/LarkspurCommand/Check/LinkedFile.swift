@@ -26,15 +26,15 @@ package struct LinkedFile {
     }
     if texts.contains(Self.curl) { findings.append(.holdsCurl(file: name)) }
     let isStatic = !loaded.contains { $0.name == "libswiftCore.so" }
-    // Swift's metadata has sections of its own, which stay in a stripped file.
+    // Swift's metadata has separate sections, which stay in a stripped file.
     let mayBeSwift = file.sectionNames == nil || file.hasSection("swift5_")
     if isStripped, isStatic, mayBeSwift { findings.append(.undetermined(file: name)) }
     self.findings = findings
   }
 
-  /// The symbols of the module's types, each with the zero byte that ends it. Larkspur's module of that name defines none
-  /// of these types, and a program's extensions of such types have other symbols. The command itself
-  /// does not contain the texts, because they are put together here.
+  /// The symbols of the module's types, each with the zero byte that ends it. Larkspur's module of that name does not
+  /// define these types, and a program's extensions of such types have other symbols. The command itself does not
+  /// contain the texts, because they are put together here.
   private static let networkingTypes = Set(
     ["10URLSessionC", "14URLSessionTaskC", "10URLRequestV", "11URLResponseC", "11URLProtocolC", "10HTTPCookieC"].map {
       "\(networking)\($0.dropFirst())Mn\0"

@@ -9,8 +9,8 @@ import LarkspurIO
 /// https://example.org/model.bin  out=models/one.bin  sha256=1f3a…
 /// ```
 ///
-/// Blanks and tabs separate the words. `out="a b"` has blanks in its value. A list may come from another place, so it can
-/// name files in the output's directory only, and none that is hidden.
+/// Blanks and tabs separate the words. `out="a b"` has blanks in its value. A list may come from another place, so it
+/// can name only files in the output's directory, and no hidden ones.
 package struct DownloadList {
   /// A file of the list.
   package struct Entry: Hashable, Sendable {

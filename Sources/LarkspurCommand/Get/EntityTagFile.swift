@@ -51,7 +51,7 @@ final class EntityTagFile {
     return isUnchanged
   }
 
-  /// Writes the tag of the new version, or an empty file if the server has named none.
+  /// Writes the tag of the new version, or an empty file if the server has sent no tag.
   func save(until deadline: Deadline) throws(CommandFailure) {
     guard let newTag, newTag != tag else { return }
     let file = try FileOutput(path: path, deadline: deadline)

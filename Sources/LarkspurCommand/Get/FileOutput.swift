@@ -28,7 +28,8 @@ final class FileOutput {
   /// The bytes that a file to continue has at the start.
   struct Kept {
     var count = 0
-    /// The validator of their version: empty if the server named none, and `nil` if another program has written them.
+    /// The validator of their version: empty if the server sent no validator, and `nil` if another program has written
+    /// them.
     var version: String?
 
     /// The first byte to ask for without a condition. Bytes of a known version are continued by `FilePart`.

@@ -52,7 +52,7 @@ struct FilePart {
     if let point, point.offset > 0 {
       let decision = point.decide(asking: point.offset, status: status, fields: fields)
       guard case .replace = decision else { return decision }
-      // A server without ranges sends what the file has.
+      // A server without ranges sends the whole resource, which the file already has.
       if response.expectedContentLength == count, Self.version(of: response) == point.validator { return .confirmLast }
     }
     (count, point) = (0, ResumePoint(status: status, now: MachineClock.wallSeconds, fields: fields))

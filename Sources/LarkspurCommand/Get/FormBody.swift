@@ -51,7 +51,7 @@ struct FormBody: Sendable {
     body = SegmentedBody(segments: segments)
   }
 
-  /// Returns a new stream of the body from its beginning. A redirection or a challenge may need another one.
+  /// Returns a new stream of the body from its beginning. A redirection or a challenge may need a second stream.
   func stream() -> InputStream { SegmentedBodyStream(body) }
 
   /// Returns the fields of a part. As in curl, `;type=` overrides `;headers=`, and that overrides the default fields.

@@ -368,7 +368,7 @@ struct Get {
 
   /// Returns the error of the phase in which the time of `--max-time` was up.
   ///
-  /// - Returns: `nil` if the error is another one.
+  /// - Returns: `nil` if the error has another cause.
   private func lateness(_ error: URLError) -> TransportError? {
     guard error.code == .timedOut else { return nil }
     let phase = progress.phase

@@ -6,7 +6,7 @@ extension GetRequest {
   /// Returns the request for a session.
   ///
   /// - Parameters:
-  ///   - isExact: Whether the session adds no fields of its own. No public API has this.
+  ///   - isExact: Whether the session adds no fields. No public API has this.
   ///   - range: The fields that ask for a part of the resource.
   func request(
     to target: RequestURL, _ options: GetOptions, isExact: Bool = false, form: FormBody? = nil,

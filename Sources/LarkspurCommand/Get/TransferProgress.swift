@@ -11,7 +11,8 @@ final class TransferProgress: HTTPEventObserver {
     var phase = TransportError.Phase.queueing
     /// The address of the latest connection that was opened.
     var connected: SocketAddress?
-    /// The address of the connection that the latest request was sent on, or `nil` while another one is being opened.
+    /// The address of the connection that the latest request was sent on, or `nil` while another connection is being
+    /// opened.
     var address: SocketAddress?
     var head: [UInt8] = []
     /// The heads that `takeHeads` has not returned yet.
@@ -45,7 +46,7 @@ final class TransferProgress: HTTPEventObserver {
   typealias Entry = (event: ConnectionEvent, time: Deadline)
 
   private let state = Mutex(State())
-  /// The events for the log of `-v`. A blocked output holds up the log, and not the thread of the session.
+  /// The events for the log of `-v`. A blocked output delays the log, and not the thread of the session.
   let entries: AsyncStream<Entry>
   private let continuation: AsyncStream<Entry>.Continuation
   private let isLogged: Bool

@@ -14,7 +14,7 @@ import LarkspurTransport
 /// ```
 struct VerboseLog {
   private let start: Deadline
-  /// The number of bytes of the present response's body that have come.
+  /// The number of received bytes of the current response's body.
   private var received = 0
 
   init(since start: Deadline) { self.start = start }

@@ -40,7 +40,7 @@ struct SessionSetUp: Sendable {
     request.setValue("\(stored); \(given)", forHTTPHeaderField: "Cookie")
   }
 
-  /// The configuration of the session, which keeps nothing but what the options ask for.
+  /// The configuration of the session, which stores nothing unless an option asks for it.
   var configuration: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// One task, in a session of its own, as a stream of events.
+/// One task, in a separate session, as a stream of events.
 ///
 /// The delegate's methods run one after another on the session's queue. Each puts an event into the stream and returns
 /// at once, except for a piece of the body: that call returns when the piece has been taken.
@@ -63,7 +63,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     return events
   }
 
-  /// Ends the transfer: everything has come, or the receiver takes no more.
+  /// Ends the transfer: everything has arrived, or the receiver takes no more.
   ///
   /// - Parameter closesConnections: Whether to wait until the session's connections are closed.
   func end(closingConnections closesConnections: Bool) async {
@@ -138,7 +138,7 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     continuation.yield(.sent(Int(clamping: totalBytesSent), of: total))
   }
 
-  /// Returns a redirection's request with the user and the password of its own URL, if it has them. As in curl, they
+  /// Returns a redirection's request with the user and the password of its URL, if it has them. As in curl, they
   /// replace the earlier ones, but only for the first request's origin, and unless `--user` or `-H` gives others.
   private func withOwnCredentials(_ request: URLRequest) -> URLRequest {
     guard let url = request.url, let own = settings.credentials(in: url),

@@ -9,9 +9,9 @@ import LarkspurTransport
 /// and standard output.
 ///
 /// Three tasks share the main thread. One receives: it writes each message before it requests the next, so a slow
-/// output slows the server down. One sends what `SocketInput` reads, and requests the next line when the kernel has
-/// taken the message. One sends pings. The first determines the end: it receives up to the server's Close, also after
-/// this side has sent its own. A signal therefore cancels none of the tasks, and only sends the Close.
+/// output slows the server down. One sends the messages of `SocketInput`, and requests the next line when the kernel
+/// has taken the message. One sends pings. The first determines the end: it receives up to the server's Close, also
+/// after this side has sent its own. A signal therefore cancels none of the tasks, and only sends the Close.
 struct Socket {
   /// Maximum size in bytes of a message in either direction, because each is held as a whole.
   static let messageBytesMax = 64 << 20
@@ -148,8 +148,8 @@ struct Socket {
     return nil
   }
 
-  /// Sends a ping after each interval, once the pong of the one before has come. The task itself fails if a pong is
-  /// late.
+  /// Sends a ping after each interval, once the pong of the previous ping has arrived. The task itself fails if a pong
+  /// is late.
   private func sendPings(over task: URLSessionWebSocketTask, every interval: Duration) async {
     do {
       while true {

@@ -2,7 +2,7 @@ import Dispatch
 import Larkspur
 import LarkspurIO
 
-/// The messages of standard input, which a thread of its own reads.
+/// The messages of standard input, which a dedicated thread reads.
 ///
 /// The thread passes one message on, and waits until the socket has taken it. So a slow server slows the input down.
 final class SocketInput: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 import Larkspur
 
-/// Cuts the bytes of standard input into messages at line feeds. The last line needs none.
+/// Cuts the bytes of standard input into messages at line feeds. The last line needs no line feed.
 package struct SocketLines {
   package enum Failure: Error, Hashable, CustomStringConvertible {
     /// Only binary messages may have any bytes (RFC 6455 5.6).

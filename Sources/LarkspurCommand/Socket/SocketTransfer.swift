@@ -4,7 +4,7 @@ import LarkspurBytes
 import LarkspurConsole
 import Synchronization
 
-/// One WebSocket, in a session of its own, and the session's reports of it.
+/// One WebSocket, in a separate session, and the session's reports of it.
 final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   /// The server's Close.
   struct Close: Sendable {

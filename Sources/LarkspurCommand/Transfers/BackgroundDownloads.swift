@@ -11,7 +11,7 @@ import Synchronization
 /// path of its file.
 struct BackgroundDownloads {
   private static let identifier = "larkspur-get"
-  /// The time in which the journal has to have a download, and another command has to give the session up, in seconds.
+  /// The time limit in seconds for the journal to accept a download, and for another command to release the session.
   private static let patience = 10.0
   private static let pause = 0.05
 
@@ -123,7 +123,7 @@ private final class FileMover: NSObject, URLSessionDownloadDelegate, Sendable {
   private let failed = Mutex<Set<Int>>([])
   private let tolerance = Atomic(false)
   private let log: ServiceLog?
-  /// The place of the command's own download, whose directory stays open until its file comes.
+  /// The place of this command's download, whose directory stays open until its file arrives.
   private let place: DeliveryPlace?
 
   init(_ place: DeliveryPlace?) {

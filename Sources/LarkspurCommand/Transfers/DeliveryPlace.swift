@@ -3,7 +3,7 @@ import LarkspurIO
 /// The place of a background download's file: a name in an open directory in which no other user can replace entries.
 ///
 /// The file may come hours after the command that asks for it, in another process. Therefore the path has no symbolic
-/// links: those that the user has made are followed when the command begins, and none that is made later.
+/// links: links that the user has made are followed when the command begins, and later links are not followed.
 struct DeliveryPlace {
   /// The absolute path of the file.
   let path: String
@@ -29,7 +29,7 @@ struct DeliveryPlace {
     return folder == "/" ? "/\(name)" : "\(folder)/\(name)"
   }
 
-  /// Moves a file to the place in one step, so that a process that is killed at any moment leaves it at one of both
+  /// Moves a file to the place in one step, so that a process that is killed at any moment leaves it at one of the two
   /// places. Replaces a regular file or a symbolic link there.
   ///
   /// - Parameter file: The path of a file of the user in a directory of the user alone.

@@ -69,7 +69,7 @@ struct Transfers {
         }
         log("the service \(LarkspurCommand.version) has started")
         // Without a reachable socket no program could have its sessions. At the end of a login there is no place for
-        // another one, and the next service goes on.
+        // another socket, and the next service continues.
         isRemoved = try server.run { Self.unfinished(home, log) } == .removed
         log("the service has ended: \(isRemoved ? "its socket was removed" : "there was nothing to do")")
       } while isRemoved
@@ -93,7 +93,7 @@ struct Transfers {
     }
   }
 
-  /// The sessions with tasks to carry out, or with events for which their program is to be launched, of all programs.
+  /// The sessions of all programs that have unfinished tasks, or events for which their program should be launched.
   private static func unfinished(_ home: String, _ log: @Sendable (String) -> Void) -> [TransferSession] {
     do throws(Errno) {
       let found = try TransferLocation.sessions(stateHome: home)
@@ -132,7 +132,7 @@ struct Transfers {
           sessions.append(
             TransferList.Session(session: session, records: content.records, unreadable: content.unreadable))
         } catch .unavailable(.noSuchFile) {
-          // The session has been given up meanwhile.
+          // The session has been released meanwhile.
         } catch {
           Console.complain("\(session.directory): \(error)")
         }

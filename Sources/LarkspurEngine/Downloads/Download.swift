@@ -131,7 +131,7 @@ public final class Download: Sendable {
   /// last state is ``State/Phase-swift.enum/complete`` or ``State/Phase-swift.enum/failed``.
   public var states: States { States(download: self) }
 
-  /// The states of a download, as ``Download/states`` describes them. Each iterator gets states of its own.
+  /// The states of a download, as ``Download/states`` describes them. Iterators are independent of each other.
   public struct States: AsyncSequence, Sendable {
     public typealias Element = State
     public typealias Failure = Never

@@ -108,7 +108,7 @@ extension DownloadChecksum {
   /// SHA-256 counts; the other registered ones are deprecated (section 5).
   ///
   /// - Parameter lines: The values of all field lines of the name, in order.
-  /// - Returns: `nil` for a field that is absent, is malformed, or has none of the two.
+  /// - Returns: `nil` for a field that is absent, is malformed, or has neither algorithm.
   package init?(digestField lines: [String]) {
     guard let members = StructuredFieldParser.dictionary(lines) else { return nil }
     for (key, algorithm) in [("sha-512", Algorithm.sha512), ("sha-256", .sha256)] {

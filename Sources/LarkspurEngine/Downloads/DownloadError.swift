@@ -7,7 +7,7 @@ public struct DownloadError: Error, Sendable {
   public enum Code: String, Hashable, Sendable {
     /// A part of the plan cannot be used. Nothing was requested.
     case invalidPlan
-    /// Another download, of this process or another one, writes the file.
+    /// Another download, in this or another process, writes the file.
     case inUse
     /// No mirror can be used: the last one answered with ``DownloadError/status``.
     case status

@@ -22,7 +22,7 @@ public struct DownloadPlan: Hashable, Sendable {
   public var destination: String
   /// Maximum number of requests at once, from 1 to 64. The client's limit of connections for each host holds as well.
   public var connections = 4
-  /// The smallest range in bytes that a request of its own is worth, from 1.
+  /// The smallest range in bytes that is worth a separate request, from 1.
   ///
   /// The number is also the limit of the bytes that a request has brought and that are not synced. After a kill, the next
   /// download fetches at most this number of bytes for each request once more.
@@ -59,7 +59,7 @@ public struct DownloadPlan: Hashable, Sendable {
   }
 
   private static let attemptsMax = 8
-  /// Limits of what a plan may ask for.
+  /// Limits of a plan's settings.
   package static let connectionsRange = 1...64
   static let urlsMax = 256
 }

@@ -3,7 +3,8 @@ import LarkspurHTTP
 import LarkspurIO
 import Synchronization
 
-/// The files of a download: the part, which gets the destination's name at the end, and the record of what the part has.
+/// The files of a download: the part, which gets the destination's name at the end, and the record of the part's
+/// content.
 ///
 /// After a kill or a loss of power at any moment, the record names no byte that is not on the disk, the part has bytes of one
 /// version, and the destination has its earlier content or the whole:
@@ -18,7 +19,7 @@ import Synchronization
 package final class DownloadStore: Sendable {
   /// The reason for which a download cannot have its files.
   package enum Failure: Error, Hashable, Sendable {
-    /// Another download, of this process or another one, writes the file.
+    /// Another download, in this or another process, writes the file.
     case inUse
     /// The name is empty, has a slash, is too long, or ends as the names of files beside destinations do.
     case name
@@ -89,7 +90,7 @@ package final class DownloadStore: Sendable {
   ///
   /// - Parameters:
   ///   - name: The name of the destination in the directory.
-  ///   - urls: The URLs of the plan. A record with none of them belongs to another plan.
+  ///   - urls: The URLs of the plan. A record without any of these URLs belongs to another plan.
   ///   - bytesToLeave: The number of bytes of the file system that `reserve` leaves free.
   package init(
     _ files: any DownloadFiles, _ name: String, urls: [String], _ hashes: DownloadHashes, bytesToLeave: Int
@@ -282,8 +283,8 @@ package final class DownloadStore: Sendable {
   /// Makes `verify` fail soon, also a call that is under way: the download has been cancelled. Any thread may call.
   package func interrupt() { state.withLock { $0.isInterrupted = true } }
 
-  /// Cuts the part to its size and gives it its name, which replaces a file of the name, and removes the record: each on
-  /// the disk before the next. A file that replaces another one gets its permissions.
+  /// Cuts the part to its size and gives it its name, which replaces a file of the name, and removes the record: each
+  /// on the disk before the next. A file that replaces an older file gets the permissions of that file.
   package func install(total: Int) throws(Errno) {
     let (size, earlier) = (try part.facts().size, try files.facts(name))
     guard size >= total else { throw .inputOutput }

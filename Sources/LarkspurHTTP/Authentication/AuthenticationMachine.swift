@@ -65,7 +65,7 @@ public struct AuthenticationMachine: Sendable {
 
   /// The reason why a challenge stays unanswered.
   public enum Reason: Hashable, Sendable {
-    /// The response has no challenge, or none that can be read.
+    /// The response has no readable challenge.
     case noChallenge
     /// The response names only schemes that Larkspur does not support.
     case unsupported(schemes: [String])

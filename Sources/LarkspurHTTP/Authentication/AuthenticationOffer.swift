@@ -1,6 +1,6 @@
 /// A challenge of a scheme that Larkspur supports.
 public enum AuthenticationOffer: Hashable, Sendable {
-  /// The Basic scheme. `realm` is `nil` if the server names none, as some do against RFC 7617 2.
+  /// The Basic scheme. `realm` is `nil` if the server names no realm, as some do against RFC 7617 2.
   case basic(realm: String?)
   case digest(DigestChallenge)
 

@@ -46,7 +46,7 @@ public struct Challenge: Hashable, Sendable {
 
 /// The information that a response gives about the authentication of its request (RFC 9110 11.6.3).
 public struct AuthenticationInfo: Hashable, Sendable {
-  /// The nonce that the server asks the client to use next (RFC 7616 3.5), or `nil` if it names none.
+  /// The nonce that the server asks the client to use next (RFC 7616 3.5), or `nil` if it names no nonce.
   public let nextNonce: String?
 
   /// Reads the values of `Authentication-Info` or `Proxy-Authentication-Info`. A field that breaks the grammar is

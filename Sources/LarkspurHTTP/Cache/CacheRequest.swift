@@ -55,7 +55,7 @@ public struct CacheRequest: Sendable {
     }
   }
 
-  /// Whether the caller has set conditions of its own, and so expects their result.
+  /// Whether the caller has set conditions itself, and so expects their result.
   public var isConditional: Bool {
     fields.contains { field in
       switch field.name.utf8.count {

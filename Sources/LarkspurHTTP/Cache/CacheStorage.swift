@@ -49,8 +49,8 @@ public enum CacheStorage {
     control.isPublic || control.isPrivate || control.maxAge != nil || fields.contains(named: "Expires")
   }
 
-  /// Whether the response has a field that determines its reuse. Most responses of programming interfaces have none:
-  /// storing those would cost time for each request, and serve only requests that accept responses of any age.
+  /// Whether the response has a field that determines its reuse. Most responses of programming interfaces lack such a
+  /// field: storing them would cost time for each request, and serve only requests that accept responses of any age.
   public static func isOfUse(_ fields: FieldList) -> Bool {
     fields.contains { field in
       switch field.name.utf8.count {

@@ -91,7 +91,7 @@ extension StoredResponse {
   /// Whether this response is the one that an `If-Range` names (RFC 9110 13.1.5).
   func isExactly(_ condition: String) -> Bool {
     if let tag = entityTag, EntityTag.isStronglyEqual(tag, condition) { return true }
-    // The cache adds a `Date` to a response without one, so its clock may be another one than the server's.
+    // The cache adds a `Date` to a response without one, so its clock may differ from the server's.
     guard lastModified == condition, let modified = HTTPDate.parse(condition, now: responseTime) else { return false }
     return date - modified >= ResumePoint.otherClockSeconds
   }

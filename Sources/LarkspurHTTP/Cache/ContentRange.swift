@@ -67,8 +67,8 @@ public enum RequestedRange: Hashable, Sendable {
     }
   }
 
-  /// Returns the bytes that the range means in a representation of `total` bytes, or `nil` if none of them exist, or if
-  /// they depend on an unknown total.
+  /// Returns the bytes that the range means in a representation of `total` bytes, or `nil` if the range is empty there
+  /// or depends on an unknown total.
   public func bytes(ofTotal total: Int?) -> Range<Int>? {
     switch self {
     case .from(let first, let last):

@@ -1,6 +1,6 @@
 /// Compares entity tags (RFC 9110 8.8.3).
 enum EntityTag {
-  /// Whether the tag has quotation marks at both ends, and none inside.
+  /// Whether the tag has quotation marks at both ends, and not inside.
   static func isStrong(_ tag: String) -> Bool {
     tag.utf8.first == ASCII.quote && tag.utf8.last == ASCII.quote && tag.utf8.count { $0 == ASCII.quote } == 2
   }

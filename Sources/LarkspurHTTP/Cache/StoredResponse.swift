@@ -70,7 +70,7 @@ public struct StoredResponse: Sendable {
 // MARK: - Freshness
 
 extension StoredResponse {
-  /// The fraction of the time since the last modification for which a response without a lifetime of its own counts as
+  /// The fraction of the time since the last modification for which a response without an explicit lifetime counts as
   /// fresh (RFC 9111 4.2.2).
   public static let heuristicShare = 0.1
 

@@ -67,7 +67,7 @@ public struct CookieHost: Hashable, Sendable {
 
 /// The paths of cookies (RFC 6265bis 5.1.4).
 public enum CookiePath {
-  /// Returns the directory of a request's path: the path of a cookie that names none.
+  /// Returns the directory of a request's path: the path of a cookie without a `Path`.
   public static func defaultPath(of path: String) -> String {
     guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
       slash > path.startIndex

@@ -37,7 +37,7 @@ public struct CookieJar: Sendable {
     case shadowsSecure
     /// A cookie with SameSite Lax or Strict from another site.
     case crossSite
-    /// A cookie with SameSite None that is not Secure.
+    /// A cookie with `SameSite=None` and without `Secure`.
     case crossSiteInsecure
     /// The name has the prefix `__Host-` or `__Secure-`, and the attributes do not meet its conditions.
     case prefix
@@ -144,7 +144,7 @@ public struct CookieJar: Sendable {
       // An address has no subdomains.
       if host.isAddress { return (host.text, true) }
       guard isPublicSuffix(name) else { return (name, false) }
-      // A public suffix is a site of its own, which may set cookies for itself.
+      // A public suffix is itself a site, which may set cookies for itself.
       return name == host.text ? (name, true) : nil
     }
   }

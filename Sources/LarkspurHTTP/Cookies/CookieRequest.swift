@@ -22,7 +22,7 @@ public struct CookieRequest: Hashable, Sendable {
     self.isSecure = isSecure
   }
 
-  /// Whether the request's port is among the ports of an RFC 2965 cookie (3.3.4). Other cookies have none, and suit
+  /// Whether the request's port is among the ports of an RFC 2965 cookie (3.3.4). Other cookies have no ports, and suit
   /// every port.
   func isFor(ports: [Int]) -> Bool { ports.isEmpty || port.map(ports.contains) ?? true }
 

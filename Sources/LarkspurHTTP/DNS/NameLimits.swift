@@ -1,7 +1,7 @@
 /// How long the answers for names are cached, and how many look-ups may be in progress. Every limit is inclusive.
 public struct NameLimits: Hashable, Sendable {
   /// How long addresses are cached. The system's resolver does not report their time to live. Half a minute saves most
-  /// look-ups, and a host that moves is found again before its users give up.
+  /// look-ups, and a host that moves is found again before its users stop trying.
   public var foundLifetime = Duration.seconds(30)
 
   /// How long the answer that a name does not exist is cached: long enough for a burst of requests, and short

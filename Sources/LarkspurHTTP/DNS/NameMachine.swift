@@ -106,7 +106,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
     waiters[waiter] = name
   }
 
-  /// The waiter has given up: its time is up, or it is cancelled.
+  /// The waiter waits no longer: its time-out has passed, or it is cancelled.
   public mutating func abandoned(by waiter: WaiterID, into actions: inout Actions) {
     guard let name = waiters.removeValue(forKey: waiter), var wait = pending[name] else { return }
     wait.waiters.remove(waiter)

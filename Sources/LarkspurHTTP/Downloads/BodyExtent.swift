@@ -42,7 +42,7 @@ public enum BodyExtent: Hashable, Sendable {
     }
   }
 
-  /// Whether the body has several ranges, each with a head of its own (RFC 9110 14.6).
+  /// Whether the body has several ranges, each with its own head (RFC 9110 14.6).
   private static func isMultipart(_ fields: ResumePoint.Fields) -> Bool {
     fields("content-type").contains { value in
       String(value.prefix { $0 != ";" && $0 != " " && $0 != "\t" }).equalsIgnoringCase("multipart/byteranges")

@@ -60,7 +60,7 @@ extension DownloadMachine {
     return advance(now)
   }
 
-  /// Reports that a write of a lane has failed. The download ends, and keeps what it has.
+  /// Reports that a write of a lane has failed. The download ends, and keeps the bytes received so far.
   public mutating func writeFailed(_ number: Int, _ error: DiskError, now: Double) -> [Action] {
     lanes.contains { $0.number == number } ? fail(error.failure, now) : []
   }

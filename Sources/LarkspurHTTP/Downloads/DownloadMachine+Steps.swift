@@ -104,7 +104,7 @@ extension DownloadMachine {
 
   // MARK: - Beginning anew
 
-  /// Takes over what an earlier download has kept.
+  /// Continues from the bytes that an earlier download has kept.
   ///
   /// - Returns: Whether the record fits to the plan.
   mutating func use(_ record: DownloadRecord) -> Bool {
@@ -167,7 +167,7 @@ extension DownloadMachine {
 
   // MARK: - The end
 
-  /// Ends the download, after what it has is kept. An earlier failure has precedence.
+  /// Ends the download, after its received bytes are kept. An earlier failure has precedence.
   mutating func fail(_ failure: DownloadFailure, _ now: Double) -> [Action] {
     switch phase {
     case .idle, .loading, .discarding: phase = .ending(failure)

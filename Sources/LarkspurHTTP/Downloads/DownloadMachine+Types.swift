@@ -5,7 +5,7 @@ extension DownloadMachine {
   public struct Request: Hashable, Sendable {
     /// The index of the mirror.
     public var source: Int
-    /// The fields `Range` and `If-Range`; none for a request of the whole.
+    /// The fields `Range` and `If-Range`. Empty for a request of the whole.
     public var fields: FieldList
   }
 
@@ -114,7 +114,7 @@ extension DownloadMachine {
     case loading
     /// Removes what the part has, to begin anew.
     case discarding
-    /// Keeps what was written. The end follows.
+    /// Keeps the written bytes. The end follows.
     case ending(DownloadFailure)
     case ended
   }

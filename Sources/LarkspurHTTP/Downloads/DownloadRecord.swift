@@ -25,8 +25,8 @@ public struct DownloadRecord: Hashable, Sendable {
   public var coding: String?
   /// The bytes that are on the disk.
   public var kept: ByteRanges
-  /// The inode of the part. A file with another one is not the part, and the file of the destination with this one is the
-  /// complete part under its name.
+  /// The inode of the part. A file with another inode is not the part. A file with this inode at the destination is the
+  /// complete part.
   public var inode: UInt64
 
   public init(sources: [Source], total: Int?, coding: String?, kept: ByteRanges, inode: UInt64) {

@@ -2,7 +2,7 @@
 public struct DownloadRules: Hashable, Sendable {
   /// Maximum number of requests at once, from 1 to `lanesLimit`.
   public var lanesMax = 4
-  /// The smallest range in bytes that a lane of its own is worth, from 1 to `pieceLimit`. Also the number of bytes that a
+  /// The smallest range in bytes that is worth a separate lane, from 1 to `pieceLimit`. Also the number of bytes that a
   /// lane may have written and not synced: no more of them are fetched twice.
   public var pieceBytes = 1 << 20
   /// A download that cannot be resumed fails with the first response.

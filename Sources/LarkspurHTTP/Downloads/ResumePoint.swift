@@ -39,8 +39,8 @@ public struct ResumePoint: Hashable, Codable, Sendable {
   // MARK: - Resumable downloads
 
   /// Minimum time, in seconds by the server's clock, between the last change and the response, so that `Last-Modified`
-  /// names one version only: a clock with a resolution of one second cannot tell two changes within a second apart (RFC
-  /// 9110 8.8.2.2).
+  /// names one version only: a clock with a resolution of one second cannot distinguish two changes within a second
+  /// (RFC 9110 8.8.2.2).
   static let ownClockSeconds = 1.0
   /// Minimum of that time if the response has no `Date`: then the local clock counts, which may differ from the
   /// server's.

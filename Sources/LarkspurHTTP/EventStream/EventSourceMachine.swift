@@ -42,7 +42,7 @@ package struct EventSourceMachine: Sendable {
   }
 
   package enum Failure: Hashable, Sendable {
-    /// The response has this status, which is not retried or has come too often.
+    /// The response has this status, which is not retried or was received too often.
     case status(Int)
     /// The response has status 200, and another type than `text/event-stream`.
     case contentType
@@ -79,7 +79,7 @@ package struct EventSourceMachine: Sendable {
   private var reconnectionTime: Duration
   /// The shortest reconnection time that the server of this source can set.
   private let serverDelayLeast: Duration
-  /// Whether an event has come on this connection, which makes its end no failure.
+  /// Whether an event has arrived on this connection. Its end is then no failure.
   private var hasReceived = false
   /// The number of connections since the latest event that failed or ended.
   package private(set) var failureCount = 0
@@ -102,7 +102,7 @@ package struct EventSourceMachine: Sendable {
     }
   }
 
-  /// The head of a response has come.
+  /// The head of a response has arrived.
   ///
   /// - Parameters:
   ///   - isEventStream: Whether the type of the content is `text/event-stream`.
@@ -117,7 +117,7 @@ package struct EventSourceMachine: Sendable {
       return .read
     }
     if status == 204 {
-      // The standard's way for a server to tell clients to stop.
+      // The standard's way for a server to stop its clients.
       state = .closed
       return .finish
     }
@@ -126,7 +126,7 @@ package struct EventSourceMachine: Sendable {
     return wait(atLeast: retryAfter.map(serverDelay) ?? .zero, fraction, orFail: .status(status))
   }
 
-  /// An event has come.
+  /// An event has arrived.
   package mutating func received(lastEventID: String, reconnectionMilliseconds: UInt64?) -> Action {
     guard state == .open else { return unfitting }
     learn(lastEventID, reconnectionMilliseconds)

@@ -37,7 +37,7 @@ public struct ExchangeMachine {
   public enum Receiving: Hashable, Sendable {
     case head
     case body(isPersistent: Bool)
-    /// The response is complete, and the rest of the request is still to be sent.
+    /// The response is complete, and the rest of the request has not been sent yet.
     case ended
   }
 

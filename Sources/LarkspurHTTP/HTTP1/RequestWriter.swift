@@ -197,7 +197,7 @@ public struct RequestHead: Hashable, Sendable {
   /// idempotent, or its body waits for the server's consent, without which nothing of the body is sent.
   public var mayBeSentAgain: Bool { isIdempotent || context.expectsContinue }
 
-  /// Whether the request may follow another one that has not been answered.
+  /// Whether the request may follow a request that has not been answered.
   public var isPipelinable: Bool {
     // A queue of heads has no room for a body.
     method == .safe && body == .none && !context.closesConnection && !context.offersUpgrade

@@ -50,7 +50,7 @@ public enum ResponseError: Error, Hashable, Sendable {
   public enum TruncationPoint: Hashable, Sendable {
     /// No byte of the response had arrived.
     case beforeHead
-    /// The status line of the final response was not complete. Interim responses may have come before it.
+    /// The status line of the final response was not complete. Interim responses may have arrived before it.
     case statusLine
     /// The status line was complete, and the empty line after the fields was still to come.
     case head

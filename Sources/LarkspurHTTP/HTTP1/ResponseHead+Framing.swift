@@ -8,7 +8,7 @@ extension ResponseHead {
   mutating func decideFraming(
     in bytes: Span<UInt8>, base: Int, request: RequestContext
   ) throws(ResponseError) {
-    // RFC 9110 15.2.2: the server switches only to what the client offered.
+    // RFC 9110 15.2.2: the server switches only to a protocol that the client offered.
     if status == 101, !request.offersUpgrade { throw .upgradeUnsolicited }
     if status == 101 || request.method == .connect && 200..<300 ~= status {
       // RFC 9110 9.3.6, RFC 9112 6.3: there is no body, and fields that describe one are ignored.

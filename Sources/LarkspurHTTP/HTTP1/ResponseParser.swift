@@ -21,7 +21,7 @@ import LarkspurBytes
 /// The parser does not depend on sockets, time, whether the connection is used again, or what a final status means.
 /// Bytes while idle are an error, because they answer no request. After an error the parser stays failed.
 ///
-/// Nothing is allocated per response once the field tables have grown to what the server sends.
+/// Nothing is allocated per response once the field tables have grown to the size of the server's heads.
 public struct ResponseParser: ~Copyable {
   public enum Event: Hashable {
     /// The bytes so far complete no event.
@@ -53,7 +53,7 @@ public struct ResponseParser: ~Copyable {
     case failed
   }
 
-  /// The latest head. The owner may swap it for another one, to keep it without a copy.
+  /// The latest head. The owner may swap it for another head, to keep it without a copy.
   public var head = ResponseHead()
   public private(set) var trailers = FieldTable()
 

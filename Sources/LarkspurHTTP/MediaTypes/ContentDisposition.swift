@@ -6,8 +6,8 @@ public enum ContentDisposition {
   /// Returns the file's name as the field names it. `filename*` (RFC 8187) takes precedence over its parts (RFC 2231),
   /// and these over `filename`.
   ///
-  /// - Returns: The name, or `nil` if there is none that can be read. The name may contain anything, a path for
-  ///   example: only ``SuggestedFilename`` makes a name of it that is safe to use.
+  /// - Returns: The name, or `nil` if there is no readable name. The name may contain anything, a path for example:
+  ///   only ``SuggestedFilename`` makes a name of it that is safe to use.
   public static func filename(of bytes: [UInt8]) -> String? {
     var plain: String?
     var extended: String?

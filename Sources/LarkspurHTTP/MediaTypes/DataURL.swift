@@ -3,7 +3,7 @@ import LarkspurBytes
 /// The content of a `data:` URL (RFC 2397), read as browsers do, by the "data: URL processor" of the WHATWG Fetch
 /// Standard.
 public struct DataURL: Hashable, Sendable {
-  /// The media type, or `text/plain;charset=US-ASCII` if the URL names none that can be read.
+  /// The media type, or `text/plain;charset=US-ASCII` if the URL names no readable type.
   public let mediaType: MediaType
   /// Whether the URL names a type that can be read.
   public let isTypeNamed: Bool
@@ -15,7 +15,7 @@ public struct DataURL: Hashable, Sendable {
   /// Reads a URL. The fragment is not a part of the data.
   ///
   /// - Parameter text: The URL with its scheme.
-  /// - Returns: The content, or `nil` if the scheme is another one, there is no comma, or the data is not valid base64.
+  /// - Returns: The content, or `nil` if the scheme is not `data`, there is no comma, or the data is not valid base64.
   public init?(_ text: String) {
     let scheme = "data:"
     var rest = Array(text.utf8)[...]

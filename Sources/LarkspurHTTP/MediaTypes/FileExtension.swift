@@ -1,6 +1,6 @@
 /// Maps common media types to their usual file extensions, and back.
 public enum FileExtension {
-  /// Returns the extension of a media type, or `nil` if none is known. `application/octet-stream` has none.
+  /// Returns the extension of a media type, or `nil` if it is unknown. `application/octet-stream` has no extension.
   public static func of(_ type: MediaType) -> String? {
     if let known = extensions[type.essence] { return known }
     // RFC 6839: the suffix names the format that the type is based on.

@@ -37,7 +37,7 @@ public struct MediaType: Hashable, Sendable {
 
   /// Reads one media type.
   ///
-  /// - Returns: The media type, or `nil` if the text is none.
+  /// - Returns: The media type, or `nil` if the text is not a media type.
   public init?(parsing text: some StringProtocol) {
     var rest = Text.trim(Array(text.unicodeScalars)[...])
     let type = Text.take(&rest) { $0 == "/" }
@@ -70,9 +70,9 @@ public struct MediaType: Hashable, Sendable {
   }
 
   /// Reads several `Content-Type` lines, or one with commas, as one value (WHATWG Fetch, "extract a MIME type"): the
-  /// last valid media type counts, with the charset of an earlier one of an equal essence if it has none itself.
+  /// last valid media type counts, with the charset of an earlier type of equal essence if it has no charset.
   ///
-  /// - Returns: The media type, or `nil` if none is valid.
+  /// - Returns: The media type, or `nil` if no line has a valid type.
   public init?(fieldValues: [String]) {
     var result: MediaType?
     var charset: String?

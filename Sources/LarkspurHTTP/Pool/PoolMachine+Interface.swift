@@ -42,8 +42,7 @@ extension PoolMachine {
   public struct Demand: Hashable, Sendable {
     /// Priority in the queue: requests of a larger one are served first.
     public var priority: UInt8 = 128
-    /// Whether the request may be sent behind another one that is not answered yet (RFC 9112 9.3.2: idempotent
-    /// methods).
+    /// Whether the request may be sent after a request that is not answered yet (RFC 9112 9.3.2: idempotent methods).
     public var isPipelinable = false
     /// Whether the request needs a connection that has served no request before, because its last one was dead.
     public var wantsFresh = false
@@ -58,9 +57,9 @@ extension PoolMachine {
   public struct ExchangeOutcome: Hashable, Sendable {
     /// Whether another request may follow on the connection.
     public var isReusable: Bool
-    /// The server's `Keep-Alive: timeout`, less a margin (`KeepAlive.parameters(_:)`), or `nil` if it sent none.
+    /// The server's `Keep-Alive: timeout`, less a margin (`KeepAlive.parameters(_:)`), or `nil` if it did not send it.
     public var idle: Duration?
-    /// Number of further requests that the server's `Keep-Alive: max` allows, or `nil` if it sent none.
+    /// Number of further requests that the server's `Keep-Alive: max` allows, or `nil` if it did not send it.
     public var requestsLeft: Int?
 
     public init(isReusable: Bool, idle: Duration? = nil, requestsLeft: Int? = nil) {

@@ -87,7 +87,7 @@ extension PoolMachine {
       connections[$0].endpoint != endpoint || isOrphaned($0, now, after: OrphanedDialAge.replaceable)
     }
     guard let other = closeOldest(of: usable, &actions) else { return false }
-    // The requests waiting at `other` may have lost their only dial before the timer could start another one.
+    // The requests waiting at `other` may have lost their only dial before the timer could start another dial.
     if other != endpoint, endpoints[other].waitingCount > 0 { stall(other) }
     return true
   }

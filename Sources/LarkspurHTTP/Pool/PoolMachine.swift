@@ -23,8 +23,8 @@ import LarkspurBytes
 /// When a dial fails, no request fails as long as another dial to the endpoint is in progress: that dial decides. When
 /// the last dial fails, the requests fail that were queued before it started. While the endpoint has other connections,
 /// which may serve the queue, only the requests for a fresh connection fail at once; the others fail after
-/// `dialFailuresMax` failures in a row. Failures for want of descriptors or memory on this machine do not count among
-/// these.
+/// `dialFailuresMax` failures in a row. Failures due to a lack of descriptors or memory on this machine do not count
+/// among these.
 ///
 /// The machine does not depend on hosts, bytes, sockets or the clock. Invariants: a request that waits gets one `run`
 /// or one `fail`, unless it is cancelled before; a connection gets exactly one `close` unless it reported its end

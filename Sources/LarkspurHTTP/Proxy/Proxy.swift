@@ -80,8 +80,8 @@ public struct Proxy: Hashable, Sendable {
     return (kind, text[(end + 3)...])
   }
 
-  /// Returns whether the text can be a proxy's host name: 1 to 253 bytes, none of which has another meaning in a URL, a
-  /// field or a log.
+  /// Returns whether the text can be a proxy's host name: 1 to 253 bytes without a special meaning in a URL, a field or
+  /// a log.
   private static func isName(_ host: String) -> Bool {
     1...253 ~= host.utf8.count
       && host.utf8.allSatisfy { byte in

@@ -4,7 +4,7 @@ public struct ProxySettings: Hashable, Sendable {
   public var http: Proxy?
   /// The proxy for `https` URLs, or `nil` to use `all`.
   public var https: Proxy?
-  /// The proxy for URLs of a scheme that has no proxy of its own.
+  /// The proxy for URLs of the schemes without a specific proxy.
   public var all: Proxy?
   /// The servers that are reached without a proxy.
   public var exceptions = ProxyExceptions()

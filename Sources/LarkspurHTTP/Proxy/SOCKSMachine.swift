@@ -15,7 +15,7 @@ import LarkspurBytes
 /// ```
 ///
 /// The machine does not depend on sockets, time, or how names are looked up. Invariants: there is exactly one of
-/// `establish` and `fail`, after which the machine takes no bytes and sends none; and the machine holds at most the 262
+/// `establish` and `fail`, after which the machine takes and sends no bytes; and the machine holds at most the 262
 /// bytes of the longest answer (a header of 4 bytes, a name of 255 with its length byte, and a port).
 public struct SOCKSMachine: Sendable {
   public enum Target: Hashable, Sendable {
@@ -78,7 +78,7 @@ public struct SOCKSMachine: Sendable {
       actions.append(.send(request4))
     } else {
       state = .method
-      // RFC 1928 3: "no authentication" is offered in any case, so that a proxy that needs none can choose it.
+      // RFC 1928 3: "no authentication" is offered in any case, so that a proxy without authentication can choose it.
       actions.append(.send(credentials == nil ? [5, 1, Method.none] : [5, 2, Method.none, Method.password]))
     }
   }

@@ -19,7 +19,7 @@
 /// back to `opening`.
 ///
 /// The machine does not depend on bytes, sockets, time, or what a challenge means. Invariants: exactly one of
-/// `establish` and `fail`, unless the owner gives up; at most `requestsMax` answers, and as many connections.
+/// `establish` and `fail`, unless the owner stops early; at most `requestsMax` answers, and as many connections.
 public struct TunnelMachine: Sendable {
   public enum State: Hashable, Sendable {
     case ready
@@ -134,7 +134,7 @@ public struct TunnelMachine: Sendable {
   /// The body of the answer is too long, ended too soon or did not end in time, or the proxy closed the connection.
   public mutating func drainFailed(into actions: inout Actions) { drained(isConnected: false, &actions) }
 
-  /// The owner has found an authorization, or `nil` if it has none for the challenges.
+  /// The owner has found an authorization. `nil` if it cannot answer the challenges.
   public mutating func authorized(_ authorization: String?, into actions: inout Actions) {
     guard state == .authorizing else { return }
     guard let authorization else { return fail(.authenticationRequired, &actions) }

@@ -12,8 +12,8 @@ public enum LocationValue {
   /// - Each byte that the grammar does not allow at its place is percent-encoded, and so is a `%` without two
   ///   hexadecimal digits. Text that is percent-encoded already stays as it is, byte for byte.
   /// - An IPv6 address keeps its brackets. The `%` before its zone becomes `%25` (RFC 6874, section 2).
-  /// - A host's name in UTF-8 stays as it is: such a name has an encoding of its own. No other part of the result
-  ///   contains bytes other than ASCII.
+  /// - A host's name in UTF-8 stays as it is: such a name is encoded differently. No other part of the result contains
+  ///   bytes other than ASCII.
   ///
   /// - Returns: The reference, or `nil` if nothing is left of the bytes. Browsers do not follow an empty field.
   public static func reference(_ bytes: [UInt8]) -> String? {

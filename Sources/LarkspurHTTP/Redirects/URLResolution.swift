@@ -1,7 +1,7 @@
 /// Resolves references by RFC 3986, section 5.2, on text that otherwise stays as it is: percent-encoded text stays
 /// percent-encoded.
 ///
-/// Foundation's own resolution refuses an empty reference, and leaves `..` in references that have a host of their own.
+/// Foundation's own resolution refuses an empty reference, and leaves `..` in references that have a host.
 public enum URLResolution {
   /// The parts of a reference (RFC 3986, appendix B). A missing part is `nil`, which differs from an empty one.
   public struct Parts: Hashable, Sendable {

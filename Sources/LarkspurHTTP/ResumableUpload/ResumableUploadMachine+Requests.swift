@@ -159,7 +159,7 @@ extension ResumableUploadMachine {
   /// Delivers a response, which completes the upload if it is a success behind the last byte.
   mutating func deliver(_ response: UploadResponse) -> Action {
     guard response.isSuccess, isFinal, resource != nil else { return deliverRefusal() }
-    // If the connection is lost in the response's content, the upload resource can tell that the upload is complete.
+    // If the connection is lost in the response's content, the upload resource can report that the upload is complete.
     advance(to: length)
     return close(.deliver)
   }

@@ -1,5 +1,5 @@
 /// Decides on the requests of a resumable upload (draft-ietf-httpbis-resumable-upload; section numbers are those of
-/// draft 10 unless another one is named).
+/// draft 10 unless another draft is named).
 ///
 /// Theory of operation. The owner reports facts; each fact has one action as its answer, which the owner carries out
 /// and reports the outcome of. The upload starts as the program's own request with a few fields more (section 12.1.1,
@@ -57,7 +57,7 @@ package struct ResumableUploadMachine: Sendable {
     case send(UploadRequest)
     /// Let this time pass.
     case wait(Duration)
-    /// Go on with the request in flight.
+    /// Continue the request in flight.
     case proceed
     /// Find out whether the upload may use this URL of another origin, call `answered(_:isAgreed:)`, and report the fact
     /// again. The fact has changed nothing.
@@ -78,7 +78,7 @@ package struct ResumableUploadMachine: Sendable {
   let url: String
   /// Size of the representation in bytes.
   package let length: Int
-  /// The URL of the upload resource, or `nil` if none is known or it is not to be used any more.
+  /// The URL of the upload resource, or `nil` if it is unknown or must not be used any more.
   var resource: String?
   /// The URL that the next request goes to: the upload resource, or where it has redirected to.
   var target: String?
@@ -168,7 +168,7 @@ package struct ResumableUploadMachine: Sendable {
     if state != .idle, let resource, !isAllowed(resource) { self.resource = nil }
   }
 
-  /// An interim response has come, with any status (sections 4.2 and 5).
+  /// An interim response has arrived, with any status (sections 4.2 and 5).
   package mutating func informed(_ response: UploadResponse, now: Double) -> Action {
     guard state == .creating || state == .appending, response.status == 104, isExpressible,
       response.interopVersion == version.rawValue
@@ -197,7 +197,7 @@ package struct ResumableUploadMachine: Sendable {
     sent = max(sent, content.lowerBound + min(max(count, 0), content.count))
   }
 
-  /// The head of a final response has come. Redirections of the program's request, and challenges, are not reported.
+  /// The head of a final response has arrived. Redirections of the program's request, and challenges, are not reported.
   ///
   /// - Parameters:
   ///   - now: The current time in seconds since 1970.

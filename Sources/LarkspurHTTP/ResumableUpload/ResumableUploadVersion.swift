@@ -9,8 +9,8 @@ package enum ResumableUploadVersion: Int, Codable, Hashable, Sendable, CaseItera
   /// Drafts 09 to 11. `Upload-Complete` states the completeness, appended bytes have the media type
   /// `application/partial-upload`, and servers announce limits.
   case interop8 = 8
-  /// Draft 12. A response may complete the upload before all bytes have been sent, 409 says by `Upload-Complete` whether
-  /// the upload goes on, and two of the limits have become advice.
+  /// Draft 12. A response may complete the upload before all bytes have been sent, 409 says by `Upload-Complete`
+  /// whether the upload continues, and two of the limits have become advice.
   case interop9 = 9
   /// Draft 13, which asks for less in responses to HEAD.
   case interop10 = 10

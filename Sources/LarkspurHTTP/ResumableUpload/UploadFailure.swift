@@ -2,7 +2,7 @@
 package enum UploadFailure: Error, Hashable, Sendable {
   /// The connection has failed, and the owner knows the error. With an upload resource, the upload can continue later.
   case connection
-  /// The upload resource has answered with this status, which is not retried or has come too often.
+  /// The upload resource has answered with this status, which is not retried or was received too often.
   case status(Int)
   /// The upload resource does not exist (404) or no longer (410).
   case resourceGone(status: Int)

@@ -26,7 +26,7 @@ package struct UploadLimits: Hashable, Sendable {
   /// Unknown members are ignored. A known member that is no non-negative Integer makes the whole field ignored, as the
   /// draft demands for other types.
   ///
-  /// - Returns: The limits, or `nil` if there is no such field or it is to be ignored.
+  /// - Returns: The limits, or `nil` if there is no such field or it must be ignored.
   package init?(_ lines: [String]) {
     guard let members = StructuredFieldParser.dictionary(lines) else { return nil }
     for (key, path) in Self.members {

@@ -1,4 +1,4 @@
-/// The state of an upload that is needed to continue it, in this process or another one.
+/// The state of an upload that is needed to continue it, in this or another process.
 package struct UploadPoint: Hashable, Sendable {
   package var version: ResumableUploadVersion
   /// The absolute URL of the upload resource.

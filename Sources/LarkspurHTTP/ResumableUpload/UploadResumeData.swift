@@ -45,7 +45,7 @@ package struct UploadResumeData: Hashable, Sendable {
     case tooLong
     /// The data does not begin with the magic number.
     case foreign
-    /// The data has this version of the format, which is another one.
+    /// The data has this version of the format, which is not the supported version.
     case version(UInt8)
     /// The data ends too early, or has bytes left over, or a text is not UTF-8.
     case damaged

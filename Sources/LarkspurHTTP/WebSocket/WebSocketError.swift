@@ -31,7 +31,8 @@ package enum WebSocketError: Error, Hashable, Sendable {
 
   case internalInconsistency
 
-  /// The code of the Close that this side sends, or `nil` if the connection is lost and none is sent (RFC 6455 7.4.1).
+  /// The code of the Close that this side sends, or `nil` if the connection is lost and no Close is sent (RFC 6455
+  /// 7.4.1).
   package var closeCode: UInt16? {
     switch self {
     case .frameInvalid, .closeTooShort, .closeCodeInvalid: 1002

@@ -2,7 +2,7 @@ import LarkspurBytes
 
 /// The agreement of client and server at the end of an opening handshake.
 package struct WebSocketAgreement: Hashable, Sendable {
-  /// The subprotocol that the server chose among the offered ones, or `nil` if it chose none.
+  /// The subprotocol that the server chose among the offered ones, or `nil` if it chose no subprotocol.
   package var subprotocol: String?
   /// The parameters of compression, or `nil` if messages are not compressed.
   package var compression: WebSocketCompression?

@@ -183,7 +183,7 @@ package struct WebSocketMachine: Sendable {
     }
   }
 
-  /// The owner receives nothing for now. A pong may have come and wait in the kernel.
+  /// The owner receives nothing for now. A pong may have arrived and wait in the kernel.
   package mutating func readingIsPaused(now: Deadline) {
     if silentSince != nil { silentSince = now }
   }

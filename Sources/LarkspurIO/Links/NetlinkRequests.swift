@@ -28,7 +28,7 @@ public struct NetlinkRequests: ~Copyable {
     }
   }
 
-  /// Returns the index of the link over which packets to `address` would leave, or 0 if the kernel names none.
+  /// Returns the index of the link over which packets to `address` would leave, or 0 if the kernel names no link.
   ///
   /// - Throws: The error that `connect` would report, most often `networkUnreachable`.
   public mutating func link(to address: SocketAddress) throws(Errno) -> UInt32 {

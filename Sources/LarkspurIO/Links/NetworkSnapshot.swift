@@ -159,7 +159,7 @@ public struct LinkAddress: Hashable, Sendable {
 public struct DefaultRoute: Hashable, Sendable {
   public var family: SocketAddress.Family
   public var link: UInt32
-  /// The router's address, or `nil` if the route needs none or the router has an address of the other family.
+  /// The router's address, or `nil` if the route needs no router or the router has an address of the other family.
   public var gateway: SocketAddress?
   /// The route's priority: the route with the lowest metric is preferred.
   public var metric: UInt32

@@ -6,8 +6,8 @@ extension SocketAddress {
 
   /// Parses an IP address with an optional zone (RFC 4007 11): `192.0.2.1`, `fe80::1%eth0`, `fe80::1%2`.
   ///
-  /// - Returns: The address, or `nil` if the text is none. Only link-local IPv6 addresses may have a zone: `::1%eth0`
-  ///   is no address here.
+  /// - Returns: The address, or `nil` if the text is not an address. Only link-local IPv6 addresses may have a zone:
+  ///   `::1%eth0` is no address here.
   /// - Throws: `UnknownZone` if no network interface has the zone's name.
   public init?(literal text: String, port: UInt16, kernel: any Kernel) throws(UnknownZone) {
     guard let percent = text.utf8.firstIndex(of: UInt8(ascii: "%")) else {

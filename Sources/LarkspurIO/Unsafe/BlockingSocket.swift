@@ -15,8 +15,8 @@ public final class BlockingSocket: Sendable {
 
   /// Connects to `address`. Blocks until the connection is open.
   ///
-  /// - Parameter deadline: A stopped process accepts nothing: when as many connections wait for it as it has asked for,
-  ///   another one is not opened.
+  /// - Parameter deadline: A stopped process accepts nothing: when its backlog is full, no further connection is
+  ///   opened.
   /// - Throws: `timedOut` at the deadline, to the millisecond.
   public static func connect(
     to address: SocketAddress, until deadline: Deadline = .never
@@ -44,7 +44,7 @@ public final class BlockingSocket: Sendable {
   /// Receives bytes. Blocks until some have arrived.
   ///
   /// - Returns: One to `count` bytes, or none at the end of the stream.
-  /// - Throws: `timedOut` if none of both has come at the deadline.
+  /// - Throws: `timedOut` if neither has arrived at the deadline.
   public func receive(atMost count: Int, until deadline: Deadline = .never) throws(Errno) -> [UInt8] {
     while true {
       try wait(for: POLLIN, until: deadline)
@@ -147,7 +147,7 @@ public final class BlockingSocket: Sendable {
   /// Makes the coming close a reset (RST). The peer loses the bytes that it has not read yet.
   public func resetOnClose() { _ = larkspur_linger_zero(number) }
 
-  /// Makes each `send` leave at once as a segment of its own.
+  /// Makes each `send` leave at once as a separate segment.
   public func setNoDelay() { _ = larkspur_set_integer_option(number, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
 
   /// Sets the size of the send buffer. With a small one, a peer's back-pressure shows after few bytes.

@@ -3,9 +3,8 @@ import LarkspurBytes
 
 /// Programs that run on after their starter.
 public enum DetachedProcess {
-  /// Starts a program in a session of its own, with `/` as its working directory, its standard streams on `/dev/null`
-  /// and no other descriptors. The program is no child of this process. Blocks until the program runs, a few
-  /// milliseconds.
+  /// Starts a program in a new session, with `/` as its working directory, its standard streams on `/dev/null` and no
+  /// other descriptors. The program is no child of this process. Blocks until the program runs, a few milliseconds.
   ///
   /// - Parameters:
   ///   - path: The program's path. `PATH` is not searched.

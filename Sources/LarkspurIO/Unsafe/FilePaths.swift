@@ -41,9 +41,9 @@ public enum FilePaths {
 
   /// Returns the permissions that the process's umask leaves to a new file.
   ///
-  /// The umask can only be read by setting another one, so it is 077 for a moment: files that other threads create meanwhile
-  /// are readable by their owner only. Call it on one thread at a time: of two calls at once, one takes the other's 077 for
-  /// the process's umask, and sets it for good.
+  /// The umask can only be read by setting a new one, so it is 077 for a moment: files that other threads create
+  /// meanwhile are readable by their owner only. Call it on one thread at a time: of two calls at once, one takes the
+  /// other's 077 for the process's umask, and sets it for good.
   public static func creationPermissions() -> UInt32 {
     let mask = umask(0o077)
     _ = umask(mask)

@@ -2,7 +2,7 @@ import Glibc
 
 /// An open directory of any user, and the entries in it.
 ///
-/// All functions take the name of one entry, not a path, and none follows a symbolic link of that name: what is behind
+/// All functions take the name of one entry, not a path, and do not follow a symbolic link of that name: the target of
 /// a link in the directory is out of reach. All calls block their thread.
 public final class OpenDirectory: Sendable {
   /// The kind of an entry.
@@ -77,7 +77,7 @@ public final class OpenDirectory: Sendable {
 
   /// Creates a symbolic link. The target need not exist.
   public func makeLink(_ name: String, to target: String) throws(Errno) {
-    // Safe: the call reads NUL-terminated copies of both.
+    // Safe: the call reads NUL-terminated copies of both strings.
     guard unsafe symlinkat(target, descriptor.number, name) == 0 else { throw .current }
   }
 

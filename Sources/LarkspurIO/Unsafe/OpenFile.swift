@@ -221,7 +221,7 @@ public final class OpenFile: Sendable {
     }
   }
 
-  /// The present size, inode and time of modification.
+  /// The current size, inode and time of modification.
   public func status() throws(Errno) -> FileStatus { try status(by: LinuxKernel.shared) }
 
   public var isTerminal: Bool { isatty(number) == 1 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Tells when a name goes out of a directory (inotify).
+/// Reports when a name is removed from a directory (inotify).
 public final class RemovalWatch: Sendable {
   private let descriptor: OpenFile
 
-  /// Begins to watch. Later removals are told, also those from before `wait`.
+  /// Begins to watch. Later removals are reported, including those before `wait`.
   ///
   /// - Throws: `tooManyDescriptors` or `noSpace` if the user has as many watches as the machine allows; the errors of the
   ///   path.

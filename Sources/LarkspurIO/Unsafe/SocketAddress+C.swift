@@ -84,7 +84,7 @@ extension SocketAddress {
 
   /// Parses an IP address: `192.0.2.1` or `2001:db8::1`, without brackets.
   ///
-  /// - Returns: The address, or `nil` if the text is none.
+  /// - Returns: The address, or `nil` if the text is not an address.
   public init?(literal text: String, port: UInt16) {
     // A NUL would end the text early for inet_pton.
     guard !text.utf8.contains(0) else { return nil }

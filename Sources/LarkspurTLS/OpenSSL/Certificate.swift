@@ -19,8 +19,8 @@ public struct Certificate: Sendable {
     unsafe self.init(taking: pointer)
   }
 
-  // Safe: for all properties below, the certificate lives as long as `reference`, and reading it changes only what
-  // OpenSSL locks.
+  // Safe: for all properties below, the certificate lives as long as `reference`, and reading it changes only fields
+  // that OpenSSL guards by a lock.
 
   /// The certificate as it was signed, in DER.
   public var der: [UInt8] { unsafe Array(taking: larkspur_certificate_der(reference.pointer)) }
@@ -115,7 +115,7 @@ public struct Certificate: Sendable {
 
   /// Creates a list for OpenSSL, which is freed with the returned reference.
   static func list(_ certificates: [Certificate]) -> Reference? {
-    // Safe: the list takes references of its own.
+    // Safe: the list takes its own references.
     guard let list = unsafe Reference(larkspur_chain_new(), releasedBy: { unsafe larkspur_chain_free($0) })
     else { return nil }
     for certificate in certificates {

@@ -38,7 +38,7 @@ public final class TLSContext: Sendable {
       }
     }
     guard let identity = configuration.identity else { return }
-    // Safe: the context takes references of its own.
+    // Safe: the context takes its own references.
     guard
       unsafe larkspur_tls_context_use_identity(
         reference.pointer, identity.certificate.reference.pointer, identity.key.pointer, identity.list.pointer) == 1

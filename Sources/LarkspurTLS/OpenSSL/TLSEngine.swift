@@ -68,7 +68,7 @@ public struct TLSEngine: ~Copyable {
   // Safe: the object lives as long as `reference`, and only the engine uses it.
   private var tls: OpaquePointer { unsafe reference.pointer }
 
-  /// The sessions of the server, or `nil` if none are resumed.
+  /// The sessions of the server, or `nil` if sessions are not resumed.
   private let shelf: SessionCache.Shelf?
   /// The session that the client offered for resumption.
   private let offered: TLSSession?
@@ -104,7 +104,7 @@ public struct TLSEngine: ~Copyable {
     self.date = date
     shelf = context.configuration.resumesSessions ? context.sessions.shelf(for: key) : nil
     offered = shelf?.take(date: date)
-    // Safe: the connection takes a reference of its own.
+    // Safe: the connection takes its own reference.
     if let offered { _ = unsafe larkspur_tls_offer(reference.pointer, offered.reference.pointer) }
   }
 
@@ -160,10 +160,10 @@ public struct TLSEngine: ~Copyable {
     unsafe larkspur_tls_decide(tls, code)
   }
 
-  /// Sets the client's certificate. With `nil` the client sends none, or the configuration's if it has one.
+  /// Sets the client's certificate. With `nil` the client sends the configuration's certificate, if there is one.
   public mutating func identify(_ identity: ClientIdentity?) throws(TLSError) {
     isPrivate = true
-    // Safe: the connection takes references of its own.
+    // Safe: the connection takes its own references.
     let isFit =
       unsafe larkspur_tls_identify(
         tls, identity?.certificate.reference.pointer, identity?.key.pointer, identity?.list.pointer) == 1

@@ -89,7 +89,7 @@ final class TrustStore: Sendable {
 
   private func add(_ certificates: [Certificate]) throws(TLSError) {
     for certificate in certificates {
-      // Safe: the store takes a reference of its own.
+      // Safe: the store takes its own reference.
       guard unsafe X509_STORE_add_cert(reference.pointer, certificate.reference.pointer) == 1 else {
         throw TLSError(.trustStoreUnreadable, reason: ErrorQueue.takeReason())
       }

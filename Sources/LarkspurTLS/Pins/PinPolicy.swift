@@ -44,7 +44,7 @@ public struct PinPolicy: Sendable {
     return covering.filter { $0.name.utf8.count == longest }
   }
 
-  /// Returns the entries that a verified chain does not match, and whether each is only to be reported.
+  /// Returns the entries that a verified chain does not match, each with a flag: whether a mismatch is only reported.
   public func mismatches(_ chain: [Certificate], for server: ServerName) -> [(
     mismatch: PinMismatch, reportsOnly: Bool
   )] {

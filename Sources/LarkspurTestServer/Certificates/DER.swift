@@ -25,7 +25,7 @@ enum DER {
   static func set(_ content: [UInt8]) -> [UInt8] { element(0x31, content) }
   /// Returns the element `[number]` with other elements inside (explicit tagging).
   static func tagged(_ number: UInt8, _ content: [UInt8]) -> [UInt8] { element(0xa0 | number, content) }
-  /// Returns a primitive element with `[number]` in place of its own tag (implicit tagging).
+  /// Returns a primitive element with the tag `[number]` instead of its universal tag (implicit tagging).
   static func implicit(_ number: UInt8, _ content: [UInt8]) -> [UInt8] { element(0x80 | number, content) }
 
   static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xff : 0]) }

@@ -8,7 +8,7 @@
 ///
 /// Unless a ``TestCertificate/Request`` asks for something else, an authority makes good certificates: they hold
 /// everything that RFC 5280 requires and strict verifiers check. Any certificate can act as an authority, even if it
-/// says that it is none: `TestCA(leaf)` signs with the key of a leaf.
+/// says that it is not one: `TestCA(leaf)` signs with the key of a leaf.
 ///
 /// An authority is a value: use it on any thread. No authority keeps a record of the certificates that it has issued.
 public struct TestCA: Hashable, Sendable {

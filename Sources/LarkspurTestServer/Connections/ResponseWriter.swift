@@ -70,7 +70,7 @@ struct ResponseWriter {
     return keepsAlive
   }
 
-  /// Writes interim responses. RFC 9110, section 15.2: HTTP/1.0 clients get none.
+  /// Writes interim responses. RFC 9110, section 15.2: HTTP/1.0 clients get no interim responses.
   func write(_ interim: [TestServer.Interim], to request: TestServer.Request) throws {
     guard request.version != "HTTP/1.0" else { return }
     for response in interim {

@@ -31,7 +31,7 @@ final class Wire {
   var fault = SendFault()
 
   init(_ socket: consuming BlockingSocket, forget: @escaping () -> Void) {
-    // Each piece that a script sends leaves at once, as a segment of its own.
+    // Each piece that a script sends leaves at once, as a separate segment.
     socket.setNoDelay()
     self.socket = socket
     self.forget = forget
@@ -87,7 +87,7 @@ final class Wire {
 
   /// Takes everything up to a line feed, including the line feed.
   ///
-  /// - Parameter partial: Set to the number of bytes of the line that had come when the peer ended.
+  /// - Parameter partial: Set to the number of bytes of the line that had arrived when the peer ended.
   /// - Returns: The line, or `nil` if it is longer than `count` bytes.
   func takeLine(atMost count: Int, partial: inout Int) throws(Failure) -> ArraySlice<UInt8>? {
     var searched = 0
@@ -162,7 +162,7 @@ final class Wire {
     throw .ended
   }
 
-  /// Blocks until the client has given up or the server stops.
+  /// Blocks until the client ends the connection or the server stops.
   ///
   /// - Returns: The failure for the caller to throw.
   func stall(_ reached: TestServer.Signal?) -> Failure {

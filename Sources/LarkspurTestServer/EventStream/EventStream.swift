@@ -9,7 +9,7 @@ extension TestServer {
   /// ```
   ///
   /// Events without an ID get their number, from 1 on. A request whose `Last-Event-ID` is unknown or missing gets the
-  /// stream from its beginning. A request after the last event gets a 204, which tells clients not to reconnect.
+  /// stream from its beginning. A request after the last event gets a 204, after which clients do not reconnect.
   public struct EventStream: Hashable, Sendable {
     /// The way in which each response ends.
     public enum Ending: Hashable, Sendable {

@@ -200,7 +200,7 @@ private struct Comparison {
     return (parts[0], parts.count > 1 ? parts[1] : nil)
   }
 
-  /// Whether two queries agree, up to what the recording has redacted.
+  /// Whether two queries agree, except for redacted parts of the recording.
   private static func agree(_ query: String?, _ recorded: String?) -> Bool {
     guard let query, let recorded else { return query == recorded }
     return query == recorded
@@ -208,7 +208,8 @@ private struct Comparison {
         && recorded.contains(Redaction.mark)
   }
 
-  /// Whether two bodies agree, up to what the recording has redacted: the text between two redacted parts has to agree.
+  /// Whether two bodies agree, except for redacted parts of the recording: the text between two redacted parts must
+  /// agree.
   private static func agree(_ body: [UInt8], _ recorded: [UInt8]) -> Bool {
     if body == recorded { return true }
     let mark = Array(Redaction.mark.utf8)

@@ -61,7 +61,8 @@ extension TestServer {
 
     /// Reads an HTTP Archive (HAR 1.2), of `HARRecorder`, of `larkspur get --har`, or of a browser.
     ///
-    /// - Throws: ``Invalid`` if the file cannot be read or is longer than ``bytesMax``, or for what `init(har:)` throws for.
+    /// - Throws: ``Invalid`` if the file cannot be read or is longer than ``bytesMax``, or for a reason of
+    ///   `init(har:)`.
     public init(contentsOf path: String) throws(Invalid) {
       let bytes: [UInt8]?
       do {

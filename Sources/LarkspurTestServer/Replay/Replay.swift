@@ -92,12 +92,12 @@ extension TestServer {
     }
   }
 
-  /// Starts a server that answers from a recording, and has no routes of its own.
+  /// Starts a server that answers from a recording, and has no other routes.
   ///
-  /// A request is answered by an entry with its method, path and query, and, if ``Replay`` says so, body and fields. The
-  /// recorded origin does not count. What a recording has redacted agrees with any value. A request that no entry answers
-  /// gets a 404 whose body names the nearest entry, and what differs; ``failures`` has the same text. Recorded
-  /// redirections to a recorded origin lead to this server.
+  /// A request is answered by an entry with its method, path and query, and, if ``Replay`` says so, body and fields.
+  /// The recorded origin does not count. A redacted value of a recording agrees with any value. A request that no entry
+  /// answers gets a 404 whose body names the nearest entry and the differences; ``failures`` has the same text.
+  /// Recorded redirections to a recorded origin lead to this server.
   ///
   /// - Parameters:
   ///   - recording: The entries.

@@ -1,6 +1,6 @@
 extension Connection {
   /// Answers a request for a resumable upload, whose head has been read. Each piece of the content counts as soon as it
-  /// has come, so that an upload that breaks off can continue.
+  /// has arrived, so that an upload that breaks off can continue.
   func serveUpload(
     _ head: TestServer.Request, _ uploads: TestServer.Uploads, on wire: Wire
   ) throws -> Outcome {

@@ -1,7 +1,7 @@
 /// The server's side of resumable uploads, without connections: the uploads, and the decisions on requests.
 ///
 /// A request is opened by its head, gets its content piece by piece, and is finished. Section numbers are those of
-/// draft 10 unless another one is named.
+/// draft 10 unless another draft is named.
 package struct UploadLedger: Sendable {
   /// The head of a request.
   package struct Head: Sendable {
@@ -276,7 +276,7 @@ package struct UploadLedger: Sendable {
     uploads[exchange.index].isActive && turns[exchange.index] == exchange.turn
   }
 
-  /// All of a request's content has come.
+  /// All of a request's content has arrived.
   package mutating func finish(_ exchange: Exchange) -> Closing {
     let index = exchange.index
     guard isCurrent(exchange) else { return .end(.reset) }
@@ -387,7 +387,7 @@ package struct UploadLedger: Sendable {
     return length
   }
 
-  /// Returns the completeness that a request states, or `nil` if it states none.
+  /// Returns the completeness that a request states, or `nil` if it does not state it.
   private func completeness(
     _ head: Head, _ version: TestServer.ResumableUpload.Version
   ) throws(Refusal) -> Bool? {

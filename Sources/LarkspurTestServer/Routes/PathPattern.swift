@@ -3,7 +3,7 @@ struct PathPattern: Hashable, Sendable {
   private enum Segment: Hashable {
     case literal(String)
     case parameter(String)
-    /// Any number of segments, also none.
+    /// Zero or more segments.
     case rest
   }
 

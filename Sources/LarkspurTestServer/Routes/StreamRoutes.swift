@@ -1,7 +1,7 @@
 // Routes that answer slowly or in pieces.
 //
-//   /stream/N     N lines of JSON, each in a chunk of its own
-//   /delay/MS     the request as JSON, after MS milliseconds (cancelled when the client ends its side)
+//   /stream/N N lines of JSON, each in a separate chunk /delay/MS the request as JSON, after MS milliseconds (cancelled
+//   when the client ends its side)
 
 let streamRoutes: [Router.Route] = [
   .get("/stream/{count}") { request in

@@ -29,7 +29,7 @@ extension ScriptRunner {
 
   private mutating func acceptWebSocket(_ answer: TestServer.WebSocketAnswer) throws(End) -> WebSocketChannel {
     guard let request else { throw .failed("no request has been read") }
-    // A later handshake on the connection needs a request of its own.
+    // A later handshake on the connection needs a new request.
     self.request = nil
     let offer = try checkedOffer(of: request)
     let subprotocol = answer.subprotocols.first { offer.protocols.contains($0) }

@@ -14,7 +14,7 @@ extension TestServer.Step {
   ///
   /// - Parameters:
   ///   - lineEnd: The end of each line: LF, CRLF or CR.
-  ///   - count: The number of bytes in one piece. Each piece is a chunk and a TCP segment of its own.
+  ///   - count: The number of bytes in one piece. Each piece is a separate chunk and a separate TCP segment.
   public static func events(
     _ events: [TestServer.StreamEvent], lineEnd: String = "\n", inPiecesOf count: Int = .max
   ) -> Self {

@@ -3,7 +3,7 @@
 // replaces an earlier one.
 
 extension TestServer.Step {
-  /// Stops sending after `count` more bytes: the connection hangs until the client gives up or the server stops.
+  /// Stops sending after `count` more bytes: the connection hangs until the client ends it or the server stops.
   ///
   /// ```swift
   /// server.enqueue([.beforeHandshake, .stall(afterSending: 100), .handshake, .serveRoutes])

@@ -16,7 +16,7 @@ extension TestServer.Step {
   public static let handshake = Self(.handshake(.init()), "handshake")
 
   /// Starts the handshake, and sends nothing from the server's flight of this number on. The connection then hangs
-  /// until the client gives up or the server stops.
+  /// until the client ends it or the server stops.
   ///
   /// - Parameters:
   ///   - flight: The number of the first flight that is not sent. Flight 1 answers the ClientHello. Flight 2 follows
@@ -40,7 +40,7 @@ extension TestServer.Step {
   /// Without TLS the step does nothing.
   public static let closeNotify = Self(.closeNotify, "closeNotify")
 
-  /// Closes like ``close``, but without close_notify: the client cannot tell this end from a truncated stream.
+  /// Closes like ``close``, but without close_notify: the client cannot distinguish this end from a truncated stream.
   public static let closeWithoutNotify = Self(.closeWithoutNotify, "closeWithoutNotify")
 
   // MARK: Records

@@ -2,7 +2,7 @@
 // the content, and `reset` or `close` cuts the upload there.
 
 extension TestServer.Step {
-  /// Sends a 104, which tells the client that the upload can continue.
+  /// Sends a 104, which says that the upload can continue.
   ///
   /// ```swift
   /// server.enqueue([.expectHead, .announceUpload(at: "/files/1"), .expectBytes(count: 1000), .reset])

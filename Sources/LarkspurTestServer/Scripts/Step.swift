@@ -56,7 +56,7 @@ extension TestServer.Step {
   /// for that response, see ``expectHead``.
   public static let expectRequest = Self(.expectRequest(method: nil, target: nil), "expectRequest")
 
-  /// Reads one whole request like ``expectRequest``, and fails if its method or its target is another one.
+  /// Reads one whole request like ``expectRequest``, and fails if its method or its target differs.
   public static func expectRequest(_ method: String, _ target: String) -> Self {
     Self(.expectRequest(method: method, target: target), "expectRequest \(method) \(target)")
   }
@@ -89,7 +89,7 @@ extension TestServer.Step {
   /// Sends the text in UTF-8 at once.
   public static func send(_ text: String) -> Self { send(Array(text.utf8)) }
 
-  /// Sends the bytes in pieces of `count`, each a TCP segment of its own, with a pause of `gap` between them.
+  /// Sends the bytes in pieces of `count`, each a separate TCP segment, with a pause of `gap` between them.
   ///
   /// The client's kernel may still join pieces that arrive faster than the client reads.
   public static func send(_ bytes: [UInt8], inPiecesOf count: Int, every gap: Duration = .zero) -> Self {
@@ -131,7 +131,7 @@ extension TestServer.Step {
   /// The handshake is the last request that was read; if there is none, the step reads one. A request that is no right
   /// handshake gets a 400 or a 426, and the step fails. After the steps the script continues, and closes at its end.
   ///
-  /// - Parameter answer: The choices of the server, and what it does wrong.
+  /// - Parameter answer: The choices of the server, and its faults.
   public static func webSocket(
     _ steps: [TestServer.WebSocketStep], answer: TestServer.WebSocketAnswer = TestServer.WebSocketAnswer()
   ) -> Self {
@@ -145,7 +145,7 @@ extension TestServer.Step {
   /// Waits until the test fires the signal, or the server stops.
   public static func wait(_ signal: TestServer.Signal) -> Self { Self(.wait(signal), "wait") }
 
-  /// Fires the signal, to tell the test that the script has reached this step.
+  /// Fires the signal, so that the test can wait until the script has reached this step.
   public static func fire(_ signal: TestServer.Signal) -> Self { Self(.fire(signal), "fire") }
 
   /// Waits for this duration, or until the server stops. Meant for clients' timers; use ``wait(_:)`` to wait for

@@ -5,7 +5,7 @@ extension TestServer {
     public var connection: Int
     /// The reason, in words, why the handshake failed, or `nil` if it was completed.
     public var failure: String?
-    /// The name that the client asked for (SNI), or `nil` if it named none.
+    /// The name that the client asked for (SNI), or `nil` if it sent no name.
     public var serverName: String?
     /// The version: `TLSv1.3`, `TLSv1.2` and so on.
     public var version = ""

@@ -101,7 +101,7 @@ extension TestServer.TLS {
   public enum ALPN: Hashable, Sendable {
     /// No answer.
     case ignore
-    /// The first of these protocols that the client offers; no answer if it offers none of them.
+    /// The first of these protocols that the client offers. No answer if the client offers no such protocol.
     case choose([String])
     /// The first of these protocols that the client offers; the alert `no_application_protocol` if it offers none of
     /// them.

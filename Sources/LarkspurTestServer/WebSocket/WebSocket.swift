@@ -8,7 +8,7 @@ extension TestServer {
     public let connection: Int
     /// The request of the opening handshake.
     public let request: Request
-    /// The subprotocol that the server chose, or `nil` if it chose none.
+    /// The subprotocol that the server chose, or `nil` if it chose no subprotocol.
     public let subprotocol: String?
     /// The agreed parameters of permessage-deflate, or `nil` if it is not in use.
     public let deflate: WebSocketDeflate?

@@ -42,7 +42,7 @@ extension TestServer {
 
   /// The parameters of permessage-deflate (RFC 7692, section 7.1).
   ///
-  /// As the server's wish they are lowered to what the client's offer permits; the agreed ones are in
+  /// As the server's wish they are lowered to the limits of the client's offer; the agreed ones are in
   /// ``WebSocket/deflate``. A wish for a smaller client window is dropped if the client does not offer
   /// `client_max_window_bits`.
   public struct WebSocketDeflate: Hashable, Sendable {

@@ -13,7 +13,7 @@ final class WebSocketChannel {
     case wrong(String)
   }
 
-  /// A frame that has come, with all that it completes.
+  /// A received frame, with the message that it completes.
   enum Arrival {
     case fragment(TestServer.WebSocketFrame, isCompressed: Bool, completes: TestServer.WebSocketMessage?)
     case ping([UInt8])

@@ -63,10 +63,10 @@ extension TestServer {
 // MARK: Reading
 
 extension TestServer.WebSocketStep {
-  /// Reads the next message. Fails if it is not text, or another one; `nil` accepts any text.
+  /// Reads the next message. Fails if it is not text or differs from `text`; `nil` accepts any text.
   public static func expectText(_ text: String? = nil) -> Self { Self(.expectText(text), "expectText") }
 
-  /// Reads the next message. Fails if it is not binary, or another one; `nil` accepts any bytes.
+  /// Reads the next message. Fails if it is not binary or differs from `bytes`; `nil` accepts any bytes.
   public static func expectBinary(_ bytes: [UInt8]? = nil) -> Self { Self(.expectBinary(bytes), "expectBinary") }
 
   /// Reads this number of messages of any kind.
@@ -83,7 +83,7 @@ extension TestServer.WebSocketStep {
   public static func awaitPong(_ payload: [UInt8]? = nil) -> Self { Self(.awaitPong(payload), "awaitPong") }
 
   /// Reads up to the client's Close, and skips messages. Fails if the connection ends without a Close, or if the code
-  /// or the reason is another one; `nil` accepts any.
+  /// or the reason differs; `nil` accepts any.
   ///
   /// - Parameter code: The code, which is 1005 for a Close without one.
   public static func awaitClose(code: Int? = nil, reason: String? = nil) -> Self {
@@ -153,7 +153,7 @@ extension TestServer.WebSocketStep {
     Self(.flood(flood, count: count, isReading: isReading), "flood")
   }
 
-  /// Does the steps, and sends each of their bytes in a TCP segment of its own.
+  /// Does the steps, and sends each of their bytes in a separate TCP segment.
   ///
   /// The client's kernel may still join segments that arrive faster than the client reads.
   public static func drip(_ steps: [Self]) -> Self { Self(.drip(steps), "drip") }
@@ -171,7 +171,7 @@ extension TestServer.WebSocketStep {
   /// Waits until the test fires the signal, or the server stops.
   public static func wait(_ signal: TestServer.Signal) -> Self { step(.wait(signal)) }
 
-  /// Fires the signal, to tell the test that the script has reached this step.
+  /// Fires the signal, so that the test can wait until the script has reached this step.
   public static func fire(_ signal: TestServer.Signal) -> Self { step(.fire(signal)) }
 
   /// Aborts the connection (RST) without a Close.

@@ -65,7 +65,7 @@ final class TransferEncoder: Encoder {
   }
 
   func container<Key>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    // The keys of a dictionary can be any numbers, and those of a structure none.
+    // A key type that accepts any number belongs to a dictionary. The keys of a structure accept no numbers.
     if type.init(intValue: -1) != nil { hasDictionary = true }
     return KeyedEncodingContainer(Parts(encoder: self))
   }
@@ -120,7 +120,8 @@ private struct Parts<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func encode(_ value: UInt64, forKey key: Key) { encoder.encode(value) }
   func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { try encoder.write(value) }
 
-  // The protocol has a default of its own for each of these types, which writes nothing for an absent value.
+  // For each of these types the protocol has a separate default implementation, which writes nothing for an absent
+  // value.
   func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encoder.writePresent(value) }
   func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encoder.writePresent(value) }
   func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encoder.writePresent(value) }

@@ -13,7 +13,7 @@ public protocol TransferFiles: RecordFiles {
   func lock(_ name: String) throws(Errno) -> (any Sendable)?
 }
 
-/// The files of one directory of the user's own: mode 0700, with files of mode 0600. Links are not followed.
+/// The files of one private directory of the user: mode 0700, with files of mode 0600. Links are not followed.
 public struct DirectoryTransferFiles: TransferFiles {
   private let path: String
   private let directory: Directory

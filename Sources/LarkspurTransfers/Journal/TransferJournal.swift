@@ -128,8 +128,8 @@ public final class TransferJournal: Sendable {
       .flatMap { lock in lock.map { .success($0) } ?? .failure(.inUse) }
   }
 
-  /// Gives the directory up, before the deinitialization does so, and removes it if there are no files of tasks in it: a
-  /// program may name each of its sessions anew. Added records are synced. The journal must not be used afterwards.
+  /// Releases the directory before the deinitialization does so, and removes it if it has no files of tasks: a program
+  /// may give each of its sessions a new name. Added records are synced. The journal must not be used afterwards.
   public func close() {
     lock.withLock { lock in
       guard lock != nil else { return }

@@ -1,6 +1,6 @@
 import LarkspurIO
 
-/// The reason for which a journal did not do what was asked.
+/// The reason why an operation of a journal failed.
 public enum TransferJournalError: Error, Hashable, Sendable {
   /// Another process, or another journal in this one, owns the directory.
   case inUse

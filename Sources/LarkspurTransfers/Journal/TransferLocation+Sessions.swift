@@ -1,7 +1,7 @@
 import LarkspurIO
 
 extension TransferLocation {
-  /// The sessions that have a file of their own below a directory for state.
+  /// The sessions that have a file below a directory for state.
   public struct Sessions: Sendable {
     public var sessions: [TransferSession] = []
     /// The directories whose session cannot be read, with the reasons.

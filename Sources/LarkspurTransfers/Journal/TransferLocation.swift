@@ -18,7 +18,7 @@ public enum TransferLocation {
   }
 
   /// Returns the directory with the socket of the user's transfer service: `$XDG_RUNTIME_DIR/larkspur-transfers`, or
-  /// `<state home>/larkspur/service` where `XDG_RUNTIME_DIR` is not an absolute path. `nil` without both.
+  /// `<state home>/larkspur/service` where `XDG_RUNTIME_DIR` is not an absolute path. `nil` if both are missing.
   ///
   /// - Parameter environment: Returns the value of an environment variable.
   public static func service(

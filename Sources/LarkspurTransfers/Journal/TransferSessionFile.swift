@@ -1,7 +1,7 @@
 import LarkspurBytes
 import LarkspurIO
 
-/// The file `session` in a journal's directory: all that a service needs to go on with the session without its program.
+/// The file `session` in a journal's directory: all that a service needs to continue the session without its program.
 ///
 /// The file has a `RecordEnvelope` and is replaced as a whole, like the records of tasks. The settings contain secrets;
 /// the file's mode is 0600.

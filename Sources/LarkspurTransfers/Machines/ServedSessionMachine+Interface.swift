@@ -31,7 +31,7 @@ extension ServedSessionMachine {
     /// Make a runner, and report `made` or `notMade`.
     case make(TransferSession)
     case refused(TransferLinkError)
-    /// The service ends. Without an answer the program starts another one.
+    /// The service ends. Because it gets no answer, the program starts a new service.
     case over
   }
 
@@ -61,7 +61,7 @@ extension ServedSessionMachine {
     case log(String)
     /// Nothing uses the session.
     case rest
-    /// The session is over: its runner has given it up, or was never made.
+    /// The session is over: its runner has released it, or was never created.
     case finish
   }
 

@@ -119,7 +119,7 @@ package struct ServedSessionMachine: Sendable {
     }
   }
 
-  /// Serves the first visits, and lets the runner go if there is none and no task needs it.
+  /// Serves the first visits, and releases the runner if there is no visit and no task needs it.
   private mutating func serve(_ actions: inout Actions) {
     while let visit = line.first, step(visit, &actions) {}
     settle(&actions)
@@ -232,7 +232,7 @@ package struct ServedSessionMachine: Sendable {
     make(session, &actions)
   }
 
-  /// The runner has given the session up.
+  /// The runner has released the session.
   package mutating func closed(into actions: inout Actions) {
     guard runner == .closing else { return }
     runner = .none
@@ -247,8 +247,8 @@ package struct ServedSessionMachine: Sendable {
     actions.append(.close)
   }
 
-  /// Lets the runner go if no visit and no task needs it, and launches the program: for its events, or if all tasks
-  /// wait for its answers.
+  /// Releases the runner if no visit and no task needs it, and launches the program to deliver its events, or if all
+  /// tasks wait for its answers.
   private mutating func settle(_ actions: inout Actions) {
     guard !isEnded, program == nil, line.isEmpty, guests.isEmpty else { return }
     if runner == .none { actions.append(.rest) }
@@ -264,7 +264,7 @@ package struct ServedSessionMachine: Sendable {
     actions.append(.launch(session))
   }
 
-  /// Whether all tasks that are to be carried out wait for a program's answers.
+  /// Whether all running tasks wait for a program's answers.
   private var isWaitingForProgram: Bool {
     let waiting = Set(questions.values.filter(\.question.waitsForProgram).map(\.task))
     return !waiting.isEmpty && tasks.allSatisfy { waiting.contains($0.key) || !$0.value.isWorking }

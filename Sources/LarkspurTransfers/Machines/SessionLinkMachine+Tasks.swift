@@ -61,7 +61,8 @@ extension SessionLinkMachine {
     var hasEvents = false
     for record in records {
       switch tasks[record.task]?.phase {
-      // Another process has had the session since this one chose the identifier: the record is none of the new task.
+      // Another process has used the session since this process chose the identifier, so the record belongs to another
+      // task.
       case .new: actions.append(.refuse(record.task, .link(.inUse)))
       case nil where isFirst: break
       case nil:
@@ -96,7 +97,7 @@ extension SessionLinkMachine {
     sendState(of: task, isNew: true, into: &actions)
   }
 
-  /// Sends what the program has made of a task so far.
+  /// Sends the program's changes of a task so far.
   private func sendState(of number: Int, isNew: Bool, into actions: inout Actions) {
     guard let task = tasks[number] else { return }
     if !isNew { actions.append(.send(.update(task: number, TransferProperties(task.record)))) }

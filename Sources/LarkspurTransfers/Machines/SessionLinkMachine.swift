@@ -17,7 +17,7 @@ package struct SessionLinkMachine: Sendable {
     case waiting(Attempt)
     case attached
     case lost(Attempt)
-    /// The session has no runner and gets none.
+    /// The session has no runner and will not get one.
     case refused(TransferLinkError)
     case closing(Closing)
     case closed
@@ -101,7 +101,7 @@ package struct SessionLinkMachine: Sendable {
   package typealias Actions = [Action]
 
   /// The pause before the second attempt to connect. Each later pause is twice as long, up to `pauseMax`. The first
-  /// attempt after the first loss needs none.
+  /// attempt after the first loss starts without a pause.
   static let pauseMin = Duration.milliseconds(40)
   /// Maximum pause between two attempts to connect: a service that ends again and again is not started again and again.
   static let pauseMax = Duration.seconds(30)
@@ -156,7 +156,7 @@ package struct SessionLinkMachine: Sendable {
     actions += flushes.sorted().map(Action.flush)
   }
 
-  /// There is no runner, or none that can be used.
+  /// There is no usable runner.
   ///
   /// - Parameter hasEarlierSession: Whether another session of the process was about to release the identifier before the
   ///   attempt.
@@ -279,7 +279,7 @@ package struct SessionLinkMachine: Sendable {
     return true
   }
 
-  /// The session has no tasks and gets none. Called once, after `willEnd`.
+  /// The session has no tasks and will not get any. Called once, after `willEnd`.
   package mutating func close(into actions: inout Actions) {
     switch state {
     case .attached:
@@ -299,7 +299,7 @@ package struct SessionLinkMachine: Sendable {
     tasks = [:]
   }
 
-  /// The runner has given the session up.
+  /// The runner has released the session.
   package mutating func linkClosed(into actions: inout Actions) {
     guard case .closing(let closing) = state, closing != .attempt else { return }
     state = .closed

@@ -24,8 +24,8 @@ package struct TransferAttemptMachine: Hashable, Sendable {
     case timeOut
     case wait(seconds: Double, byWallClock: Bool)
     case ask
-    /// Another discretionary task has its turn, or is being loaded. `isDue` says whether the other one can begin now: its
-    /// timer may be late, because the clock was set or the machine slept.
+    /// Another discretionary task has its turn, or is being loaded. `isDue` says whether the other task can begin now:
+    /// its timer may be late, because the clock was set or the machine slept.
     case queue(isDue: Bool)
     /// Look whether the machine is quiet.
     case look

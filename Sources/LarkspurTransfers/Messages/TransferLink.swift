@@ -1,8 +1,8 @@
 /// A program's connection to the runner of one background session: to an object of the same process, or to the
 /// service.
 ///
-/// For any thread. The link is over with its last reference, and the session's tasks go on without the program if the
-/// runner is the service.
+/// Can be used from any thread. The link ends with its last reference. If the runner is the service, the session's
+/// tasks then continue without the program.
 public protocol TransferLink: AnyObject, Sendable {
   /// The tasks at the time at which the link was made. Changes after that come as notices.
   var records: [TransferRecord] { get }
@@ -14,8 +14,8 @@ public protocol TransferLink: AnyObject, Sendable {
   /// Calls a function when all commands so far have been carried out and are on the disk, and their notices have been
   /// passed on. Calls it with `false` if the runner is gone before that.
   func flush(_ completion: @escaping @Sendable (_ isConfirmed: Bool) -> Void)
-  /// Gives the session up after all commands so far, and calls a function when another link can have it. No other function
-  /// may be called afterwards.
+  /// Releases the session after all commands so far, and calls a function when another link can use the session. No
+  /// other function may be called afterwards.
   func close(_ completion: @escaping @Sendable () -> Void)
 }
 
@@ -43,7 +43,7 @@ public struct TransferSession: Codable, Hashable, Sendable {
 public enum TransferLinkError: Error, Codable, Hashable, Sendable {
   /// Another process, or another session of this process, has the session's tasks.
   case inUse
-  /// The journal or the service cannot be used. `reason` is a sentence for people.
+  /// The journal or the service cannot be used. `reason` is a human-readable sentence.
   case unavailable(reason: String)
 }
 
@@ -56,9 +56,9 @@ extension TransferLinkError: CustomStringConvertible {
   }
 }
 
-/// What a program tells the runner of a background session.
+/// A command from a program to the runner of a background session.
 ///
-/// Commands are carried out in their order, and none waits for an answer. A command for a task that does not exist or
+/// Commands are carried out in their order, without waiting for answers. A command for a task that does not exist or
 /// has ended has no effect: the event of its end is on its way.
 public enum TransferCommand: Codable, Hashable, Sendable {
   /// Creates a task that has been resumed. The record has the task's identifier, which no earlier task has had.
@@ -101,7 +101,8 @@ public struct TransferProperties: Codable, Hashable, Sendable {
 extension TransferSession {
   /// Maximum size of the settings in bytes.
   public static let settingsBytesMax = 1 << 20
-  /// Maximum number of tasks. A journal refuses more than `TransferJournal.tasksMax`, and tells the program so for each.
+  /// Maximum number of tasks. A journal refuses more than `TransferJournal.tasksMax`, and reports each refusal to the
+  /// program.
   package static let tasksMax = 2 * TransferJournal.tasksMax
   /// Maximum number of words of a launch command.
   private static let launchWordsMax = 256

@@ -24,7 +24,7 @@ package enum TransferMessage: Codable, Hashable, Sendable {
   case refused(TransferLinkError)
   /// A part of the session's tasks.
   case records([TransferRecord])
-  /// All tasks have been told.
+  /// All tasks have been sent.
   case opened
   case notice(TransferNotice)
   /// The answer to `flush`, for this number and all before.
@@ -61,7 +61,7 @@ extension TransferMessage {
     try self.init(bytes: frame.content, name: Self.name, version: Self.version)
   }
 
-  /// Returns the frames that tell a session's tasks: few frames with many small records each, so that a session with
+  /// Returns the frames that carry a session's tasks: few frames with many small records each, so that a session with
   /// 1,000 tasks opens at once.
   ///
   /// - Throws: `invalid`.

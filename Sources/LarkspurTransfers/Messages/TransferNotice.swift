@@ -3,19 +3,19 @@ public enum TransferNotice: Codable, Hashable, Sendable {
   /// The record of a task as it is now: after its creation, after a response, and when the task has ended. Events in the
   /// record are delivered by the program, which acknowledges each one once.
   case changed(TransferRecord)
-  /// The counts of a running task. Not every change is told.
+  /// Progress of a running task. Updates are coalesced.
   case progress(task: Int, TransferRecord.Counts)
   /// A question for the program's delegate. The task waits for the answer as long as the program is attached.
   case question(UInt64, task: Int, TransferQuestion)
   /// The runner is gone, and no more notices come: a service that has been stopped or killed.
   ///
-  /// - Parameter reason: A sentence for people.
+  /// - Parameter reason: A human-readable sentence.
   case lost(reason: String)
 }
 
 /// A question for the delegate of a background session. All but `beginDelayed` are challenges (`didReceive challenge`).
 public enum TransferQuestion: Codable, Hashable, Sendable {
-  /// The task's earliest time has come (`willBeginDelayedRequest`).
+  /// The task's earliest begin date has been reached (`willBeginDelayedRequest`).
   case beginDelayed
   /// The response of a server or proxy asks for credentials.
   case challenge(TransferChallenge)
@@ -48,7 +48,7 @@ public enum TransferAnswer: Codable, Hashable, Sendable {
   public enum Credential: Codable, Hashable, Sendable {
     /// A user and a password. `persistence` is the raw value of `URLCredential.Persistence`.
     case password(user: String, password: String, persistence: UInt8)
-    /// The certificates of the question are to be trusted.
+    /// The attempt should trust the certificates of the question.
     case trust
     /// A client certificate: the certificates in DER, the client's own first, and the key in DER, not encrypted.
     case identity(certificates: [[UInt8]], key: [UInt8])

@@ -37,7 +37,7 @@ extension TransferRecord {
 
   /// Reads the file of a task of a session.
   ///
-  /// - Throws: `damaged` for the record of another one, and the errors of `init(file:)`.
+  /// - Throws: `damaged` for the record of another task or session, and the errors of `init(file:)`.
   init(_ file: [UInt8], of task: Int, _ session: String) throws(TransferValueError) {
     try self.init(file: file)
     guard self.task == task else { throw .damaged("the record belongs to task \(self.task)") }

@@ -6,7 +6,7 @@ import LarkspurIO
 /// of the monotonic clock: when the wall clock is set, `adjust` moves the times with it. In another boot nothing but the wall
 /// clock connects a record with the current time, and `adjust` moves impossible times to it.
 extension TransferRecord {
-  /// The relation of both clocks by which the times of a record were written.
+  /// The relation between the two clocks when the times of a record were written.
   public struct Clock: Codable, Hashable, Sendable {
     public var boot: UInt64
     /// The time of the wall clock at the machine's start, in seconds since 1970.

@@ -14,7 +14,7 @@ public struct TransferRecord: Codable, Hashable, Sendable {
   }
 
   public enum State: UInt8, Codable, Hashable, Sendable {
-    /// The task was resumed, and is to be carried out.
+    /// The task was resumed, and the runner should carry it out.
     case running = 0
     case suspended = 1
     /// The program has cancelled the task, and the end has not been recorded yet.

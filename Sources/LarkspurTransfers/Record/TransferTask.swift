@@ -2,10 +2,10 @@ import LarkspurHTTP
 
 /// One task of a background session, as each side has it: the program, the service, and the runner.
 ///
-/// The record is what the journal stores, what messages carry and what the program shows. The other parts are those that no
-/// process keeps: how far the task and its delegate calls are. `apply` is the only mutation. What only the program changes is
-/// taken from the program: suspension, cancellation, properties, and the events that it has acknowledged. A notice may have
-/// been made before the runner has seen the latest commands. The page BackgroundTransfers has the graph of the phases.
+/// The journal stores the record, messages carry it, and the program shows it. The other parts are not stored: the
+/// progress of the task and of its delegate calls. `apply` is the only mutation. State that only the program changes is
+/// taken from the program: suspension, cancellation, properties, and the acknowledged events. A notice may have been
+/// made before the runner has seen the latest commands. The page BackgroundTransfers has the graph of the phases.
 package struct TransferTask: Hashable, Sendable {
   package enum Phase: Hashable, Sendable, CaseIterable {
     /// No runner has been sent the task.
@@ -62,7 +62,7 @@ package struct TransferTask: Hashable, Sendable {
     case resumePoint(ResumePoint?)
     case uploadPoint([UInt8]?)
     case contentFile(isThere: Bool)
-    /// An attempt has succeeded. Without a response the server wants another one.
+    /// An attempt has succeeded. Without a response, the server asked for another attempt.
     case loaded(TransferResponse?)
     /// The request behind the redirects of the last attempt.
     case reached(TransferRequest)
@@ -100,7 +100,7 @@ package struct TransferTask: Hashable, Sendable {
   }
 
   package var isCancelled: Bool { keepsContent != nil }
-  /// Whether the task is to be carried out, or is being cancelled. Suspended tasks need no runner.
+  /// Whether the task is running or being cancelled. Suspended tasks need no runner.
   package var isWorking: Bool { record.state == .running || record.state == .canceling }
   /// Whether the task has ended, and the program has taken all events.
   package var isOver: Bool { record.state == .completed && record.events.isEmpty }

@@ -131,8 +131,9 @@ public struct ServiceLauncher: Sendable {
 
   /// Starts the service, and calls `attempt` until it succeeds or the service refuses.
   ///
-  /// A service ends at once if another one holds the lock: that one is about to listen, or to end. Otherwise the program
-  /// cannot do its work. The second start is for a service that lost the lock to a program that looked at it.
+  /// A service ends at once if another service holds the lock, which is then about to listen or to end. Otherwise the
+  /// program file cannot work as a service. The second start is for a service that lost the lock to a program that
+  /// checked it.
   private func start<Value>(
     _ program: String, in directory: String, until deadline: Deadline,
     _ attempt: () -> Result<Value, TransferClient.Failure>

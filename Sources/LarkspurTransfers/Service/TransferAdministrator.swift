@@ -46,8 +46,8 @@ public struct TransferAdministrator: Sendable {
 
   /// Changes tasks of the session with the journal in `directory`.
   ///
-  /// - Returns: The number of tasks that were changed, or `nil` if no service runs, or one that ends: another one may be
-  ///   asked.
+  /// - Returns: The number of tasks that were changed, or `nil` if no service runs or the service is ending. The caller
+  ///   may start a new service and ask it.
   public func change(
     _ change: TransferAdministration.Change, directory: String, tasks: TransferAdministration.Tasks
   ) throws(TransferLinkError) -> Int? {

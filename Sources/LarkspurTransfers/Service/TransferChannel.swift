@@ -34,8 +34,8 @@ package struct TransferReader {
     self.deadline = deadline
   }
 
-  /// Returns the next message, or `nil` at the end of the connection. Blocks until one of both has come, and at most
-  /// until the deadline: `broken(.timedOut)`.
+  /// Returns the next message, or `nil` at the end of the connection. Blocks until either arrives, and throws
+  /// `broken(.timedOut)` at the deadline.
   package mutating func next() throws(TransferChannelError) -> TransferMessage? {
     while true {
       do throws(TransferValueError) {
@@ -61,7 +61,7 @@ package struct TransferReader {
   }
 }
 
-/// Sends frames on a thread of its own, so that a peer that does not read delays no other thread.
+/// Sends frames on a dedicated thread, so that a peer that does not read delays no other thread.
 package final class TransferWriter: Sendable {
   private let socket: BlockingSocket
   private let wakeUp = WakeUp()
@@ -110,7 +110,7 @@ public final class WakeUp: Sendable {
 
   public init() {}
 
-  /// Makes the next or the present `wait` return. May be called on any thread.
+  /// Ends the current `wait`, or else the next one. May be called on any thread.
   public func signal() { semaphore.put() }
 
   /// Blocks until a signal that no earlier call has taken, or until the deadline. All signals so far are taken.

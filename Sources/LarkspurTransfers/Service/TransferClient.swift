@@ -4,9 +4,9 @@ import Synchronization
 
 /// A program's connection to the transfer service, for one session.
 ///
-/// Two threads belong to a client: one reads and calls the function of `start`, one writes what the socket does not take
-/// at once. Commands that `send` has passed to the kernel are carried out even if the program is killed right after the
-/// call. With the last reference the connection ends, after the commands that still wait.
+/// Two threads belong to a client: one reads and calls the function of `start`, one writes the bytes that the socket
+/// does not accept at once. Commands that `send` has passed to the kernel are carried out even if the program is killed
+/// right after the call. With the last reference the connection ends, after the commands that still wait.
 public final class TransferClient: TransferLink {
   /// The reason for which there is no client.
   enum Failure: Error, Hashable {
@@ -97,9 +97,9 @@ public final class TransferClient: TransferLink {
       core.send(try TransferMessage.command(command).encoded())
     } catch {
       switch command {
-      // The service would never tell the end of a task that it has not been told of.
+      // The service does not get this task, so it would never report its end.
       case .create(let record): core.refuse(record, error)
-      // A question without an answer would hold its task up.
+      // A question without an answer would block its task.
       case .answer(let question, let answer) where answer != .cancel: send(.answer(question: question, .cancel))
       default: break
       }
@@ -227,8 +227,8 @@ public final class TransferClient: TransferLink {
       for completion in completions { completion(true) }
     }
 
-    /// Ends the sending side of the connection after the frames that wait. The service lets the session go, and then ends
-    /// its side.
+    /// Ends the sending side of the connection after the frames that wait. The service releases the session, and then
+    /// ends its side.
     func close(_ completion: (@Sendable () -> Void)? = nil) {
       let isAtEnd = state.withLock { state in
         state.isClosed = true

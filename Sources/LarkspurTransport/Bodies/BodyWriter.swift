@@ -16,7 +16,7 @@ import LarkspurHTTP
 /// A body of known length is over with its last byte (RFC 9112 6.2), whatever the producer still waits for.
 ///
 /// A writer does not depend on sockets or the response. Invariants: it belongs to the loop's thread; once it is not
-/// open, `write` only fails; the queue holds less than `bytesMax` and one piece for each of the producer's own tasks.
+/// open, `write` only fails; the queue holds less than `bytesMax` and one piece for each of the producer's tasks.
 public final class BodyWriter: @unchecked Sendable {
   private enum State {
     case open
@@ -57,7 +57,7 @@ public final class BodyWriter: @unchecked Sendable {
 
   // MARK: - The producer's side
 
-  /// Queues the next piece. Returns when there is room for another one. An empty piece is ignored.
+  /// Queues the next piece. Returns when there is room for the next piece. An empty piece is ignored.
   ///
   /// - Throws: The failure, or `cancelled` if the exchange needs no more of the body.
   public func write(_ piece: [UInt8]) async throws(TransportError) {
@@ -89,8 +89,8 @@ public final class BodyWriter: @unchecked Sendable {
     }
   }
 
-  /// Queues the piece that a closure returns on the loop's thread: several tasks may share the source of the pieces, and
-  /// none overtakes another.
+  /// Queues the piece that a closure returns on the loop's thread: several tasks may share the source of the pieces,
+  /// and their pieces stay in order.
   public func write(_ next: @escaping @Sendable () -> [UInt8]) async throws(TransportError) {
     guard loop.isCurrent else {
       return try await loop.run { [self] () async throws(TransportError) in try await write(next()) }

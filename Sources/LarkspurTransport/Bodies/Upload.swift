@@ -5,7 +5,7 @@ import LarkspurIO
 enum Upload {
   case none
   case bytes([[UInt8]])
-  /// The range is what is left.
+  /// The range is the part not yet sent.
   case lent(Range<Int>, (Range<Int>) -> [UInt8])
   case file(FileUpload)
   case produced(BodyWriter)
@@ -40,8 +40,8 @@ final class FileUpload {
   var isSendable: Bool
   private let status: FileStatus
 
-  /// - Parameter earlier: The status that the file has to have, or `nil` for its present one. With a status the file is
-  ///   read: the kernel sends what the file has when a packet leaves, which is later than any check.
+  /// - Parameter earlier: The status that the file must have, or `nil` for its current status. With a status the file
+  ///   is read, because the kernel sends the file's content at the time a packet leaves, which is later than any check.
   init(
     _ file: OpenFile, offset: Int, length: Int, unchangedSince earlier: FileStatus?, by kernel: any Kernel
   ) throws(BodyFailure) {

@@ -102,7 +102,7 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// Sends deferred output: the last flight of a handshake, if no request has taken it along, and pipelined requests,
+  /// Sends deferred output: the last flight of a handshake, if no request has included it, and pipelined requests,
   /// which leave together.
   func tickWillEnd() {
     hasPutOffSending = false
@@ -167,7 +167,7 @@ public final class Connection: EndOfTickHook {
     return try await channel.cancelledWithTask(operation)
   }
 
-  /// Sends a request, and returns when the response's head has come.
+  /// Sends a request, and returns when the response's head has arrived.
   ///
   /// - Parameter deadline: The deadline of the whole exchange.
   public func send(
@@ -226,9 +226,9 @@ public final class Connection: EndOfTickHook {
     }
   }
 
-  /// Returns the exchange if the response's head has come.
+  /// Returns the exchange if the response's head has arrived.
   ///
-  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
+  /// - Returns: The exchange, or `nil` if the head has not arrived. `work` then runs when another call may succeed.
   func head(of number: UInt64, for work: any LoopCallback) throws(TransportError) -> Exchange? {
     defer { writeLog() }
     while true {
@@ -350,7 +350,7 @@ public final class Connection: EndOfTickHook {
     if core.isBehind(number) { abandon(number) } else { core.channel?.cancelled(.exchange(number)) }
   }
 
-  /// Suspends the sending of what is left of a request.
+  /// Suspends the sending of the rest of a request.
   func suspendSending(_ number: UInt64) { core.suspendSending(number) }
 
   /// Resumes the sending that `suspendSending` suspended.
@@ -409,14 +409,14 @@ public final class Connection: EndOfTickHook {
   public func takeTunnel() -> Tunnel? { core.takeTunnel() }
 
   /// Returns the connection as a tunnel without a switch of protocols. Possible while the connection is idle, and once
-  /// the present request has been sent and its response's head received.
+  /// the current request has been sent and its response's head received.
   ///
   /// - Returns: The tunnel, or `nil` in another state.
   public func takeStream() -> Tunnel? { core.takeStream() }
 
   // MARK: - The response
 
-  /// Whether something of the response, or its error, is still to be received.
+  /// Whether part of the response, or its error, has not been received yet.
   var isReceiving: Bool { loopBound.state.isReceiving }
   var exchangeNumber: UInt64 { loopBound.state.exchangeNumber }
 
@@ -432,7 +432,7 @@ public final class Connection: EndOfTickHook {
   var headBytes: [UInt8] { loopBound.state.headBytes }
   /// The time at which the latest response was complete.
   var exchangeEnded: Deadline { loopBound.state.record.ended }
-  /// Whether the latest exchange is over and the connection can serve another one.
+  /// Whether the latest exchange is over and the connection can serve another exchange.
   var hasEndedWell: Bool { loopBound.state.machine.isIdle }
   /// Releases the memory of the latest response, if the connection is idle. This halves the memory of a connection that
   /// stays idle for long.
@@ -440,11 +440,11 @@ public final class Connection: EndOfTickHook {
   /// The channel, or `nil` once the connection is closed.
   var channel: Channel? { loopBound.state.channel }
   var isOpen: Bool { loopBound.state.channel != nil }
-  /// Whether the present request's body waited for `100 Continue` and nothing of it has been sent.
+  /// Whether the current request's body waited for `100 Continue` and no byte of it has been sent.
   var holdsBody: Bool { loopBound.state.holdsBody }
   /// The number of bytes of the latest request's body that have been sent.
   var sentBodyBytes: Int { loopBound.state.record.requestBodyBytes }
-  /// Whether any byte of the present response has come.
+  /// Whether any byte of the current response has arrived.
   var hasReceived: Bool { loopBound.state.record.hasFirstByte }
 
   /// Closes the connection if the server has closed it, or sent unsolicited bytes, while it is idle.

@@ -52,7 +52,7 @@ extension ConnectionCore {
 
   /// Moves bytes through the pipe.
   ///
-  /// - Returns: Their number, or `nil` if the pipe cannot be used or nothing has come.
+  /// - Returns: Their number, or `nil` if the pipe cannot be used or no byte has arrived.
   private mutating func splice(into file: OpenFile) throws(TransportError) -> Int? {
     guard layers.isPlain, sender == .done, canSplice, copies.bytesMax == 0, input.count == consumed, let channel,
       channel.mayReceive

@@ -39,7 +39,7 @@ extension ConnectionCore {
     unsentCount > 0 && pipeline.count - unsentCount + (machine.isIdle ? 0 : 1) < Self.requestsOnTheirWay
   }
 
-  /// Sends what has been queued.
+  /// Sends the queued bytes.
   ///
   /// - Returns: `false` if something is left.
   mutating func flush() -> Bool {
@@ -66,7 +66,7 @@ extension ConnectionCore {
   mutating func advance() -> TaskContinuation? {
     if channel != nil, pipeline.isBusy { return nil }
     if hasRefusedQueue, machine.isIdle, output.byteCount > pipeline.byteCountBehindFirst { release() }
-    // If nothing of the next request has been sent, bytes that have come already cannot answer it.
+    // If no byte of the next request has been sent, bytes that have arrived already cannot answer it.
     if let channel, machine.isIdle, !pipeline.isEmpty, output.byteCount >= pipeline.byteCount {
       if input.count > 0 {
         decide { $0.unsolicitedBytes(into: &$1) }

@@ -102,7 +102,7 @@ extension ConnectionCore {
   mutating func keepHead() {
     swap(&head, &parser.head)
     record.responseHeadBytes += head.byteCount
-    // The response to a pipelined request may have come together with the response before it.
+    // The response to a pipelined request may have arrived together with the response before it.
     noteFirstByte()
     input.lend((consumed - head.byteCount)..<consumed) { headBytes.assign(copying: $0) }
   }

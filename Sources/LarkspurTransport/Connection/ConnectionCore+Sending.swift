@@ -15,7 +15,7 @@ extension ConnectionCore {
 
   // MARK: - Starting
 
-  /// Queues a request and sends what the kernel takes of it.
+  /// Queues a request and sends as much of it as the kernel takes.
   mutating func start(
     _ request: RequestHead, body: [UInt8], deadline: Deadline
   ) throws(TransportError) -> UInt64 {
@@ -169,7 +169,7 @@ extension ConnectionCore {
     // TLS may take bytes out of the queue without sending them.
     let secureSends = !layers.isPlain && hasKeptAll ? layers.secureSends : nil
     do throws(TLSLayer.Failure) {
-      // After the request has been sent, TLS may still have bytes of its own to send.
+      // After the request has been sent, TLS may still have messages to send.
       let sentAll = try sender.hasUpload || isTimed ? sendPieces(to: channel) : layers.send(&output, to: channel)
       if sender.hasUpload, !channel.isWritable { channel.limitUnsent() }
       guard sender != .done, sentAll || hasSentRequest else { return }
@@ -182,7 +182,7 @@ extension ConnectionCore {
       let hasKeptAll = hasKeptAll || secureSends != nil && secureSends == layers.secureSends
       guard exchangeNumber > 1, hasKeptAll, !machine.isSendingOnly else {
         decide { $0.sendingFailed(into: &$1) }
-        // The exchange of a request that has been sent goes on. Those queued behind it stay in the queue.
+        // The exchange of a request that has been sent continues. Requests queued behind it stay in the queue.
         if self.channel != nil, sender != .done { (sender, hasRefusedQueue) = (.done, true) }
         return
       }
@@ -193,14 +193,14 @@ extension ConnectionCore {
     }
   }
 
-  /// Whether neither the kernel nor TLS has taken anything of the present request.
+  /// Whether neither the kernel nor TLS has taken any byte of the current request.
   private var hasKeptAll: Bool {
     guard case .active = machine.state else { return false }
     guard !sender.hasUpload else { return record.requestBodyBytes == -record.requestHeadBytes }
     return output.byteCount - pipeline.byteCount == record.requestHeadBytes + record.requestBodyBytes
   }
 
-  /// Whether the server has yet to take some of the present request.
+  /// Whether part of the current request has not been sent yet.
   var isSendingRequest: Bool { phase == .sending && sender != .done }
 
   /// Whether only later requests are left to be sent.

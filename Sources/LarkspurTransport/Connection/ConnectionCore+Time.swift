@@ -1,7 +1,7 @@
 import LarkspurBytes
 import LarkspurHTTP
 
-/// The rate limits of a connection and the time limits of its present exchange.
+/// The rate limits of a connection and the time limits of its current exchange.
 ///
 /// Performance: a pace is consulted only if something is limited (`ConnectionCore.isTimed`). Deadlines are set on the
 /// channel when a wait begins and never removed, because moving one to a later time costs a store.
@@ -16,7 +16,7 @@ struct Pace {
   private var progress = Deadline.never
   private var hasFirstByte = false
   private var isAsked = false
-  /// The limit that ends the present wait.
+  /// The limit that ends the current wait.
   private(set) var limit = Timeouts.Limit.total
 
   /// The lower limit of the rate, or `nil` for most exchanges. Boxed, so that connections are small.
@@ -27,7 +27,7 @@ struct Pace {
     init(_ value: RateFloor) { self.value = value }
   }
 
-  /// The rate limits that apply together. Most connections have none.
+  /// The rate limits that apply together. Empty for most connections.
   private var rates: [ByteRates] = []
 
   mutating func start(_ timeouts: Timeouts, total: Deadline, at now: Deadline) {

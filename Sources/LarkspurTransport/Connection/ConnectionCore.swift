@@ -56,20 +56,20 @@ struct ConnectionCore: ~Copyable {
   // State that most requests do not use.
 
   var upload = Upload.none
-  /// Whether the present request's body had to wait for `100 Continue`.
+  /// Whether the current request's body had to wait for `100 Continue`.
   var expects100Continue = false
-  /// Whether the request's owner has suspended the sending of what is left.
+  /// Whether the request's owner has suspended the sending of the rest.
   var isSuspended = false
   var bodyFailure: BodyFailure?
   var canSplice = true
   var pace = Pace()
-  /// Whether time limits or rates apply to the present exchange, so that `pace` is consulted.
+  /// Whether time limits or rates apply to the current exchange, so that `pace` is consulted.
   var isTimed = false
 
-  /// The times and byte counts of the present or latest exchange.
+  /// The times and byte counts of the current or latest exchange.
   var record = ExchangeRecord()
 
-  // The present or latest response. Its storage is reused for the next one.
+  // The current or latest response. Its storage is reused for the next one.
   var head = ResponseHead()
   var headBytes: [UInt8] = []
   var trailers = FieldTable()
@@ -77,7 +77,7 @@ struct ConnectionCore: ~Copyable {
   /// Whether `forgetResponse` has given that storage back to the loop.
   var hasForgotten = false
 
-  /// The requests behind the present one, which are queued for sending or have been sent.
+  /// The requests after the current one, which are queued for sending or have been sent.
   var pipeline = Pipeline()
   /// Whether the kernel has refused requests behind one that had been sent. The connection sends nothing more, and is
   /// closed when a request that has not left would be the next one.
@@ -287,7 +287,7 @@ struct ConnectionCore: ~Copyable {
   }
 
   /// Gives away the channel without a switch of protocols, with the bytes that have been received and not consumed. The
-  /// connection must be idle, or the present request sent and its response's head received.
+  /// connection must be idle, or the current request sent and its response's head received.
   ///
   /// - Returns: The tunnel, or `nil` in another state.
   mutating func takeStream() -> Tunnel? {

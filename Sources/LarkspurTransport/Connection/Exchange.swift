@@ -92,7 +92,7 @@ public struct Exchange {
     return try connection.takeData(into: file, for: callback)
   }
 
-  /// Whether some of the body is still to come, or some of the request is still to be sent because the server answers
+  /// Whether part of the body has not arrived, or part of the request has not been sent because the server answers
   /// while it reads.
   public var isReceiving: Bool { isPresent && connection.isReceiving }
 

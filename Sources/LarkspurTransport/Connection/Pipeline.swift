@@ -16,7 +16,7 @@ struct Pipeline {
     var byteCount: Int { headBytes + bodyBytes }
   }
 
-  /// Whether the owner of the present exchange still uses the connection, even if the response is complete. The next
+  /// Whether the owner of the current exchange still uses the connection, even if the response is complete. The next
   /// exchange has to wait.
   var isBusy = false
   private var followers: [Follower] = []

@@ -1,4 +1,4 @@
-/// The state of sending the present request, and the requests queued behind it.
+/// The state of sending the current request, and the requests queued behind it.
 ///
 ///     done -> queue -> done
 ///     done -> awaiting100Continue -> body -> done
@@ -16,7 +16,7 @@ enum RequestSender {
   /// The connection's output is left, and behind it a body that leaves piece by piece.
   case body
 
-  /// Whether the present request has a body that leaves piece by piece and is not sent yet.
+  /// Whether the current request has a body that leaves piece by piece and is not sent yet.
   var hasUpload: Bool {
     switch self {
     case .done, .queue: false

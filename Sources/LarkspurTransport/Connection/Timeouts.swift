@@ -58,7 +58,7 @@ public struct Timeouts: Hashable, Sendable, Codable {
     get { Self.duration(secureMax) }
     set { secureMax = Self.nanoseconds(newValue) }
   }
-  /// The limit without progress while there is something to send and the server takes none of it. The time that a
+  /// The limit without progress while there is something to send and the server does not take it. The time that a
   /// producer takes does not count.
   public var send: Duration? {
     get { Self.duration(sendMax) }

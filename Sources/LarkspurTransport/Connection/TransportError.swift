@@ -35,7 +35,7 @@ public enum TransportError: Error, Hashable, Sendable {
   case unavailable(Errno)
   /// Larkspur's own state is inconsistent: a defect in Larkspur.
   case internalInconsistency
-  /// A call that is not allowed in the present state: a defect in the caller.
+  /// A call that is not allowed in the current state: a defect in the caller.
   case localMisuse(Misuse)
 
   /// Whether the error of a send leaves the other direction whole: see `Errno.followsOrderlyEnd`.

@@ -44,7 +44,7 @@ public final class ConnectivityMonitor: Sendable {
 
   deinit { core.stop() }
 
-  /// The present state. The first access starts the monitor.
+  /// The current state. The first access starts the monitor.
   public var current: Connectivity {
     core.startIfNeeded()
     return core.known

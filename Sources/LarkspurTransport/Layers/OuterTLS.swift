@@ -5,7 +5,7 @@ import LarkspurTLS
 /// The TLS layer with a proxy, through which another TLS layer reaches a server. The ciphertext of the inner layer is
 /// the plaintext of this one.
 ///
-/// A class, because a `TLSLayer` cannot hold a value of its own type.
+/// A class, because a `TLSLayer` cannot hold another `TLSLayer`.
 final class OuterTLS {
   private let layer: LoopBound<TLSLayer>
   /// Ciphertext of the inner layer that this layer has not encrypted yet. No more is accepted until it is gone.
@@ -35,7 +35,7 @@ final class OuterTLS {
     }
   }
 
-  /// Sends what the kernel takes of earlier bytes and of the chunk.
+  /// Sends as many of the earlier bytes and of the chunk as the kernel takes.
   ///
   /// - Returns: `true` if nothing is left of either.
   func send(_ chunk: inout Chunk, to channel: Channel) throws(TLSLayer.Failure) -> Bool {

@@ -7,11 +7,11 @@ import Synchronization
 ///
 /// Theory of operation. The engine makes all TLS decisions; the layer moves its bytes. Ciphertext is received into one
 /// chunk and encrypted into another. Both come from the loop's pool and are held only while they have content: an idle
-/// connection holds none.
+/// connection holds no chunk.
 ///
 /// A record of data is encrypted only if all of it fits, so that the engine never holds half a record. Part of the room
-/// is reserved for messages of TLS's own (alerts, answers to key updates), so that data cannot use it up. A peer that
-/// demands answers without end and takes none is refused when that part is full.
+/// is reserved for TLS's own messages (alerts, answers to key updates), so that data cannot use it up. A peer that
+/// demands answers without end and reads no answer is refused when that part is full.
 ///
 /// Behind an `https` proxy the ciphertext goes through another layer, the one with the proxy, in place of the channel.
 /// Performance: without such a proxy that costs a comparison with `nil` for each call.
@@ -41,7 +41,7 @@ struct TLSLayer: ~Copyable {
   private static let recordBytesMax = 16 * 1024
   /// An upper bound of the bytes that encryption adds to a record.
   private static let recordOverhead = 256
-  /// The room that data leaves free for messages of TLS's own.
+  /// The room that data leaves free for TLS's own messages.
   private static let reservedBytes = 1024
 
   /// Whether reading may make progress without another receive.
@@ -50,11 +50,11 @@ struct TLSLayer: ~Copyable {
   private var hasFailed = false
   /// A counter that changes whenever ciphertext may have been handed down, to the channel or to the outer layer.
   private(set) var sends = 0
-  /// The reason why the peer takes no more bytes, or must not get more. The error may be that of an answer of TLS's own,
-  /// which no caller waited for: `send` reports it.
+  /// The reason why the peer takes no more bytes, or must not get more. The error may come from an answer that TLS
+  /// itself sends, which no caller waited for: `send` reports it.
   private var sendingFailure: Failure?
   private var hasStoppedSending: Bool { sendingFailure != nil }
-  /// Whether an incomplete message of TLS's own blocks encryption until the rest of the message arrives.
+  /// Whether an incomplete message that TLS itself sends blocks encryption until the rest of the message arrives.
   private var writingWaitsForInput = false
 
   /// - Parameter received: Ciphertext that has been received already.
@@ -138,7 +138,7 @@ struct TLSLayer: ~Copyable {
   // MARK: - Data
 
   /// Appends plaintext to `plain`: plaintext that is available already, or else from one receive. If a receive brings
-  /// only messages of TLS's own, receives again within the channel's share of the tick.
+  /// only TLS's own messages, receives again within the channel's share of the tick.
   mutating func receive(from channel: Channel, into plain: inout Chunk) throws(Failure) -> ClientSocket.Received {
     var (hasReceived, hasLookedAgain) = (false, false)
     while true {
@@ -213,7 +213,7 @@ struct TLSLayer: ~Copyable {
     return queue.isEmpty && outgoing.count == 0 && outer?.isSending != true
   }
 
-  /// Sends messages of TLS's own. An error does not end the reading, because a peer that takes no more may have sent its
+  /// Sends TLS's own messages. An error does not end the reading, because a peer that takes no more may have sent its
   /// response already.
   private mutating func answer(_ channel: Channel) {
     if hasStoppedSending { outgoing.drop(outgoing.count) }
@@ -316,7 +316,7 @@ struct TLSLayer: ~Copyable {
     }
   }
 
-  /// Sends what the kernel takes of the ciphertext.
+  /// Sends as much of the ciphertext as the kernel takes.
   ///
   /// - Returns: `true` if nothing is left.
   private mutating func sendOutgoing(to channel: Channel) throws(Failure) -> Bool {
@@ -353,9 +353,9 @@ struct TLSLayer: ~Copyable {
   /// Makes room for a flight of the handshake, an answer or an alert.
   private mutating func makeRoom() { _ = makeRoom(Self.reservedBytes, of: 0) }
 
-  /// Makes room for `count` bytes, of a `total` that is to be sent.
+  /// Makes room for `count` bytes, of a `total` to send.
   ///
-  /// - Returns: `false` if the present content has to be sent first.
+  /// - Returns: `false` if the current content has to be sent first.
   private mutating func makeRoom(_ count: Int, of total: Int) -> Bool {
     if outgoing.spareCapacity >= count { return true }
     guard outgoing.count == 0 else { return false }

@@ -66,8 +66,8 @@ public final class Channel {
   /// The outermost cancelled scope that has not ended.
   private var cancelledScope: UInt64?
 
-  /// Whether a cancellation or a deadline has come since the exchange began. The use that it was meant for may be over:
-  /// `interruption` checks that.
+  /// Whether a cancellation or a deadline has occurred since the exchange began. The use that it was meant for may be
+  /// over: `interruption` checks that.
   private var mayBeInterrupted = false
   private var isUnsentLimited = false
 
@@ -188,7 +188,7 @@ public final class Channel {
     socket.limitUnsent()
   }
 
-  /// Sends what the kernel takes.
+  /// Sends as many bytes as the kernel takes.
   ///
   /// - Returns: `true` if all of the queue has been sent.
   func send(_ queue: inout ByteQueue) throws(Errno) -> Bool {
@@ -198,7 +198,7 @@ public final class Channel {
     return isWritable
   }
 
-  /// Sends what the kernel takes.
+  /// Sends as many bytes as the kernel takes.
   ///
   /// - Returns: `true` if all of the chunk has been sent.
   func send(_ chunk: inout Chunk) throws(Errno) -> Bool {
@@ -208,7 +208,7 @@ public final class Channel {
     return isWritable
   }
 
-  /// Sends what the kernel takes, and at most `limit` bytes.
+  /// Sends as many bytes as the kernel takes, and at most `limit`.
   ///
   /// - Returns: `true` if all of the queue has been sent.
   func send(_ queue: inout ByteQueue, atMost limit: Int) throws(Errno) -> Bool {
@@ -277,7 +277,7 @@ public final class Channel {
     if mayBeInterrupted, let interruption { throw interruption }
   }
 
-  /// Subscribes a callback to what `wait(reading:writing:)` waits for.
+  /// Subscribes a callback to the events that `wait(reading:writing:)` waits for.
   ///
   /// - Returns: `false` if there is nothing to wait for: the callback is not subscribed.
   func wait(reading: Bool = true, writing: Bool, with callback: any LoopCallback) throws(Interruption) -> Bool {
@@ -393,10 +393,10 @@ public final class Channel {
     }
   }
 
-  /// Makes the present wait end when the socket becomes writable, too.
+  /// Makes the current wait end when the socket becomes writable, too.
   func wantWriting() { wantsWriting = true }
 
-  /// Changes what the present subscriber waits for.
+  /// Changes the events that the current subscriber waits for.
   func want(reading: Bool, writing: Bool) {
     wantsReading = reading
     wantsWriting = writing
@@ -409,7 +409,7 @@ public final class Channel {
   /// Wakes the subscriber, because the channel has a new share of the tick or was ready already.
   func becameReady() { wakeSubscriber() }
 
-  /// Ends the present wait with `cancelled`, or the next wait of this use if there is none.
+  /// Ends the current wait with `cancelled`, or the next wait of this use if there is none.
   func cancelled(_ use: Use) {
     switch use {
     case .exchange(let exchange):
@@ -445,7 +445,7 @@ public final class Channel {
     switch woken {
     case .none: break
     case .task(let continuation): continuation.resume()
-    // The caller may be inside an operation of its own, so the callback runs later in the tick.
+    // The caller may be inside an operation, so the callback runs later in the tick.
     case .callback(let callback): loop.submit(callback, inline: false)
     }
   }

@@ -87,7 +87,7 @@ extension ClientLoop {
     if chunk.capacity > 0 { loopBound.state.chunks.recycle(chunk) }
   }
 
-  /// The number of bytes of the loop's chunks that are in use. For tests: a loop at rest has none in use.
+  /// The number of bytes of the loop's chunks that are in use. For tests: 0 for a loop at rest.
   public var chunkBytesLent: Int { loopBound.state.chunks.bytesLent }
 
   /// Maximum number of idle response storages that the loop keeps.

@@ -16,9 +16,9 @@ import Synchronization
 ///   -> (lock released) -> completions -> epoll_wait
 /// ```
 ///
-/// Channels, connections, pools, chunks and deadlines belong to the thread that ticks and have no locks of their own.
-/// Jobs (`enqueue`) and callbacks of other threads go through the inbox or run in an inline tick; their cancellations,
-/// calls and abandoned channels always go through the inbox. Only the loop's thread waits for the kernel.
+/// Channels, connections, pools, chunks and deadlines belong to the thread that ticks and have no locks. Jobs
+/// (`enqueue`) and callbacks of other threads go through the inbox or run in an inline tick; their cancellations, calls
+/// and abandoned channels always go through the inbox. Only the loop's thread waits for the kernel.
 ///
 /// ```swift
 /// let loop = try ClientLoop()
@@ -139,7 +139,7 @@ public final class ClientLoop: @unchecked Sendable {
     waiting = LoopBound(Waiting(poller: poller))
   }
 
-  /// Creates a loop with a thread of its own, which runs until `stop`.
+  /// Creates a loop with a dedicated thread, which runs until `stop`.
   public convenience init(
     name: String = "larkspur-loop", on kernel: any Kernel = LinuxKernel.shared
   ) throws(Errno) {
@@ -160,7 +160,7 @@ public final class ClientLoop: @unchecked Sendable {
     thread.detach()
   }
 
-  /// Ends the loop's thread after its present tick. A task that still waits on the loop never resumes, so let all tasks
+  /// Ends the loop's thread after its current tick. A task that still waits on the loop never resumes, so let all tasks
   /// end first.
   public func stop() {
     isStopping.store(true, ordering: .releasing)
@@ -175,7 +175,7 @@ public final class ClientLoop: @unchecked Sendable {
     return try await withTaskExecutorPreference(self, operation: operation)
   }
 
-  /// A handle that ends the present wait from a signal handler, which cannot use the inbox.
+  /// A handle that ends the current wait from a signal handler, which cannot use the inbox.
   public var signalWaker: Poller.Waker { waker }
 
   /// Whether the calling thread is in a tick of this loop.

@@ -1,7 +1,7 @@
 import LarkspurIO
 import Synchronization
 
-/// A small group of loops, each on a thread of its own, over which sessions are spread. Any thread may use it.
+/// A small group of loops, each on its own thread, over which sessions are spread. Any thread may use it.
 ///
 /// A pool lives on one loop, so the requests of a session share its connections. Sessions on different loops share no
 /// connections. A loop starts on first use and runs until the group is released.

@@ -33,7 +33,7 @@ public final class TaskPool: Sendable {
 
   public init(on loop: ClientLoop) { self.loop = loop }
 
-  /// Runs the work in an idle task, or in a new one if none is idle.
+  /// Runs the work in an idle task, or in a new one if all tasks are busy.
   public func run(_ work: any TaskPoolWork) {
     if let worker = state.withLock({ $0.idle.popLast() }) {
       worker.work = work

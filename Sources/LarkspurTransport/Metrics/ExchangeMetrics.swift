@@ -40,7 +40,7 @@ final class OpeningMetrics: Sendable {
   init(_ metrics: ConnectionMetrics) { self.metrics = metrics }
 }
 
-/// The record of the present exchange in a connection's core.
+/// The record of the current exchange in a connection's core.
 struct ExchangeRecord {
   var started = Deadline.never
   var sent = Deadline.never
@@ -55,7 +55,7 @@ struct ExchangeRecord {
   /// are dropped from the input chunk.
   var receivedBytes = 0
 
-  /// Whether any byte of the response has come.
+  /// Whether any byte of the response has arrived.
   var hasFirstByte: Bool { firstByte != .never }
 
   func metrics(requested: Deadline?) -> ExchangeMetrics {

@@ -10,10 +10,9 @@ extension Pool {
   /// The connection serves other requests once the returned value is released. If the response has not been read to its
   /// end by then, the connection is closed.
   ///
-  /// A connection that has served before may turn out to be dead. If nothing of the response has come then, a
-  /// repeatable request is sent again (RFC 9110 9.2.2, RFC 9112 9.3.1): over a new connection if it was alone on the dead
-  /// one; otherwise alone first, and over a new connection if that fails, too. Each try adds its metrics to the slot if
-  /// the slot collects them.
+  /// A reused connection may be dead. If no byte of the response has arrived, a repeatable request is sent again (RFC
+  /// 9110 9.2.2, RFC 9112 9.3.1): over a new connection if it was alone on the dead one; otherwise alone first, and
+  /// over a new connection if that fails, too. Each try adds its metrics to the slot if the slot collects them.
   ///
   /// - Parameter slot: Can cancel the request. It holds one request at a time.
   public func start(
@@ -135,7 +134,7 @@ extension Pool {
         }
         guard !slot.isCancelled, mayRepeat else { throw error }
       }
-      // A request that was lost behind another one goes alone next. If it fails again, it gets a new connection.
+      // A request that was lost behind another request is sent alone next. If it fails again, it gets a new connection.
       demand.wantsFresh = present.isAlone
       demand.isPipelinable = false
       demand.sequenceNumber = present.sequenceNumber

@@ -13,7 +13,7 @@ import LarkspurIO
 /// ```
 ///
 /// A request that finds no connection is queued. The task or callback that queued it uses the connection itself, and
-/// the connection is free for the next request when the `RunningExchange` is released. Tasks of the pool's own open the
+/// the connection is free for the next request when the `RunningExchange` is released. The pool's own tasks open the
 /// connections.
 ///
 /// Dials, connections and timers keep the pool alive, so each pool has to be shut down by `shutDown`. Performance: a
@@ -211,7 +211,7 @@ public final class Pool: @unchecked Sendable {
       giveBack(id)
       throw .cancelled
     case .failed(let error):
-      // A request that was cancelled or timed out has no failed dial of its own, so the latest dial's peer is reported.
+      // A request that was cancelled or timed out has no failed dial, so the latest dial's peer is reported.
       if pending.failedDial == nil { slot.failedPeer = endpoint.latestDial?.peer }
       throw error
     case .waiting, .free: throw .internalInconsistency

@@ -7,7 +7,7 @@ import LarkspurIO
 ///
 /// `cancel` may be called from any thread. Everything else belongs to the loop.
 public final class RequestSlot: @unchecked Sendable {
-  /// The progress of the slot's request. The states hold no references, so that reading one copies none.
+  /// The progress of the slot's request. The states hold no references, so that reading one does not retain anything.
   enum State {
     /// There is no request.
     case idle
@@ -33,7 +33,7 @@ public final class RequestSlot: @unchecked Sendable {
   var state = State.idle
   /// The request of the states `sent` and `running`. Only ever replaced, as `state` is.
   private var inFlight: InFlightRequest?
-  /// When the present request was made.
+  /// When the current request was made.
   private(set) var requested = Deadline.never
   /// When a request last got a connection from the pool's queue, or its turn on one.
   private var leftQueueAt = Deadline(nanoseconds: 0)
@@ -196,9 +196,9 @@ extension RequestSlot {
   /// Whether the request has been sent, and `answer` continues it.
   public var isSent: Bool { if case .sent = state { true } else { false } }
 
-  /// Returns the exchange if the response's head has come. `Pool.start` handles the errors that this throws.
+  /// Returns the exchange if the response's head has arrived. `Pool.start` handles the errors that this throws.
   ///
-  /// - Returns: The exchange, or `nil` if the head has not come. `work` then runs when another call may succeed.
+  /// - Returns: The exchange, or `nil` if the head has not arrived. `work` then runs when another call may succeed.
   public func answer(for work: any LoopCallback) throws(TransportError) -> RunningExchange? {
     guard isSent else { throw .connectionClosed }
     if let failure = inFlight?.failure { throw failure }

@@ -26,8 +26,8 @@ public struct Route: Sendable {
     }
   }
 
-  /// The host and port to connect to in place of the host's own, or `nil`. TLS and requests keep the host and port.
-  /// A proxy then opens a tunnel.
+  /// The host and port to connect to instead of the URL's, or `nil`. TLS and requests keep the host and port. A proxy
+  /// then opens a tunnel.
   public var place: Place?
   /// The path of a Unix-domain socket to connect to in place of the host's addresses, or `nil`. The proxy is then
   /// ignored.

@@ -62,7 +62,7 @@ public protocol TunnelAuthorizer: Sendable {
   /// the loop's. The tunnel waits for the result until its deadline; the task is cancelled when the wait is over.
   func next(after challenge: ProxyChallenge) async -> String?
   /// Called when the proxy has accepted the value, with the values of `Proxy-Authentication-Info`. `info` is empty if
-  /// the proxy sent none. Called like `next(after:)`, and only if the authorizer provided the value.
+  /// the proxy sent no such field. Called like `next(after:)`, and only if the authorizer provided the value.
   func accepted(info: [String]) async
 }
 

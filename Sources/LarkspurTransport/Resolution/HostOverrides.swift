@@ -80,7 +80,7 @@ public struct HostOverrides: Hashable, Sendable, Codable {
     return "\(host):\(port.map { "\($0)" } ?? "*")"
   }
 
-  /// Returns the addresses of a host, or `nil` if the overrides set none.
+  /// Returns the addresses of a host, or `nil` if the overrides set no addresses for it.
   func addresses(of host: String, port: UInt16, kernel: any Kernel) throws(TransportError) -> [SocketAddress]? {
     guard case .addresses(let texts)? = place(of: host, port: port) else { return nil }
     guard !texts.isEmpty else { throw Self.invalid("\(host) has no address") }
@@ -97,7 +97,7 @@ public struct HostOverrides: Hashable, Sendable, Codable {
 }
 
 extension Route {
-  /// Sets the place to connect to, if the overrides have another one than the host's addresses.
+  /// Sets the place to connect to, if the overrides replace the host's addresses.
   ///
   /// - Throws: `optionInvalid` for a place that makes no sense.
   public mutating func apply(_ overrides: HostOverrides) throws(TransportError) {

@@ -1,8 +1,8 @@
 import LarkspurHTTP
 import LarkspurIO
 
-/// A source of addresses for names. The default is the system's resolver; another source can query a server of its own,
-/// or make up the answers.
+/// A source of addresses for names. The default is the system's resolver; another source can query its own server, or
+/// make up the answers.
 ///
 /// A resolver calls its source on any thread, one call at a time, and never while it holds one of its locks.
 public protocol NameSource: Sendable {

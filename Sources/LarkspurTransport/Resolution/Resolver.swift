@@ -65,7 +65,7 @@ public final class Resolver: Sendable {
     self.init(source: SystemNames(), overrides: overrides, limits: limits, family: family)
   }
 
-  /// Returns the addresses of `host` in the order in which they are to be tried. Call it on the loop.
+  /// Returns the addresses of `host` in the order in which to try them. Call it on the loop.
   ///
   /// - Parameter host: A name, or an IP address without brackets.
   public func addresses(

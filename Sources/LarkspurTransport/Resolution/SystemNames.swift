@@ -3,7 +3,7 @@ import LarkspurHTTP
 import LarkspurIO
 import Synchronization
 
-/// The system's resolver (getaddrinfo), which blocks. Each look-up has a thread of its own.
+/// The system's resolver (getaddrinfo), which blocks. Each look-up has its own thread.
 ///
 /// After an answer a thread waits for another question for `idleLifetime`, and then ends. There are never more threads
 /// than a resolver runs look-ups at once (`NameLimits.lookUpsMax` and `abandonedLookUpsMax`). A look-up cannot be

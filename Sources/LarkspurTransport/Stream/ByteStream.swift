@@ -25,9 +25,9 @@ public protocol ByteStreamUser: AnyObject {
 
 /// A connection that carries bytes without HTTP, in both directions at the same time.
 ///
-/// Theory of operation. The stream subscribes to its channel as a callback of the loop. Each step sends what has been
-/// written, and receives while `wantsBytes` is `true`. Received bytes are lent to the user where they lie; what the
-/// user does not take stays in one chunk, and nothing more is received before it is taken. An idle stream holds no
+/// Theory of operation. The stream subscribes to its channel as a callback of the loop. Each step sends the written
+/// bytes, and receives while `wantsBytes` is `true`. Received bytes are lent to the user where they lie. Bytes that the
+/// user does not take stay in one chunk, and nothing more is received before they are taken. An idle stream holds no
 /// chunk.
 ///
 /// A stream belongs to its loop. It lives until `close`, also without a reference to it.
@@ -231,7 +231,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
       }
     }
     guard isAllSent else {
-      // Also for messages of TLS's own, because a write waits for them.
+      // Also for TLS's own messages, because a write waits for them.
       loopBound.state.owesDrained = true
       return
     }

@@ -26,8 +26,8 @@ package struct EntryPath: Hashable, Sendable {
   /// included.
   static let pathMax = 3072
 
-  /// The names of the directories and of the file. None is empty, `.` or `..`, or contains a slash, backslash or NUL.
-  /// Empty for an entry that stands for the destination itself, such as `./`.
+  /// The names of the directories and of the file. A name is not empty, `.` or `..`, and contains no slash, backslash
+  /// or NUL. Empty for an entry that stands for the destination itself, such as `./`.
   package var components: [String]
   /// Whether the name ends with a separator.
   package var isDirectory: Bool

@@ -189,7 +189,7 @@ final class DestinationTree {
 
   // MARK: - The end
 
-  /// Keeps what was made, and sets the attributes of those directories that were made.
+  /// Keeps the created files, and sets the attributes of the created directories.
   func finish(_ attributes: [(path: [String], permissions: UInt32?, modified: Double?)]) {
     removeStaging()
     var made = Set<[String]>()

@@ -192,7 +192,7 @@ final class Extraction {
     if rest > 0 { throw ArchiveRefusal(.wrongSize, entry.name) }
   }
 
-  /// Extracts an archive that is an entry of another one.
+  /// Extracts an archive that is an entry of another archive.
   ///
   /// - Returns: `false` if the file is not an archive.
   private func extractNested(

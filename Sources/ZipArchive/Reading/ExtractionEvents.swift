@@ -1,4 +1,4 @@
-/// Calls the delegate and the progress handler of an extraction, in SSZipArchive's order. Nested archives have none.
+/// Calls the delegate and the progress handler of an extraction, in SSZipArchive's order. Not for nested archives.
 final class ExtractionEvents {
   typealias ProgressHandler = (String, unz_file_info, Int, Int) -> Void
 

@@ -14,7 +14,7 @@ final class ZipReader {
 
   /// Reads the central directory, which stays in memory.
   ///
-  /// - Parameter file: A regular file. The reader has a descriptor of its own for it.
+  /// - Parameter file: A regular file. The reader opens its own descriptor for it.
   /// - Throws: `ZipFailure` if the file is not an archive; `Errno`.
   init(_ file: OpenFile) throws {
     let fileSize = UInt64(clamping: try file.byteCount())
@@ -32,7 +32,7 @@ final class ZipReader {
     entryCount = unsafe Int(clamping: zip_get_num_entries(archive, 0))
   }
 
-  /// Returns the bytes at a position of a file: fewer at its end, and none after an error.
+  /// Returns the bytes at a position of a file: fewer at its end, and an empty array after an error.
   private static func read(_ descriptor: Int32, at offset: UInt64, _ count: Int) -> [UInt8] {
     // Safe: pread writes at most `count` bytes, and returns their number.
     unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in

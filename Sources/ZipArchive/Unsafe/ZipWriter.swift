@@ -135,7 +135,7 @@ final class ZipWriter {
       try setCoding(UInt64(index), attributes.coding)
       try finish(UInt64(index), attributes)
     } catch {
-      // The entry may have replaced another one, and libzip cannot undo that for one entry.
+      // The entry may have replaced an older entry, and libzip cannot undo that for one entry.
       hasFailed = true
       throw error
     }
@@ -162,7 +162,7 @@ final class ZipWriter {
       unsafe zip_file_set_external_attributes(
         archive, index, 0, ZIP_OPSYS_UNIX, attributes.mode << 16) == 0,
       unsafe zip_file_set_mtime(archive, index, Int(seconds), 0) == 0,
-      // An entry that replaces another one keeps the extra fields of that one.
+      // An entry that replaces an older entry keeps the extra fields of the older one.
       unsafe zip_file_extra_field_delete(archive, index, ZIP_EXTRA_FIELD_ALL, Self.bothHeaders) == 0
     else { throw failure() }
     // The time of MS-DOS is in local time, and in units of two seconds.

@@ -19,7 +19,7 @@ final class ArchiveWriter {
     plan = WritingPlan(limits)
     do {
       if isAppending, let reader = try Self.reader(path) {
-        // libzip would leave out what precedes the archive.
+        // libzip would drop the bytes that precede the archive.
         if reader.hasPrefix { throw ZipFailure(.unreadableArchive, "other bytes precede the archive") }
         for index in 0..<reader.entryCount { try plan.addExisting(reader.record(index)) }
       }
@@ -115,7 +115,7 @@ final class ArchiveWriter {
   private static var now: Double { Date().timeIntervalSince1970 }
   private static func lastComponent(_ path: String) -> String { URL(fileURLWithPath: path).lastPathComponent }
 
-  /// The permissions and the time of modification of what is at a path, without following a symbolic link.
+  /// The permissions and the time of modification of the file at a path, without following a symbolic link.
   private static func attributes(_ path: String) -> (permissions: UInt32, modified: Double)? {
     guard let found = try? FileManager.default.attributesOfItem(atPath: path),
       let permissions = found[.posixPermissions] as? NSNumber, let date = found[.modificationDate] as? Date

@@ -43,7 +43,7 @@ extension ArchiveWriter {
     let manager = FileManager.default
     switch (try? manager.attributesOfItem(atPath: file))?[.type] as? FileAttributeType {
     case .typeDirectory?:
-      // Directories with contents need no entries of their own.
+      // Directories with contents need no entries.
       if (try? manager.contentsOfDirectory(atPath: file))?.isEmpty ?? false { try addDirectory(file, named: name) }
     case .typeSymbolicLink? where keepsLinks == true || !Self.leadsToFile(file):
       if keepsLinks == false { throw ArchiveRefusal(.linkWithoutFile, name) }
