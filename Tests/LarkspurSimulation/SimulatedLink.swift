@@ -21,7 +21,7 @@ final class SimulatedLink {
 
   // The client's end.
   private(set) var state = State.fresh
-  private var isConnectTold = false
+  private var isConnectReported = false
   var pendingError: Errno?
   private var received: [UInt8] = []
   private var receivedOffset = 0
@@ -169,8 +169,8 @@ final class SimulatedLink {
     guard let registration, !isClosed, state == .connected || state == .broken else { return nil }
     let isBroken = state == .broken
     // A new connection is writable, however small its buffer is.
-    let isWritable = room > 0 || !isConnectTold || isBroken
-    isConnectTold = true
+    let isWritable = room > 0 || !isConnectReported || isBroken
+    isConnectReported = true
     guard isReadable || isWritable else { return nil }
     reported = arrived
     return PollerEvent(

@@ -27,7 +27,7 @@ final class TransferAttempt {
   /// The request behind the redirects of the present attempt. Another attempt begins at the first one.
   var lastRequest: TransferRequest?
   /// Whether the program is told that the download continues an earlier task's.
-  var tellsResumption = false
+  var reportsResumption = false
   var timer: (any DispatchSourceTimer)?
   /// The time of the next notice of progress, in nanoseconds since the machine's start.
   var nextProgress: UInt64 = 0

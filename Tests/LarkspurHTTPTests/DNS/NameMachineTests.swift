@@ -175,7 +175,7 @@ import Testing
 
   /// Lookups that have been abandoned do not block others, up to a limit: `getaddrinfo` cannot be stopped when servers
   /// do not answer.
-  @Test func lookUpsThatNobodyWaitsForHoldNobodyUp() {
+  @Test func abandonedLookUpsBlockNoOther() {
     var limits = NameLimits()
     limits.lookUpsMax = 2
     limits.abandonedLookUpsMax = 3

@@ -156,7 +156,7 @@ import Testing
     #expect(desk.take().compactMap(\.dialed).count == 1)
   }
 
-  @Test func whatBecomesFreeFirstServesWhoWaitsLongestAndTheLateConnectionIsKept() throws {
+  @Test func theFirstFreeConnectionServesTheOldestRequestAndTheLateOneIsKept() throws {
     var desk = Desk()
     let busy = try desk.idleConnection()
     _ = try desk.request()
@@ -186,7 +186,7 @@ import Testing
     }
   }
 
-  @Test func whoGivesUpIsNotServed() throws {
+  @Test func aCancelledRequestIsNotServed() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let first = try desk.request()
     let connection = try desk.takeDial()
@@ -213,7 +213,7 @@ import Testing
     #expect(desk.take() == [.run(first, on: connection)])
   }
 
-  @Test func theLastFailureTellsEverybodyWhoWaited() throws {
+  @Test func theLastFailureFailsAllWaitingRequests() throws {
     var desk = Desk()
     let requestIDs = try (0..<2).map { _ in try desk.request() }
     let dials = desk.take().compactMap(\.dialed)
@@ -223,7 +223,7 @@ import Testing
     #expect(desk.take() == requestIDs.map { .fail($0, .dialFailed) } + [.forget(desk.endpoint)])
   }
 
-  @Test func whoCameAfterTheFailedDialGetsAnother() throws {
+  @Test func aRequestAfterTheFailedDialGetsAnother() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let first = try desk.request()
     let dial = try desk.takeDial()
@@ -237,7 +237,7 @@ import Testing
   }
 
   /// If a server accepts some connections and refuses more, requests wait for those it has accepted.
-  @Test func nobodyFailsWhileAConnectionServes() throws {
+  @Test func noRequestFailsWhileAConnectionServes() throws {
     var desk = Desk()
     let served = try desk.idleConnection()
     let first = try desk.request()
@@ -303,7 +303,7 @@ import Testing
     #expect(desk.machine.connectionCount == 2)
   }
 
-  @Test func whoIsHeldUpByTheTotalLimitGoesOnWhenThereIsRoom() throws {
+  @Test func aRequestAtTheTotalLimitContinuesWhenThereIsRoom() throws {
     var desk = Desk { $0.totalMax = 1 }
     _ = try desk.request()
     let first = try desk.takeDial()

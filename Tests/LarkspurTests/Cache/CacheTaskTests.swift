@@ -386,7 +386,7 @@ import Testing
 
   /// A background revalidation calls no delegate method and is not in the session's list of tasks, since the program
   /// did not create it.
-  @Test func nobodyHearsOfTheRevalidation() async throws {
+  @Test func aRevalidationCallsNoDelegate() async throws {
     let recorder = SessionRecorder()
     let fixture = try CacheFixture(delegate: recorder)
     let (arrived, proceed) = (TestServer.Signal(), TestServer.Signal())
@@ -489,7 +489,7 @@ import Testing
     #expect(fixture.requests == 2)
   }
 
-  @Test func aConditionOfTheProgramsOwnAndWhoComesNext() async throws {
+  @Test func aConditionalRequestAndTheNextRequest() async throws {
     fixture.serve("/a", ["Cache-Control": "max-age=10", "ETag": "\"tag\""])
     #expect(try await fixture.load("/a") == .init(200, "v1"))
     fixture.clock.advance(seconds: 20)

@@ -157,7 +157,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func aConnectionThatNobodyWantsWaitsNoLonger() async {
+  @Test func anAbandonedConnectionWaitsNoLonger() async {
     let delegate = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let challenges = challenges(of: session)

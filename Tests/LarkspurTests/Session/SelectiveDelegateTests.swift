@@ -173,8 +173,8 @@ import Testing
       request.httpBody = Data("a=b".utf8)
     }
     await run(delegate, request)
-    let told = (hasBody && wanted == [.sentBody] ? ["sent"] : []) + (wanted == [.informationalResponse] ? ["103"] : [])
-    #expect(delegate.events == ["resume"] + told + ["data 6", "metrics", "end"])
+    let extra = (hasBody && wanted == [.sentBody] ? ["sent"] : []) + (wanted == [.informationalResponse] ? ["103"] : [])
+    #expect(delegate.events == ["resume"] + extra + ["data 6", "metrics", "end"])
   }
 
   @Test func aTaskWithADelegateOfItsOwnMakesAllCalls() async throws {
@@ -211,7 +211,7 @@ import Testing
   }
 
   /// Each change of state is reported once, even if `resume` or `suspend` is called repeatedly.
-  @Test func resumingAndSuspendingIsTold() async throws {
+  @Test func resumingAndSuspendingIsReported() async throws {
     let server = try server()
     let signal = TestServer.Signal()
     let length = "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"
@@ -255,7 +255,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func aTaskIsSuspendedByWhoHearsThatItWillRun() async throws {
+  @Test func aDelegateSuspendsATaskThatWillRun() async throws {
     let server = try server()
     let isFirst = Mutex(true)
     let delegate = Chooser(wanting: []) { task in
@@ -273,7 +273,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func aTaskIsCancelledByWhoHearsThatItWillRun() async throws {
+  @Test func aDelegateCancelsATaskThatWillRun() async throws {
     let server = try server()
     let delegate = Chooser(wanting: []) { $0.cancel() }
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)

@@ -290,7 +290,7 @@ import Testing
   }
 
   /// The load resumed first gets the connection first, even if it has a body that is not on the fast path.
-  @Test func nobodyIsOvertaken() async throws {
+  @Test func noLoadIsOvertaken() async throws {
     server.route("*", "/") { .text($0.method) }
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = 1

@@ -86,7 +86,7 @@ import Testing
   @Test func aStreamThatHasNothingIsGivenUp() async { await giveUp(Empty.init, after: 2) }
 
   /// A cancelled reader closes a stream whose read blocks: the read would otherwise occupy a thread forever.
-  @Test func aStreamWhoseReadWaitsIsClosed() async { await giveUp(Pipe.init, after: 1) }
+  @Test func aStreamWithABlockedReadIsClosed() async { await giveUp(Pipe.init, after: 1) }
 
   @Test func aReadyStreamIsNotClosedWhileItIsRead() async {
     await giveUp(Ready.init, after: 1) { stream in

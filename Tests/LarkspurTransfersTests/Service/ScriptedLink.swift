@@ -84,7 +84,7 @@ final class ScriptedLink: TransferLink {
     if isPrompt { completion() } else { completions.add(completion) }
   }
 
-  func tell(_ notice: TransferNotice) {
+  func report(_ notice: TransferNotice) {
     let notify = state.withLock { state in
       if state.notify == nil { state.before.append(notice) }
       return state.notify

@@ -303,7 +303,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  @Test func whatCannotBeOpenedFailsEverybody() {
+  @Test func aFailedDialFailsAllRequests() {
     kernel.willConnect(.later(.connectionRefused), .later(.connectionRefused), .later(.connectionRefused))
     let pool = pool { $0.perEndpointMax = 2 }
     let running = (0..<3).map { _ in fetch(through: pool) }
