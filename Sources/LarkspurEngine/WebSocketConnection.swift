@@ -266,7 +266,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   private func timerFired() {
     if let timer { loop.stopTimer(timer.timer) }
     timer = nil
-    let isPaused = !wantsBytes
+    let isPaused = !acceptsBytes
     step { machine, now, actions in
       if isPaused { machine.readingIsPaused(now: now) }
       machine.timerFired(now: now, into: &actions)
@@ -278,7 +278,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   /// Bytes are wanted unless a message waits for its `receive`. Behind this side's Close, when a program may receive no
   /// more, messages are collected up to a limit, because the server's Close may be behind them. After the conversation,
   /// bytes are received up to the end of the stream, and discarded.
-  package var wantsBytes: Bool {
+  package var acceptsBytes: Bool {
     unread.isEmpty || !machine.state.readsFrames
       || !machine.state.isOpen && unreadBytes < machine.settings.messageBytesMax
   }
@@ -289,7 +289,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
     var consumed = 0
     machine.settings = user.machineSettings
     assembler.messageBytesMax = machine.settings.messageBytesMax
-    while wantsBytes, machine.state.readsFrames {
+    while acceptsBytes, machine.state.readsFrames {
       do throws(WebSocketFrameError) {
         let event = try parser.next(in: bytes, consumed: &consumed)
         if case .needMore = event { return consumed }

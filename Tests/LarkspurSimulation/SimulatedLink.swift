@@ -31,7 +31,7 @@ final class SimulatedLink {
   private(set) var isClosed = false
   /// Number of bytes sent by the client that the server has not read yet.
   private var unacknowledged = 0
-  private var wantsRoom = false
+  private var waitsForRoom = false
   var registration: (slot: UInt32, number: UInt32)?
   var hasEdge = false
 
@@ -139,7 +139,7 @@ final class SimulatedLink {
     }
     guard state == .connected else { return .failure(state == .broken ? .brokenPipe : .notConnected) }
     let count = min(offered.count, room)
-    if count < offered.count { wantsRoom = true }
+    if count < offered.count { waitsForRoom = true }
     guard count > 0 else { return .failure(.wouldBlock) }
     unacknowledged += count
     var sent = 0
@@ -210,8 +210,8 @@ final class SimulatedLink {
   func acknowledge(_ count: Int) {
     toClient { [self] in
       unacknowledged -= count
-      guard wantsRoom else { return }
-      wantsRoom = false
+      guard waitsForRoom else { return }
+      waitsForRoom = false
       kernel.raiseEdge(self)
     }
   }

@@ -213,7 +213,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       var record = record
       record.take(TransferProperties(task))
       record.state = task.state == .canceling ? .canceling : task.isSuspended ? .suspended : .running
-      let refusal = state.machine.begin(record, isKeepingContent: task.wantsResumeData, into: &state.actions)
+      let refusal = state.machine.begin(record, isKeepingContent: task.needsResumeData, into: &state.actions)
       if refusal == nil { state.tasks[record.task] = task }
       return refusal
     }
@@ -243,7 +243,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   }
 
   func cancel(_ task: URLSessionTask) {
-    report { $0.machine.cancel(task.taskIdentifier, isKeepingContent: task.wantsResumeData, into: &$0.actions) }
+    report { $0.machine.cancel(task.taskIdentifier, isKeepingContent: task.needsResumeData, into: &$0.actions) }
   }
 
   /// Passes on what the program has changed.

@@ -11,7 +11,7 @@ extension Load {
   }
 
   /// Whether a delegate method is to be called. Only a `URLSessionSelectiveDelegate` does without some.
-  func wants(_ call: URLSessionDelegateCall) -> Bool {
+  func needsCall(_ call: URLSessionDelegateCall) -> Bool {
     guard let selective else { return true }
     return task.read { $0.delegate != nil } || selective.urlSession(session, wants: call, for: task)
   }
@@ -181,7 +181,7 @@ extension Load {
     let task = task
     // A load of the cache's own, which is reported to no delegate, stays with its URL.
     guard task.isKnown else { return nil }
-    guard !core.isBackground, wants(.redirection) else { return next }
+    guard !core.isBackground, needsCall(.redirection) else { return next }
     if isHalted { try await passGate() }
     // If the delegate never answers, the task shows the response when its time would be up, as in FoundationNetworking.
     let timer = startIdleTimer { task.show { $0.response = response } }
@@ -206,7 +206,7 @@ extension Load {
   ///
   /// - Returns: The request to the resource, or `nil` if the resource must not be used.
   func askDelegate(_ question: ResumableUpload.Question) async throws(URLError) -> URLRequest? {
-    guard !core.isBackground, wants(.redirection) else { return nil }
+    guard !core.isBackground, needsCall(.redirection) else { return nil }
     let task = task as? URLSessionUploadTask
     task?.isAskedForResource.store(true, ordering: .sequentiallyConsistent)
     defer { task?.isAskedForResource.store(false, ordering: .sequentiallyConsistent) }

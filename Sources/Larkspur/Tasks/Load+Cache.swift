@@ -93,12 +93,12 @@ extension Load {
 
   private var mayAskWhetherToStore: Bool {
     guard case .delegate = output, currentTask is URLSessionDataTask else { return false }
-    return wants(.cachedResponse)
+    return needsCall(.cachedResponse)
   }
 
   private var isAskedAboutStoring: Bool {
     guard case .delegate = output, hasDelegate, task is URLSessionDataTask else { return false }
-    return (core.mayDecideStoring || task.read { $0.delegate != nil }) && wants(.cachedResponse)
+    return (core.mayDecideStoring || task.read { $0.delegate != nil }) && needsCall(.cachedResponse)
   }
 
   /// Returns a stored response that may be used because the server could not be reached.

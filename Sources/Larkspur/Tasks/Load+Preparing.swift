@@ -221,7 +221,7 @@ extension Load {
   private func isObserved(_ body: UploadBody) -> Bool {
     guard let currentTask else { return !body.content.isLittle }
     if resumable != nil { return true }
-    if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
+    if hasDelegate, body.length != .none || needsCall(.informationalResponse) { return true }
     return !body.content.isLittle || currentTask.read { $0.progress != nil }
   }
 

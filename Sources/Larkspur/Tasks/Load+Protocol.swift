@@ -196,7 +196,7 @@ extension Load {
   func askWhetherToStore(
     _ proposed: CachedURLResponse, unasked: CachedURLResponse?
   ) async throws(URLError) -> CachedURLResponse? {
-    guard case .delegate = output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
+    guard case .delegate = output, let dataTask = task as? URLSessionDataTask, needsCall(.cachedResponse) else {
       return unasked
     }
     let none = StoringDecision(cached: unasked, isOfDelegate: false)

@@ -125,7 +125,7 @@ final class Load: @unchecked Sendable {
   /// The part of the load that is in progress without a request of the slot, for the error of a timeout.
   var phase: String?
   /// Whether the load has been cancelled. It may not have been interrupted yet.
-  private let isUnwanted = Atomic(false)
+  private let isCancelRequested = Atomic(false)
   private let isSuspended = Atomic(false)
   /// The wait for the end of a suspension.
   private var gate: TaskContinuation?
@@ -222,7 +222,7 @@ final class Load: @unchecked Sendable {
 
   /// Cancels the load. What the load waits for is given up. From any thread.
   func interrupt() {
-    isUnwanted.store(true, ordering: .sequentiallyConsistent)
+    isCancelRequested.store(true, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in interrupted(.make(.cancelled)) }
   }
 
@@ -238,7 +238,7 @@ final class Load: @unchecked Sendable {
   /// what is still in the loop's inbox comes too late.
   func adoptTaskState() {
     let state = currentTask?.state
-    if state == .canceling || isUnwanted.load(ordering: .sequentiallyConsistent) {
+    if state == .canceling || isCancelRequested.load(ordering: .sequentiallyConsistent) {
       interruption = .make(.cancelled)
     }
     isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
@@ -259,7 +259,7 @@ final class Load: @unchecked Sendable {
 
   /// Whether the load has been interrupted or suspended. Performance: read often, and hardly ever `true`.
   var isHalted: Bool {
-    interruption != nil || isUnwanted.load(ordering: .relaxed) || isSuspended.load(ordering: .relaxed)
+    interruption != nil || isCancelRequested.load(ordering: .relaxed) || isSuspended.load(ordering: .relaxed)
   }
 
   /// Awaits an operation, which an interruption of the load ends by `giveUp`.
@@ -315,7 +315,7 @@ final class Load: @unchecked Sendable {
   /// Suspends while the task is suspended, and throws once it is interrupted. Check `isHalted` first.
   func passGate() async throws(URLError) {
     // A cancellation that is still in the loop's inbox counts.
-    if isUnwanted.load(ordering: .relaxed) { interrupted(.make(.cancelled)) }
+    if isCancelRequested.load(ordering: .relaxed) { interrupted(.make(.cancelled)) }
     if let interruption { throw interruption }
     guard isSuspended.load(ordering: .relaxed) else { return }
     suspensionSettled()

@@ -199,7 +199,7 @@ final class TaskDownload {
   // MARK: - The end
 
   /// Whether more has to be requested, because the body that has come was not the last part.
-  func wantsAnotherPart() throws(URLError) -> Bool {
+  func needsAnotherPart() throws(URLError) -> Bool {
     guard let end = partial?.end, let file else { return false }
     // If a body's framing does not state its length, its range does, or its version.
     let count = try file.count()
@@ -241,7 +241,7 @@ final class TaskDownload {
     }
     // A program that cancels without asking for resume data does not need the file.
     if failure.code == .cancelled {
-      guard let task = task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }
+      guard let task = task as? URLSessionDownloadTask, task.needsResumeData else { return nil }
     }
     guard let partial else { return nil }
     // The partial file is untouched.

@@ -46,7 +46,7 @@ extension PoolMachine {
     /// methods).
     public var isPipelinable = false
     /// Whether the request needs a connection that has served no request before, because its last one was dead.
-    public var wantsFresh = false
+    public var needsFresh = false
     /// The sequence number of the request's earlier ID, which gives the request its old position in the queue; `nil`
     /// for a new request.
     public var sequenceNumber: UInt64?

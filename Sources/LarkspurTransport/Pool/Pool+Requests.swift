@@ -136,7 +136,7 @@ extension Pool {
         guard !slot.isCancelled, mayRepeat else { throw error }
       }
       // A request that was lost behind another one goes alone next. If it fails again, it gets a new connection.
-      demand.wantsFresh = present.isAlone
+      demand.needsFresh = present.isAlone
       demand.isPipelinable = false
       demand.sequenceNumber = present.sequenceNumber
     }
@@ -164,7 +164,7 @@ extension Pool {
     var inFlight = InFlightRequest(
       id: id, sequenceNumber: sequenceNumber, connection: connection,
       attempt: RequestTry(
-        isOverFresh: demand.wantsFresh, isBodyRepeatable: request.body.isRepeatable,
+        isOverFresh: demand.needsFresh, isBodyRepeatable: request.body.isRepeatable,
         isIdempotent: request.head.isIdempotent))
     guard let connection else { return inFlight }
     inFlight.isAlone = connection.isIdle

@@ -169,7 +169,7 @@ public final class Pool: @unchecked Sendable {
   /// Returns a free connection, or `nil` if there is none or the demand needs more than that.
   @inline(__always)
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
-    guard !demand.wantsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
+    guard !demand.needsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
     let now = loop.now
     let taken = loopBound.state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
     if !loopBound.state.actions.isEmpty { perform() }
@@ -475,7 +475,7 @@ public final class Pool: @unchecked Sendable {
   /// Closes the idle connections. Connections that are in use or being opened serve no requests beyond those that use
   /// them or wait for them.
   public func renewConnections() {
-    loopBound.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
+    loopBound.state.decide { $0.connectionsOutdated(into: &$1) }
     perform()
   }
 

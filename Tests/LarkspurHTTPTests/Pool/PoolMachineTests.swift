@@ -261,9 +261,9 @@ import Testing
 
   /// A failed dial is not repeated at once while another attempt hangs; otherwise it would be repeated without pause.
   @Test(arguments: [false, true], [false, true])
-  func aFailureIsNotRepeatedAtOnce(isOurs: Bool, wantsFresh: Bool) throws {
+  func aFailureIsNotRepeatedAtOnce(isOurs: Bool, needsFresh: Bool) throws {
     var desk = Desk { $0.totalMax = 2 }
-    for _ in 0..<3 { _ = try desk.request { $0.wantsFresh = wantsFresh } }
+    for _ in 0..<3 { _ = try desk.request { $0.needsFresh = needsFresh } }
     let actions = desk.take()
     guard actions.count == 2, case .dial(let failing, _) = actions[1] else { throw Unexpected(actions: actions) }
     desk.failed(failing, isOurs: isOurs)
@@ -387,7 +387,7 @@ import Testing
     desk.machine.connectionClosed(dials[1], now: desk.now, into: &desk.actions)
     // The other idle connection may be dead as well.
     let again = try desk.request {
-      $0.wantsFresh = true
+      $0.needsFresh = true
       $0.sequenceNumber = requestID.sequenceNumber
     }
     let fresh = try desk.takeDial()
@@ -398,7 +398,7 @@ import Testing
   @Test func anIdleConnectionMakesRoomForAFreshOne() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let idle = try desk.idleConnection()
-    _ = try desk.request { $0.wantsFresh = true }
+    _ = try desk.request { $0.needsFresh = true }
     let actions = desk.take()
     #expect(actions.first == .close(idle))
     #expect(actions.last?.dialed != nil)

@@ -27,7 +27,7 @@ import Testing
     var end: TaskContinuation?
     var hasEnded = false
     var sendingError: TransportError?
-    var wantsBytes: Bool { demand > 0 }
+    var acceptsBytes: Bool { demand > 0 }
 
     func received(_ bytes: Span<UInt8>) -> Int {
       let count = min(demand, bytes.count)
