@@ -220,7 +220,7 @@ final class ClientLoad: @unchecked Sendable {
 
   /// Ends the exchange of an attempt, or the wait for one.
   func endAttempt() {
-    if running == nil { slot.giveUp() }
+    if running == nil { slot.withdraw() }
     endExchange()
   }
 

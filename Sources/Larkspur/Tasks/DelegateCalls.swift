@@ -162,14 +162,14 @@ extension Load {
     resumeClock()
     if task.state == .canceling { try await awaitInterruption() }
     guard let question = asked.value else { return standard }
-    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
+    let answer = try await waiting(cancellingBy: { question.cancel() }, { await question.get() })
     return answer ?? standard
   }
 
   /// Waits for the interruption of a task that has been cancelled, so that no other call comes before its end.
   private func awaitInterruption() async throws(URLError) {
     let never = OneShot<Void>()
-    _ = try await waiting(givingUpBy: { never.giveUp() }, timed: "while cancelling") { await never.get() }
+    _ = try await waiting(cancellingBy: { never.cancel() }, timed: "while cancelling") { await never.get() }
   }
 
   /// Asks whether a redirection is followed.

@@ -54,7 +54,7 @@ extension Load {
     // answer.
     let callback = PlanCallback(for: self)
     phase = "while reading the cache"
-    giveUpWait = { [self] in
+    cancelWait = { [self] in
       callback.drop()
       perform()
     }
@@ -66,7 +66,7 @@ extension Load {
   }
 
   fileprivate func planHasCome(_ plan: CachePlan) {
-    giveUpWait = nil
+    cancelWait = nil
     phase = nil
     networkLoad?.plan = plan
     perform()

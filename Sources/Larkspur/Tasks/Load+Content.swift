@@ -291,7 +291,7 @@ extension Load {
     let piece = content.piece
     content.piece = []
     // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
-    _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
+    _ = try await waiting(cancellingBy: { channel.interrupt() }, { await channel.write(piece) })
   }
 
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {

@@ -302,7 +302,7 @@ extension Load {
       running.end()
       if let networkLoad { collectMetrics(of: networkLoad) }
     } else if slot.isInFlight {
-      slot.giveUp()
+      slot.withdraw()
     }
   }
 }

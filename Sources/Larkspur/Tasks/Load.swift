@@ -131,7 +131,7 @@ final class Load: @unchecked Sendable {
   private var gate: TaskContinuation?
   private var stopsAtGate = false
   /// Cancels the operation in progress. Called on interruption.
-  var giveUpWait: (() -> Void)?
+  var cancelWait: (() -> Void)?
 
   // MARK: - The result
 
@@ -220,7 +220,7 @@ final class Load: @unchecked Sendable {
 
   // MARK: - Interruption
 
-  /// Cancels the load. What the load waits for is given up. From any thread.
+  /// Cancels the load. The operation in progress is cancelled. From any thread.
   func interrupt() {
     isCancelRequested.store(true, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in interrupted(.make(.cancelled)) }
@@ -230,7 +230,7 @@ final class Load: @unchecked Sendable {
     guard interruption == nil else { return }
     interruption = error
     slot.cancel()
-    giveUpWait.take()?()
+    cancelWait.take()?()
     openGate()
   }
 
@@ -262,19 +262,19 @@ final class Load: @unchecked Sendable {
     interruption != nil || isCancelRequested.load(ordering: .relaxed) || isSuspended.load(ordering: .relaxed)
   }
 
-  /// Awaits an operation, which an interruption of the load ends by `giveUp`.
+  /// Awaits an operation, which an interruption of the load ends by `cancel`.
   ///
   /// - Parameter phase: The name of the operation for the error of a timeout, such as "while waiting for a network";
   ///   `nil` if the load's time limits do not count meanwhile, because the program is waited for.
   func waiting<T>(
-    givingUpBy giveUp: @escaping () -> Void, timed phase: String? = nil, _ operation: () async -> T
+    cancellingBy cancel: @escaping () -> Void, timed phase: String? = nil, _ operation: () async -> T
   ) async throws(URLError) -> T {
     if let interruption { throw interruption }
     if phase == nil { pauseClock() }
     self.phase = phase
-    giveUpWait = giveUp
+    cancelWait = cancel
     let result = await operation()
-    giveUpWait = nil
+    cancelWait = nil
     self.phase = nil
     if phase == nil { resumeClock() }
     if let interruption { throw interruption }

@@ -46,7 +46,7 @@ extension Pool {
   }
 
   /// Sends a request for a callback: over a free connection, or over the connection that its wait in the queue brings.
-  /// `start` can continue it at any time, and `RequestSlot.giveUp` ends it.
+  /// `start` can continue it at any time, and `RequestSlot.withdraw` ends it.
   public func send(
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot, for callback: any LoopCallback
   ) -> Sending {

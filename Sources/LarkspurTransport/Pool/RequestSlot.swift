@@ -220,7 +220,7 @@ extension RequestSlot {
   }
 
   /// Drops the request of a callback, if there is one.
-  public func giveUp() {
+  public func withdraw() {
     switch state {
     case .subscribed(let index): pool.withdrawSubscription(index, in: self)
     case .sent:

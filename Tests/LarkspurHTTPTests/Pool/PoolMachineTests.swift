@@ -200,7 +200,7 @@ import Testing
     #expect(desk.take() == [])
   }
 
-  @Test func givingUpDoesNotFillTheQueue() throws {
+  @Test func cancelledRequestsDoNotFillTheQueue() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let first = try desk.request()
     let connection = try desk.takeDial()

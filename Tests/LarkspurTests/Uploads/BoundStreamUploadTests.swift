@@ -159,7 +159,7 @@ import Testing
   }
 
   /// If the program closes its side before it has written the announced length, the task fails.
-  @Test func aWriterThatGivesUp() async throws {
+  @Test func aWriterThatCloses() async throws {
     let server = try TestServer()
     let pair = try Pair(64, isOpen: false)
     pair.output.open()

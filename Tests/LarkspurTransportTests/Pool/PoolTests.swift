@@ -329,7 +329,7 @@ import Testing
   }
 
   /// A cancelled request reports the peer for which it was waiting.
-  @Test func thePeerOfARequestThatIsGivenUp() {
+  @Test func thePeerOfACancelledRequest() {
     kernel.willConnect(.never)
     let (pool, world) = (pool(), world)
     let slot = RequestSlot(of: pool)
