@@ -363,7 +363,7 @@ public final class TransferServer: Sendable {
       switch message {
       case .command(let command):
         state.withLock { _ = $0.launches.removeValue(forKey: session.directory) }
-        guard served.carryOut(command, of: visit) else {
+        guard served.perform(command, of: visit) else {
           throw .message(.damaged("a session has at most \(TransferSession.tasksMax) tasks"))
         }
       case .flush(let number): served.flush(number, of: visit)

@@ -131,7 +131,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
 
   // MARK: - Commands
 
-  package func send(_ command: TransferCommand) { queue.async { [self] in carryOut(command) } }
+  package func send(_ command: TransferCommand) { queue.async { [self] in perform(command) } }
 
   package func flush(_ completion: @escaping @Sendable (Bool) -> Void) {
     queue.async { [self] in
@@ -165,7 +165,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
     }
   }
 
-  private func carryOut(_ command: TransferCommand) {
+  private func perform(_ command: TransferCommand) {
     switch command {
     case .create(let record): create(record)
     case .resume(let task): resume(task)

@@ -94,9 +94,9 @@ final class SimulatedRunner {
 
   // MARK: - Commands
 
-  func carryOutNext() {
+  func performNext() {
     switch inputs.removeFirst() {
-    case .command(let command): carryOut(command)
+    case .command(let command): perform(command)
     case .flush(let number):
       try? journal.sync()
       outputs.append(.flushed(number))
@@ -112,7 +112,7 @@ final class SimulatedRunner {
     }
   }
 
-  private func carryOut(_ command: TransferCommand) {
+  private func perform(_ command: TransferCommand) {
     if case .create(let record) = command {
       world.note("runner: create \(record.short)")
     } else {
