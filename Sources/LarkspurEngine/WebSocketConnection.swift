@@ -12,8 +12,8 @@ import LarkspurTransport
 /// The object outlives the load for a moment: when both sides have sent a Close, or the conversation has failed, the
 /// object reports the end at once, and waits for the server to close the connection (RFC 6455 7.1.1).
 package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
-  /// The end of a conversation.
-  package enum End: Sendable {
+  /// The outcome of a conversation.
+  package enum Outcome: Sendable {
     /// Both sides have sent a Close.
     case closed(WebSocketClose, startedBy: WebSocketMachine.Initiator)
     case failed(WebSocketError, TransportError?)
@@ -33,7 +33,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   /// Released with the load's end.
   package var owner: AnyObject?
   /// The end of the conversation, once it has come.
-  package private(set) var end: End?
+  package private(set) var end: Outcome?
   /// Released with the call: it keeps the load.
   private var whenEnded: (() -> Void)?
   private let stream: ByteStream
@@ -230,7 +230,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
 
   /// Reports the end of the conversation, once. Calls that wait and later ones fail with its error; a complete message
   /// can still be received.
-  private func conversationEnded(_ end: End, _ error: any Error) {
+  private func conversationEnded(_ end: Outcome, _ error: any Error) {
     guard self.end == nil else { return }
     self.end = end
     // Before any call fails: the program may close the WebSocket then.

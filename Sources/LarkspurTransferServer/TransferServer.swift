@@ -71,7 +71,7 @@ public final class TransferServer: Sendable {
     var listings = 0
     var idleSince: Deadline
     /// The reason to end, before the server is idle.
-    var end: End?
+    var end: Exit?
     /// Whether the sessions of an earlier service are still to be found or opened.
     var isRestoring = false
     var isOver = false
@@ -133,7 +133,7 @@ public final class TransferServer: Sendable {
   // MARK: - Running
 
   /// The reason for which a server has ended.
-  public enum End: Hashable, Sendable {
+  public enum Exit: Hashable, Sendable {
     /// The server had been idle for its time.
     case idle
     /// `stop` was called.
@@ -148,7 +148,7 @@ public final class TransferServer: Sendable {
   ///   is to be launched. Called once, on a thread of its own: programs are served while the journals are read.
   public func run(
     continuing unfinished: (@Sendable () -> [TransferSession])? = nil
-  ) throws(TransferServerError) -> End {
+  ) throws(TransferServerError) -> Exit {
     state.withLock { $0.isRestoring = unfinished != nil }
     do throws(Errno) {
       try SystemThread(name: "transfers-accept") { [self] in accept() }.detach()
@@ -173,7 +173,7 @@ public final class TransferServer: Sendable {
   /// Ends the server. May be called on any thread; `run` returns soon after.
   public func stop() { stop(.stopped) }
 
-  private func stop(_ end: End) {
+  private func stop(_ end: Exit) {
     state.withLock { state in
       // The end of an idle server removes the socket, too.
       if !state.isOver, state.end == nil { state.end = end }

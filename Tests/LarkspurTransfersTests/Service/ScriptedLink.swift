@@ -137,7 +137,7 @@ final class TestService: @unchecked Sendable {
   let ended = Happenings<String>()
   let launched = Happenings<TransferSession>()
   /// The reasons for which servers have ended.
-  let ends = Happenings<TransferServer.End>()
+  let ends = Happenings<TransferServer.Exit>()
   /// Gets a member when `run` returns.
   let stopped = Happenings<Bool>()
   private let links = Mutex<[Made]>([])
